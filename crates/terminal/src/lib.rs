@@ -1,0 +1,1 @@
+//! Reads a terminal exactly. Knows no agent, no process, no clock and no async.

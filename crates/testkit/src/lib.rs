@@ -1,0 +1,1 @@
+//! What tests, benchmarks and fuzz targets share: fixtures, generated streams and checks.

@@ -1,0 +1,2 @@
+//! The project's chores: `cargo xtask --help`.
+fn main() {}
