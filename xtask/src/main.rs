@@ -1,2 +1,53 @@
-//! The project's chores: `cargo xtask --help`.
-fn main() {}
+//! The project's own chores, so that a person and the machine that guards the main branch run the
+//! same thing: `cargo xtask --help` lists them. One file per verb.
+
+mod bench;
+mod cargo;
+mod ci;
+mod error;
+mod fuzz;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The chores of the Coven workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run every test of the workspace
+    Test(test::Args),
+    /// Check what the compiler cannot: layers, headers, lengths, printing, spec ids, links
+    Tidy,
+    /// Measure, in release mode, and write the numbers to docs/benchmarks.md
+    Bench(bench::Args),
+    /// Fuzz the parsers that read what agents write
+    Fuzz(fuzz::Args),
+    /// Everything a change must pass: formatting, clippy, tidy, tests
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().verb {
+        Verb::Test(args) => test::run(&args),
+        Verb::Tidy => tidy::run(),
+        Verb::Bench(args) => bench::run(&args),
+        Verb::Fuzz(args) => fuzz::run(&args),
+        Verb::Ci => ci::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error.report();
+            ExitCode::FAILURE
+        }
+    }
+}

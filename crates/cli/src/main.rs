@@ -1,12 +1,46 @@
-//! The `coven` command.
+//! The `coven` command: the only part of Coven that talks to the terminal it was started from.
+//! What is asked for goes to stdout, everything else to stderr.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Runs teams of AI coding CLIs.
+/// What a bare `coven` says as long as it has nothing to run. To be replaced by the list of what
+/// needs the user.
+const NOTE: &str = concat!(
+    "coven ",
+    env!("CARGO_PKG_VERSION"),
+    ": runs teams of AI coding CLIs on your own machine.
+
+What exists so far is the library that reads an agent's terminal exactly.
+It starts no agents yet.
+
+Try:
+  cargo run -p coven-terminal --example render -- --cols 80 --rows 25 < FILE
+      shows the screen that the bytes in FILE paint
+  coven --help
+      shows what this command can do
+"
+);
+
+/// Runs teams of AI coding CLIs on your own machine.
+///
+/// Coven starts each agent in a real terminal, knows what it is doing, asks you when it waits for
+/// you, and strings agents into workflows that survive a crash. So far only the part that reads
+/// terminals exists.
 #[derive(Parser)]
-#[command(name = "coven", version, about)]
+#[command(name = "coven", version)]
 struct Cli {}
 
-fn main() {
-    Cli::parse();
+fn main() -> ExitCode {
+    let Cli {} = Cli::parse();
+    match io::stdout().write_all(NOTE.as_bytes()) {
+        // Whoever closed the pipe, as `head` does, has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("error: could not write to stdout: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }

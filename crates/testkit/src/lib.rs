@@ -1,1 +1,7 @@
-//! What tests, benchmarks and fuzz targets share: fixtures, generated streams and checks.
+//! What tests, benchmarks and fuzz targets share: the recordings of the real programs, generated
+//! streams, and checks that hold for any input.
+
+pub mod checks;
+pub mod random;
+pub mod recordings;
+pub mod streams;

@@ -1,0 +1,205 @@
+//! Cells to bytes.
+
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags};
+
+use crate::screen::{Grid, is_tone};
+use crate::snapshot::{Color, Style, Underline, ends_with_spacer, is_wrapped, same_style};
+
+/// Writes cells, changing attributes only where they change.
+pub(super) struct Painter {
+    bytes: Vec<u8>,
+    /// A cell with the attributes in force.
+    pen: Cell,
+    /// Added to every row, for origin mode.
+    origin: i32,
+}
+
+impl Painter {
+    pub(super) fn new() -> Self {
+        Self { bytes: Vec::with_capacity(4096), pen: Cell::default(), origin: 0 }
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    pub(super) fn origin(&mut self, rows: i32) {
+        self.origin = rows;
+    }
+
+    pub(super) fn go_to(&mut self, row: usize, column: usize) {
+        let row = row as i32 + self.origin;
+        self.push(&format!("\x1b[{};{}H", row + 1, column + 1));
+    }
+
+    /// Back to no attributes and the usual character set, whatever was in force.
+    pub(super) fn reset_pen(&mut self) {
+        self.push("\x1b]8;;\x1b\\\x1b[m\x1b(B\x1b)B\x1b*B\x1b+B\x0f");
+        self.pen = Cell::default();
+    }
+
+    /// Sets the attributes of a cell.
+    pub(super) fn pen(&mut self, cell: &Cell) {
+        if same_style(&self.pen, cell) {
+            return;
+        }
+        let (old, new) = (self.pen.hyperlink(), cell.hyperlink());
+        if old != new {
+            let text = match &new {
+                Some(link) if link.id().is_empty() => format!("\x1b]8;;{}\x1b\\", link.uri()),
+                Some(link) => format!("\x1b]8;id={};{}\x1b\\", link.id(), link.uri()),
+                None => "\x1b]8;;\x1b\\".to_owned(),
+            };
+            self.push(&text);
+        }
+        self.push(&format!("\x1b[{}m", sgr_params(cell)));
+        self.pen = cell.clone();
+    }
+
+    /// One cell; the second half of a wide character is written with the first.
+    fn cell(&mut self, cell: &Cell) {
+        self.pen(cell);
+        let mut buffer = [0; 4];
+        for char in std::iter::once(&cell.c).chain(cell.zerowidth().unwrap_or_default()) {
+            self.bytes.extend_from_slice(char.encode_utf8(&mut buffer).as_bytes());
+        }
+    }
+
+    fn cells(&mut self, cells: &[Cell]) {
+        let mut previous: Option<&Cell> = None;
+        for cell in cells.iter().filter(|cell| !cell.flags.contains(Flags::WIDE_CHAR_SPACER)) {
+            let joiner = |cell: &Cell| cell.zerowidth().and_then(<[char]>::last) == Some(&'\u{200d}');
+            if is_tone(cell.c) || previous.is_some_and(joiner) {
+                // A sequence between two emoji keeps them apart.
+                self.push(&format!("\x1b[{}m", sgr_params(&self.pen)));
+            }
+            self.cell(cell);
+            previous = Some(cell);
+        }
+    }
+
+    /// All rows of a screen that is empty and without margins.
+    pub(super) fn rows(&mut self, grid: &Grid) {
+        let (height, columns) = (grid.screen_lines(), grid.columns());
+        let last = height - 1;
+        let bottom_done = last > 0 && is_wrapped(grid, last);
+        if bottom_done {
+            self.wrapped_bottom(grid);
+        }
+        let mut continues = false;
+        for row in 0..height {
+            let cells = &grid[Line(row as i32)][..];
+            let wrapped = row < last && is_wrapped(grid, row);
+            let mut end = if wrapped {
+                columns - usize::from(ends_with_spacer(grid, row))
+            } else {
+                cells.iter().rposition(|cell| !is_blank(cell)).map_or(0, |column| column + 1)
+            };
+            if row == last && bottom_done {
+                end = 0;
+            }
+            if continues {
+                // The first character of this row makes the line above go on.
+                end = end.max(1);
+            } else if end > 0 {
+                self.go_to(row, 0);
+            }
+            self.cells(&cells[..end]);
+            continues = wrapped;
+        }
+    }
+
+    /// A last row whose line goes on below the screen: it is written one row higher, where it can
+    /// wrap, and scrolled into place.
+    fn wrapped_bottom(&mut self, grid: &Grid) {
+        let last = grid.screen_lines() - 1;
+        self.go_to(last - 1, 0);
+        self.cells(&grid[Line(last as i32)][..]);
+        self.pen(&Cell::default());
+        self.push(&format!(" \x1b[{};{}r\x1b[T\x1b[r", last, last + 1));
+    }
+
+    /// Brings the cursor behind the last column by writing what stands there once more.
+    pub(super) fn pending_wrap(&mut self, grid: &Grid, row: usize) {
+        self.last_character(grid, (row, grid.columns() - 1));
+    }
+
+    /// Writes one character once more, from its first half if the column has the second. A wide
+    /// one that did not fit in the row above is written there, so that it wraps again.
+    pub(super) fn last_character(&mut self, grid: &Grid, (row, column): (usize, usize)) {
+        let cells = &grid[Line(row as i32)];
+        let wide = cells[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER);
+        let column = column - usize::from(wide);
+        if column == 0 && row > 0 && ends_with_spacer(grid, row - 1) {
+            self.go_to(row - 1, grid.columns() - 1);
+        } else {
+            self.go_to(row, column);
+        }
+        self.cell(&cells[Column(column)]);
+    }
+}
+
+/// Whether an erased cell looks the same.
+fn is_blank(cell: &Cell) -> bool {
+    cell.c == ' '
+        && cell.zerowidth().unwrap_or_default().is_empty()
+        && same_style(cell, &Cell::default())
+}
+
+/// SGR parameters that give these attributes, whatever was before.
+pub(crate) fn sgr_params(cell: &Cell) -> String {
+    let style = Style::of(cell);
+    let attributes = style.attributes;
+    let mut params = String::from("0");
+    for (on, number) in [
+        (attributes.bold, "1"),
+        (attributes.dim, "2"),
+        (attributes.italic, "3"),
+        (attributes.inverse, "7"),
+        (attributes.hidden, "8"),
+        (attributes.strikeout, "9"),
+    ] {
+        if on {
+            params.push(';');
+            params.push_str(number);
+        }
+    }
+    params.push_str(match style.underline {
+        Underline::None => "",
+        Underline::Single => ";4",
+        Underline::Double => ";4:2",
+        Underline::Curly => ";4:3",
+        Underline::Dotted => ";4:4",
+        Underline::Dashed => ";4:5",
+    });
+    push_color(&mut params, style.foreground, 30);
+    push_color(&mut params, style.background, 40);
+    if let Some(color) = style.underline_color {
+        match color {
+            Color::Default => {}
+            Color::Named(index) | Color::Indexed(index) => {
+                params.push_str(&format!(";58:5:{index}"));
+            }
+            Color::Rgb(r, g, b) => params.push_str(&format!(";58:2::{r}:{g}:{b}")),
+        }
+    }
+    params
+}
+
+/// `base` is 30 for the text and 40 for what is behind it.
+fn push_color(params: &mut String, color: Color, base: u16) {
+    let text = match color {
+        Color::Default => return,
+        Color::Named(index @ 0..=7) => format!(";{}", base + u16::from(index)),
+        Color::Named(index) => format!(";{}", base + 60 + u16::from(index) - 8),
+        Color::Indexed(index) => format!(";{};5;{index}", base + 8),
+        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", base + 8),
+    };
+    params.push_str(&text);
+}

@@ -1,0 +1,174 @@
+//! From a key press to bytes: xterm's encoding, and the kitty keyboard protocol where it is on.
+//!
+//! References: xterm's "Control Sequences" and
+//! <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
+
+use super::{Code, Key, KittyFlags, Modes, Mods, shifted};
+
+/// Any of these makes the keys that type no text use the escape codes of the protocol. The
+/// others only decorate such codes.
+const KITTY_FORMS: KittyFlags =
+    KittyFlags::DISAMBIGUATE.union(KittyFlags::EVENT_TYPES).union(KittyFlags::ALL_KEYS);
+
+pub(super) fn encode(key: Key, modes: Modes) -> Vec<u8> {
+    let held = key.mods;
+    let kitty = modes.kitty.intersects(KITTY_FORMS);
+    // The short form `ESC O x` exists without modifiers only; the protocol does not use it.
+    let short = held.is_empty() && !kitty;
+    let short_cursor = short && modes.application_cursor;
+    match key.code {
+        Code::Char(c) => char_key(c, held, modes.kitty),
+        Code::Enter => control_key(13, key, modes),
+        Code::Esc => control_key(27, key, modes),
+        Code::Tab => control_key(9, key, modes),
+        Code::Backspace => control_key(127, key, modes),
+        Code::Up => lettered('A', short_cursor, held),
+        Code::Down => lettered('B', short_cursor, held),
+        Code::Right => lettered('C', short_cursor, held),
+        Code::Left => lettered('D', short_cursor, held),
+        Code::End => lettered('F', short_cursor, held),
+        Code::Home => lettered('H', short_cursor, held),
+        Code::Insert => numbered(2, held),
+        Code::Delete => numbered(3, held),
+        Code::PageUp => numbered(5, held),
+        Code::PageDown => numbered(6, held),
+        Code::F(1) => lettered('P', short, held),
+        Code::F(2) => lettered('Q', short, held),
+        // `CSI 1;2R` is also a cursor position report, so in the protocol F3 is `CSI 13~`.
+        Code::F(3) if !kitty => lettered('R', short, held),
+        Code::F(4) => lettered('S', short, held),
+        Code::F(n) if kitty && n > 12 => csi_u(57_376 + u32::from(n - 13), None, held, None),
+        Code::F(n) => numbered(function_number(n), held),
+    }
+}
+
+/// A key that types a character.
+fn char_key(c: char, mods: Mods, flags: KittyFlags) -> Vec<u8> {
+    // Ctrl and Alt make a command of the key: it then types nothing.
+    let types_text = !mods.ctrl && !mods.alt;
+    let with_shift = if mods.shift { shifted(c) } else { None };
+    let typed = with_shift.unwrap_or(c);
+
+    let all_keys = flags.contains(KittyFlags::ALL_KEYS);
+    if !all_keys && types_text {
+        return utf8(typed);
+    }
+    if !all_keys && !flags.contains(KittyFlags::DISAMBIGUATE) {
+        return legacy_combination(c, mods);
+    }
+    let alternate = with_shift.filter(|_| flags.contains(KittyFlags::ALTERNATES));
+    let text = (types_text && all_keys && flags.contains(KittyFlags::TEXT)).then_some(typed);
+    csi_u(u32::from(c), alternate, mods, text)
+}
+
+/// Ctrl or Alt with a character, as terminals have sent it since the VT100.
+fn legacy_combination(c: char, mods: Mods) -> Vec<u8> {
+    // Shift selects another symbol (`Ctrl+Shift+-` is `Ctrl+_`), but a control code has no case.
+    let c = match shifted(c) {
+        Some(upper) if mods.shift && !(mods.ctrl && c.is_alphabetic()) => upper,
+        _ => c,
+    };
+    let bytes = if mods.ctrl { control_code(c).map(|b| vec![b]) } else { None };
+    prefixed(mods.alt, bytes.unwrap_or_else(|| utf8(c)))
+}
+
+/// The control code Ctrl makes of a character, where terminals agree on one.
+fn control_code(c: char) -> Option<u8> {
+    Some(match c {
+        'a'..='z' => c as u8 & 0x1f,
+        ' ' | '2' | '@' => 0,
+        '3' | '[' => 0x1b,
+        '4' | '\\' => 0x1c,
+        '5' | ']' => 0x1d,
+        '6' | '^' | '~' => 0x1e,
+        '7' | '/' | '_' => 0x1f,
+        '8' | '?' => 0x7f,
+        _ => return None,
+    })
+}
+
+/// Enter, Esc, Tab and Backspace: keys whose old encoding is a control code.
+fn control_key(code: u32, key: Key, modes: Modes) -> Vec<u8> {
+    let flags = modes.kitty;
+    // Unmodified, all but Esc stay what they are until every key is asked for, so that a shell
+    // is still usable after a program died without turning the protocol off.
+    let as_escape_code = if key.mods.is_empty() {
+        key.code == Code::Esc && flags.contains(KittyFlags::DISAMBIGUATE)
+    } else {
+        flags.intersects(KITTY_FORMS)
+    };
+    if as_escape_code || flags.contains(KittyFlags::ALL_KEYS) {
+        return csi_u(code, None, key.mods, None);
+    }
+    let bytes: &[u8] = match key.code {
+        Code::Enter if modes.newline => b"\r\n",
+        Code::Enter => b"\r",
+        Code::Esc => b"\x1b",
+        Code::Tab if key.mods.shift => b"\x1b[Z",
+        Code::Tab => b"\t",
+        _ if key.mods.ctrl => b"\x08",
+        _ => b"\x7f",
+    };
+    prefixed(key.mods.alt, bytes.to_vec())
+}
+
+/// The number of a function key in `CSI number ~`. The gaps are the VT220's: its keys stood in
+/// groups, and xterm continued after them.
+fn function_number(n: u8) -> u8 {
+    match n {
+        0..=5 => 10 + n,
+        6..=10 => 11 + n,
+        11..=14 => 12 + n,
+        15..=16 => 13 + n,
+        17..=20 => 14 + n,
+        _ => 21 + n,
+    }
+}
+
+/// `ESC O letter`, or `CSI letter` with the modifiers as its second parameter.
+fn lettered(letter: char, short: bool, mods: Mods) -> Vec<u8> {
+    if short {
+        format!("\x1bO{letter}").into_bytes()
+    } else if mods.is_empty() {
+        format!("\x1b[{letter}").into_bytes()
+    } else {
+        format!("\x1b[1;{}{letter}", parameter(mods)).into_bytes()
+    }
+}
+
+/// `CSI number ~`, with the modifiers as its second parameter.
+fn numbered(number: u8, mods: Mods) -> Vec<u8> {
+    if mods.is_empty() {
+        format!("\x1b[{number}~").into_bytes()
+    } else {
+        format!("\x1b[{number};{}~", parameter(mods)).into_bytes()
+    }
+}
+
+/// `CSI code[:alternate] [; [modifiers] [; text]] u`
+fn csi_u(code: u32, alternate: Option<char>, mods: Mods, text: Option<char>) -> Vec<u8> {
+    let alternate = alternate.map_or(String::new(), |c| format!(":{}", u32::from(c)));
+    let modifiers = match (mods.is_empty(), text) {
+        (true, None) => String::new(),
+        (true, Some(_)) => ";".to_owned(),
+        (false, _) => format!(";{}", parameter(mods)),
+    };
+    let text = text.map_or(String::new(), |c| format!(";{}", u32::from(c)));
+    format!("\x1b[{code}{alternate}{modifiers}{text}u").into_bytes()
+}
+
+/// Modifiers as a parameter: one more than their bits, in xterm and kitty alike.
+fn parameter(mods: Mods) -> u8 {
+    1 + u8::from(mods.shift) + 2 * u8::from(mods.alt) + 4 * u8::from(mods.ctrl)
+}
+
+fn prefixed(alt: bool, mut bytes: Vec<u8>) -> Vec<u8> {
+    if alt {
+        bytes.insert(0, 0x1b);
+    }
+    bytes
+}
+
+fn utf8(c: char) -> Vec<u8> {
+    String::from(c).into_bytes()
+}

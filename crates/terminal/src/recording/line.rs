@@ -1,0 +1,181 @@
+//! One line of a recording that should be an event.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{Error, Event, EventData};
+
+/// How much of a wrong size an error quotes.
+const QUOTED_CHARS: usize = 24;
+
+/// An array that should be an event. What no event has is skipped while it is parsed, so a line
+/// costs no more memory than its text.
+struct Parts {
+    first: [Part; 3],
+    count: usize,
+}
+
+/// One part of an event.
+enum Part {
+    Number(f64),
+    Text(String),
+    Other(&'static str),
+}
+
+/// The event in the text of the line with this number. The outer error is the JSON parser's.
+pub(super) fn event(text: &str, line: u64) -> Result<Result<Event, Error>, serde_json::Error> {
+    if text.trim_start().starts_with('[') {
+        serde_json::from_str(text).map(|parts: Parts| parts.into_event(line))
+    } else {
+        let part: Part = serde_json::from_str(text)?;
+        Ok(Err(Error::NotAnEvent { line, found: part.kind() }))
+    }
+}
+
+impl Parts {
+    fn into_event(self, line: u64) -> Result<Event, Error> {
+        if self.count != 3 {
+            return Err(Error::Arity { line, found: self.count });
+        }
+        let [time, code, data] = self.first;
+        let time = match time {
+            Part::Number(time) if time < 0.0 => return Err(Error::NegativeTime { line, time }),
+            Part::Number(time) => time,
+            other => return Err(other.not(line, "time", "a number of seconds")),
+        };
+        let code = match code {
+            Part::Text(code) => code,
+            other => return Err(other.not(line, "code", "text")),
+        };
+        Ok(Event { time, data: event_data(code, data, line)? })
+    }
+}
+
+impl Part {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "a number",
+            Self::Text(_) => "text",
+            Self::Other(kind) => kind,
+        }
+    }
+
+    fn not(&self, line: u64, part: &'static str, expected: &'static str) -> Error {
+        Error::Type { line, part, expected, found: self.kind() }
+    }
+}
+
+fn event_data(code: String, data: Part, line: u64) -> Result<EventData, Error> {
+    let known = matches!(code.as_str(), "o" | "i" | "m" | "r");
+    let data = match data {
+        Part::Text(data) => data,
+        _ if !known => return Ok(EventData::Other { code, data: None }),
+        other => return Err(other.not(line, "data", "text")),
+    };
+    Ok(match code.as_str() {
+        "o" => EventData::Output(data),
+        "i" => EventData::Input(data),
+        "m" => EventData::Marker(data),
+        "r" => resize(&data, line)?,
+        _ => EventData::Other { code, data: Some(data) },
+    })
+}
+
+fn resize(data: &str, line: u64) -> Result<EventData, Error> {
+    let sides = data.split_once('x').map(|(cols, rows)| (side(cols), side(rows)));
+    if let Some((Some(cols), Some(rows))) = sides {
+        return Ok(EventData::Resize { cols, rows });
+    }
+    Err(Error::Resize { line, found: data.chars().take(QUOTED_CHARS).collect() })
+}
+
+fn side(digits: &str) -> Option<u16> {
+    // Numbers may have a sign where they are parsed, but not in a size.
+    let plain = digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|side| plain && *side > 0)
+}
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(PartsVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PartVisitor)
+    }
+}
+
+struct PartsVisitor;
+
+impl<'de> Visitor<'de> for PartsVisitor {
+    type Value = Parts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Parts, A::Error> {
+        let mut first = [const { Part::Other("missing") }; 3];
+        let mut count = 0;
+        for part in &mut first {
+            let Some(found) = array.next_element()? else {
+                return Ok(Parts { first, count });
+            };
+            *part = found;
+            count += 1;
+        }
+        while array.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Parts { first, count })
+    }
+}
+
+struct PartVisitor;
+
+impl<'de> Visitor<'de> for PartVisitor {
+    type Value = Part;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a part of an event")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Part, A::Error> {
+        while array.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Part::Other("an array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Part::Other("an object"))
+    }
+
+    fn visit_unit<E>(self) -> Result<Part, E> {
+        Ok(Part::Other("null"))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Part, E> {
+        Ok(Part::Other("a boolean"))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a time is a float however it is written")]
+    fn visit_u64<E>(self, number: u64) -> Result<Part, E> {
+        Ok(Part::Number(number as f64))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a time is a float however it is written")]
+    fn visit_i64<E>(self, number: i64) -> Result<Part, E> {
+        Ok(Part::Number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Part, E> {
+        Ok(Part::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
+        Ok(Part::Text(text.to_owned()))
+    }
+}

@@ -1,0 +1,348 @@
+//! The state behind a screen: the emulator's grid, and beside it everything the emulator does not
+//! keep, keeps privately or keeps wrong.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use alacritty_terminal::Term;
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::grid::{Charsets, Dimensions};
+use alacritty_terminal::term::Config;
+use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
+
+use super::buffer::{Kitty, PerBuffer};
+use super::cursor::{Saved, Tabs};
+use super::damage::{Damage, Tracker};
+use super::grid::Grid;
+use super::{Cursor, Modes, Options, Palette, Size};
+use crate::parser::{Csi, End, Sink};
+use crate::replies::Replies;
+use crate::signals::{self, Signal};
+use crate::snapshot::{Row, Snapshot};
+
+/// Most history rows a screen may be asked to keep.
+const MAX_HISTORY: usize = 10_000;
+
+/// Signals kept until they are taken; the oldest go first.
+const MAX_SIGNALS: usize = 4096;
+
+/// Titles kept on the title stack.
+const MAX_TITLES: usize = 16;
+
+pub(crate) struct Engine {
+    pub(super) term: Term<VoidListener>,
+    pub(super) modes: Modes,
+    /// Scrolling margins, rows from the first to before the second.
+    pub(super) margins: (usize, usize),
+    pub(super) tabs: Tabs,
+    pub(super) saved: PerBuffer<Option<Saved>>,
+    pub(super) kitty: PerBuffer<Kitty>,
+    /// Which of the four character sets is in use.
+    pub(super) charset: CharsetIndex,
+    pub(super) palette: Palette,
+    pub(super) cursor_style: u8,
+    /// The character just printed, for REP and for emoji that are joined; gone after anything
+    /// else, and not kept in insert mode.
+    pub(super) last_char: Option<char>,
+    /// What mode 47 left on the alternate screen.
+    pub(super) parked: Option<Grid>,
+    pub(super) title: String,
+    pub(super) titles: Vec<String>,
+    pub(super) replies: Replies,
+    pub(super) signals: VecDeque<Signal>,
+    /// Changes since damage was taken.
+    damage: Tracker,
+    /// Changes since the last snapshot, and its rows.
+    stale: Tracker,
+    rows: Vec<Arc<Row>>,
+    /// Cursor, modes and title at the last look.
+    seen: (Cursor, Modes, String),
+}
+
+impl Engine {
+    pub(super) fn new(options: &Options) -> Self {
+        let size = Size::new(options.size.columns, options.size.rows);
+        let config =
+            Config { scrolling_history: options.history.min(MAX_HISTORY), ..Config::default() };
+        let modes = Modes::default();
+        let cursor =
+            Cursor { row: 0, column: 0, visible: true, pending_wrap: false, style: 0 };
+        Self {
+            term: Term::new(config, &size, VoidListener),
+            modes,
+            margins: (0, size.screen_lines()),
+            tabs: Tabs::new(size.columns()),
+            saved: PerBuffer::default(),
+            kitty: PerBuffer::default(),
+            charset: CharsetIndex::G0,
+            palette: Palette::new(options.foreground, options.background),
+            cursor_style: 0,
+            last_char: None,
+            parked: None,
+            title: String::new(),
+            titles: Vec::new(),
+            replies: Replies::new(options.replies),
+            signals: VecDeque::new(),
+            damage: Tracker::new(),
+            stale: Tracker::new(),
+            rows: Vec::new(),
+            seen: (cursor, modes, String::new()),
+        }
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        Size::new(self.columns() as u16, self.height() as u16)
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.term.columns()
+    }
+
+    pub(crate) fn height(&self) -> usize {
+        self.term.screen_lines()
+    }
+
+    pub(crate) fn grid(&self) -> &Grid {
+        self.term.grid()
+    }
+
+    // What a dump reads.
+
+    pub(crate) fn palette(&self) -> &Palette {
+        &self.palette
+    }
+
+    pub(crate) fn saved(&self) -> &PerBuffer<Option<Saved>> {
+        &self.saved
+    }
+
+    pub(crate) fn kitty_stacks(&self) -> &PerBuffer<Kitty> {
+        &self.kitty
+    }
+
+    pub(crate) fn tabs(&self) -> &Tabs {
+        &self.tabs
+    }
+
+    pub(crate) fn titles(&self) -> (&str, &[String]) {
+        (&self.title, &self.titles)
+    }
+
+    pub(crate) fn cursor_style(&self) -> u8 {
+        self.cursor_style
+    }
+
+    pub(crate) fn margins(&self) -> (usize, usize) {
+        self.margins
+    }
+
+    pub(crate) fn charset(&self) -> CharsetIndex {
+        self.charset
+    }
+
+    /// Whether the last thing that happened was a character.
+    pub(crate) fn just_printed(&self) -> bool {
+        self.last_char.is_some()
+    }
+
+    pub(super) fn trim(&mut self) {
+        self.term.grid_mut().truncate();
+    }
+
+    pub(super) fn touch(&mut self, row: usize) {
+        self.damage.row(row);
+        self.stale.row(row);
+    }
+
+    pub(super) fn touch_all(&mut self) {
+        self.damage.all();
+        self.stale.all();
+    }
+
+    pub(super) fn cursor_view(&self) -> Cursor {
+        let cursor = &self.grid().cursor;
+        Cursor {
+            row: cursor.point.line.0 as u16,
+            column: cursor.point.column.0 as u16,
+            visible: self.modes.cursor_visible,
+            pending_wrap: cursor.input_needs_wrap,
+            style: self.cursor_style,
+        }
+    }
+
+    pub(crate) fn modes_view(&self) -> Modes {
+        Modes { kitty: self.kitty().flags, ..self.modes }
+    }
+
+    pub(super) fn take_damage(&mut self) -> Damage {
+        let (cursor, modes) = (self.cursor_view(), self.modes_view());
+        let state = (cursor, modes) != (self.seen.0, self.seen.1) || self.title != self.seen.2;
+        if state {
+            self.seen = (cursor, modes, self.title.clone());
+        }
+        self.damage.take(self.height(), state)
+    }
+
+    pub(super) fn snapshot(&mut self) -> Snapshot {
+        let height = self.height();
+        self.rows.truncate(height);
+        for index in 0..height {
+            // A row's text depends on whether the next begins with a wide character.
+            let stale = self.stale.contains(index) || self.stale.contains(index + 1);
+            if stale || index >= self.rows.len() {
+                let row = Arc::new(Row::read(self.grid(), index));
+                match self.rows.get_mut(index) {
+                    Some(old) => *old = row,
+                    None => self.rows.push(row),
+                }
+            }
+        }
+        self.stale.clear();
+        Snapshot::new(self.rows.clone(), self.size(), self.cursor_view(), self.modes_view(), &self.title)
+    }
+
+    pub(super) fn signal(&mut self, signal: Signal) {
+        if self.signals.len() == MAX_SIGNALS {
+            self.signals.pop_front();
+        }
+        self.signals.push_back(signal);
+    }
+
+    pub(super) fn push_title(&mut self) {
+        if self.titles.len() < MAX_TITLES {
+            self.titles.push(self.title.clone());
+        }
+    }
+
+    pub(super) fn pop_title(&mut self) {
+        if let Some(title) = self.titles.pop() {
+            self.title = title;
+        }
+    }
+
+    pub(super) fn use_charset(&mut self, charset: CharsetIndex) {
+        self.charset = charset;
+        self.term.set_active_charset(charset);
+    }
+
+    fn designate(&mut self, slot: u8, set: u8) {
+        let index = match slot {
+            b'(' => CharsetIndex::G0,
+            b')' => CharsetIndex::G1,
+            b'*' => CharsetIndex::G2,
+            _ => CharsetIndex::G3,
+        };
+        let set = match set {
+            b'0' => StandardCharset::SpecialCharacterAndLineDrawing,
+            _ => StandardCharset::Ascii,
+        };
+        self.term.configure_charset(index, set);
+    }
+
+    /// RIS: as new, but for the size and what was not yet taken.
+    fn reset(&mut self) {
+        self.term.reset_state();
+        self.modes = Modes::default();
+        self.margins = (0, self.height());
+        self.tabs = Tabs::new(self.columns());
+        self.saved = PerBuffer::default();
+        self.kitty = PerBuffer::default();
+        self.charset = CharsetIndex::G0;
+        self.palette.reset_all();
+        self.cursor_style = 0;
+        self.parked = None;
+        self.title.clear();
+        self.titles.clear();
+        self.touch_all();
+    }
+
+    /// DECSTR: modes, margins and attributes as new; what stands on the screen stays.
+    pub(super) fn soft_reset(&mut self) {
+        for (mode, on) in [(25, true), (1, false), (66, false), (7, true), (45, false)] {
+            self.set_private_mode(mode, on);
+        }
+        self.modes.insert = false;
+        self.modes.newline = false;
+        self.modes.origin = false;
+        self.set_margins(0, self.height());
+        let cursor = &mut self.term.grid_mut().cursor;
+        cursor.template = Cell::default();
+        cursor.charsets = Charsets::default();
+        self.use_charset(CharsetIndex::G0);
+        let buffer = self.modes.alternate_screen;
+        *self.saved.get_mut(buffer) = None;
+    }
+}
+
+impl Sink for Engine {
+    fn text(&mut self, text: &str) {
+        self.print_text(text);
+    }
+
+    fn control(&mut self, byte: u8) {
+        self.last_char = None;
+        match byte {
+            0x07 => self.signal(Signal::Bell),
+            0x08 => self.left(1),
+            b'\t' => self.tab_forward(1),
+            b'\n' | 0x0b | 0x0c => {
+                self.index();
+                if self.modes.newline {
+                    self.set_column(0);
+                }
+            }
+            b'\r' => self.set_column(0),
+            0x0e => self.use_charset(CharsetIndex::G1),
+            0x0f => self.use_charset(CharsetIndex::G0),
+            _ => {}
+        }
+    }
+
+    fn escape(&mut self, intermediates: &[u8], last: u8) {
+        self.last_char = None;
+        match (intermediates, last) {
+            ([], b'7') => self.save_cursor(),
+            ([], b'8') => self.restore_cursor(),
+            ([], b'=') => self.modes.application_keypad = true,
+            ([], b'>') => self.modes.application_keypad = false,
+            ([], b'D') => self.index(),
+            ([], b'E') => {
+                self.index();
+                self.set_column(0);
+            }
+            ([], b'H') => {
+                let column = self.grid().cursor.point.column.0;
+                self.tabs.set(column, true);
+            }
+            ([], b'M') => self.reverse_index(),
+            ([], b'Z') => self.replies.device_attributes(),
+            ([], b'c') => self.reset(),
+            ([], b'n') => self.use_charset(CharsetIndex::G2),
+            ([], b'o') => self.use_charset(CharsetIndex::G3),
+            ([b'#'], b'8') => self.alignment_pattern(),
+            ([slot @ (b'(' | b')' | b'*' | b'+')], set) => self.designate(*slot, set),
+            _ => {}
+        }
+    }
+
+    fn csi(&mut self, csi: &Csi<'_>) {
+        self.run_csi(csi);
+        self.last_char = None;
+    }
+
+    fn osc(&mut self, payload: &[u8], end: End) {
+        self.last_char = None;
+        if let Some(signal) = signals::read(payload) {
+            self.apply_signal(&signal);
+            self.signal(signal);
+        } else {
+            self.run_osc(payload, end);
+        }
+    }
+
+    fn dcs(&mut self, payload: &[u8]) {
+        self.last_char = None;
+        self.run_dcs(payload);
+    }
+}

@@ -1,0 +1,258 @@
+//! One row of a snapshot: its text, and the runs of it that are styled.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::{Color as EmulatorColor, NamedColor};
+
+use crate::screen::Grid;
+
+/// A row as it stands on the screen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Row {
+    text: String,
+    wrapped: bool,
+    spacer: bool,
+    runs: Vec<Run>,
+}
+
+/// Neighbouring cells with the same style, other than the usual.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// First column.
+    pub column: u16,
+    /// How many columns.
+    pub length: u16,
+    /// Their style.
+    pub style: Style,
+}
+
+/// How cells look.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Style {
+    /// Colour of the text.
+    pub foreground: Color,
+    /// Colour behind the text.
+    pub background: Color,
+    /// Colour of the underline, where it is not that of the text.
+    pub underline_color: Option<Color>,
+    /// The underline.
+    pub underline: Underline,
+    /// Everything else.
+    pub attributes: Attributes,
+    /// The link, if the text is one.
+    pub link: Option<Arc<Link>>,
+}
+
+/// A colour as the program named it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Color {
+    /// The terminal's own.
+    #[default]
+    Default,
+    /// One of the sixteen with names.
+    Named(u8),
+    /// One of 256.
+    Indexed(u8),
+    /// Red, green, blue.
+    Rgb(u8, u8, u8),
+}
+
+/// The kinds of underline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Underline {
+    /// None.
+    #[default]
+    None,
+    /// One line.
+    Single,
+    /// Two lines.
+    Double,
+    /// Waves.
+    Curly,
+    /// Dots.
+    Dotted,
+    /// Dashes.
+    Dashed,
+}
+
+/// Attributes that are on or off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the protocol")]
+pub struct Attributes {
+    /// Bold.
+    pub bold: bool,
+    /// Dim.
+    pub dim: bool,
+    /// Italic.
+    pub italic: bool,
+    /// Text and background exchanged.
+    pub inverse: bool,
+    /// Not shown.
+    pub hidden: bool,
+    /// Struck out.
+    pub strikeout: bool,
+}
+
+/// Where a link leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Link {
+    /// What ties separate parts of one link together; empty if nothing does.
+    pub id: String,
+    /// The target.
+    pub uri: String,
+}
+
+impl Row {
+    /// The text. Blanks at the end are left out, unless the line goes on in the next row.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the line goes on in the next row.
+    pub fn is_wrapped(&self) -> bool {
+        self.wrapped
+    }
+
+    /// The styled parts, from left to right.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Whether the last column is blank only because a wide character did not fit.
+    pub(super) fn has_spacer(&self) -> bool {
+        self.spacer
+    }
+
+    pub(crate) fn read(grid: &Grid, index: usize) -> Self {
+        let cells = &grid[Line(index as i32)][..];
+        let wrapped = is_wrapped(grid, index);
+        let spacer = wrapped && ends_with_spacer(grid, index);
+        let mut text = String::with_capacity(cells.len());
+        let mut runs: Vec<Run> = Vec::new();
+        let mut filled = 0;
+        let mut last_style: Option<&Cell> = None;
+        for (column, cell) in cells.iter().enumerate() {
+            if !cell.flags.contains(Flags::WIDE_CHAR_SPACER) {
+                text.push(cell.c);
+                text.extend(cell.zerowidth().unwrap_or_default());
+                if cell.c != ' ' || !cell.zerowidth().unwrap_or_default().is_empty() {
+                    filled = text.len();
+                }
+            }
+            // A column left over by a wide character has no look of its own.
+            let left_over = spacer && column + 1 == cells.len();
+            if is_plain(cell) || left_over {
+                last_style = None;
+            } else if let (Some(run), true) =
+                (runs.last_mut(), last_style.is_some_and(|last| same_style(last, cell)))
+            {
+                run.length += 1;
+            } else {
+                runs.push(Run { column: column as u16, length: 1, style: Style::of(cell) });
+                last_style = Some(cell);
+            }
+        }
+        if !wrapped {
+            text.truncate(filled);
+        }
+        text.shrink_to_fit();
+        Self { text, wrapped, spacer, runs }
+    }
+}
+
+/// Whether the line of this row goes on in the next.
+pub(crate) fn is_wrapped(grid: &Grid, index: usize) -> bool {
+    grid[Line(index as i32)][..].last().is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
+}
+
+/// Whether the last column was left blank because the wide character at the beginning of the next
+/// row did not fit.
+pub(crate) fn ends_with_spacer(grid: &Grid, index: usize) -> bool {
+    use alacritty_terminal::grid::Dimensions;
+    let row = &grid[Line(index as i32)];
+    let spacer = Flags::LEADING_WIDE_CHAR_SPACER;
+    index + 1 < grid.screen_lines()
+        && row[..].last().is_some_and(|cell| cell.flags.contains(spacer))
+        && grid[Line(index as i32 + 1)][Column(0)].flags.contains(Flags::WIDE_CHAR)
+}
+
+/// Flags that say how a cell looks.
+const LOOKS: Flags = Flags::INVERSE
+    .union(Flags::BOLD)
+    .union(Flags::ITALIC)
+    .union(Flags::DIM)
+    .union(Flags::HIDDEN)
+    .union(Flags::STRIKEOUT)
+    .union(Flags::ALL_UNDERLINES);
+
+/// Whether two cells look the same apart from their characters.
+pub(crate) fn same_style(one: &Cell, other: &Cell) -> bool {
+    one.fg == other.fg
+        && one.bg == other.bg
+        && one.flags.intersection(LOOKS) == other.flags.intersection(LOOKS)
+        && (one.extra.is_none() && other.extra.is_none()
+            || one.underline_color() == other.underline_color()
+                && one.hyperlink() == other.hyperlink())
+}
+
+fn is_plain(cell: &Cell) -> bool {
+    cell.fg == EmulatorColor::Named(NamedColor::Foreground)
+        && cell.bg == EmulatorColor::Named(NamedColor::Background)
+        && !cell.flags.intersects(LOOKS)
+        && (cell.extra.is_none()
+            || cell.underline_color().is_none() && cell.hyperlink().is_none())
+}
+
+impl Style {
+    pub(crate) fn of(cell: &Cell) -> Self {
+        let has = |flag| cell.flags.contains(flag);
+        Self {
+            foreground: cell.fg.into(),
+            background: cell.bg.into(),
+            underline_color: cell.underline_color().map(Color::from),
+            underline: Underline::of(cell.flags),
+            attributes: Attributes {
+                bold: has(Flags::BOLD),
+                dim: has(Flags::DIM),
+                italic: has(Flags::ITALIC),
+                inverse: has(Flags::INVERSE),
+                hidden: has(Flags::HIDDEN),
+                strikeout: has(Flags::STRIKEOUT),
+            },
+            link: cell.hyperlink().map(|link| {
+                Arc::new(Link { id: link.id().to_owned(), uri: link.uri().to_owned() })
+            }),
+        }
+    }
+}
+
+impl Underline {
+    fn of(flags: Flags) -> Self {
+        [
+            (Flags::UNDERLINE, Self::Single),
+            (Flags::DOUBLE_UNDERLINE, Self::Double),
+            (Flags::UNDERCURL, Self::Curly),
+            (Flags::DOTTED_UNDERLINE, Self::Dotted),
+            (Flags::DASHED_UNDERLINE, Self::Dashed),
+        ]
+        .into_iter()
+        .find_map(|(flag, kind)| flags.contains(flag).then_some(kind))
+        .unwrap_or_default()
+    }
+}
+
+impl From<EmulatorColor> for Color {
+    fn from(color: EmulatorColor) -> Self {
+        match color {
+            EmulatorColor::Named(name) => match name as usize {
+                index @ 0..=15 => Self::Named(index as u8),
+                _ => Self::Default,
+            },
+            EmulatorColor::Indexed(index) => Self::Indexed(index),
+            EmulatorColor::Spec(rgb) => Self::Rgb(rgb.r, rgb.g, rgb.b),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `cargo xtask bench`: runs the benchmarks. Each one writes its own section of
+//! docs/benchmarks.md; this file only knows where they live.
+
+use clap::ValueEnum;
+
+use crate::cargo;
+use crate::error::Error;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which benchmark to run; all of them when left out
+    name: Option<Bench>,
+    /// Passed on to the benchmark
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Bench {
+    /// CPU and memory per stream of terminal output, against the bare emulator and tmux
+    Terminal,
+}
+
+impl Bench {
+    fn command_line(self) -> [&'static str; 5] {
+        match self {
+            Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Error> {
+    let chosen = args.name.as_ref().map_or(Bench::value_variants(), std::slice::from_ref);
+    for bench in chosen {
+        let mut line = bench.command_line().to_vec();
+        line.push("--");
+        line.extend(args.rest.iter().map(String::as_str));
+        cargo::run(&line)?;
+    }
+    Ok(())
+}

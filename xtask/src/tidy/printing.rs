@@ -1,0 +1,137 @@
+//! Only the command line talks to the terminal. Everything below it returns values, so that what
+//! an agent writes can never end up in the middle of our own output.
+
+use super::lexer::{self, Token};
+use super::problem::Problem;
+
+const MACROS: [&str; 5] = ["println", "eprintln", "print", "eprint", "dbg"];
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
+/// Modules, in the standard library and in the crates we use, that hand out our own streams.
+const STREAM_MODULES: [&str; 2] = ["io", "stdio"];
+
+pub(crate) fn check(path: &str, text: &str) -> Vec<Problem> {
+    if may_print(path) {
+        return Vec::new();
+    }
+    let code = lexer::code(text);
+    let tokens = lexer::tokens(&code);
+    let found = (0..tokens.len()).filter_map(|at| printing(&tokens[at..]));
+    found
+        .map(|(line, what)| {
+            Problem::error(path, line, format!("{what}: only crates/cli talks to the terminal"))
+        })
+        .collect()
+}
+
+/// The command line, the chores, and what is run by hand or by cargo rather than shipped. A build
+/// script is among these: it tells cargo what it found by printing it.
+fn may_print(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(
+        parts.as_slice(),
+        ["xtask" | "fuzz", ..]
+            | ["crates", "cli", ..]
+            | ["crates", _, "examples" | "benches" | "tests", ..]
+            | ["crates", _, "build.rs"]
+    )
+}
+
+/// Where and how the tokens begin with something that prints.
+fn printing(tokens: &[Token<'_>]) -> Option<(usize, String)> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
+    let here = tokens.first()?;
+    // `print != 0` is a comparison.
+    if MACROS.contains(&here.text) && text(1) == "!" && text(2) != "=" {
+        return Some((here.line, format!("`{}!`", here.text)));
+    }
+    if !STREAM_MODULES.contains(&here.text) || text(1) != ":" || text(2) != ":" {
+        return None;
+    }
+    let names = match text(3) {
+        "{" => braced(&tokens[3..]),
+        _ => tokens.get(3..4).unwrap_or_default(),
+    };
+    let stream = names.iter().find(|name| STREAMS.contains(&name.text))?;
+    Some((stream.line, format!("`{}::{}`", here.text, stream.text)))
+}
+
+/// The tokens from an opening brace up to the brace that closes it.
+fn braced<'t, 's>(tokens: &'t [Token<'s>]) -> &'t [Token<'s>] {
+    let mut depth = 0_usize;
+    let end = tokens.iter().position(|token| {
+        match token.text {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    &tokens[..end.unwrap_or(tokens.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        check(path, text).iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn every_printing_macro_is_found_with_its_line() {
+        let text =
+            "fn f() {\n println!();\n eprintln!();\n print!(\"\");\n eprint! (\"\");\n dbg!(1);\n}";
+        assert_eq!(lines("crates/terminal/src/lib.rs", text), [2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn our_own_streams_are_found_however_they_are_named() {
+        for text in [
+            "std::io::stdout().lock();",
+            "let mut out = io::stderr();",
+            "use std::io::{self, stdout as out};",
+            "use std::{fmt, io::{Write, stderr}};",
+            "tokio::io::stdout();",
+            "rustix::stdio::stdout();",
+        ] {
+            assert_eq!(lines("crates/terminal/src/lib.rs", text), [1], "{text}");
+        }
+        let spread = "use std::io::{\n    Write,\n    stdout,\n};";
+        assert_eq!(lines("crates/terminal/src/lib.rs", spread), [3]);
+    }
+
+    #[test]
+    fn comments_strings_and_other_meanings_of_the_words_are_left_alone() {
+        for text in [
+            "// println!(\"x\")",
+            "/// ```\n/// println!(\"x\");\n/// ```",
+            "let s = \"println!() io::stdout()\";",
+            "let s = r#\"dbg!(\"x\")\"#;",
+            "if print != 0 {}",
+            "my_println!();",
+            "writeln!(out)?;",
+            "Command::new(x).stdout(Stdio::null());",
+            "struct S { stdout: Vec<u8> } use std::io::{Read, Write}; fn stdout() {}",
+        ] {
+            assert_eq!(lines("crates/terminal/src/lib.rs", text), [0; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_and_what_is_not_shipped_may_print() {
+        for path in [
+            "crates/cli/src/main.rs",
+            "xtask/src/main.rs",
+            "fuzz/targets/screen.rs",
+            "crates/terminal/examples/render.rs",
+            "crates/terminal/benches/terminal/main.rs",
+            "crates/terminal/tests/screen.rs",
+            "crates/web/build.rs",
+        ] {
+            assert_eq!(lines(path, "println!();"), [0; 0], "{path}");
+        }
+        for path in ["crates/terminal/src/tests/a.rs", "crates/testkit/src/lib.rs"] {
+            assert_eq!(lines(path, "println!();"), [1], "{path}");
+        }
+    }
+}
