@@ -2,7 +2,7 @@
 //! cursor, margins, tab stops, modes, keyboard and title. Any terminal of the same size shows the
 //! same; one of ours also goes on the same.
 //!
-//! Not carried over: history above the screen, and what mode 47 left on the alternate screen.
+//! Not carried over: history above the screen.
 
 mod paint;
 
@@ -33,20 +33,33 @@ pub(crate) fn dump(engine: &mut Engine) -> Vec<u8> {
         };
         painter.push(&format!("\x1b]{name};{}\x1b\\", color.spec()));
     }
+    if let Some(parked) = engine.parked() {
+        painter.push("\x1b[?47h");
+        painter.rows(parked);
+        painter.push("\x1b[?47l");
+        painter.reset_pen();
+    }
     let modes = engine.modes_view();
     let saved = engine.saved().get(false).clone();
-    engine.with_main_grid(|grid| {
+    let main_cursor = engine.with_main_grid(|grid| {
         painter.rows(grid);
         if let Some(saved) = &saved {
             save_cursor(&mut painter, saved);
         }
+        grid.cursor.point
     });
     keyboard(&mut painter, engine.kitty_stacks().get(false));
     if modes.alternate_screen {
-        // 1049 saves the cursor as it stands; without a saved cursor it must not.
+        // The usual way in saves the cursor as it stands; where it was not saved or saved elsewhere,
+        // there is another way. Where it stands matters when the size changes.
         match saved {
-            Some(_) => painter.push("\x1b8\x1b[?1049h\x1b[?6l"),
-            None => painter.push("\x1b[?1047h"),
+            Some(saved) if saved.cursor.point == main_cursor => {
+                painter.push("\x1b8\x1b[?1049h\x1b[?6l");
+            }
+            _ => {
+                painter.go_to(main_cursor.line.0 as usize, main_cursor.column.0);
+                painter.push("\x1b[?1047h");
+            }
         }
         painter.reset_pen();
         painter.push("\x1b[2J");
@@ -147,6 +160,7 @@ fn live_cursor(painter: &mut Painter, engine: &Engine, modes: Modes) {
     }
     if cursor.input_needs_wrap && !engine.just_printed() {
         painter.pending_wrap(grid, cursor.point.line.0 as usize);
+        painter.end_text();
     }
     painter.pen(&cursor.template);
     charsets(painter, &cursor.charsets, engine.charset());

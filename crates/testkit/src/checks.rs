@@ -1,6 +1,9 @@
 //! Checks that hold for any input. Tests run them over generated streams and recordings, fuzz
 //! targets over whatever they find. Each panics where the promise is broken.
 
+use std::io::{BufRead, BufReader};
+
+use coven_terminal::recording::{Event, EventData, Header, Reader, Writer};
 use coven_terminal::sanitise::{Liner, Stripper, strip};
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_terminal::signals::{Signal, Tap};
@@ -103,7 +106,8 @@ impl Step<'_> {
 /// Reads an input as a size and a number of steps.
 fn steps(bytes: &[u8]) -> (Size, Vec<Step<'_>>) {
     let small = |columns: u8, rows: u8| {
-        Size::new(2 + u16::from(columns) % 48, 2 + u16::from(rows) % 12)
+        // In less than four columns a wide character can be the whole of a wrapped row.
+        Size::new(4 + u16::from(columns) % 48, 2 + u16::from(rows) % 12)
     };
     let [columns, rows, rest @ ..] = bytes else { return (Size::default(), Vec::new()) };
     let mut steps = Vec::new();
@@ -184,4 +188,46 @@ pub fn resume(mut screen: Screen) -> Screen {
         "a dump of the resumed screen is the same, main screen included"
     );
     fresh
+}
+
+/// Reading any bytes as a recording gives the same events or the same error however they arrive,
+/// and recording any bytes in any pieces gives back their text.
+pub fn recording(bytes: &[u8]) {
+    let read = |input: &mut dyn BufRead| -> (Vec<Event>, Option<String>) {
+        let mut events = Vec::new();
+        let reader = match Reader::new(input) {
+            Ok(reader) => reader,
+            Err(error) => return (events, Some(error.to_string())),
+        };
+        for event in reader {
+            match event {
+                Ok(event) => events.push(event),
+                Err(error) => return (events, Some(error.to_string())),
+            }
+        }
+        (events, None)
+    };
+    let whole = read(&mut &bytes[..]);
+    assert_eq!(whole, read(&mut BufReader::with_capacity(1, bytes)), "splitting changes nothing");
+
+    let mut random = seed(bytes);
+    let text = recorded(&chunks(&mut random, bytes));
+    assert_eq!(text, String::from_utf8_lossy(bytes), "what is recorded is what was written");
+}
+
+/// The output in a recording of these chunks.
+#[expect(clippy::expect_used, reason = "a recording in memory that fails is the finding")]
+fn recorded(chunks: &[&[u8]]) -> String {
+    let mut writer = Writer::new(Vec::new(), &Header::new(80, 24)).expect("a header is written");
+    for (index, chunk) in chunks.iter().enumerate() {
+        writer.output(index as f64 / 1000.0, chunk).expect("output is written");
+    }
+    let file = writer.finish().expect("the end is written");
+    let reader = Reader::new(file.as_slice()).expect("our own header is read");
+    reader
+        .map(|event| match event.expect("our own event is read").data {
+            EventData::Output(text) => text,
+            other => panic!("only output was written, not {other:?}"),
+        })
+        .collect()
 }

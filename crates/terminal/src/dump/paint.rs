@@ -14,11 +14,13 @@ pub(super) struct Painter {
     pen: Cell,
     /// Added to every row, for origin mode.
     origin: i32,
+    /// The last character written ends with a joiner, which would take the next one in.
+    joiner: bool,
 }
 
 impl Painter {
     pub(super) fn new() -> Self {
-        Self { bytes: Vec::with_capacity(4096), pen: Cell::default(), origin: 0 }
+        Self { bytes: Vec::with_capacity(4096), pen: Cell::default(), origin: 0, joiner: false }
     }
 
     pub(super) fn finish(self) -> Vec<u8> {
@@ -36,6 +38,13 @@ impl Painter {
     pub(super) fn go_to(&mut self, row: usize, column: usize) {
         let row = row as i32 + self.origin;
         self.push(&format!("\x1b[{};{}H", row + 1, column + 1));
+        self.joiner = false;
+    }
+
+    /// Makes sure that what comes next is not joined to the last character. Any sequence does.
+    pub(super) fn end_text(&mut self) {
+        self.push(&format!("\x1b[{}m", sgr_params(&self.pen)));
+        self.joiner = false;
     }
 
     /// Back to no attributes and the usual character set, whatever was in force.
@@ -72,15 +81,12 @@ impl Painter {
     }
 
     fn cells(&mut self, cells: &[Cell]) {
-        let mut previous: Option<&Cell> = None;
         for cell in cells.iter().filter(|cell| !cell.flags.contains(Flags::WIDE_CHAR_SPACER)) {
-            let joiner = |cell: &Cell| cell.zerowidth().and_then(<[char]>::last) == Some(&'\u{200d}');
-            if is_tone(cell.c) || previous.is_some_and(joiner) {
-                // A sequence between two emoji keeps them apart.
-                self.push(&format!("\x1b[{}m", sgr_params(&self.pen)));
+            if self.joiner || is_tone(cell.c) {
+                self.end_text();
             }
             self.cell(cell);
-            previous = Some(cell);
+            self.joiner = cell.zerowidth().and_then(<[char]>::last) == Some(&'\u{200d}');
         }
     }
 

@@ -4,6 +4,7 @@ use std::mem;
 
 use alacritty_terminal::grid::Grid as EmulatorGrid;
 
+use super::edit::Part;
 use super::engine::Engine;
 use super::grid::Grid;
 use crate::keys::KittyFlags;
@@ -67,7 +68,7 @@ impl Engine {
         match (self.modes.alternate_screen, on) {
             (false, true) => self.enter_alternate(mode),
             (true, false) => self.leave_alternate(mode),
-            (true, true) if mode == 1049 => self.erase_screen(super::edit::Part::All),
+            (true, true) if mode == 1049 => self.erase_screen(Part::All),
             _ => {}
         }
     }
@@ -82,10 +83,17 @@ impl Engine {
         self.modes.alternate_screen = true;
         *self.saved.get_mut(true) = None;
         *self.kitty_mut() = Kitty::default();
-        if let Some(parked) = self.parked.take().filter(|_| mode != 1049) {
-            *self.term.grid_mut() = parked;
+        match self.parked.take().filter(|_| mode != 1049) {
+            Some(parked) => {
+                *self.term.grid_mut() = parked;
+                self.term.grid_mut().cursor = cursor;
+            }
+            None => {
+                // The emulator has cleared it, but not all of it after a change of size.
+                self.term.grid_mut().cursor = cursor;
+                self.erase_screen(Part::All);
+            }
         }
-        self.term.grid_mut().cursor = cursor;
         self.touch_all();
     }
 

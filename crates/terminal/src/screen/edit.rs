@@ -50,6 +50,16 @@ impl Engine {
         }
     }
 
+    /// Says that what will stand at the beginning of this row was not wrapped there for want of
+    /// room in the row above.
+    pub(super) fn forget_spacer_above(&mut self, row: usize) {
+        if row > 0 {
+            let last = self.columns() - 1;
+            let cell = &mut self.cells(row - 1, last, last + 1)[0];
+            cell.flags.remove(Flags::LEADING_WIDE_CHAR_SPACER);
+        }
+    }
+
     pub(super) fn erase(&mut self, row: usize, from: usize, to: usize) {
         self.split_wide(row, from);
         self.split_wide(row, to);
@@ -123,6 +133,9 @@ impl Engine {
     ) {
         self.split_wide(row, column);
         self.split_wide(row, cut);
+        if column == 0 {
+            self.forget_spacer_above(row);
+        }
         let columns = self.columns();
         let cells = self.cells(row, column, columns);
         // What was the end of a wrapped line no longer is.

@@ -117,6 +117,10 @@ impl Engine {
         &self.saved
     }
 
+    pub(crate) fn parked(&self) -> Option<&Grid> {
+        self.parked.as_ref()
+    }
+
     pub(crate) fn kitty_stacks(&self) -> &PerBuffer<Kitty> {
         &self.kitty
     }

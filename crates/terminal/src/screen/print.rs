@@ -116,7 +116,7 @@ impl Engine {
         if width > 1 && column + width > columns && !self.modes.autowrap {
             return;
         }
-        let wraps = pending || column + width > columns;
+        let wraps = self.modes.autowrap && (pending || column + width > columns);
         if wraps && row + 1 == self.margins.1 {
             self.touch_all();
         }
@@ -127,6 +127,9 @@ impl Engine {
             self.split_wide(row_hit, column_hit);
             self.split_wide(row_hit, column_hit + 1);
             self.split_wide(row_hit, column_hit + width);
+        }
+        if !wraps && column == 0 {
+            self.forget_spacer_above(row);
         }
         self.touch(row);
         self.term.input(char);
@@ -200,6 +203,9 @@ impl Engine {
     fn widen(&mut self, row: usize, column: usize) {
         let columns = self.columns();
         self.split_wide(row, column + 2);
+        if column == 0 {
+            self.forget_spacer_above(row);
+        }
         let cells = &mut self.term.grid_mut()[Line(row as i32)];
         let mut spacer = cells[Column(column)].clone();
         spacer.clear_wide();

@@ -3,9 +3,12 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
+use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color as EmulatorColor, NamedColor};
+
+use unicode_width::UnicodeWidthChar;
 
 use crate::screen::Grid;
 
@@ -169,14 +172,14 @@ pub(crate) fn is_wrapped(grid: &Grid, index: usize) -> bool {
 }
 
 /// Whether the last column was left blank because the wide character at the beginning of the next
-/// row did not fit.
+/// row did not fit. One that is wide only through a variation selector never gets there by being
+/// printed, only when the size changes; its blank is taken as one.
 pub(crate) fn ends_with_spacer(grid: &Grid, index: usize) -> bool {
-    use alacritty_terminal::grid::Dimensions;
     let row = &grid[Line(index as i32)];
     let spacer = Flags::LEADING_WIDE_CHAR_SPACER;
     index + 1 < grid.screen_lines()
         && row[..].last().is_some_and(|cell| cell.flags.contains(spacer))
-        && grid[Line(index as i32 + 1)][Column(0)].flags.contains(Flags::WIDE_CHAR)
+        && grid[Line(index as i32 + 1)][Column(0)].c.width() == Some(2)
 }
 
 /// Flags that say how a cell looks.

@@ -35,3 +35,8 @@ fn the_signals_of_any_stream_are_the_same_for_every_split() {
 fn the_screen_of_any_stream_is_the_same_for_every_split_and_after_a_dump() {
     rounds(3000, checks::screen);
 }
+
+#[test]
+fn a_recording_of_any_stream_is_the_same_for_every_split() {
+    rounds(500, checks::recording);
+}

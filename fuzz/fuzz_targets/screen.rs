@@ -1,0 +1,6 @@
+//! Any bytes through the `screen` check.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| coven_testkit::checks::screen(bytes));
