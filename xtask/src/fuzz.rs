@@ -78,7 +78,11 @@ fn fuzz(target: &str, seconds: u32) -> Result<(), Error> {
     let time = format!("-max_total_time={seconds}");
     let memory = format!("-rss_limit_mb={MEMORY_LIMIT_MB}");
     let hang = format!("-timeout={SECONDS_PER_INPUT}");
-    let line = ["fuzz", "run", target, "--", &time, &memory, &hang, "-print_final_stats=1"];
+    // Pieces of real input, so that the fuzzer need not find every sequence byte by byte.
+    let pieces = format!("-dict={}", cargo::root().join("fuzz/terminal.dict").display());
+    let quiet = "-verbosity=0";
+    let stats = "-print_final_stats=1";
+    let line = ["fuzz", "run", target, "--", &time, &memory, &hang, &pieces, quiet, stats];
     // The sanitisers are behind unstable flags; this lets the stable compiler accept them.
     let ended = cargo::command(&line).env("RUSTC_BOOTSTRAP", "1").status();
     cargo::finish(&line, ended)

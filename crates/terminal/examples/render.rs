@@ -61,7 +61,8 @@ fn run() -> Result<(), String> {
         }
     }
     let mut output = io::stdout().lock();
-    writeln!(output, "{}", screen.snapshot().text()).map_err(|error| format!("cannot write: {error}"))
+    writeln!(output, "{}", screen.snapshot().text())
+        .map_err(|error| format!("cannot write: {error}"))
 }
 
 fn number(name: &str, value: Option<String>) -> Result<u16, String> {

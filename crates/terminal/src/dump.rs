@@ -81,12 +81,12 @@ fn save_cursor(painter: &mut Painter, saved: &Saved) {
     }
     painter.go_to(saved.cursor.point.line.0 as usize, saved.cursor.point.column.0);
     painter.pen(&saved.cursor.template);
-    charsets(painter, &saved.cursor.charsets, saved.charset);
+    charsets(painter, saved.cursor.charsets, saved.charset);
     painter.push("\x1b7\x1b[?6l");
     painter.reset_pen();
 }
 
-fn charsets(painter: &mut Painter, sets: &Charsets, active: CharsetIndex) {
+fn charsets(painter: &mut Painter, sets: Charsets, active: CharsetIndex) {
     use CharsetIndex::{G0, G1, G2, G3};
     for (index, slot) in [(G0, '('), (G1, ')'), (G2, '*'), (G3, '+')] {
         if sets[index] == StandardCharset::SpecialCharacterAndLineDrawing {
@@ -163,7 +163,7 @@ fn live_cursor(painter: &mut Painter, engine: &Engine, modes: Modes) {
         painter.end_text();
     }
     painter.pen(&cursor.template);
-    charsets(painter, &cursor.charsets, engine.charset());
+    charsets(painter, cursor.charsets, engine.charset());
     if modes.insert {
         painter.push("\x1b[4h");
     }

@@ -130,17 +130,15 @@ impl Replies {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return;
         }
+        // Values in hex too: xterm-256color, 256 and 8/8/8.
         let value = match name.to_ascii_lowercase().as_str() {
-            "544e" => Some("xterm-256color"),
-            "436f" => Some("256"),
-            "524742" => Some("8/8/8"),
+            "544e" => Some("787465726D2D323536636F6C6F72"),
+            "436f" => Some("323536"),
+            "524742" => Some("382F382F38"),
             _ => None,
         };
         match value {
-            Some(value) => {
-                let hex: String = value.bytes().map(|byte| format!("{byte:02X}")).collect();
-                self.push(&format!("\x1bP1+r{name}={hex}\x1b\\"));
-            }
+            Some(value) => self.push(&format!("\x1bP1+r{name}={value}\x1b\\")),
             None => self.push(&format!("\x1bP0+r{name}\x1b\\")),
         }
     }

@@ -31,8 +31,8 @@ pub use damage::Damage;
 pub(crate) use engine::Engine;
 pub(crate) use grid::Grid;
 pub use mode::{Modes, Mouse, MouseEncoding};
-pub use palette::Rgb;
 pub(crate) use palette::Palette;
+pub use palette::Rgb;
 pub(crate) use print::is_tone;
 
 /// Smallest and largest screen. One column cannot hold a wide character; a screen of the largest

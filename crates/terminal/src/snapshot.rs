@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::screen::{Cursor, Modes, Size};
 
-pub(crate) use row::{ends_with_spacer, is_wrapped, same_style};
 pub use row::{Attributes, Color, Link, Row, Run, Style, Underline};
+pub(crate) use row::{ends_with_spacer, is_wrapped, same_style};
 
 /// A screen at one moment. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,8 @@ impl Snapshot {
         let mut start = 0;
         std::iter::from_fn(move || {
             let first = self.rows.get(start)?;
-            let mut line = LogicalLine { text: Cow::Borrowed(first.text()), rows: start..start + 1 };
+            let mut line =
+                LogicalLine { text: Cow::Borrowed(first.text()), rows: start..start + 1 };
             while let (true, Some(next)) =
                 (self.rows[line.rows.end - 1].is_wrapped(), self.rows.get(line.rows.end))
             {
@@ -127,10 +128,7 @@ mod tests {
     #[test]
     fn wrapped_rows_are_one_line_and_others_are_not() {
         let snapshot = snapshot(10, 5, "Allow execution of [Shell]?\r\n0123456789\r\nx");
-        assert_eq!(
-            lines(&snapshot),
-            ["Allow execution of [Shell]?", "0123456789", "x"]
-        );
+        assert_eq!(lines(&snapshot), ["Allow execution of [Shell]?", "0123456789", "x"]);
         let rows: Vec<_> = snapshot.lines().map(|line| line.rows).collect();
         assert_eq!(rows, [0..3, 3..4, 4..5]);
     }

@@ -1,6 +1,8 @@
 //! Checks that hold for any input. Tests run them over generated streams and recordings, fuzz
 //! targets over whatever they find. Each panics where the promise is broken.
 
+#![expect(clippy::missing_panics_doc, reason = "to panic is what a check is for")]
+
 use std::io::{BufRead, BufReader};
 
 use coven_terminal::recording::{Event, EventData, Header, Reader, Writer};
@@ -28,9 +30,9 @@ fn chunks<'a>(random: &mut Random, bytes: &'a [u8]) -> Vec<&'a [u8]> {
 
 /// A seed that depends on the input alone.
 fn seed(bytes: &[u8]) -> Random {
-    let sum = bytes.iter().fold(bytes.len() as u64, |sum, byte| {
-        sum.wrapping_mul(31).wrapping_add(u64::from(*byte))
-    });
+    let sum = bytes
+        .iter()
+        .fold(bytes.len() as u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
     Random::new(sum)
 }
 
@@ -219,8 +221,8 @@ pub fn recording(bytes: &[u8]) {
 #[expect(clippy::expect_used, reason = "a recording in memory that fails is the finding")]
 fn recorded(chunks: &[&[u8]]) -> String {
     let mut writer = Writer::new(Vec::new(), &Header::new(80, 24)).expect("a header is written");
-    for (index, chunk) in chunks.iter().enumerate() {
-        writer.output(index as f64 / 1000.0, chunk).expect("output is written");
+    for (time, chunk) in (0_u32..).zip(chunks) {
+        writer.output(f64::from(time) / 1000.0, chunk).expect("output is written");
     }
     let file = writer.finish().expect("the end is written");
     let reader = Reader::new(file.as_slice()).expect("our own header is read");

@@ -162,50 +162,45 @@ fn is_blank(cell: &Cell) -> bool {
 pub(crate) fn sgr_params(cell: &Cell) -> String {
     let style = Style::of(cell);
     let attributes = style.attributes;
-    let mut params = String::from("0");
-    for (on, number) in [
-        (attributes.bold, "1"),
-        (attributes.dim, "2"),
-        (attributes.italic, "3"),
-        (attributes.inverse, "7"),
-        (attributes.hidden, "8"),
-        (attributes.strikeout, "9"),
-    ] {
-        if on {
-            params.push(';');
-            params.push_str(number);
-        }
-    }
-    params.push_str(match style.underline {
-        Underline::None => "",
-        Underline::Single => ";4",
-        Underline::Double => ";4:2",
-        Underline::Curly => ";4:3",
-        Underline::Dotted => ";4:4",
-        Underline::Dashed => ";4:5",
-    });
-    push_color(&mut params, style.foreground, 30);
-    push_color(&mut params, style.background, 40);
-    if let Some(color) = style.underline_color {
-        match color {
-            Color::Default => {}
-            Color::Named(index) | Color::Indexed(index) => {
-                params.push_str(&format!(";58:5:{index}"));
-            }
-            Color::Rgb(r, g, b) => params.push_str(&format!(";58:2::{r}:{g}:{b}")),
-        }
-    }
-    params
+    let underline = match style.underline {
+        Underline::None => None,
+        Underline::Single => Some("4"),
+        Underline::Double => Some("4:2"),
+        Underline::Curly => Some("4:3"),
+        Underline::Dotted => Some("4:4"),
+        Underline::Dashed => Some("4:5"),
+    };
+    let mut params: Vec<String> = [
+        Some("0"),
+        attributes.bold.then_some("1"),
+        attributes.dim.then_some("2"),
+        attributes.italic.then_some("3"),
+        underline,
+        attributes.inverse.then_some("7"),
+        attributes.hidden.then_some("8"),
+        attributes.strikeout.then_some("9"),
+    ]
+    .into_iter()
+    .flatten()
+    .map(str::to_owned)
+    .collect();
+    params.extend(color_params(style.foreground, 30));
+    params.extend(color_params(style.background, 40));
+    params.extend(style.underline_color.and_then(|color| match color {
+        Color::Default => None,
+        Color::Named(index) | Color::Indexed(index) => Some(format!("58:5:{index}")),
+        Color::Rgb(r, g, b) => Some(format!("58:2::{r}:{g}:{b}")),
+    }));
+    params.join(";")
 }
 
 /// `base` is 30 for the text and 40 for what is behind it.
-fn push_color(params: &mut String, color: Color, base: u16) {
-    let text = match color {
-        Color::Default => return,
-        Color::Named(index @ 0..=7) => format!(";{}", base + u16::from(index)),
-        Color::Named(index) => format!(";{}", base + 60 + u16::from(index) - 8),
-        Color::Indexed(index) => format!(";{};5;{index}", base + 8),
-        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", base + 8),
-    };
-    params.push_str(&text);
+fn color_params(color: Color, base: u16) -> Option<String> {
+    match color {
+        Color::Default => None,
+        Color::Named(index @ 0..=7) => Some((base + u16::from(index)).to_string()),
+        Color::Named(index) => Some((base + 60 + u16::from(index) - 8).to_string()),
+        Color::Indexed(index) => Some(format!("{};5;{index}", base + 8)),
+        Color::Rgb(r, g, b) => Some(format!("{};2;{r};{g};{b}", base + 8)),
+    }
 }

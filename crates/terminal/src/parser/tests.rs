@@ -123,7 +123,10 @@ fn strings_end_at_bell_or_terminator() {
 
 #[test]
 fn escape_sequences_keep_their_intermediates() {
-    check(b"\x1b(0q\x1b)B\x1b7\x1b#8", &["escape (0", "text q", "escape )B", "escape 7", "escape #8"]);
+    check(
+        b"\x1b(0q\x1b)B\x1b7\x1b#8",
+        &["escape (0", "text q", "escape )B", "escape 7", "escape #8"],
+    );
 }
 
 #[test]
@@ -150,7 +153,9 @@ fn c1_characters_are_no_text() {
 
 #[test]
 fn what_is_too_long_is_skipped_to_its_end_and_nothing_is_kept() {
-    for (intro, end) in [("\x1b]0;", "\x07"), ("\x1bP", "\x1b\\"), ("\x1b_", "\x1b\\"), ("\x1b[", "m")] {
+    for (intro, end) in
+        [("\x1b]0;", "\x07"), ("\x1bP", "\x1b\\"), ("\x1b_", "\x1b\\"), ("\x1b[", "m")]
+    {
         let body = "1".repeat(MAX_OSC + 10);
         let input = format!("{intro}{body}{end}x");
         assert_eq!(parse(&[input.as_bytes()]), ["text x"], "{intro:?} whole");

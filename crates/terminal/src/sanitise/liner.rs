@@ -59,12 +59,11 @@ impl<F: FnMut(&str)> Lines<'_, F> {
 
     fn print(&mut self, char: char) {
         let Line { chars, at } = &mut *self.line;
-        match chars.get_mut(*at) {
-            Some(old) => *old = char,
-            None => {
-                chars.resize(*at, ' ');
-                chars.push(char);
-            }
+        if let Some(old) = chars.get_mut(*at) {
+            *old = char;
+        } else {
+            chars.resize(*at, ' ');
+            chars.push(char);
         }
         *at += 1;
         if *at >= MAX_LINE {

@@ -63,7 +63,8 @@ fn bytes_that_are_not_text_become_replacements() {
 
 #[test]
 fn plain_text_is_not_copied() {
-    let text = "plain text, 漢字 too, over several\nlines\tand more than one block of bytes. ".repeat(4);
+    let text =
+        "plain text, 漢字 too, over several\nlines\tand more than one block of bytes. ".repeat(4);
     assert!(matches!(strip(text.as_bytes()), Cow::Borrowed(_)));
 
     let mut stripper = Stripper::new();

@@ -83,16 +83,15 @@ impl Engine {
         self.modes.alternate_screen = true;
         *self.saved.get_mut(true) = None;
         *self.kitty_mut() = Kitty::default();
-        match self.parked.take().filter(|_| mode != 1049) {
-            Some(parked) => {
-                *self.term.grid_mut() = parked;
-                self.term.grid_mut().cursor = cursor;
-            }
-            None => {
-                // The emulator has cleared it, but not all of it after a change of size.
-                self.term.grid_mut().cursor = cursor;
-                self.erase_screen(Part::All);
-            }
+        let parked = self.parked.take().filter(|_| mode != 1049);
+        let was_parked = parked.is_some();
+        if let Some(parked) = parked {
+            *self.term.grid_mut() = parked;
+        }
+        self.term.grid_mut().cursor = cursor;
+        if !was_parked {
+            // The emulator has cleared it, but not all of it after a change of size.
+            self.erase_screen(Part::All);
         }
         self.touch_all();
     }

@@ -77,7 +77,9 @@ impl Tracker {
         let damage = if self.full {
             Damage::Full
         } else if !self.rows.is_empty() {
-            Damage::Rows((0..height).filter(|row| self.rows.contains(*row)).map(|r| r as u16).collect())
+            Damage::Rows(
+                (0..height).filter(|row| self.rows.contains(*row)).map(|r| r as u16).collect(),
+            )
         } else if state {
             Damage::State
         } else {

@@ -55,7 +55,7 @@ pub(crate) struct Engine {
     damage: Tracker,
     /// Changes since the last snapshot, and its rows.
     stale: Tracker,
-    rows: Vec<Arc<Row>>,
+    pub(super) rows: Vec<Arc<Row>>,
     /// Cursor, modes and title at the last look.
     seen: (Cursor, Modes, String),
 }
@@ -66,8 +66,7 @@ impl Engine {
         let config =
             Config { scrolling_history: options.history.min(MAX_HISTORY), ..Config::default() };
         let modes = Modes::default();
-        let cursor =
-            Cursor { row: 0, column: 0, visible: true, pending_wrap: false, style: 0 };
+        let cursor = Cursor { row: 0, column: 0, visible: true, pending_wrap: false, style: 0 };
         Self {
             term: Term::new(config, &size, VoidListener),
             modes,
@@ -203,7 +202,13 @@ impl Engine {
             }
         }
         self.stale.clear();
-        Snapshot::new(self.rows.clone(), self.size(), self.cursor_view(), self.modes_view(), &self.title)
+        Snapshot::new(
+            self.rows.clone(),
+            self.size(),
+            self.cursor_view(),
+            self.modes_view(),
+            &self.title,
+        )
     }
 
     pub(super) fn signal(&mut self, signal: Signal) {

@@ -134,7 +134,8 @@ mod tests {
         assert_eq!(Rgb::parse("#f08"), colour(0xff, 0, 0x88));
         assert_eq!(Rgb::parse("#102030"), colour(0x10, 0x20, 0x30));
         assert_eq!(Rgb::parse("rgb:ffff/8080/0"), colour(0xff, 0x80, 0));
-        for bad in ["", "#", "#12", "#12345", "rgb:1/2", "rgb:1/2/3/4", "rgb:g/0/0", "red", "#é1"] {
+        for bad in ["", "#", "#12", "#12345", "rgb:1/2", "rgb:1/2/3/4", "rgb:g/0/0", "red", "#é1"]
+        {
             assert_eq!(Rgb::parse(bad), None, "{bad}");
         }
     }

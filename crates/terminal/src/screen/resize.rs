@@ -1,6 +1,8 @@
 //! Changing the size, and mending what the emulator leaves behind.
 
-use alacritty_terminal::grid::Dimensions;
+use std::mem;
+
+use alacritty_terminal::grid::{Dimensions, GridCell};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Flags;
 
@@ -10,10 +12,21 @@ use super::grid::Grid;
 
 impl Engine {
     pub(super) fn resize(&mut self, size: Size) {
-        if size == self.size() {
+        let old = self.size();
+        if size == old {
             return;
         }
-        self.term.resize(size);
+        let (rows, columns) = (size.screen_lines(), Dimensions::columns(&size));
+        self.with_main_grid(|grid| reflow(grid, rows, columns));
+        if self.modes.alternate_screen {
+            self.term.resize(size);
+        } else {
+            // The main screen has its size already; the emulator must still learn of it.
+            let stand_in = Grid::new(old.screen_lines(), Dimensions::columns(&old), 0);
+            let main = mem::replace(self.term.grid_mut(), stand_in);
+            self.term.resize(size);
+            *self.term.grid_mut() = main;
+        }
         self.margins = (0, self.height());
         self.tabs.resize(self.columns());
         self.parked = None;
@@ -29,6 +42,40 @@ impl Engine {
         self.with_main_grid(mend);
         self.touch_all();
     }
+}
+
+/// Wraps the lines of the main screen anew. In fewer columns they need more rows; the emulator
+/// takes them by pushing others off the top. Here the empty rows below are used up first.
+fn reflow(grid: &mut Grid, rows: usize, columns: usize) {
+    if columns >= grid.columns() {
+        return grid.resize(true, rows, columns);
+    }
+    let height = grid.screen_lines();
+    let used = height - empty_rows_below(grid);
+    grid.resize(true, used, grid.columns());
+    let history = grid.history_size();
+    grid.resize(true, used, columns);
+    let pushed_off = grid.history_size().saturating_sub(history);
+    let history = grid.history_size();
+    grid.resize(true, rows, columns);
+    // New rows are filled from history: those just pushed off, and no older ones unless the
+    // screen really grew.
+    let pulled = history.saturating_sub(grid.history_size());
+    let wanted = pushed_off + rows.saturating_sub(height);
+    let too_many = pulled.saturating_sub(wanted);
+    if too_many > 0 {
+        let template = mem::take(&mut grid.cursor.template);
+        grid.scroll_up(&(Line(0)..Line(rows as i32)), too_many);
+        grid.cursor.template = template;
+        grid.cursor.point.line -= too_many;
+    }
+}
+
+/// Rows at the end with nothing on them and not the cursor.
+fn empty_rows_below(grid: &Grid) -> usize {
+    let is_empty = |line: &i32| grid[Line(*line)][..].iter().all(GridCell::is_empty);
+    let below = grid.cursor.point.line.0 + 1..grid.screen_lines() as i32;
+    below.rev().take_while(is_empty).count()
 }
 
 fn mend(grid: &mut Grid) {

@@ -71,9 +71,22 @@ fn attribute(group: &[u16]) -> Option<Attr> {
 fn named(index: u16) -> Color {
     use NamedColor as N;
     const NAMES: [NamedColor; 16] = [
-        N::Black, N::Red, N::Green, N::Yellow, N::Blue, N::Magenta, N::Cyan, N::White,
-        N::BrightBlack, N::BrightRed, N::BrightGreen, N::BrightYellow, N::BrightBlue,
-        N::BrightMagenta, N::BrightCyan, N::BrightWhite,
+        N::Black,
+        N::Red,
+        N::Green,
+        N::Yellow,
+        N::Blue,
+        N::Magenta,
+        N::Cyan,
+        N::White,
+        N::BrightBlack,
+        N::BrightRed,
+        N::BrightGreen,
+        N::BrightYellow,
+        N::BrightBlue,
+        N::BrightMagenta,
+        N::BrightCyan,
+        N::BrightWhite,
     ];
     Color::Named(NAMES[usize::from(index)])
 }

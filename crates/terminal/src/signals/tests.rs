@@ -52,37 +52,40 @@ fn directories_and_links() {
     check("\x1b]7;nonsense\x07", &[]);
     check(
         "\x1b]8;id=1;http://a/?b;c\x1b\\text\x1b]8;;\x1b\\",
-        &[
-            Signal::Link { id: Some("1".into()), uri: "http://a/?b;c".into() },
-            Signal::LinkEnd,
-        ],
+        &[Signal::Link { id: Some("1".into()), uri: "http://a/?b;c".into() }, Signal::LinkEnd],
     );
 }
 
 #[test]
 fn notifications_of_three_kinds_and_progress() {
     check("\x1b]9;done\x07", &[note(None, "done")]);
-    check("\x1b]777;notify;Gemini;Approval | required\x07", &[note(Some("Gemini"), "Approval | required")]);
-    check("\x1b]99;i=1:d=0;Hello\x1b\\\x1b]99;i=1:p=body:e=1;d29ybGQ=\x1b\\", &[
-        note(Some("Hello"), ""),
-        note(None, "world"),
-    ]);
+    check(
+        "\x1b]777;notify;Gemini;Approval | required\x07",
+        &[note(Some("Gemini"), "Approval | required")],
+    );
+    check(
+        "\x1b]99;i=1:d=0;Hello\x1b\\\x1b]99;i=1:p=body:e=1;d29ybGQ=\x1b\\",
+        &[note(Some("Hello"), ""), note(None, "world")],
+    );
     check("\x1b]99;i=1:p=?;\x1b\\\x1b]777;other;x\x07", &[]);
-    check("\x1b]9;4;1;40\x07\x1b]9;4;0\x07\x1b]9;4;1;400\x07", &[
-        Signal::Progress(Some(40)),
-        Signal::Progress(None),
-    ]);
+    check(
+        "\x1b]9;4;1;40\x07\x1b]9;4;0\x07\x1b]9;4;1;400\x07",
+        &[Signal::Progress(Some(40)), Signal::Progress(None)],
+    );
 }
 
 #[test]
 fn shell_marks() {
-    check("\x1b]133;A\x07$ \x1b]133;B\x07ls\x1b]133;C;x=y\x07\x1b]133;D;2\x07\x1b]133;D\x07", &[
-        Signal::Prompt(Mark::PromptStart),
-        Signal::Prompt(Mark::CommandStart),
-        Signal::Prompt(Mark::OutputStart),
-        Signal::Prompt(Mark::CommandEnd(Some(2))),
-        Signal::Prompt(Mark::CommandEnd(None)),
-    ]);
+    check(
+        "\x1b]133;A\x07$ \x1b]133;B\x07ls\x1b]133;C;x=y\x07\x1b]133;D;2\x07\x1b]133;D\x07",
+        &[
+            Signal::Prompt(Mark::PromptStart),
+            Signal::Prompt(Mark::CommandStart),
+            Signal::Prompt(Mark::OutputStart),
+            Signal::Prompt(Mark::CommandEnd(Some(2))),
+            Signal::Prompt(Mark::CommandEnd(None)),
+        ],
+    );
 }
 
 #[test]
@@ -112,8 +115,18 @@ fn program_status_with_and_without_its_extras() {
 #[test]
 fn payloads_that_do_not_fit_are_ignored() {
     for payload in [
-        "7501;state=dancing", "7501;app=x", "7501;state", "7501;state=idle:progress=900",
-        "7501;state=idle:msg=%%%", "7501;", "133;Z", "9;", "8;only-one", "notanumber;x", ";x", "",
+        "7501;state=dancing",
+        "7501;app=x",
+        "7501;state",
+        "7501;state=idle:progress=900",
+        "7501;state=idle:msg=%%%",
+        "7501;",
+        "133;Z",
+        "9;",
+        "8;only-one",
+        "notanumber;x",
+        ";x",
+        "",
     ] {
         check(&format!("\x1b]{payload}\x07"), &[]);
     }

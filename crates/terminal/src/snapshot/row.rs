@@ -205,8 +205,7 @@ fn is_plain(cell: &Cell) -> bool {
     cell.fg == EmulatorColor::Named(NamedColor::Foreground)
         && cell.bg == EmulatorColor::Named(NamedColor::Background)
         && !cell.flags.intersects(LOOKS)
-        && (cell.extra.is_none()
-            || cell.underline_color().is_none() && cell.hyperlink().is_none())
+        && (cell.extra.is_none() || cell.underline_color().is_none() && cell.hyperlink().is_none())
 }
 
 impl Style {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod recordings;
+
 use coven_testkit::checks;
 use coven_testkit::random::{Random, output};
 
