@@ -40,9 +40,6 @@ pub(crate) use print::is_tone;
 const COLUMNS: std::ops::RangeInclusive<u16> = 2..=2000;
 const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
 
-/// After this many bytes spare history rows are given back even if the stream is never quiet.
-const TRIM_EVERY: usize = 256 * 1024;
-
 /// A screen's columns and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
@@ -73,8 +70,8 @@ impl Default for Size {
 pub struct Options {
     /// Columns and rows.
     pub size: Size,
-    /// Rows kept above the screen, so that a smaller size and back loses nothing. Longer history
-    /// belongs on disk. At most 10,000.
+    /// Rows kept above the screen, so that a smaller size and back loses nothing. They take memory
+    /// from the beginning; longer history belongs on disk. At most 10,000.
     pub history: usize,
     /// Whether queries are answered. Off when bytes are fed that were answered long ago.
     pub replies: bool,
@@ -115,7 +112,6 @@ pub struct Cursor {
 pub struct Screen {
     parser: Parser,
     engine: Engine,
-    since_trim: usize,
 }
 
 impl Screen {
@@ -126,30 +122,18 @@ impl Screen {
 
     /// An empty screen.
     pub fn with_options(options: &Options) -> Self {
-        Self { parser: Parser::new(), engine: Engine::new(options), since_trim: 0 }
+        Self { parser: Parser::new(), engine: Engine::new(options) }
     }
 
     /// Reads the next bytes of the program's output, in chunks of any size.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.parser.feed(bytes, &mut self.engine);
-        self.since_trim += bytes.len();
-        if self.since_trim >= TRIM_EVERY {
-            self.trim();
-        }
     }
 
     /// Changes the size; the main screen's lines are wrapped anew. Sizes out of range are brought
     /// into it: see what came out with [`Screen::size`].
     pub fn resize(&mut self, size: Size) {
         self.engine.resize(Size::new(size.columns, size.rows));
-        self.trim();
-    }
-
-    /// Gives spare memory back. Call it when the stream is quiet: the emulator takes history in
-    /// blocks of a thousand rows and keeps what it does not use.
-    pub fn trim(&mut self) {
-        self.since_trim = 0;
-        self.engine.trim();
     }
 
     /// Columns and rows.

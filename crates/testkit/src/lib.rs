@@ -2,6 +2,8 @@
 //! streams, and checks that hold for any input.
 
 pub mod checks;
+#[cfg(feature = "panes")]
+pub mod panes;
 pub mod random;
 pub mod recordings;
 pub mod streams;

@@ -94,7 +94,7 @@ pub fn unicode(bytes: usize) -> Vec<u8> {
     const MARKED: &[&str] =
         &["e\u{301}", "n\u{303}", "a\u{30a}\u{323}", "é", "ü", "ß", "ค\u{e35}\u{e48}"];
     build(3, bytes, |random, out, _| {
-        for _ in 0..1 + random.below(30) {
+        for _ in 0..=random.below(30) {
             let set = [WIDE, WIDE, WIDE, EMOJI, MARKED, MARKED, WORDS][random.below(7)];
             out.push_str(random.pick(set));
             if random.below(4) == 0 {
@@ -183,7 +183,7 @@ fn rewrite_block(random: &mut Random, out: &mut String, number: usize) {
 /// Words, colours and ends of lines are put where they changed: how cell-diffing toolkits draw.
 fn patch_cells(random: &mut Random, out: &mut String, number: usize) {
     out.push_str("\x1b[?25l");
-    for _ in 0..1 + random.below(12) {
+    for _ in 0..=random.below(12) {
         let (row, column) = (1 + random.below(ROWS - 7), 1 + random.below(COLUMNS - 40));
         let _ = write!(out, "\x1b[{row};{column}H");
         color(random, out);

@@ -15,7 +15,7 @@ pub(crate) fn now() -> Duration {
 pub(crate) fn of(work: impl FnOnce()) -> Duration {
     let start = now();
     work();
-    now() - start
+    now().saturating_sub(start)
 }
 
 /// CPU times of the same work in several rounds, in milliseconds per MB. Empty where it could not

@@ -7,6 +7,8 @@
 //! cargo xtask bench terminal -- --quick           a short look, printed only
 //! ```
 
+#![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
+
 mod cpu;
 mod memory;
 mod page;
@@ -35,9 +37,16 @@ const FULL: Plan = Plan { stream: 16_000_000, rounds: 7, screens: 200 };
 const QUICK: Plan = Plan { stream: 1_000_000, rounds: 1, screens: 20 };
 
 enum Run {
-    Measure { plan: Plan, write: Option<PathBuf> },
+    Measure {
+        plan: Plan,
+        write: Option<PathBuf>,
+    },
     /// One case of the memory benchmark, in a process of its own.
-    Memory { subject: String, case: String, screens: String },
+    Memory {
+        subject: String,
+        case: String,
+        screens: String,
+    },
 }
 
 fn main() -> io::Result<()> {
@@ -48,7 +57,7 @@ fn main() -> io::Result<()> {
 }
 
 fn arguments(mut arguments: impl Iterator<Item = String>) -> io::Result<Run> {
-    let mut value = |name: &str, from: Option<String>| {
+    let value = |name: &str, from: Option<String>| {
         from.ok_or_else(|| io::Error::other(format!("{name} needs a value")))
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -68,7 +77,8 @@ fn arguments(mut arguments: impl Iterator<Item = String>) -> io::Result<Run> {
                 });
             }
             _ => {
-                let message = format!("unknown argument {argument}; there are --quick and --write PATH");
+                let message =
+                    format!("unknown argument {argument}; there are --quick and --write PATH");
                 return Err(io::Error::other(message));
             }
         }

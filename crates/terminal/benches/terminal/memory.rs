@@ -22,10 +22,10 @@ const EMULATOR: &str = "emulator";
 /// Names of the cases and what they are.
 pub(crate) const CASES: [(&str, &str); 5] = [
     ("idle", "new and idle"),
-    ("log", "after 1 MB of log, trimmed; one screen after the other"),
+    ("log", "after 1 MB of log; one screen after the other"),
     ("together", "the same, all screens at the same time"),
     ("snapshot", "the same, and a snapshot was taken of each"),
-    ("alternate", "after 1 MB of TUI on the alternate screen, trimmed"),
+    ("alternate", "after 1 MB of TUI on the alternate screen"),
 ];
 
 /// KiB per screen in one case, ours and the emulator's; nothing where it cannot be measured.
@@ -65,7 +65,6 @@ pub(crate) fn child(subject: &str, case: &str, screens: &str) -> io::Result<()> 
 
 trait Terminal {
     fn feed(&mut self, bytes: &[u8]);
-    fn trim(&mut self) {}
     fn look(&mut self) {}
 }
 
@@ -74,10 +73,6 @@ impl Terminal for Screen {
         self.feed(bytes);
         self.take_signals();
         self.take_replies();
-    }
-
-    fn trim(&mut self) {
-        self.trim();
     }
 
     fn look(&mut self) {
@@ -116,15 +111,15 @@ fn grow<T: Terminal>(case: &str, count: usize, new: impl Fn() -> T) -> io::Resul
 fn one_after_the_other(terminals: &mut [impl Terminal], bytes: &[u8]) {
     for terminal in terminals {
         bytes.chunks(CHUNK).for_each(|chunk| terminal.feed(chunk));
-        terminal.trim();
     }
 }
 
-fn together<T: Terminal>(terminals: &mut [T], bytes: &[u8]) {
+fn together(terminals: &mut [impl Terminal], bytes: &[u8]) {
     for chunk in bytes.chunks(CHUNK) {
-        terminals.iter_mut().for_each(|terminal| terminal.feed(chunk));
+        for terminal in &mut *terminals {
+            terminal.feed(chunk);
+        }
     }
-    terminals.iter_mut().for_each(T::trim);
 }
 
 /// KiB of this process that are in memory. Unlike its siblings this file is exact.

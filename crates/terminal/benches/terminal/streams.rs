@@ -11,6 +11,8 @@ use coven_testkit::{recordings, streams};
 
 pub(crate) struct Stream {
     pub(crate) name: &'static str,
+    /// Whether it paints a screen rather than printing lines.
+    pub(crate) redraws: bool,
     pub(crate) bytes: Vec<u8>,
     /// The same bytes.
     pub(crate) file: PathBuf,
@@ -38,16 +40,16 @@ impl Drop for Folder {
 }
 
 pub(crate) fn all(bytes: usize, folder: &Folder) -> io::Result<Vec<Stream>> {
-    let stream = |name: &'static str, bytes: Vec<u8>| {
+    let stream = |name: &'static str, redraws: bool, bytes: Vec<u8>| -> io::Result<Stream> {
         let file = folder.path().join(name);
         fs::write(&file, &bytes)?;
-        Ok(Stream { name, bytes, file })
+        Ok(Stream { name, redraws, bytes, file })
     };
     Ok(vec![
-        stream("log", streams::log(bytes))?,
-        stream("TUI", streams::tui(bytes))?,
-        stream("unicode", streams::unicode(bytes))?,
-        stream("recorded", recorded(bytes)?)?,
+        stream("log", false, streams::log(bytes))?,
+        stream("TUI", true, streams::tui(bytes))?,
+        stream("unicode", false, streams::unicode(bytes))?,
+        stream("recorded", true, recorded(bytes)?)?,
     ])
 }
 

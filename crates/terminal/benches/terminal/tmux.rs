@@ -40,7 +40,19 @@ impl<'a> Tmux<'a> {
         );
         let (columns, rows) = (COLUMNS.to_string(), ROWS.to_string());
         let mut server = Self { folder, pid: 0 };
-        server.run(&["new-session", "-d", "-x", &columns, "-y", &rows, &print, ";", "set", "status", "off"])?;
+        server.run(&[
+            "new-session",
+            "-d",
+            "-x",
+            &columns,
+            "-y",
+            &rows,
+            &print,
+            ";",
+            "set",
+            "status",
+            "off",
+        ])?;
         let told = server.run(&["display-message", "-p", "#{pid} #{pane_width} #{pane_height}"])?;
         let [pid, width, height] = told.split_whitespace().collect::<Vec<_>>()[..] else {
             return Err(io::Error::other(format!("tmux told {told:?}")));
@@ -59,7 +71,7 @@ impl<'a> Tmux<'a> {
         self.run(&["wait-for", "-S", "go"])?;
         let waiting = self.command(&["wait-for", "done"]).spawn()?;
         wait(waiting)?;
-        Ok(self.time()? - before)
+        Ok(self.time()?.saturating_sub(before))
     }
 
     /// CPU time of the server, in user and kernel mode.
@@ -67,7 +79,12 @@ impl<'a> Tmux<'a> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid))?;
         // The second field, a name in parentheses, may hold anything.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        let ticks: u64 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum();
         Ok(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
     }
 
@@ -105,6 +122,7 @@ impl Drop for Tmux<'_> {
 fn wait(mut process: Child) -> io::Result<()> {
     let (done, end) = sync_channel(1);
     thread::spawn(move || done.send(process.wait()));
-    let status = end.recv_timeout(DEADLINE).map_err(|_| io::Error::other("tmux took too long"))??;
+    let status =
+        end.recv_timeout(DEADLINE).map_err(|_| io::Error::other("tmux took too long"))??;
     if status.success() { Ok(()) } else { Err(io::Error::other("tmux ended early")) }
 }

@@ -14,7 +14,7 @@ use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
 use super::buffer::{Kitty, PerBuffer};
 use super::cursor::{Saved, Tabs};
 use super::damage::{Damage, Tracker};
-use super::grid::Grid;
+use super::grid::{Grid, with_history};
 use super::{Cursor, Modes, Options, Palette, Size};
 use crate::parser::{Csi, End, Sink};
 use crate::replies::Replies;
@@ -32,6 +32,8 @@ const MAX_TITLES: usize = 16;
 
 pub(crate) struct Engine {
     pub(super) term: Term<VoidListener>,
+    /// Rows the main screen keeps above.
+    pub(super) history: usize,
     pub(super) modes: Modes,
     /// Scrolling margins, rows from the first to before the second.
     pub(super) margins: (usize, usize),
@@ -45,6 +47,8 @@ pub(crate) struct Engine {
     /// The character just printed, for REP and for emoji that are joined; gone after anything
     /// else, and not kept in insert mode.
     pub(super) last_char: Option<char>,
+    /// It ends with a joiner, which takes the next character in.
+    pub(super) joiner: bool,
     /// What mode 47 left on the alternate screen.
     pub(super) parked: Option<Grid>,
     pub(super) title: String,
@@ -63,12 +67,15 @@ pub(crate) struct Engine {
 impl Engine {
     pub(super) fn new(options: &Options) -> Self {
         let size = Size::new(options.size.columns, options.size.rows);
-        let config =
-            Config { scrolling_history: options.history.min(MAX_HISTORY), ..Config::default() };
+        let history = options.history.min(MAX_HISTORY);
+        let config = Config { scrolling_history: history, ..Config::default() };
+        let mut term = Term::new(config, &size, VoidListener);
+        *term.grid_mut() = with_history(size.screen_lines(), Dimensions::columns(&size), history);
         let modes = Modes::default();
         let cursor = Cursor { row: 0, column: 0, visible: true, pending_wrap: false, style: 0 };
         Self {
-            term: Term::new(config, &size, VoidListener),
+            term,
+            history,
             modes,
             margins: (0, size.screen_lines()),
             tabs: Tabs::new(size.columns()),
@@ -78,6 +85,7 @@ impl Engine {
             palette: Palette::new(options.foreground, options.background),
             cursor_style: 0,
             last_char: None,
+            joiner: false,
             parked: None,
             title: String::new(),
             titles: Vec::new(),
@@ -147,10 +155,6 @@ impl Engine {
     /// Whether the last thing that happened was a character.
     pub(crate) fn just_printed(&self) -> bool {
         self.last_char.is_some()
-    }
-
-    pub(super) fn trim(&mut self) {
-        self.term.grid_mut().truncate();
     }
 
     pub(super) fn touch(&mut self, row: usize) {

@@ -25,18 +25,79 @@ impl Engine {
         let plain = cursor.charsets[self.charset] == StandardCharset::Ascii && !self.modes.insert;
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
-            let length = if first.is_ascii() && plain {
+            let length = if !plain {
+                self.print(first);
+                first.len_utf8()
+            } else if first.is_ascii() {
                 let end = rest.bytes().position(|byte| !byte.is_ascii());
                 let run = &rest.as_bytes()[..end.unwrap_or(rest.len())];
                 self.print_ascii(run);
                 self.last_char = run.last().copied().map(char::from);
+                self.joiner = false;
                 run.len()
             } else {
-                self.print(first);
-                first.len_utf8()
+                match self.print_row(rest) {
+                    0 => {
+                        self.print(first);
+                        first.len_utf8()
+                    }
+                    printed => printed,
+                }
             };
             rest = &rest[length..];
         }
+    }
+
+    /// Prints characters beyond ASCII as far as they need nothing special and fit in the row.
+    /// Gives the length of what was printed.
+    fn print_row(&mut self, text: &str) -> usize {
+        let columns = self.columns();
+        let (row, start) = (self.row(), self.column());
+        if self.joiner || self.grid().cursor.input_needs_wrap || start == 0 {
+            return 0;
+        }
+        let grid = self.term.grid_mut();
+        let Cell { fg, bg, flags, extra, .. } = grid.cursor.template.clone();
+        let cells = &mut grid[Line(row as i32)][Column(0)..Column(columns)];
+        let (mut column, mut length, mut last) = (start, 0, None);
+        for char in text.chars() {
+            let width = char.width().unwrap_or(0);
+            let end = column + width;
+            // A wide character that stands here is taken apart by the slow way.
+            let halves = Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER;
+            if width == 0
+                || char.is_ascii()
+                || is_tone(char)
+                || end > columns
+                || cells[column..end].iter().any(|cell| cell.flags.intersects(halves))
+            {
+                break;
+            }
+            for cell in &mut cells[column..end] {
+                cell.c = char;
+                cell.fg = fg;
+                cell.bg = bg;
+                cell.flags = flags;
+                if cell.extra.is_some() || extra.is_some() {
+                    cell.extra.clone_from(&extra);
+                }
+            }
+            if width == 2 {
+                cells[column].flags.insert(Flags::WIDE_CHAR);
+                cells[column + 1].flags.insert(Flags::WIDE_CHAR_SPACER);
+                cells[column + 1].c = ' ';
+            }
+            column = end;
+            length += char.len_utf8();
+            last = Some(char);
+        }
+        if length > 0 {
+            grid.cursor.input_needs_wrap = column == columns;
+            grid.cursor.point.column = Column(column.min(columns - 1));
+            self.last_char = last;
+            self.touch(row);
+        }
+        length
     }
 
     /// REP. More than fills screen and history is left out where it would change nothing.
@@ -135,6 +196,7 @@ impl Engine {
         self.term.input(char);
         self.touch(self.row());
         self.last_char = (!self.modes.insert).then_some(char);
+        self.joiner = false;
     }
 
     /// Goes on in the next row, which continues this one.
@@ -161,17 +223,13 @@ impl Engine {
     /// Whether a character with a width of its own is part of the emoji printed just before it: a
     /// skin tone, or what follows a joiner.
     fn joins(&self, char: char) -> bool {
-        let tone = is_tone(char);
-        if !tone && char < '\u{2190}' {
-            return false;
-        }
-        if self.last_char.is_none() {
+        if self.last_char.is_none() || !(self.joiner || is_tone(char)) {
             return false;
         }
         let (row, column) = self.base();
         let cell = &self.grid()[Line(row as i32)][Column(column)];
         let marks = cell.zerowidth().unwrap_or_default();
-        if marks.len() >= MAX_MARKS || (!tone && marks.last() != Some(&ZERO_WIDTH_JOINER)) {
+        if marks.len() >= MAX_MARKS {
             return false;
         }
         let mut cluster: String = std::iter::once(cell.c).chain(marks.iter().copied()).collect();
@@ -196,6 +254,7 @@ impl Engine {
             self.widen(row, column);
         }
         self.term.grid_mut()[Line(row as i32)][Column(column)].push_zerowidth(char);
+        self.joiner = char == ZERO_WIDTH_JOINER;
         self.touch(row);
     }
 

@@ -8,7 +8,7 @@ use alacritty_terminal::term::cell::Flags;
 
 use super::Size;
 use super::engine::Engine;
-use super::grid::Grid;
+use super::grid::{Grid, compact, forget_empty_history};
 
 impl Engine {
     pub(super) fn resize(&mut self, size: Size) {
@@ -17,7 +17,12 @@ impl Engine {
             return;
         }
         let (rows, columns) = (size.screen_lines(), Dimensions::columns(&size));
-        self.with_main_grid(|grid| reflow(grid, rows, columns));
+        let history = self.history;
+        self.with_main_grid(|grid| {
+            forget_empty_history(grid, history);
+            reflow(grid, rows, columns);
+            *grid = compact(grid, history);
+        });
         if self.modes.alternate_screen {
             self.term.resize(size);
         } else {

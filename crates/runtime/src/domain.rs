@@ -1,0 +1,265 @@
+//! Where processes start ([`Domain`]) and one process on a terminal or on pipes ([`Pane`]).
+//!
+//! Both are as small as they can be: whoever schedules knows only these two. Nothing here blocks;
+//! a pane that can be waited for has a descriptor that becomes readable when something happened.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_terminal::screen::Size;
+use serde::{Deserialize, Serialize};
+
+/// Names a domain in a registry, for example `local` or `holder`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomainId(pub String);
+
+impl fmt::Display for DomainId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// How a process is connected to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// A pseudo-terminal of this size: one stream in, one out.
+    Terminal(Size),
+    /// Pipes: output and errors apart, and an input that stays open until it is closed.
+    Pipes,
+}
+
+/// Everything needed to start one process.
+#[derive(Clone, Debug)]
+pub struct SpawnConfig {
+    /// The program and its arguments. The program is looked up in the `PATH` of `env`.
+    pub argv: Vec<OsString>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Terminal or pipes.
+    pub connection: Connection,
+    /// What the process may write to, if it is confined.
+    pub sandbox: Option<Sandbox>,
+    /// The folder of this attempt, for domains that keep one.
+    pub folder: Option<PathBuf>,
+    /// How many bytes of output are kept on disk, for domains that keep them; the usual for none.
+    pub keep: Option<u64>,
+    /// Tells processes of one job apart from all others; handed over as `COVEN_JOB`.
+    pub job: String,
+}
+
+/// Confinement: reading everywhere, writing only below these paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Files and directories that may be written.
+    pub write: Vec<PathBuf>,
+}
+
+/// Which of a pane's streams bytes came from. A terminal has only `Output`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output, or everything on a terminal.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// What a read found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// This many bytes of this stream.
+    Data(Stream, usize),
+    /// Nothing now; more may come.
+    Pending,
+    /// Nothing any more: every stream has ended.
+    End,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExitStatus {
+    /// It exited with this code.
+    Code(i32),
+    /// It was ended by this signal.
+    Signal(i32),
+}
+
+impl ExitStatus {
+    /// Whether it exited with 0.
+    pub fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+}
+
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(formatter, "exit code {code}"),
+            Self::Signal(signal) => write!(formatter, "signal {signal}"),
+        }
+    }
+}
+
+/// How to end a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Ask it to end. A domain that outlives us forces it by itself after the grace.
+    Polite {
+        /// How long it may take.
+        grace: Duration,
+    },
+    /// End it and everything it started, now.
+    Force,
+}
+
+/// One process on a terminal or pipes.
+pub trait Pane: Send {
+    /// Reads what is there, without waiting. After the process has ended, reads go on until
+    /// [`ReadOutcome::End`], so that nothing it printed is lost.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome>;
+
+    /// Writes what fits, without waiting, and says how much. A pane whose process has ended is a
+    /// broken pipe.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Closes the input: the process reads an end of file.
+    fn close_input(&mut self) -> io::Result<()>;
+
+    /// Tells the process its new size. Nothing happens on pipes.
+    fn resize(&mut self, size: Size) -> io::Result<()>;
+
+    /// Ends the process. Once it and everything it started are gone, [`Pane::is_alive`] is false.
+    fn stop(&mut self, stop: Stop) -> io::Result<()>;
+
+    /// Whether anything of it still runs.
+    fn is_alive(&mut self) -> bool;
+
+    /// How it ended. Nothing while it runs, or where that cannot be known.
+    fn exit_status(&mut self) -> Option<ExitStatus>;
+
+    /// Readable when there is something to read or the process has ended. A pane without one must
+    /// be looked at every time.
+    fn readiness(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The command line is empty.
+    #[error("the command line is empty")]
+    EmptyCommand,
+    /// No such program.
+    #[error("`{program}` was not found in PATH ({path})")]
+    NotFound {
+        /// What was looked for.
+        program: String,
+        /// Where.
+        path: String,
+    },
+    /// The program is there but cannot be run.
+    #[error("`{program}` cannot be run: {source}")]
+    NotExecutable {
+        /// The program.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The working directory is missing or closed to us.
+    #[error("the working directory {path} cannot be entered: {source}")]
+    WorkingDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Arguments and environment are too long for the system.
+    #[error("the arguments and environment of `{program}` are too long for the system")]
+    TooLong {
+        /// The program.
+        program: String,
+    },
+    /// No more terminals or descriptors.
+    #[error("the system has no more {what}: {source}")]
+    Exhausted {
+        /// What ran out.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The sandbox cannot be set up.
+    #[error("the sandbox cannot be set up: {reason}")]
+    Sandbox {
+        /// Why.
+        reason: String,
+    },
+    /// Anything else.
+    #[error("{step}: {source}")]
+    Io {
+        /// What was being done.
+        step: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The domain says no, for reasons of its own.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Somewhere processes can be started.
+pub trait Domain: Send + Sync {
+    /// The domain's name.
+    fn id(&self) -> DomainId;
+
+    /// Starts a process.
+    fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError>;
+
+    /// Whether its processes live on without us.
+    fn detachable(&self) -> bool {
+        false
+    }
+}
+
+/// Domains by name, one of them the default.
+#[derive(Clone, Default)]
+pub struct DomainRegistry {
+    domains: BTreeMap<DomainId, Arc<dyn Domain>>,
+    default: Option<DomainId>,
+}
+
+impl DomainRegistry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a domain. The first one becomes the default; one with the same name is replaced.
+    pub fn register(&mut self, domain: Arc<dyn Domain>) {
+        let id = domain.id();
+        self.default.get_or_insert_with(|| id.clone());
+        self.domains.insert(id, domain);
+    }
+
+    /// Makes a domain the default, adding it where needed.
+    pub fn set_default(&mut self, domain: Arc<dyn Domain>) {
+        self.default = Some(domain.id());
+        self.register(domain);
+    }
+
+    /// The named domain, or the default for none.
+    pub fn get(&self, id: Option<&DomainId>) -> Option<&Arc<dyn Domain>> {
+        self.domains.get(id.or(self.default.as_ref())?)
+    }
+
+    /// The names, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &DomainId> {
+        self.domains.keys()
+    }
+}

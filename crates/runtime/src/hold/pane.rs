@@ -1,0 +1,260 @@
+//! A held process, seen from a client of its holder.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use coven_terminal::screen::Size;
+
+use super::adopt::end_job;
+use super::folder::{Exit, Folder};
+use super::protocol::{MAX_BODY, ToClient, ToHolder, VERSION};
+use crate::domain::{ExitStatus, Pane, ReadOutcome, Stop};
+
+/// Bytes written by us that the holder has not taken yet. More is not accepted.
+const MAX_UNSENT: usize = 1024 * 1024;
+
+/// How it stands with the process.
+#[derive(Debug)]
+enum State {
+    /// The holder speaks to us.
+    Connected,
+    /// It has told how it ended.
+    Exited(Exit),
+    /// The holder is gone without a word.
+    Lost,
+}
+
+/// A process under a holder. Dropping it leaves the process running.
+#[derive(Debug)]
+pub struct HolderPane {
+    folder: Folder,
+    job: String,
+    socket: UnixStream,
+    state: State,
+    /// Frames not yet taken apart, from `at` on.
+    received: Vec<u8>,
+    at: usize,
+    /// Bytes of the data frame in hand that were already given out.
+    given: usize,
+    unsent: Vec<u8>,
+    offset: u64,
+    lost: u64,
+}
+
+impl HolderPane {
+    /// Connects to the holder of a folder. Output comes from `offset` on.
+    pub(super) fn connect(folder: &Folder, offset: u64, job: String) -> io::Result<Self> {
+        let (_open, path) = folder.socket().map_err(io::Error::other)?;
+        let socket = UnixStream::connect(path)?;
+        socket.set_nonblocking(true)?;
+        let mut pane = Self {
+            folder: folder.clone(),
+            job,
+            socket,
+            state: State::Connected,
+            received: Vec::new(),
+            at: 0,
+            given: 0,
+            unsent: Vec::new(),
+            offset,
+            lost: 0,
+        };
+        pane.send(&ToHolder::Hello { version: VERSION, offset })?;
+        Ok(pane)
+    }
+
+    /// The offset of the next byte that will be read.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many bytes were lost on the way to the tape, so far.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// How it ended, with everything that was recorded about it.
+    pub fn exit(&self) -> Option<&Exit> {
+        match &self.state {
+            State::Exited(exit) => Some(exit),
+            State::Connected | State::Lost => None,
+        }
+    }
+
+    /// Puts a note on the tape.
+    pub fn mark(&mut self, note: &str) -> io::Result<()> {
+        self.send(&ToHolder::Mark(note.as_bytes()))
+    }
+
+    fn send(&mut self, frame: &ToHolder<'_>) -> io::Result<()> {
+        if !matches!(self.state, State::Connected) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        frame.encode(&mut self.unsent);
+        self.flush()
+    }
+
+    /// Sends what fits.
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.unsent.is_empty() {
+            match self.socket.write(&self.unsent) {
+                Ok(length) => drop(self.unsent.drain(..length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.unsent.clear();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what has come, up to about two frames.
+    fn receive(&mut self) -> io::Result<()> {
+        let _ = self.flush();
+        let mut buffer = [0; 64 * 1024];
+        while matches!(self.state, State::Connected) && self.received.len() - self.at < MAX_BODY {
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return self.lose(),
+                Ok(length) => {
+                    self.received.drain(..self.at);
+                    self.at = 0;
+                    self.received.extend_from_slice(&buffer[..length]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return self.lose(),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The holder is gone: perhaps it left word, else what it left behind is ended.
+    fn lose(&mut self) -> io::Result<()> {
+        if self.has_frame() {
+            // What came before the end is read first.
+            return Ok(());
+        }
+        self.state = match self.folder.exit().map_err(io::Error::other)? {
+            Some(exit) => State::Exited(exit),
+            None => {
+                end_job(&self.job);
+                State::Lost
+            }
+        };
+        Ok(())
+    }
+
+    fn has_frame(&self) -> bool {
+        matches!(ToClient::decode(&self.received[self.at..]), Ok(Some(_)))
+    }
+
+    /// Gives out data, or takes note of what else was said.
+    fn next(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReadOutcome>> {
+        loop {
+            let decoded = ToClient::decode(&self.received[self.at..]);
+            let decoded = decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let Some((frame, taken)) = decoded else { return Ok(None) };
+            match frame {
+                ToClient::Data { offset, stream, bytes } => {
+                    let rest = &bytes[self.given..];
+                    let length = rest.len().min(buffer.len());
+                    buffer[..length].copy_from_slice(&rest[..length]);
+                    self.offset = offset + (self.given + length) as u64;
+                    self.given += length;
+                    if self.given == bytes.len() {
+                        self.given = 0;
+                        self.at += taken;
+                    }
+                    if length > 0 {
+                        return Ok(Some(ReadOutcome::Data(stream, length)));
+                    }
+                }
+                ToClient::Gap { from, to } => {
+                    self.lost += to.saturating_sub(from);
+                    self.offset = to;
+                    self.at += taken;
+                }
+                ToClient::Exit(json) => {
+                    self.state = State::Exited(serde_json::from_slice(json)?);
+                    self.at += taken;
+                }
+                ToClient::Hello { .. } => self.at += taken,
+            }
+        }
+    }
+}
+
+impl Pane for HolderPane {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+        if let Some(outcome) = self.next(buffer)? {
+            return Ok(outcome);
+        }
+        self.receive()?;
+        if let Some(outcome) = self.next(buffer)? {
+            return Ok(outcome);
+        }
+        Ok(match self.state {
+            State::Connected => ReadOutcome::Pending,
+            State::Exited(_) | State::Lost => ReadOutcome::End,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = MAX_UNSENT.saturating_sub(self.unsent.len()).min(bytes.len());
+        if room > 0 || bytes.is_empty() {
+            self.send(&ToHolder::Input(&bytes[..room]))?;
+        } else {
+            self.flush()?;
+        }
+        Ok(room)
+    }
+
+    fn close_input(&mut self) -> io::Result<()> {
+        self.send(&ToHolder::CloseInput)
+    }
+
+    fn resize(&mut self, size: Size) -> io::Result<()> {
+        self.send(&ToHolder::Resize { columns: size.columns, rows: size.rows })
+    }
+
+    fn stop(&mut self, stop: Stop) -> io::Result<()> {
+        if !matches!(self.state, State::Connected) {
+            return Ok(());
+        }
+        self.folder.mark_killed().map_err(io::Error::other)?;
+        let frame = match stop {
+            Stop::Polite { grace } => {
+                ToHolder::Stop { force: false, grace: grace.as_millis() as u64 }
+            }
+            Stop::Force => ToHolder::Stop { force: true, grace: 0 },
+        };
+        match self.send(&frame) {
+            // It has ended meanwhile, which is what was wanted.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    fn is_alive(&mut self) -> bool {
+        if !self.has_frame() && self.receive().is_err() {
+            self.state = State::Lost;
+        }
+        // The last word may be all that is left to read.
+        if let Ok(Some((ToClient::Exit(_), _))) = ToClient::decode(&self.received[self.at..]) {
+            let _ = self.next(&mut []);
+        }
+        matches!(self.state, State::Connected)
+    }
+
+    fn exit_status(&mut self) -> Option<ExitStatus> {
+        if self.is_alive() { None } else { self.exit().map(|exit| exit.status) }
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+}

@@ -1,0 +1,343 @@
+//! What a holder and its clients say to each other: frames of a kind, a length and a body, all
+//! numbers little-endian.
+//!
+//! A client begins with [`ToHolder::Hello`] and the offset it has; the holder answers with what
+//! there is, sends the rest of the output and then what comes, and last how it ended.
+
+use crate::domain::Stream;
+
+/// Version of this protocol. Both sides tell theirs and speak the lower one.
+pub const VERSION: u32 = 1;
+
+/// Longest body of a frame. A longer one is not from us.
+pub const MAX_BODY: usize = 256 * 1024;
+
+/// Bytes before the body: kind and length.
+const HEAD: usize = 5;
+
+/// What a client says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToHolder<'a> {
+    /// The version it speaks and where its copy of the output ends.
+    Hello {
+        /// The version.
+        version: u32,
+        /// The offset.
+        offset: u64,
+    },
+    /// Bytes for the process.
+    Input(&'a [u8]),
+    /// Nothing more will be written.
+    CloseInput,
+    /// The terminal's new size.
+    Resize {
+        /// Columns.
+        columns: u16,
+        /// Rows.
+        rows: u16,
+    },
+    /// End it.
+    Stop {
+        /// At once, or after asking.
+        force: bool,
+        /// Milliseconds before asking becomes force.
+        grace: u64,
+    },
+    /// A note for the tape.
+    Mark(&'a [u8]),
+}
+
+/// What a holder says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToClient<'a> {
+    /// The version it speaks, and the output it has.
+    Hello {
+        /// The version.
+        version: u32,
+        /// First offset that is kept.
+        first: u64,
+        /// The end so far.
+        end: u64,
+    },
+    /// Output.
+    Data {
+        /// Where it begins.
+        offset: u64,
+        /// Which stream.
+        stream: Stream,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// Output that was lost.
+    Gap {
+        /// Where the loss begins.
+        from: u64,
+        /// Where it ends.
+        to: u64,
+    },
+    /// How it ended, as `exit.json` has it. The last frame.
+    Exit(&'a [u8]),
+}
+
+/// A frame that is not one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// The length is beyond the limit.
+    #[error("a frame of {0} bytes is longer than allowed")]
+    TooLong(usize),
+    /// The kind is unknown or the body does not fit it.
+    #[error("a frame of kind {kind} with {length} bytes is not known")]
+    Unknown {
+        /// The kind.
+        kind: u8,
+        /// The length.
+        length: usize,
+    },
+}
+
+/// Takes the first whole frame off a buffer: its kind, its body, and how many bytes it took.
+fn split(buffer: &[u8]) -> Result<Option<(u8, &[u8], usize)>, Malformed> {
+    let [kind, a, b, c, d, rest @ ..] = buffer else { return Ok(None) };
+    let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+    if length > MAX_BODY {
+        return Err(Malformed::TooLong(length));
+    }
+    Ok(rest.get(..length).map(|body| (*kind, body, HEAD + length)))
+}
+
+fn head(out: &mut Vec<u8>, kind: u8, length: usize) {
+    out.push(kind);
+    out.extend_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// A number at the beginning of a body, and the rest.
+fn number<const N: usize>(body: &[u8]) -> Option<([u8; N], &[u8])> {
+    body.split_first_chunk().map(|(number, rest)| (*number, rest))
+}
+
+impl<'a> ToHolder<'a> {
+    /// Adds the frame to a buffer. Long input is given as several frames.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello { version, offset } => {
+                head(out, b'h', 12);
+                out.extend_from_slice(&version.to_le_bytes());
+                out.extend_from_slice(&offset.to_le_bytes());
+            }
+            Self::Input(bytes) => {
+                for part in bytes.chunks(MAX_BODY) {
+                    head(out, b'i', part.len());
+                    out.extend_from_slice(part);
+                }
+            }
+            Self::CloseInput => head(out, b'c', 0),
+            Self::Resize { columns, rows } => {
+                head(out, b'r', 4);
+                out.extend_from_slice(&columns.to_le_bytes());
+                out.extend_from_slice(&rows.to_le_bytes());
+            }
+            Self::Stop { force, grace } => {
+                head(out, b's', 9);
+                out.push(u8::from(*force));
+                out.extend_from_slice(&grace.to_le_bytes());
+            }
+            Self::Mark(bytes) => {
+                let bytes = &bytes[..bytes.len().min(MAX_BODY)];
+                head(out, b'm', bytes.len());
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// The first whole frame in a buffer and how many bytes it took, or nothing yet.
+    pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
+        let Some((kind, body, taken)) = split(buffer)? else { return Ok(None) };
+        let frame = Self::read(kind, body);
+        let frame = frame.ok_or(Malformed::Unknown { kind, length: body.len() })?;
+        Ok(Some((frame, taken)))
+    }
+
+    fn read(kind: u8, body: &'a [u8]) -> Option<Self> {
+        Some(match kind {
+            b'h' => {
+                let (version, rest) = number(body)?;
+                let (offset, rest) = number(rest)?;
+                if !rest.is_empty() {
+                    return None;
+                }
+                let version = u32::from_le_bytes(version);
+                Self::Hello { version, offset: u64::from_le_bytes(offset) }
+            }
+            b'i' => Self::Input(body),
+            b'c' if body.is_empty() => Self::CloseInput,
+            b'r' => {
+                let [a, b, c, d] = *body else { return None };
+                let (columns, rows) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+                Self::Resize { columns, rows }
+            }
+            b's' => {
+                let (force @ (0 | 1), grace) = body.split_first().map(|(f, g)| (*f, g))? else {
+                    return None;
+                };
+                let grace = u64::from_le_bytes(grace.try_into().ok()?);
+                Self::Stop { force: force == 1, grace }
+            }
+            b'm' => Self::Mark(body),
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> ToClient<'a> {
+    /// Adds the frame to a buffer. Data and exit must fit one frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello { version, first, end } => {
+                head(out, b'H', 20);
+                out.extend_from_slice(&version.to_le_bytes());
+                out.extend_from_slice(&first.to_le_bytes());
+                out.extend_from_slice(&end.to_le_bytes());
+            }
+            Self::Data { offset, stream, bytes } => {
+                out.extend_from_slice(&Self::data_head(*offset, *stream, bytes.len()));
+                out.extend_from_slice(bytes);
+            }
+            Self::Gap { from, to } => {
+                head(out, b'G', 16);
+                out.extend_from_slice(&from.to_le_bytes());
+                out.extend_from_slice(&to.to_le_bytes());
+            }
+            Self::Exit(json) => {
+                head(out, b'X', json.len());
+                out.extend_from_slice(json);
+            }
+        }
+    }
+
+    /// What stands before the bytes of a data frame, so that they need not be copied.
+    pub(crate) fn data_head(offset: u64, stream: Stream, length: usize) -> [u8; HEAD + 9] {
+        let mut bytes = [0; HEAD + 9];
+        bytes[0] = b'D';
+        bytes[1..5].copy_from_slice(&((length + 9) as u32).to_le_bytes());
+        bytes[5..13].copy_from_slice(&offset.to_le_bytes());
+        bytes[13] = u8::from(stream == Stream::Error);
+        bytes
+    }
+
+    /// The first whole frame in a buffer and how many bytes it took, or nothing yet.
+    pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
+        let Some((kind, body, taken)) = split(buffer)? else { return Ok(None) };
+        let frame = Self::read(kind, body);
+        let frame = frame.ok_or(Malformed::Unknown { kind, length: body.len() })?;
+        Ok(Some((frame, taken)))
+    }
+
+    fn read(kind: u8, body: &'a [u8]) -> Option<Self> {
+        Some(match kind {
+            b'H' => {
+                let (version, rest) = number(body)?;
+                let (first, rest) = number(rest)?;
+                let end = rest.try_into().ok()?;
+                Self::Hello {
+                    version: u32::from_le_bytes(version),
+                    first: u64::from_le_bytes(first),
+                    end: u64::from_le_bytes(end),
+                }
+            }
+            b'D' => {
+                let (offset, rest) = number(body)?;
+                let (stream, bytes) = rest.split_first()?;
+                let stream = match stream {
+                    0 => Stream::Output,
+                    1 => Stream::Error,
+                    _ => return None,
+                };
+                Self::Data { offset: u64::from_le_bytes(offset), stream, bytes }
+            }
+            b'G' => {
+                let (from, to) = number(body)?;
+                let to = to.try_into().ok()?;
+                Self::Gap { from: u64::from_le_bytes(from), to: u64::from_le_bytes(to) }
+            }
+            b'X' => Self::Exit(body),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to_holder() -> Vec<ToHolder<'static>> {
+        vec![
+            ToHolder::Hello { version: 1, offset: 1 << 40 },
+            ToHolder::Input(b"hello"),
+            ToHolder::Input(b""),
+            ToHolder::CloseInput,
+            ToHolder::Resize { columns: 80, rows: 24 },
+            ToHolder::Stop { force: true, grace: 5000 },
+            ToHolder::Mark(b"idle"),
+        ]
+    }
+
+    fn to_client() -> Vec<ToClient<'static>> {
+        vec![
+            ToClient::Hello { version: 1, first: 2, end: 3 },
+            ToClient::Data { offset: 9, stream: Stream::Error, bytes: b"\xff\0" },
+            ToClient::Data { offset: 9, stream: Stream::Output, bytes: b"" },
+            ToClient::Gap { from: 1, to: u64::MAX },
+            ToClient::Exit(b"{}"),
+        ]
+    }
+
+    #[test]
+    fn every_frame_is_read_as_it_was_written_and_not_before_it_is_whole() {
+        for frame in to_holder().into_iter().filter(|frame| *frame != ToHolder::Input(b"")) {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            assert_eq!(ToHolder::decode(&bytes), Ok(Some((frame.clone(), bytes.len()))));
+            for length in 0..bytes.len() {
+                assert_eq!(ToHolder::decode(&bytes[..length]), Ok(None), "{frame:?}");
+            }
+        }
+        for frame in to_client() {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            bytes.push(b'?');
+            let length = bytes.len() - 1;
+            assert_eq!(ToClient::decode(&bytes), Ok(Some((frame.clone(), length))));
+            for length in 0..length {
+                assert_eq!(ToClient::decode(&bytes[..length]), Ok(None), "{frame:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_input_becomes_several_frames() {
+        let input = vec![7; MAX_BODY + 1];
+        let mut bytes = Vec::new();
+        ToHolder::Input(&input).encode(&mut bytes);
+        let (first, taken) = ToHolder::decode(&bytes).unwrap().unwrap();
+        assert_eq!(first, ToHolder::Input(&input[..MAX_BODY]));
+        let (second, _) = ToHolder::decode(&bytes[taken..]).unwrap().unwrap();
+        assert_eq!(second, ToHolder::Input(&[7]));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused() {
+        let huge = [b'i', 0xff, 0xff, 0xff, 0xff];
+        assert_eq!(ToHolder::decode(&huge), Err(Malformed::TooLong(0xffff_ffff)));
+        for bad in [
+            &b"?\0\0\0\0"[..],
+            b"h\x01\0\0\0x",
+            b"c\x01\0\0\0x",
+            b"r\x03\0\0\0xyz",
+            b"s\x09\0\0\0\x02\0\0\0\0\0\0\0\0",
+            b"D\0\0\0\0",
+        ] {
+            assert!(ToHolder::decode(bad).is_err(), "{bad:?}");
+        }
+        assert!(ToClient::decode(b"D\x09\0\0\0\0\0\0\0\0\0\0\0\x05").is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! What a holder is asked to hold, as the arguments of `coven hold`. Command line, environment
+//! and working directory are inherited, so that they arrive exactly as they were given and none of
+//! them is on disk.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use coven_terminal::screen::Size;
+
+use crate::domain::{Connection, Sandbox};
+
+/// One process to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldRequest {
+    /// The attempt's folder.
+    pub folder: PathBuf,
+    /// The job. The holder does not carry it in its own environment, so that whoever looks for the
+    /// job's processes does not find the holder.
+    pub job: String,
+    /// Terminal or pipes.
+    pub connection: Connection,
+    /// What confines it.
+    pub sandbox: Option<Sandbox>,
+    /// How much output is kept on disk, where it is not the usual.
+    pub keep: Option<u64>,
+    /// The command line.
+    pub argv: Vec<OsString>,
+}
+
+/// The arguments are not those of a holder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; `hold` is started by coven itself")]
+pub struct BadRequest(String);
+
+impl HoldRequest {
+    /// The arguments that say this.
+    pub fn to_args(&self) -> Vec<OsString> {
+        let mut args: Vec<OsString> =
+            vec![self.folder.clone().into(), "--job".into(), self.job.clone().into()];
+        match self.connection {
+            Connection::Terminal(size) => {
+                args.extend(["--size".into(), format!("{}x{}", size.columns, size.rows).into()]);
+            }
+            Connection::Pipes => args.push("--pipes".into()),
+        }
+        if let Some(sandbox) = &self.sandbox {
+            args.push("--sandbox".into());
+            for path in &sandbox.write {
+                args.extend(["--write".into(), path.clone().into()]);
+            }
+        }
+        if let Some(keep) = self.keep {
+            args.extend(["--keep".into(), keep.to_string().into()]);
+        }
+        args.push("--".into());
+        args.extend(self.argv.iter().cloned());
+        args
+    }
+
+    /// Reads them back.
+    pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, BadRequest> {
+        let mut args = args.into_iter();
+        let folder = args.next().ok_or_else(|| BadRequest("a folder is missing".to_owned()))?;
+        let mut request = Self {
+            folder: folder.into(),
+            job: String::new(),
+            connection: Connection::Pipes,
+            sandbox: None,
+            keep: None,
+            argv: Vec::new(),
+        };
+        while let Some(arg) = args.next() {
+            let name = arg.to_string_lossy().into_owned();
+            let mut value = || args.next().ok_or_else(|| BadRequest(format!("{name} needs a value")));
+            match name.as_str() {
+                "--job" => request.job = value()?.to_string_lossy().into_owned(),
+                "--pipes" => request.connection = Connection::Pipes,
+                "--size" => request.connection = Connection::Terminal(size(&value()?)?),
+                "--sandbox" => request.sandbox = Some(request.sandbox.take().unwrap_or_default()),
+                "--write" => {
+                    let path = PathBuf::from(value()?);
+                    request.sandbox.get_or_insert_default().write.push(path);
+                }
+                "--keep" => {
+                    let text = value()?.to_string_lossy().into_owned();
+                    let bytes = text.parse().map_err(|_| BadRequest(format!("{text} is no number")))?;
+                    request.keep = Some(bytes);
+                }
+                "--" => {
+                    request.argv = args.collect();
+                    return Ok(request);
+                }
+                _ => return Err(BadRequest(format!("{name} is unknown"))),
+            }
+        }
+        Err(BadRequest("a command is missing".to_owned()))
+    }
+}
+
+fn size(text: &std::ffi::OsStr) -> Result<Size, BadRequest> {
+    let text = text.to_string_lossy();
+    let parsed = text.split_once('x').and_then(|(columns, rows)| {
+        Some(Size::new(columns.parse().ok()?, rows.parse().ok()?))
+    });
+    parsed.ok_or_else(|| BadRequest(format!("{text} is no size")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_arrives_as_it_was() {
+        for connection in [Connection::Pipes, Connection::Terminal(Size::new(120, 40))] {
+            for sandbox in [None, Some(Sandbox::default()), Some(Sandbox { write: vec!["/a b".into()] })] {
+                let request = HoldRequest {
+                    folder: "/some where".into(),
+                    job: "session/task/1".into(),
+                    connection,
+                    sandbox,
+                    keep: Some(99),
+                    argv: vec!["sh".into(), "--".into(), "-c".into(), "".into()],
+                };
+                assert_eq!(HoldRequest::from_args(request.to_args()), Ok(request));
+            }
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for args in [&[][..], &["dir"], &["dir", "--size"], &["dir", "--size", "x", "--"], &["dir", "--odd", "--"]] {
+            assert!(HoldRequest::from_args(args.iter().map(OsString::from)).is_err(), "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The holder itself: one process that owns one job. It has one thread, waits in one place, and
+//! keeps nothing in memory that can grow.
+//!
+//! Output goes to the tape before anyone else sees it. Clients that fall behind read it back from
+//! there at their own pace, so that none of them can hold up the job. The job ends when its
+//! process and everything it started are gone; then that is recorded, told, and the holder ends.
+
+mod clients;
+mod job;
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{set_child_subreaper, setsid};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use super::folder::{Exit, Folder, FolderError, SpawnRecord};
+use super::request::HoldRequest;
+use super::start::Report;
+use crate::domain::{SpawnConfig, SpawnError};
+use crate::launch::{launch, set_nonblocking};
+use crate::processes::{Identity, boot_id};
+
+use clients::Clients;
+use job::Job;
+
+/// What a signal to the holder itself gives the job to end.
+const OWN_GRACE: Duration = Duration::from_secs(5);
+
+/// How long clients may take to fetch the rest once the job has ended. The tape has it anyway.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How long until the end is written again after the disk did not take it.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Why a holder gave up. Its process is never left running.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// The process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The tape cannot be begun.
+    #[error(transparent)]
+    Tape(#[from] coven_tape::Error),
+    /// The system refused something.
+    #[error("{step}: {source}")]
+    Io {
+        /// What.
+        step: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl HoldError {
+    fn io(step: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { step, source }
+    }
+
+    fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Spawn(
+                SpawnError::NotExecutable { source, .. }
+                | SpawnError::WorkingDirectory { source, .. }
+                | SpawnError::Exhausted { source, .. }
+                | SpawnError::Io { source, .. },
+            ) => source.raw_os_error(),
+            Self::Spawn(SpawnError::TooLong { .. }) => {
+                Some(rustix::io::Errno::TOOBIG.raw_os_error())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Holds a process until it and everything it started have ended. Says on `report` whether it
+/// started, as soon as that is known. Environment and working directory are this process's own.
+pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldError> {
+    let started = Holder::start(request);
+    let message = match &started {
+        Ok(_) => Report::Started,
+        Err(error) => Report::Failed { message: error.to_string(), errno: error.errno() },
+    };
+    let mut line = serde_json::to_vec(&message).map_err(io::Error::from).map_err(HoldError::io("reporting"))?;
+    line.push(b'\n');
+    // Whoever started us may be gone already; the job goes on.
+    let _ = report.write_all(&line).and_then(|()| report.flush());
+    let holder = started?;
+    detach().map_err(HoldError::io("leaving the terminal"))?;
+    holder.run()
+}
+
+/// Lets go of everything that ties us to whoever started us.
+fn detach() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    std::env::set_current_dir("/")
+}
+
+/// The end of a pipe that a signal writes to.
+fn on_signals(signals: &[i32]) -> io::Result<OwnedFd> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    set_nonblocking(&read)?;
+    set_nonblocking(&write)?;
+    for signal in signals {
+        signal_hook::low_level::pipe::register(*signal, write.try_clone()?)?;
+    }
+    Ok(read)
+}
+
+/// Reads a pipe empty and says whether there was anything.
+fn drain(pipe: &OwnedFd) -> bool {
+    let mut buffer = [0; 64];
+    let mut any = false;
+    while rustix::io::read(pipe, &mut buffer).is_ok_and(|length| length > 0) {
+        any = true;
+    }
+    any
+}
+
+/// How far the job is.
+enum Phase {
+    /// It runs.
+    Running,
+    /// It has ended; the record is still to be written.
+    Ended { exit: Exit, retry: Instant },
+    /// It is recorded; clients may fetch the rest until then.
+    Recorded { until: Instant },
+}
+
+struct Holder {
+    folder: Folder,
+    job: Job,
+    clients: Clients,
+    children: OwnedFd,
+    terminated: OwnedFd,
+    phase: Phase,
+}
+
+impl Holder {
+    fn start(request: HoldRequest) -> Result<Self, HoldError> {
+        // We may already lead a session, and then need no other.
+        let _ = setsid();
+        let own = rustix::process::getpid();
+        set_child_subreaper(Some(own)).map_err(io::Error::from).map_err(HoldError::io("subreaper"))?;
+        let children = on_signals(&[SIGCHLD]).map_err(HoldError::io("signals"))?;
+        let terminated = on_signals(&[SIGTERM, SIGINT]).map_err(HoldError::io("signals"))?;
+        // A hangup means nothing to us, but would end us.
+        on_signals(&[SIGHUP]).map_err(HoldError::io("signals"))?;
+        let folder = Folder::new(request.folder);
+        let config = SpawnConfig {
+            argv: request.argv,
+            cwd: std::env::current_dir().map_err(HoldError::io("working directory"))?,
+            env: std::env::vars_os().collect(),
+            connection: request.connection,
+            sandbox: request.sandbox,
+            folder: None,
+            keep: None,
+            job: request.job,
+        };
+        let mut options = coven_tape::Options::default();
+        if let Some(keep) = request.keep {
+            options.keep = keep;
+            options.segment_size = options.segment_size.min(keep / 8).max(64 * 1024);
+        }
+        let tape = coven_tape::Tape::create(folder.path(), options)?;
+        let clients = Clients::listen(&folder)?;
+        let launched = launch(&config, true)?;
+        let job = Job::new(launched, tape, config.connection);
+        complete_record(&folder, &config.job, job.leader())?;
+        Ok(Self { folder, job, clients, children, terminated, phase: Phase::Running })
+    }
+
+    fn run(mut self) -> Result<(), HoldError> {
+        loop {
+            self.wait()?;
+            let now = Instant::now();
+            if drain(&self.children) {
+                self.job.reap();
+            }
+            if drain(&self.terminated) {
+                self.job.ask_to_end(now, OWN_GRACE);
+            }
+            self.job.advance(now, &mut self.clients);
+            self.clients.serve(&mut self.job, self.folder.path(), now);
+            if self.finish(now) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until something happens or is due.
+    fn wait(&self) -> Result<(), HoldError> {
+        let mut wanted: Vec<(BorrowedFd<'_>, PollFlags)> = vec![
+            (self.children.as_fd(), PollFlags::IN),
+            (self.terminated.as_fd(), PollFlags::IN),
+        ];
+        wanted.extend(self.job.wanted());
+        wanted.extend(self.clients.wanted(&self.job));
+        let mut polled: Vec<PollFd<'_>> =
+            wanted.iter().map(|(descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags)).collect();
+        let due = match &self.phase {
+            Phase::Running => self.job.deadline(),
+            Phase::Ended { retry, .. } => Some(*retry),
+            Phase::Recorded { until } => Some(*until),
+        };
+        let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(HoldError::Io { step: "waiting", source: errno.into() }),
+        }
+    }
+
+    /// Records the end once it has come. Says whether all is done.
+    fn finish(&mut self, now: Instant) -> bool {
+        if matches!(self.phase, Phase::Running)
+            && let Some(exit) = self.job.exit()
+        {
+            self.phase = Phase::Ended { exit, retry: now };
+        }
+        if let Phase::Ended { exit, retry } = &mut self.phase
+            && *retry <= now
+        {
+            if self.folder.write_exit(exit).is_ok() {
+                // From here on the folder says it all; nobody need connect any more.
+                self.clients.close(&self.folder);
+                self.clients.tell_exit(exit);
+                self.phase = Phase::Recorded { until: now + FAREWELL };
+                self.clients.serve(&mut self.job, self.folder.path(), now);
+            } else {
+                *retry = now + RETRY;
+            }
+        }
+        let Phase::Recorded { until } = self.phase else { return false };
+        self.clients.all_told() || until <= now
+    }
+}
+
+/// Adds to the record who holds what.
+fn complete_record(folder: &Folder, job: &str, process: Identity) -> Result<(), HoldError> {
+    let record = folder.spawn_record()?;
+    let holder = Identity::own().map_err(HoldError::io("asking the system"))?;
+    let boot = boot_id().map_err(HoldError::io("asking the system"))?;
+    let record = record.unwrap_or_else(|| SpawnRecord {
+        version: SpawnRecord::VERSION,
+        job: job.to_owned(),
+        argv: Vec::new(),
+        cwd: String::new(),
+        env: Vec::new(),
+        boot_id: boot,
+        sandbox: None,
+        holder: None,
+        process: None,
+    });
+    let record = SpawnRecord { holder: Some(holder), process: Some(process), ..record };
+    Ok(folder.write_spawn_record(&record)?)
+}

@@ -1,0 +1,344 @@
+//! The job of a holder: its process, its streams, its tape, and its end.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use coven_tape::Tape;
+use coven_terminal::screen::Size;
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitStatus};
+
+use super::super::folder::Exit;
+use super::clients::Clients;
+use crate::domain::{Connection, ExitStatus, Stream};
+use crate::launch::{Launched, Streams, set_size};
+use crate::processes::{self, Ended, Identity};
+
+/// How long what the process left behind may go on before it is asked to end. It may still have
+/// something to print.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How long it may take to end when asked.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// How long anything may take to vanish once it was killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Input that the process has not taken yet. While there is more, clients are not read.
+pub(super) const MAX_INPUT: usize = 256 * 1024;
+
+/// Read at once; a terminal never gives more than 4 KiB.
+const READ: usize = 16 * 1024;
+
+/// Reads in one turn, so that clients get theirs during a flood.
+const READS_PER_TURN: usize = 8;
+
+pub(super) struct Job {
+    leader: Identity,
+    status: Option<ExitStatus>,
+    streams: Streams,
+    /// Nothing more will come from the terminal.
+    hung_up: bool,
+    tape: Tape,
+    begun: Instant,
+    input: VecDeque<u8>,
+    close_input: bool,
+    stopped: bool,
+    /// When what is left behind is asked to end.
+    ask_at: Option<Instant>,
+    /// When asking turns into force.
+    force_at: Option<Instant>,
+    ended: Ended,
+    /// Nothing of it runs any more and everything was read.
+    over: bool,
+    buffer: Vec<u8>,
+}
+
+impl Job {
+    pub(super) fn new(launched: Launched, mut tape: Tape, connection: Connection) -> Self {
+        let Launched { child, streams } = launched;
+        let pid = child.id() as i32;
+        let leader = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
+        if let Connection::Terminal(size) = connection {
+            // A size that could not be written is declared by the tape itself.
+            let _ = tape.resize(0, size.columns, size.rows);
+        }
+        Self {
+            leader,
+            status: None,
+            streams,
+            hung_up: false,
+            tape,
+            begun: Instant::now(),
+            input: VecDeque::new(),
+            close_input: false,
+            stopped: false,
+            ask_at: None,
+            force_at: None,
+            ended: Ended::default(),
+            over: false,
+            buffer: vec![0; READ],
+        }
+    }
+
+    pub(super) fn leader(&self) -> Identity {
+        self.leader
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.tape.end()
+    }
+
+    fn time(&self) -> u64 {
+        self.begun.elapsed().as_micros() as u64
+    }
+
+    /// What to wait for.
+    pub(super) fn wanted(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+        let writes = !self.input.is_empty();
+        match &self.streams {
+            Streams::Terminal { .. } if self.hung_up => Vec::new(),
+            Streams::Terminal { master, .. } => {
+                let out = if writes { PollFlags::OUT } else { PollFlags::empty() };
+                vec![(master.as_fd(), PollFlags::IN | out)]
+            }
+            Streams::Pipes { input, output, error } => {
+                let reads = [output, error].into_iter().flatten().map(|fd| (fd.as_fd(), PollFlags::IN));
+                let input = input.iter().filter(|_| writes).map(|fd| (fd.as_fd(), PollFlags::OUT));
+                reads.chain(input).collect()
+            }
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.ask_at.into_iter().chain(self.force_at).min()
+    }
+
+    /// Takes note of every process that has ended, ours and those handed to us.
+    pub(super) fn reap(&mut self) {
+        for (pid, status) in processes::reap() {
+            if pid == self.leader.pid && self.status.is_none() {
+                self.status = Some(exit_status(status));
+            }
+        }
+    }
+
+    /// Asks the process to end; after the grace it is forced.
+    pub(super) fn ask_to_end(&mut self, now: Instant, grace: Duration) {
+        self.stopped = true;
+        let at = now + grace;
+        self.force_at = Some(self.force_at.map_or(at, |earlier| earlier.min(at)));
+        if self.status.is_none() {
+            processes::signal_group(self.leader.pid, Signal::TERM);
+            if let Streams::Terminal { master, .. } = &self.streams
+                && let Ok(foreground) = rustix::termios::tcgetpgrp(master)
+            {
+                processes::signal_group(foreground.as_raw_nonzero().get(), Signal::TERM);
+            }
+            // A stopped process cannot end before it goes on.
+            processes::signal_group(self.leader.pid, Signal::CONT);
+        }
+    }
+
+    /// Ends everything, now.
+    pub(super) fn force(&mut self) {
+        self.stopped |= self.status.is_none();
+        self.force_at = None;
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut status = self.status;
+        let leader = self.leader.pid;
+        let ended = processes::end_all(
+            || {
+                for (pid, found) in processes::reap() {
+                    if pid == leader && status.is_none() {
+                        status = Some(exit_status(found));
+                    }
+                }
+                processes::descendants(own)
+            },
+            PATIENCE,
+        );
+        self.status = status;
+        self.ended.forced.extend(ended.forced);
+        self.ended.left = ended.left;
+    }
+
+    /// Reads, writes, and sees whether it is over.
+    pub(super) fn advance(&mut self, now: Instant, clients: &mut Clients) {
+        self.write_input();
+        let more = self.read_output(clients);
+        if self.force_at.is_some_and(|at| at <= now) {
+            self.force();
+        }
+        if self.status.is_some() && !self.over && !more {
+            self.settle(now, clients);
+        }
+    }
+
+    /// The process has ended. What it left may end by itself, is then asked to and then forced;
+    /// when nothing is left and all was read, the job is over.
+    fn settle(&mut self, now: Instant, clients: &mut Clients) {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let left = processes::descendants(own);
+        if left.is_empty() || !self.ended.left.is_empty() {
+            while self.read_output(clients) {}
+            self.ask_at = None;
+            self.force_at = None;
+            self.over = true;
+        } else if self.force_at.is_none() {
+            if self.stopped || self.ask_at.is_some_and(|at| at <= now) {
+                for process in left {
+                    // It may have ended by itself meanwhile.
+                    let _ = process.signal(Signal::TERM);
+                }
+                self.ask_at = None;
+                self.force_at = Some(now + LEFTOVER_GRACE);
+            } else if self.ask_at.is_none() {
+                self.ask_at = Some(now + LINGER);
+            }
+        }
+    }
+
+    /// How it ended, once it is over. What it printed is on disk by then, as far as the disk took
+    /// it.
+    pub(super) fn exit(&mut self) -> Option<Exit> {
+        self.over.then_some(())?;
+        let _ = self.tape.sync();
+        Some(Exit {
+            version: Exit::VERSION,
+            status: self.status?,
+            output: self.tape.end(),
+            stopped: self.stopped,
+            ended: self.ended.clone(),
+        })
+    }
+
+    pub(super) fn input(&mut self, bytes: &[u8]) {
+        let time = self.time();
+        // Input that could not be written is declared by the tape itself.
+        let _ = self.tape.input(time, bytes);
+        self.input.extend(bytes);
+        self.write_input();
+    }
+
+    pub(super) fn takes_input(&self) -> bool {
+        self.input.len() < MAX_INPUT
+    }
+
+    pub(super) fn close_input(&mut self) {
+        match &self.streams {
+            Streams::Terminal { .. } => self.input(&[0x04]),
+            Streams::Pipes { .. } => self.close_input = true,
+        }
+        self.write_input();
+    }
+
+    pub(super) fn resize(&mut self, size: Size) {
+        if let Streams::Terminal { master, .. } = &self.streams
+            && set_size(master, size).is_ok()
+        {
+            let time = self.time();
+            let _ = self.tape.resize(time, size.columns, size.rows);
+        }
+    }
+
+    pub(super) fn mark(&mut self, note: &[u8]) {
+        let time = self.time();
+        let _ = self.tape.mark(time, &String::from_utf8_lossy(note));
+    }
+
+    fn write_input(&mut self) {
+        while !self.input.is_empty() {
+            let descriptor = match &self.streams {
+                Streams::Terminal { master, .. } => Some(master),
+                Streams::Pipes { input, .. } => input.as_ref(),
+            };
+            let (first, _) = self.input.as_slices();
+            match descriptor.map(|descriptor| rustix::io::write(descriptor, first)) {
+                Some(Ok(length)) => drop(self.input.drain(..length)),
+                Some(Err(Errno::AGAIN | Errno::INTR)) => return,
+                // Nobody reads it any more.
+                Some(Err(_)) | None => self.input.clear(),
+            }
+        }
+        if let (true, Streams::Pipes { input, .. }) = (self.close_input, &mut self.streams) {
+            *input = None;
+        }
+    }
+
+    /// Reads a turn's worth. Says whether there may be more at once.
+    fn read_output(&mut self, clients: &mut Clients) -> bool {
+        for _ in 0..READS_PER_TURN {
+            if !self.read_once(clients) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn read_once(&mut self, clients: &mut Clients) -> bool {
+        let mut any = false;
+        match &mut self.streams {
+            Streams::Terminal { .. } if self.hung_up => {}
+            Streams::Terminal { master, .. } => match rustix::io::read(&*master, &mut self.buffer[..]) {
+                Ok(length) if length > 0 => {
+                    any = true;
+                    record(&mut self.tape, self.begun, Stream::Output, &self.buffer[..length], clients);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Ok(_) | Err(_) => self.hung_up = true,
+            },
+            Streams::Pipes { output, error, .. } => {
+                for (stream, end) in [(Stream::Output, output), (Stream::Error, error)] {
+                    any |= read_pipe(&mut self.tape, self.begun, stream, end, &mut self.buffer, clients);
+                }
+            }
+        }
+        any
+    }
+}
+
+fn read_pipe(
+    tape: &mut Tape,
+    begun: Instant,
+    stream: Stream,
+    end: &mut Option<OwnedFd>,
+    buffer: &mut [u8],
+    clients: &mut Clients,
+) -> bool {
+    let Some(descriptor) = end else { return false };
+    match rustix::io::read(&*descriptor, &mut *buffer) {
+        Ok(length) if length > 0 => {
+            record(tape, begun, stream, &buffer[..length], clients);
+            true
+        }
+        Err(Errno::AGAIN | Errno::INTR) => false,
+        Ok(_) | Err(_) => {
+            *end = None;
+            false
+        }
+    }
+}
+
+/// To the tape first, then to whoever is up to date. What the tape could not take is declared
+/// there and told as a gap.
+fn record(tape: &mut Tape, begun: Instant, stream: Stream, bytes: &[u8], clients: &mut Clients) {
+    let time = begun.elapsed().as_micros() as u64;
+    let offset = tape.end();
+    let tape_stream = match stream {
+        Stream::Output => coven_tape::Stream::Out,
+        Stream::Error => coven_tape::Stream::Err,
+    };
+    let _ = tape.output(time, tape_stream, bytes);
+    clients.offer(offset, stream, bytes);
+}
+
+fn exit_status(status: WaitStatus) -> ExitStatus {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => ExitStatus::Code(code),
+        (None, Some(signal)) => ExitStatus::Signal(signal),
+        (None, None) => ExitStatus::Code(-1),
+    }
+}

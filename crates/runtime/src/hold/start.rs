@@ -1,0 +1,141 @@
+//! Starting a holder, and hearing from it whether its process started.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+
+use super::folder::{Folder, FolderError, SpawnRecord};
+use super::pane::HolderPane;
+use super::request::HoldRequest;
+use crate::domain::{SpawnConfig, SpawnError};
+use crate::launch;
+use crate::processes::{JOB_VARIABLE, boot_id};
+use crate::sandbox::Enforcement;
+
+/// A holder says within milliseconds whether its process started; a machine under heavy load may
+/// take seconds.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// What a holder says on its standard output, as one line of JSON, before anything else.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Report {
+    /// The process runs.
+    Started,
+    /// It could not be started.
+    Failed {
+        /// Why, in words.
+        message: String,
+        /// The system's number for it, if it has one.
+        errno: Option<i32>,
+    },
+}
+
+pub(super) fn start(
+    program: &Path,
+    config: &SpawnConfig,
+) -> Result<(Child, HolderPane), SpawnError> {
+    launch::check(config)?;
+    let refused = |error: FolderError| SpawnError::Refused(error.to_string());
+    let path = config.folder.as_deref();
+    let path = path.ok_or_else(|| SpawnError::Refused("a held process needs a folder".to_owned()))?;
+    let folder = Folder::new(path);
+    folder.create().map_err(refused)?;
+    if folder.is_killed() {
+        let reason = format!("{} was stopped before it started", config.job);
+        return Err(SpawnError::Refused(reason));
+    }
+    if folder.spawn_record().map_err(refused)?.is_some() {
+        let reason = format!("{} has been used for a process already", path.display());
+        return Err(SpawnError::Refused(reason));
+    }
+    folder.write_spawn_record(&record(config)?).map_err(refused)?;
+    let mut holder = spawn_holder(program, config, path)?;
+    let heard = holder.stdout.take().map(hear).transpose();
+    match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
+        Some(Report::Started) => {}
+        Some(Report::Failed { message, errno }) => {
+            let _ = holder.wait();
+            return Err(match errno {
+                Some(errno) => {
+                    launch::spawn_error(name(config), io::Error::from_raw_os_error(errno))
+                }
+                None => SpawnError::Refused(message),
+            });
+        }
+        None => return Err(SpawnError::Refused("the holder has no output".to_owned())),
+    }
+    let pane = HolderPane::connect(&folder, 0, config.job.clone());
+    let pane = pane.map_err(|source| SpawnError::Io { step: "connecting to the holder", source })?;
+    Ok((holder, pane))
+}
+
+fn name(config: &SpawnConfig) -> String {
+    config.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn record(config: &SpawnConfig) -> Result<SpawnRecord, SpawnError> {
+    let boot_id = boot_id().map_err(|source| SpawnError::Io { step: "asking the system", source })?;
+    Ok(SpawnRecord {
+        version: SpawnRecord::VERSION,
+        job: config.job.clone(),
+        argv: config.argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        cwd: config.cwd.to_string_lossy().into_owned(),
+        env: config.env.keys().map(|name| name.to_string_lossy().into_owned()).collect(),
+        boot_id,
+        sandbox: config.sandbox.as_ref().map(|_| Enforcement::of_this_kernel()),
+        holder: None,
+        process: None,
+    })
+}
+
+fn spawn_holder(program: &Path, config: &SpawnConfig, folder: &Path) -> Result<Child, SpawnError> {
+    let request = HoldRequest {
+        folder: folder.to_owned(),
+        job: config.job.clone(),
+        connection: config.connection,
+        sandbox: config.sandbox.clone(),
+        keep: config.keep,
+        argv: config.argv.clone(),
+    };
+    let mut command = Command::new(program);
+    command
+        .arg("hold")
+        .args(request.to_args())
+        .current_dir(&config.cwd)
+        .env_clear()
+        .envs(&config.env)
+        .env_remove(JOB_VARIABLE)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command.spawn().map_err(|source| launch::spawn_error(name(config), source))
+}
+
+/// The holder's one line, or that it never came.
+fn hear(mut output: ChildStdout) -> io::Result<Report> {
+    let deadline = Instant::now() + START_LIMIT;
+    let mut line = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok();
+        let ready = poll(&mut [PollFd::new(&output, PollFlags::IN)], timeout.as_ref());
+        if left.is_zero() || ready == Ok(0) {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the holder said nothing"));
+        }
+        let length = output.read(&mut buffer)?;
+        line.extend_from_slice(&buffer[..length]);
+        if length == 0 || line.ends_with(b"\n") {
+            break;
+        }
+    }
+    if line.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the holder ended at once"));
+    }
+    serde_json::from_slice(&line).map_err(io::Error::from)
+}

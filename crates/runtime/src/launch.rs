@@ -1,0 +1,221 @@
+//! Starting one process on a terminal or on pipes: in a session of its own, with the terminal as
+//! its controlling one, signals as by default and no descriptor of ours.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use coven_terminal::screen::Size;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{Signal, ioctl_tiocsctty, set_parent_process_death_signal, setsid};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+use crate::domain::{Connection, SpawnConfig, SpawnError};
+use crate::processes::JOB_VARIABLE;
+use crate::sandbox::Confinement;
+use crate::system;
+
+/// A process that was started, and our ends of its streams. All are non-blocking.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) streams: Streams,
+}
+
+/// Our ends.
+pub(crate) enum Streams {
+    /// A terminal. The other end stays open here, so that reading never fails only because the
+    /// process closed its own for a while.
+    Terminal { master: OwnedFd, _slave: OwnedFd },
+    /// Pipes. Each is gone once it was closed.
+    Pipes { input: Option<OwnedFd>, output: Option<OwnedFd>, error: Option<OwnedFd> },
+}
+
+/// Finds what can be known to fail before anything is started.
+pub(crate) fn check(config: &SpawnConfig) -> Result<PathBuf, SpawnError> {
+    let program = config.argv.first().ok_or(SpawnError::EmptyCommand)?;
+    check_directory(&config.cwd)?;
+    find_program(program, config)
+}
+
+pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launched, SpawnError> {
+    let path = check(config)?;
+    let program = config.argv.first().ok_or(SpawnError::EmptyCommand)?;
+    let name = program.to_string_lossy().into_owned();
+    let mut command = Command::new(&path);
+    command
+        .arg0(program)
+        .args(&config.argv[1..])
+        .current_dir(&config.cwd)
+        .env_clear()
+        .envs(&config.env)
+        .env(JOB_VARIABLE, &config.job);
+    let terminal = match config.connection {
+        Connection::Terminal(size) => Some(open_terminal(size)?),
+        Connection::Pipes => None,
+    };
+    connect(&mut command, terminal.as_ref())?;
+    let mut confinement = config.sandbox.as_ref().map(Confinement::prepare).transpose()?;
+    let on_terminal = terminal.is_some();
+    let parent = rustix::process::getpid();
+    system::before_exec(&mut command, move || {
+        setsid()?;
+        if on_terminal {
+            ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        if dies_with_us {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have ended before that took effect.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(Errno::CHILD.into());
+            }
+        }
+        system::reset_signals();
+        system::close_on_exec()?;
+        if let Some(confinement) = confinement.take() {
+            confinement.enforce()?;
+        }
+        Ok(())
+    });
+    let mut child = command.spawn().map_err(|source| spawn_error(name, source))?;
+    let streams = match terminal {
+        Some((master, slave)) => Streams::Terminal { master, _slave: slave },
+        None => Streams::Pipes {
+            input: child.stdin.take().map(OwnedFd::from),
+            output: child.stdout.take().map(OwnedFd::from),
+            error: child.stderr.take().map(OwnedFd::from),
+        },
+    };
+    streams.set_nonblocking().map_err(|source| SpawnError::Io { step: "setting up pipes", source })?;
+    Ok(Launched { child, streams })
+}
+
+impl Streams {
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Terminal { master, .. } => set_nonblocking(master),
+            Self::Pipes { input, output, error } => {
+                [input, output, error].into_iter().flatten().try_for_each(set_nonblocking)
+            }
+        }
+    }
+}
+
+pub(crate) fn set_nonblocking(descriptor: impl AsFd) -> io::Result<()> {
+    let flags = fcntl_getfl(&descriptor)?;
+    fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK)?;
+    Ok(())
+}
+
+/// A new terminal: our end and the program's.
+fn open_terminal(size: Size) -> Result<(OwnedFd, OwnedFd), SpawnError> {
+    let open = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags)?;
+        grantpt(&master)?;
+        unlockpt(&master)?;
+        let slave = ioctl_tiocgptpeer(&master, flags)?;
+        // Backspace must erase whole characters.
+        let mut attributes = tcgetattr(&slave)?;
+        attributes.input_modes.insert(InputModes::IUTF8);
+        tcsetattr(&slave, OptionalActions::Now, &attributes)?;
+        set_size(&master, size)?;
+        Ok((master, slave))
+    };
+    open().map_err(|errno| match errno {
+        Errno::MFILE | Errno::NFILE => exhausted("file descriptors", errno),
+        Errno::NOSPC | Errno::IO | Errno::AGAIN | Errno::NOMEM => exhausted("terminals", errno),
+        _ => SpawnError::Io { step: "opening a terminal", source: errno.into() },
+    })
+}
+
+fn exhausted(what: &'static str, errno: Errno) -> SpawnError {
+    SpawnError::Exhausted { what, source: errno.into() }
+}
+
+pub(crate) fn set_size(terminal: impl AsFd, size: Size) -> rustix::io::Result<()> {
+    let size =
+        Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size)
+}
+
+fn connect(command: &mut Command, terminal: Option<&(OwnedFd, OwnedFd)>) -> Result<(), SpawnError> {
+    let Some((_, slave)) = terminal else {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        return Ok(());
+    };
+    let end = || -> Result<Stdio, SpawnError> {
+        let copy = slave.try_clone();
+        let copy = copy.map_err(|source| SpawnError::Exhausted { what: "file descriptors", source })?;
+        Ok(Stdio::from(copy))
+    };
+    command.stdin(end()?).stdout(end()?).stderr(end()?);
+    Ok(())
+}
+
+fn check_directory(path: &Path) -> Result<(), SpawnError> {
+    let entered = File::open(path).and_then(|file| file.metadata()).and_then(|metadata| {
+        if metadata.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory)) }
+    });
+    entered.map_err(|source| SpawnError::WorkingDirectory { path: path.to_owned(), source })
+}
+
+/// Finds a program the way a shell would: a path as it is, a name in `PATH`.
+fn find_program(program: &OsStr, config: &SpawnConfig) -> Result<PathBuf, SpawnError> {
+    let name = || program.to_string_lossy().into_owned();
+    if program.as_bytes().contains(&b'/') {
+        let path = config.cwd.join(program);
+        return match std::fs::metadata(&path) {
+            Ok(metadata) if is_executable(&metadata) => Ok(path),
+            Ok(metadata) => {
+                let kind = if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::PermissionDenied };
+                Err(SpawnError::NotExecutable { program: name(), source: kind.into() })
+            }
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                Err(SpawnError::NotFound { program: name(), path: "it is a path".to_owned() })
+            }
+            Err(source) => Err(SpawnError::NotExecutable { program: name(), source }),
+        };
+    }
+    let search = config.env.get(OsStr::new("PATH")).cloned().unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let mut denied = false;
+    for directory in std::env::split_paths(&search) {
+        let path = config.cwd.join(directory).join(program);
+        if let Ok(metadata) = std::fs::metadata(&path).as_ref() {
+            if is_executable(metadata) {
+                return Ok(path);
+            }
+            denied |= metadata.is_file();
+        }
+    }
+    if denied {
+        let source = io::ErrorKind::PermissionDenied.into();
+        return Err(SpawnError::NotExecutable { program: name(), source });
+    }
+    Err(SpawnError::NotFound { program: name(), path: search.to_string_lossy().into_owned() })
+}
+
+fn is_executable(metadata: &std::fs::Metadata) -> bool {
+    metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
+}
+
+pub(crate) fn spawn_error(program: String, source: io::Error) -> SpawnError {
+    match source.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::TOOBIG) => SpawnError::TooLong { program },
+        Some(Errno::MFILE | Errno::NFILE) => {
+            SpawnError::Exhausted { what: "file descriptors", source }
+        }
+        Some(Errno::AGAIN | Errno::NOMEM) => SpawnError::Exhausted { what: "processes", source },
+        Some(Errno::ACCESS | Errno::NOEXEC | Errno::NOENT) => {
+            SpawnError::NotExecutable { program, source }
+        }
+        _ => SpawnError::Io { step: "starting the process", source },
+    }
+}

@@ -1,0 +1,232 @@
+//! Processes started right here, which end with us.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Child;
+use std::time::Duration;
+
+use coven_terminal::screen::Size;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use crate::domain::{
+    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
+};
+use crate::launch::{Launched, Streams, launch, set_size};
+use crate::processes::{self, Identity};
+
+/// How long a process may take to vanish after it was killed. Longer only happens to one stuck in
+/// the kernel.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Starts processes as children of this process, each in a session of its own. They are ended
+/// when their pane is dropped.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalDomain;
+
+impl LocalDomain {
+    /// The domain.
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Domain for LocalDomain {
+    fn id(&self) -> DomainId {
+        DomainId("local".to_owned())
+    }
+
+    fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
+        let launched = launch(config, false)?;
+        let pane = LocalPane::new(launched, config.job.clone());
+        Ok(Box::new(pane.map_err(|source| SpawnError::Io { step: "watching the process", source })?))
+    }
+}
+
+/// A process and everything it started.
+struct LocalPane {
+    child: Child,
+    leader: Identity,
+    job: String,
+    streams: Streams,
+    /// Holds streams and process descriptor: readable when any of them is.
+    readiness: OwnedFd,
+    process: OwnedFd,
+    status: Option<ExitStatus>,
+    /// Whether what the leader left behind was ended.
+    cleared: bool,
+}
+
+impl LocalPane {
+    fn new(launched: Launched, job: String) -> io::Result<Self> {
+        let Launched { child, streams } = launched;
+        let pid = child.id() as i32;
+        // The child is ours and not yet reaped, so its id is still its own, even if it has ended.
+        let leader = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
+        let raw = rustix::process::Pid::from_child(&child);
+        let process = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty())?;
+        let readiness = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let pane =
+            Self { child, leader, job, streams, readiness, process, status: None, cleared: false };
+        for descriptor in pane.descriptors() {
+            let data = epoll::EventData::new_u64(0);
+            epoll::add(&pane.readiness, descriptor, data, epoll::EventFlags::IN)?;
+        }
+        Ok(pane)
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let streams = match &self.streams {
+            Streams::Terminal { master, .. } => vec![master],
+            Streams::Pipes { output, error, .. } => [output, error].into_iter().flatten().collect(),
+        };
+        streams.into_iter().chain([&self.process]).map(AsFd::as_fd).collect()
+    }
+
+    /// Takes note of the leader's end, and ends what it left behind.
+    fn notice_end(&mut self) {
+        if self.status.is_none()
+            && let Ok(Some(status)) = self.child.try_wait()
+        {
+            self.status = Some(status.into());
+            // The descriptor of an ended process stays readable; it has said what it had to say.
+            let _ = epoll::delete(&self.readiness, &self.process);
+        }
+        if self.status.is_some() && !self.cleared {
+            self.end_rest();
+        }
+    }
+
+    fn end_rest(&mut self) {
+        let (session, job) = (self.leader.pid, self.job.clone());
+        let find = || {
+            let mut found = processes::descendants(session);
+            found.extend(processes::of_session(session));
+            found.extend(processes::of_job(&job));
+            found.sort_unstable();
+            found.dedup();
+            found.retain(|process| process.pid != session);
+            found
+        };
+        processes::end_all(find, PATIENCE);
+        self.cleared = true;
+    }
+}
+
+impl From<std::process::ExitStatus> for ExitStatus {
+    fn from(status: std::process::ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Code(-1),
+        }
+    }
+}
+
+impl Pane for LocalPane {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+        let ended = !self.is_alive();
+        match &mut self.streams {
+            Streams::Terminal { master, .. } => match rustix::io::read(&*master, &mut *buffer) {
+                Ok(0) | Err(Errno::IO) => Ok(ReadOutcome::End),
+                Ok(length) => Ok(ReadOutcome::Data(Stream::Output, length)),
+                // The other end is open here too, so only the processes' end is the end.
+                Err(Errno::AGAIN) if ended => Ok(ReadOutcome::End),
+                Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::Pending),
+                Err(error) => Err(error.into()),
+            },
+            Streams::Pipes { output, error, .. } => {
+                for (stream, end) in [(Stream::Output, output), (Stream::Error, error)] {
+                    let Some(descriptor) = end else { continue };
+                    match rustix::io::read(&*descriptor, &mut *buffer) {
+                        Ok(0) => *end = None,
+                        Ok(length) => return Ok(ReadOutcome::Data(stream, length)),
+                        // A process elsewhere may hold the pipe; what is here has been read.
+                        Err(Errno::AGAIN) if ended => *end = None,
+                        Err(Errno::AGAIN | Errno::INTR) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                let open = matches!(&self.streams, Streams::Pipes { output, error, .. } if output.is_some() || error.is_some());
+                Ok(if open { ReadOutcome::Pending } else { ReadOutcome::End })
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_alive() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let descriptor = match &self.streams {
+            Streams::Terminal { master, .. } => master,
+            Streams::Pipes { input, .. } => input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?,
+        };
+        match rustix::io::write(descriptor, bytes) {
+            Ok(length) => Ok(length),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(Errno::IO) => Err(io::ErrorKind::BrokenPipe.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn close_input(&mut self) -> io::Result<()> {
+        match &mut self.streams {
+            // On a terminal an end of file is a key.
+            Streams::Terminal { .. } => self.write(&[0x04]).map(drop),
+            Streams::Pipes { input, .. } => {
+                *input = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn resize(&mut self, size: Size) -> io::Result<()> {
+        match &self.streams {
+            Streams::Terminal { master, .. } => Ok(set_size(master, size)?),
+            Streams::Pipes { .. } => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) -> io::Result<()> {
+        self.notice_end();
+        match stop {
+            Stop::Polite { .. } if self.status.is_none() => {
+                processes::signal_group(self.leader.pid, Signal::TERM);
+                // A stopped process cannot end before it goes on.
+                processes::signal_group(self.leader.pid, Signal::CONT);
+            }
+            Stop::Polite { .. } => {}
+            Stop::Force => {
+                if self.status.is_none() {
+                    self.child.kill()?;
+                    self.status = Some(self.child.wait()?.into());
+                }
+                self.end_rest();
+            }
+        }
+        Ok(())
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.notice_end();
+        self.status.is_none()
+    }
+
+    fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.notice_end();
+        self.status
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.readiness.as_fd())
+    }
+}
+
+impl Drop for LocalPane {
+    fn drop(&mut self) {
+        // An error means that there is nothing left to end.
+        let _ = self.stop(Stop::Force);
+    }
+}

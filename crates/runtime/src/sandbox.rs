@@ -1,0 +1,77 @@
+//! Confinement of a process: it may read everywhere and write only below given paths (Landlock).
+//!
+//! What the kernel does not enforce is told, not hidden: changing modes, owners, times and
+//! extended attributes stays possible, as does connecting to sockets that lie anywhere.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Sandbox, SpawnError};
+use crate::system;
+
+/// Devices every program may write to, and the terminals.
+const DEVICES: [&str; 8] = [
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", "/dev/ptmx", "/dev/random",
+    "/dev/urandom",
+];
+
+/// How far the kernel goes along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "enforced")]
+pub enum Enforcement {
+    /// Writing to files is confined.
+    Files {
+        /// The version of Landlock in the kernel.
+        abi: i32,
+    },
+    /// The kernel has no Landlock, or it is switched off: nothing is confined.
+    Nothing,
+}
+
+impl Enforcement {
+    /// What this kernel enforces.
+    pub fn of_this_kernel() -> Self {
+        match system::landlock_abi() {
+            abi if abi >= 1 => Self::Files { abi },
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// A ruleset, made before the process is started and put in force in it.
+pub(crate) struct Confinement(RulesetCreated);
+
+impl Confinement {
+    /// Prepares a sandbox. Paths that do not exist cannot be allowed and are an error.
+    pub(crate) fn prepare(sandbox: &Sandbox) -> Result<Self, SpawnError> {
+        let fail = |path: &Path, reason: &dyn std::fmt::Display| SpawnError::Sandbox {
+            reason: format!("{}: {reason}", path.display()),
+        };
+        let access = AccessFs::from_write(ABI::V5);
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(access)
+            .and_then(Ruleset::create)
+            .map_err(|error| SpawnError::Sandbox { reason: error.to_string() })?;
+        let devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists());
+        for path in devices.chain(sandbox.write.iter().cloned()) {
+            let descriptor = PathFd::new(&path).map_err(|error| fail(&path, &error))?;
+            let access = if path.is_dir() { access } else { access & AccessFs::from_file(ABI::V5) };
+            ruleset = ruleset
+                .add_rule(PathBeneath::new(descriptor, access))
+                .map_err(|error| fail(&path, &error))?;
+        }
+        Ok(Self(ruleset))
+    }
+
+    /// Confines this process and all it starts, for ever.
+    pub(crate) fn enforce(self) -> io::Result<()> {
+        self.0.restrict_self().map(drop).map_err(io::Error::other)
+    }
+}

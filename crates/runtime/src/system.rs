@@ -1,0 +1,63 @@
+//! The few calls that the standard library and rustix leave to unsafe code. Nothing else in this
+//! crate is unsafe.
+#![expect(unsafe_code, reason = "the calls below have no safe form")]
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Has `prepare` run in the child between fork and exec.
+///
+/// `prepare` may only do what is safe there: system calls on what was made before, no allocation
+/// that could wait for a lock another thread held at the fork.
+pub(crate) fn before_exec(
+    command: &mut Command,
+    prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: the callers pass closures that only make system calls (see the doc comment), which
+    // are async-signal-safe. The ruleset of a sandbox also frees memory; it is used by the holder
+    // alone, which has one thread, so no lock can be held by another.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+/// Sets every signal back to what it does by default. Exec keeps ignored signals ignored, and
+/// whoever started us may have ignored some. (Two that the C library keeps for itself cannot be set.)
+pub(crate) fn reset_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        if signal != libc::SIGKILL && signal != libc::SIGSTOP {
+            // SAFETY: SIG_DFL is a valid disposition for every signal; one that cannot be set is
+            // refused by the kernel without effect.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+    }
+}
+
+/// Marks every descriptor from 3 on to be closed at exec, whoever left it open.
+pub(crate) fn close_on_exec() -> io::Result<()> {
+    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+    // SAFETY: the call takes three numbers and touches no memory.
+    let result = unsafe {
+        libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, CLOSE_RANGE_CLOEXEC)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The version of Landlock in the kernel; below 1 if there is none.
+pub(crate) fn landlock_abi() -> i32 {
+    const LANDLOCK_CREATE_RULESET_VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the kernel only tells its version and reads no memory; the pointer
+    // must be null and the size 0.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            LANDLOCK_CREATE_RULESET_VERSION,
+        )
+    };
+    version as i32
+}

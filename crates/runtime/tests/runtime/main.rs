@@ -1,0 +1,6 @@
+//! The runtime with real processes.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod holder;
+mod local;

@@ -1,0 +1,225 @@
+//! Reading a tape, by offset and by time, while it is written.
+
+mod read;
+mod records;
+mod verify;
+
+use std::ops::{Deref, Range};
+use std::path::Path;
+
+pub use self::records::Records;
+pub use self::verify::{Report, verify};
+use crate::error::{Damage, Error};
+use crate::folder::{Folder, Part};
+use crate::segment::{Opened, Segment};
+
+/// A reader of a tape.
+///
+/// It sees the tape as it was when it was opened or last [refreshed](Self::refresh), except that
+/// what is dropped meanwhile becomes a gap. It never waits, never writes and needs no lock.
+#[derive(Debug)]
+pub struct Reader {
+    folder: Folder,
+    /// Where the segments begin, oldest first; never empty, and the last is that of `newest`.
+    bases: Vec<u64>,
+    newest: Segment,
+    /// How many entries of the newest segment count: those up to the last that holds.
+    count: u64,
+    /// The logical offset after them.
+    end: u64,
+    /// The older segment that was read last.
+    cursor: Option<Segment>,
+}
+
+/// What [`Reader::read_at`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAt {
+    /// The first so many bytes of the buffer are output.
+    Data {
+        /// How many; 0 only for a buffer without room.
+        len: usize,
+    },
+    /// There is nothing at this offset: it was lost or dropped.
+    Gap {
+        /// Where to go on.
+        to: u64,
+    },
+    /// The tape does not go further, or not yet.
+    End,
+}
+
+/// A segment to read from.
+#[derive(Debug)]
+enum Held<'a> {
+    Newest(&'a Segment),
+    Older(Segment),
+}
+
+impl Deref for Held<'_> {
+    type Target = Segment;
+
+    fn deref(&self) -> &Segment {
+        match self {
+            Self::Newest(segment) => segment,
+            Self::Older(segment) => segment,
+        }
+    }
+}
+
+impl Reader {
+    /// Opens the tape in a folder.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let folder = Folder::new(dir);
+        let (bases, newest) = load(&folder)?;
+        let end = newest.base;
+        let mut reader = Self { folder, bases, newest, count: 0, end, cursor: None };
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// The offsets from the first byte that is kept to the end. Bytes in between may be lost.
+    pub fn range(&self) -> Range<u64> {
+        self.start()..self.end
+    }
+
+    /// Looks for what was written, and what was dropped, since the last time.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.follow()?;
+        // Segments are dropped from the front. If the first is still there, so are all.
+        let first = self.folder.path(self.start(), Part::Index);
+        if first.try_exists().unwrap_or(true) {
+            return Ok(());
+        }
+        let (bases, newest) = load(&self.folder)?;
+        self.bases = bases;
+        if newest.base != self.newest.base {
+            (self.count, self.end) = (0, newest.base);
+            self.newest = newest;
+        }
+        self.follow()
+    }
+
+    /// The offset of the first byte that was written at this time or later, in microseconds since
+    /// the start. For a time after the last record this is the end, for one before all that is kept
+    /// the beginning of that.
+    pub fn find_time(&self, time: u64) -> Result<u64, Error> {
+        let (mut low, mut high) = (0, self.bases.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.begins_before(middle, time)? { low = middle + 1 } else { high = middle }
+        }
+        // The last segment that begins before this time is the one to look in.
+        let Some(place) = low.checked_sub(1) else { return Ok(self.start()) };
+        let after = self.bases.get(low).copied().unwrap_or(self.end);
+        let Some((segment, count)) = self.segment(place)? else { return Ok(after) };
+        let number = segment.search(count, |raw| raw.time() < time)?;
+        // What the search relied on was not checked, so its result is.
+        let before = number.checked_sub(1).map(|before| segment.check(before)).transpose()?;
+        let found = (number < count).then(|| segment.check(number)).transpose()?;
+        let misled = before.is_some_and(|entry| entry.time >= time)
+            || found.is_some_and(|entry| entry.time < time);
+        if misled {
+            return Err(segment.problem(number, Damage::Order));
+        }
+        Ok(found.map_or(after, |entry| entry.offset))
+    }
+
+    /// Everything from an offset on, beginning with the record that holds it, up to where the tape
+    /// ended at the last refresh.
+    pub fn records(&self, from: u64) -> Records<'_> {
+        Records::new(self, from)
+    }
+
+    /// Checks every byte of the tape; the same as [`verify()`].
+    pub fn verify(&self) -> Result<Report, Error> {
+        verify(self.folder.dir())
+    }
+
+    fn start(&self) -> u64 {
+        self.bases.first().copied().unwrap_or(self.newest.base)
+    }
+
+    /// Reads what was appended, through all segments that were begun meanwhile.
+    fn follow(&mut self) -> Result<(), Error> {
+        loop {
+            self.grow()?;
+            if self.end == self.newest.base {
+                return Ok(());
+            }
+            match Segment::open(&self.folder, self.end)? {
+                Opened::Segment(next) => {
+                    self.bases.push(next.base);
+                    self.count = 0;
+                    self.newest = next;
+                }
+                Opened::Unfinished | Opened::Absent => return Ok(()),
+            }
+        }
+    }
+
+    /// Finds the last entry that holds. The ones before it are checked when they are read.
+    fn grow(&mut self) -> Result<(), Error> {
+        let count = self.newest.count()?;
+        if count < self.count {
+            // A writer that came after has cut the tail off.
+            (self.count, self.end) = (0, self.newest.base);
+        }
+        for number in (self.count..count).rev() {
+            match self.newest.check(number) {
+                Ok(entry) => {
+                    (self.count, self.end) = (number + 1, entry.end());
+                    return Ok(());
+                }
+                Err(Error::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A segment by its place in the list, and how many of its entries count; none if it has been
+    /// dropped.
+    fn segment(&self, place: usize) -> Result<Option<(Held<'_>, u64)>, Error> {
+        if place + 1 == self.bases.len() {
+            return Ok(Some((Held::Newest(&self.newest), self.count)));
+        }
+        let Some(segment) = open_older(&self.folder, self.bases[place])? else { return Ok(None) };
+        let count = segment.count()?;
+        Ok(Some((Held::Older(segment), count)))
+    }
+
+    /// Whether the first record of a segment, or a segment that is gone, was before a time.
+    fn begins_before(&self, place: usize, time: u64) -> Result<bool, Error> {
+        Ok(match self.segment(place)? {
+            Some((_, 0)) => false,
+            Some((segment, _)) => segment.raw(0)?.time() < time,
+            None => true,
+        })
+    }
+}
+
+/// Opens a segment that others came after; none if it has been dropped.
+fn open_older(folder: &Folder, base: u64) -> Result<Option<Segment>, Error> {
+    match Segment::open(folder, base)? {
+        Opened::Segment(segment) => Ok(Some(segment)),
+        Opened::Absent => Ok(None),
+        Opened::Unfinished => {
+            let path = folder.path(base, Part::Index);
+            Err(crate::Problem { path, position: 0, damage: Damage::Unfinished }.into())
+        }
+    }
+}
+
+/// The segments that are there now, and the newest of them that can be read.
+fn load(folder: &Folder) -> Result<(Vec<u64>, Segment), Error> {
+    let mut bases = folder.bases()?;
+    while let Some(base) = bases.last() {
+        match Segment::open(folder, *base)? {
+            Opened::Segment(newest) => return Ok((bases, newest)),
+            Opened::Unfinished => _ = bases.pop(),
+            // Dropped since it was listed, so there are others now.
+            Opened::Absent => bases = folder.bases()?,
+        }
+    }
+    Err(Error::NoTape { dir: folder.dir().to_path_buf() })
+}

@@ -1,0 +1,93 @@
+//! What a tape holds, as its readers get it.
+
+use std::io::{Error, ErrorKind};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Microseconds since the start. Never less than that of the record before.
+    pub time: u64,
+    /// The logical offset: of the first byte of output or of a gap; for anything else, how much
+    /// output there was when it happened.
+    pub offset: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Record {
+    /// The logical offset after this record.
+    pub fn end(&self) -> u64 {
+        match &self.event {
+            Event::Output { bytes, .. } => self.offset + bytes.len() as u64,
+            Event::Gap(gap) => self.offset + gap.len,
+            Event::Input(_) | Event::Resize { .. } | Event::Mark(_) => self.offset,
+        }
+    }
+}
+
+/// What happened in a [`Record`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The program wrote these bytes.
+    Output {
+        /// Where it wrote them. On a terminal everything is [`Stream::Out`].
+        stream: Stream,
+        /// The bytes; at least one.
+        bytes: Vec<u8>,
+    },
+    /// The program was sent these bytes.
+    Input(Vec<u8>),
+    /// The terminal got this size, which may be 0 either way.
+    Resize {
+        /// The new width in columns.
+        cols: u16,
+        /// The new height in rows.
+        rows: u16,
+    },
+    /// The writer's owner noted this.
+    Mark(String),
+    /// Something is missing here.
+    Gap(Gap),
+}
+
+/// Where a program wrote its output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output, or the terminal.
+    Out,
+    /// Standard error, where that is a pipe of its own.
+    Err,
+}
+
+/// What is missing from a tape at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// How many bytes of output.
+    pub len: u64,
+    /// How many records that are not output; 65,535 stands for that many or more. Always 0 for
+    /// [`Reason::Dropped`], because nobody counted them.
+    pub events: u16,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why something is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The disk was full, or the user's share of it.
+    Full,
+    /// Writing failed in another way.
+    Failed,
+    /// It was written, and dropped when the tape outgrew what it may keep.
+    Dropped,
+}
+
+impl Reason {
+    /// What to call a failed write.
+    pub(crate) fn of(error: &Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Failed,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Writing a tape: appending, declaring what was lost, beginning new segments, dropping old ones.
+
+mod disk;
+mod newest;
+mod recover;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+
+use self::newest::Newest;
+pub use self::recover::Cut;
+use crate::MAX_PAYLOAD;
+use crate::entry::{Body, Entry, Kind};
+use crate::error::{Error, Lost};
+use crate::folder::Folder;
+use crate::record::{Gap, Reason, Stream};
+
+/// Places within a file are written as 32 bits, and a segment may grow past its size in the end.
+const MAX_SEGMENT: u64 = 1 << 30;
+
+/// How large a tape may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// A segment ends before its files are larger than this together, or larger than 1 GiB. A
+    /// single record may be, and input without output begins no new segment.
+    pub segment_size: u64,
+    /// The oldest segments are dropped before all files together are larger than this. The two
+    /// newest always stay.
+    pub keep: u64,
+}
+
+impl Default for Options {
+    /// Segments of 16 MiB, 1 GiB in all.
+    fn default() -> Self {
+        Self { segment_size: 16 << 20, keep: 1 << 30 }
+    }
+}
+
+/// The writer of a tape.
+///
+/// Nothing is buffered: when a call returns, the kernel has the record and every reader sees it,
+/// even if this process is killed. To survive the machine it needs [`sync`](Self::sync).
+///
+/// A call that cannot write says so with [`Lost`], and that is all: the bytes count as written, and
+/// the next call that succeeds first declares the gap. Whether the caller wants to know is up to
+/// the caller.
+///
+/// Times are microseconds since the start; one before that of the last record becomes that one.
+#[derive(Debug)]
+pub struct Tape {
+    folder: Folder,
+    options: Options,
+    /// Held as long as the tape is: the lock that keeps other writers away.
+    lock: File,
+    older: VecDeque<Older>,
+    newest: Newest,
+    /// The logical offset after the last byte, lost or not.
+    end: u64,
+    /// The time of the last record.
+    time: u64,
+    /// What was lost and is not declared yet.
+    lost: Option<Entry>,
+}
+
+/// Something to be written.
+#[derive(Clone, Copy)]
+enum New<'a> {
+    Payload(Kind, &'a [u8]),
+    Resize { cols: u16, rows: u16 },
+}
+
+impl<'a> New<'a> {
+    fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Payload(_, bytes) => bytes,
+            Self::Resize { .. } => &[],
+        }
+    }
+}
+
+/// A segment that is no longer written.
+#[derive(Clone, Copy, Debug)]
+struct Older {
+    base: u64,
+    /// Of its three files together.
+    size: u64,
+}
+
+impl Tape {
+    /// Begins a tape in a folder that exists and holds none. The files are readable for their owner
+    /// only: what people type is among them.
+    pub fn create(dir: &Path, options: Options) -> Result<Self, Error> {
+        let folder = Folder::new(dir);
+        let lock = lock(&folder)?;
+        if !folder.bases()?.is_empty() {
+            return Err(Error::Exists { dir: dir.to_path_buf() });
+        }
+        let newest = Newest::create(&folder, 0, 0)
+            .map_err(|source| folder.error("create a tape here", source))?;
+        let older = VecDeque::new();
+        Ok(Self { folder, options, lock, older, newest, end: 0, time: 0, lost: None })
+    }
+
+    /// Goes on with the tape in a folder. What an interrupted writer left half done is cut off, and
+    /// told; a tape that is damaged elsewhere is an error and stays as it is.
+    ///
+    /// A loss that the interrupted writer had no room to declare is forgotten, offsets included.
+    pub fn append_to(dir: &Path, options: Options) -> Result<(Self, Cut), Error> {
+        let folder = Folder::new(dir);
+        let lock = lock(&folder)?;
+        let recover::Recovered { older, newest, end, time, cut } = recover::recover(&folder)?;
+        Ok((Self { folder, options, lock, older, newest, end, time, lost: None }, cut))
+    }
+
+    /// Records what the program wrote.
+    pub fn output(&mut self, time: u64, stream: Stream, bytes: &[u8]) -> Result<(), Lost> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (chunk, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
+            if let Err(source) = self.append(time, New::Payload(Kind::Output(stream), chunk)) {
+                // Without another try for what is after, so that the loss is in one piece.
+                return Err(self.lose(time, rest.len() as u64, source));
+            }
+            self.end += chunk.len() as u64;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Records what the program was sent.
+    pub fn input(&mut self, time: u64, bytes: &[u8]) -> Result<(), Lost> {
+        for chunk in bytes.chunks(MAX_PAYLOAD) {
+            if let Err(source) = self.append(time, New::Payload(Kind::Input, chunk)) {
+                return Err(self.lose(time, 0, source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Records that the terminal has a new size.
+    pub fn resize(&mut self, time: u64, cols: u16, rows: u16) -> Result<(), Lost> {
+        self.append(time, New::Resize { cols, rows }).map_err(|source| self.lose(time, 0, source))
+    }
+
+    /// Records a note, cut to [`MAX_PAYLOAD`] bytes.
+    pub fn mark(&mut self, time: u64, label: &str) -> Result<(), Lost> {
+        let label = &label[..label.floor_char_boundary(MAX_PAYLOAD)];
+        self.append(time, New::Payload(Kind::Mark, label.as_bytes()))
+            .map_err(|source| self.lose(time, 0, source))
+    }
+
+    /// The logical offset after everything the program wrote, lost or not.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Waits until everything so far is on the disk itself, after declaring a loss that is still to
+    /// be declared.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        let synced = self.declare().and_then(|()| self.newest.sync());
+        // The names of the files are in the folder, which is a file of its own.
+        synced
+            .and_then(|()| self.lock.sync_all())
+            .map_err(|source| self.folder.error("sync the tape", source))
+    }
+
+    /// Writes a record, after the gap that is to be declared before it, if there is one.
+    fn append(&mut self, time: u64, new: New<'_>) -> io::Result<()> {
+        if self.is_full(new.bytes().len() as u64) {
+            self.rotate()?;
+        }
+        let body = match new {
+            New::Payload(kind, bytes) => self.newest.place(kind, bytes.len())?,
+            New::Resize { cols, rows } => Body::Resize { cols, rows },
+        };
+        let entry = Entry { time: time.max(self.time), offset: self.end, body };
+        self.newest.append(self.lost.as_ref(), &entry, new.bytes())?;
+        self.lost = None;
+        self.time = entry.time;
+        Ok(())
+    }
+
+    fn declare(&mut self) -> io::Result<()> {
+        if let Some(lost) = &self.lost {
+            self.newest.append(None, lost, &[])?;
+            self.lost = None;
+        }
+        Ok(())
+    }
+
+    /// Notes a loss of output, or of one record that is none.
+    fn lose(&mut self, time: u64, bytes: u64, source: io::Error) -> Lost {
+        let offset = self.end;
+        self.time = self.time.max(time);
+        let (time, reason) = (self.time, Reason::of(&source));
+        let before = self.lost.take();
+        let (time, from, gap) = match before {
+            Some(Entry { time, offset, body: Body::Gap(gap) }) => (time, offset, gap),
+            _ => (time, offset, Gap { len: 0, events: 0, reason }),
+        };
+        let gap = Gap {
+            len: gap.len + bytes,
+            events: gap.events.saturating_add(u16::from(bytes == 0)),
+            reason: gap.reason,
+        };
+        self.lost = Some(Entry { time, offset: from, body: Body::Gap(gap) });
+        self.end += bytes;
+        Lost { offset, bytes, source }
+    }
+
+    /// Whether the newest segment should end before a record with this many bytes.
+    fn is_full(&self, bytes: u64) -> bool {
+        let size = self.newest.size() + Entry::SIZE + bytes;
+        size > self.options.segment_size.min(MAX_SEGMENT) && self.next_base() > self.newest.base
+    }
+
+    /// Where the next segment begins: with what is lost, if something is, so that the gap is its
+    /// first record.
+    fn next_base(&self) -> u64 {
+        self.lost.as_ref().map_or(self.end, |lost| lost.offset)
+    }
+
+    /// Begins a new segment and drops the oldest for it, if there are too many.
+    fn rotate(&mut self) -> io::Result<()> {
+        let base = self.next_base();
+        let due = self.due();
+        let kept = self.older.get(due).map_or(self.newest.base, |older| older.base);
+        // The new segment declares what is dropped, so it comes first, unless there is no room.
+        let next = match Newest::create(&self.folder, base, kept) {
+            Err(_) if due > 0 => {
+                self.drop_oldest(due);
+                Newest::create(&self.folder, base, kept)?
+            }
+            created => {
+                let created = created?;
+                self.drop_oldest(due);
+                created
+            }
+        };
+        self.older.push_back(Older { base: self.newest.base, size: self.newest.size() });
+        self.newest = next;
+        Ok(())
+    }
+
+    /// How many of the older segments must go before there may be another one.
+    fn due(&self) -> usize {
+        let older: u64 = self.older.iter().map(|older| older.size).sum();
+        let mut size = older + self.newest.size() + self.options.segment_size;
+        let too_many = self.older.iter().take_while(|older| {
+            let too_large = size > self.options.keep;
+            size -= older.size;
+            too_large
+        });
+        too_many.count()
+    }
+
+    fn drop_oldest(&mut self, due: usize) {
+        for _ in 0..due {
+            // One that cannot be deleted stays first in line for the next time.
+            let Some(oldest) = self.older.front() else { return };
+            if self.folder.remove(oldest.base).is_err() {
+                return;
+            }
+            self.older.pop_front();
+        }
+    }
+}
+
+/// Keeps other writers away until the file is closed, by whatever end of this process. Where the
+/// file system has no locks the caller's care must do.
+fn lock(folder: &Folder) -> Result<File, Error> {
+    let dir = File::open(folder.dir()).map_err(|source| folder.error("open the folder", source))?;
+    match dir.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { dir: folder.dir().to_path_buf() }),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(dir),
+    }
+}

@@ -1,0 +1,104 @@
+//! A file that grows at its end, and stays as it was where it cannot.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A file of the segment that is written.
+#[derive(Debug)]
+pub(super) struct Disk {
+    file: File,
+    /// How much of the file counts. What lies behind it is left from a write that failed, and the
+    /// next write goes over it.
+    len: u64,
+}
+
+impl Disk {
+    /// An empty file, whatever there was.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        Ok(Self { file, len: 0 })
+    }
+
+    /// A file that is there, cut to this length.
+    pub(super) fn open(path: &Path, len: u64) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(len)?;
+        Ok(Self { file, len })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Writes all of this at the end, or nothing.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match write(&self.file, bytes, self.len) {
+            Ok(()) => {
+                self.len += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.cut(self.len);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes back what was written last.
+    pub(super) fn cut(&mut self, len: u64) {
+        self.len = len;
+        // If this fails nothing is wrong: no entry speaks of these bytes.
+        let _ = trim(&self.file, len);
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+#[cfg(not(test))]
+fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    file.write_all_at(bytes, at)
+}
+
+#[cfg(not(test))]
+fn trim(file: &File, len: u64) -> io::Result<()> {
+    file.set_len(len)
+}
+
+#[cfg(test)]
+use full::{trim, write};
+
+/// A disk with as much room as a test says.
+#[cfg(test)]
+pub(super) mod full {
+    use super::{File, FileExt, io};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How many bytes can be written on this thread until the disk is full.
+        static ROOM: Cell<usize> = const { Cell::new(usize::MAX) };
+        /// Whether what was written can be taken back.
+        static TRIMS: Cell<bool> = const { Cell::new(true) };
+    }
+
+    /// From now on there is this much room, and files can be cut or not.
+    pub(in crate::writer) fn set(room: usize, trims: bool) {
+        ROOM.set(room);
+        TRIMS.set(trims);
+    }
+
+    pub(super) fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        let fits = bytes.len().min(ROOM.get());
+        ROOM.set(ROOM.get() - fits);
+        file.write_all_at(&bytes[..fits], at)?;
+        if fits < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    pub(super) fn trim(file: &File, len: u64) -> io::Result<()> {
+        if TRIMS.get() { file.set_len(len) } else { Err(io::ErrorKind::Other.into()) }
+    }
+}

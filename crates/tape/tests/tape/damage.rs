@@ -1,0 +1,200 @@
+//! Files that are cut off or changed: what was whole is kept, and nothing wrong is ever read.
+
+use std::fs;
+use std::path::Path;
+
+use coven_tape::{Cut, Error, Options, Reader, Record, Stream, Tape, verify};
+use tempfile::TempDir;
+
+use crate::{Step, files, output, records};
+
+const OPTIONS: Options = Options { segment_size: u64::MAX, keep: u64::MAX };
+
+fn steps() -> Vec<Step> {
+    vec![
+        Step::Resize(80, 24),
+        Step::Output(Stream::Out, b"hello, ".to_vec()),
+        Step::Input(b"yes\r".to_vec()),
+        Step::Output(Stream::Err, b"wor".to_vec()),
+        Step::Mark("working".into()),
+        Step::Output(Stream::Out, b"ld".to_vec()),
+        Step::Mark(String::new()),
+        Step::Output(Stream::Out, b"!".to_vec()),
+        Step::Input(b"q".to_vec()),
+    ]
+}
+
+/// The contents of a file by its path.
+type Files = Vec<(std::path::PathBuf, Vec<u8>)>;
+
+/// A small tape, its files and what it holds. Segments so small give one for a few records each.
+fn tape(segment_size: u64) -> (TempDir, Files, Vec<Record>) {
+    let dir = TempDir::new().unwrap();
+    let mut tape = Tape::create(dir.path(), Options { segment_size, keep: u64::MAX }).unwrap();
+    let mut all = Vec::new();
+    for (step, time) in steps().iter().zip(10..) {
+        all.push(step.record(time, tape.end()));
+        step.write(&mut tape, time);
+    }
+    drop(tape);
+    let files = files(dir.path()).into_iter();
+    let files = files.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    (dir, files, all)
+}
+
+fn restore(dir: &Path, files: &Files) {
+    for path in crate::files(dir) {
+        fs::remove_file(path).unwrap();
+    }
+    for (path, bytes) in files {
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// How many of the records are whole if a file of their only segment ends early.
+fn whole(all: &[Record], path: &Path, len: u64) -> usize {
+    let name = path.to_str().unwrap();
+    if name.ends_with(".idx") {
+        return (len.saturating_sub(32) / 32) as usize;
+    }
+    let mut needed = 0;
+    let fits = |record: &&Record| {
+        use coven_tape::Event::{Input, Mark, Output};
+        needed += match &record.event {
+            Output { bytes, .. } if !name.ends_with(".side") => bytes.len() as u64,
+            Input(bytes) if name.ends_with(".side") => bytes.len() as u64,
+            Mark(label) if name.ends_with(".side") => label.len() as u64,
+            _ => 0,
+        };
+        needed <= len
+    };
+    all.iter().take_while(fits).count()
+}
+
+#[test]
+fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
+    let (dir, files, all) = tape(u64::MAX);
+    for (path, bytes) in &files {
+        for len in 0..bytes.len() {
+            restore(dir.path(), &files);
+            fs::write(path, &bytes[..len]).unwrap();
+            let place = format!("{} cut to {len}", path.display());
+            assert!(!verify(dir.path()).unwrap().problems.is_empty(), "{place}");
+            read_what_holds(dir.path(), &all, &place);
+
+            let (mut tape, cut) = Tape::append_to(dir.path(), OPTIONS).unwrap();
+            let expected = whole(&all, path, len as u64);
+            let mut kept = all[..expected].to_vec();
+            let end = kept.last().map_or(0, Record::end);
+            assert_eq!(tape.end(), end, "{place}");
+            let unfinished = path.to_str().unwrap().ends_with(".idx") && len < 32;
+            let on_a_record = expected < all.len() && cut == Cut::default();
+            assert!(!on_a_record || unfinished || len % 32 == 0, "{place}: {cut:?}");
+
+            tape.output(99, Stream::Out, b"again").unwrap();
+            kept.push(Step::Output(Stream::Out, b"again".to_vec()).record(99, end));
+            let reader = Reader::open(dir.path()).unwrap();
+            assert_eq!(records(&reader, 0).unwrap(), kept, "{place}");
+            assert_eq!(verify(dir.path()).unwrap().problems, [], "{place}");
+        }
+    }
+}
+
+/// What a reader gives of a damaged tape must be what was written, as far as it goes.
+fn read_what_holds(dir: &Path, all: &[Record], place: &str) {
+    let Ok(mut reader) = Reader::open(dir) else { return };
+    let good: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
+    assert_eq!(good, all[..good.len()], "{place}");
+    for from in 0..reader.range().end {
+        for record in reader.records(from).map_while(Result::ok) {
+            assert!(all.contains(&record), "{place}: {record:?}");
+        }
+        let _ = reader.find_time(10 + from);
+    }
+    let written = "hello, world!";
+    for buffer in [1, 4, 100] {
+        for from in 0..reader.range().end as usize {
+            if let Ok((bytes, _)) = output(&mut reader, from as u64, buffer) {
+                assert_eq!(bytes, &written.as_bytes()[from..from + bytes.len()], "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_changed_bit_is_reported_and_never_read() {
+    for segment_size in [u64::MAX, 150] {
+        let (dir, files, all) = tape(segment_size);
+        for (path, bytes) in &files {
+            for bit in 0..bytes.len() * 8 {
+                let mut bytes = bytes.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                restore(dir.path(), &files);
+                fs::write(path, bytes).unwrap();
+                let place = format!("{} bit {bit}", path.display());
+
+                let report = verify(dir.path()).unwrap();
+                assert!(!report.problems.is_empty(), "{place}");
+                read_what_holds(dir.path(), &all, &place);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_changed_bit_before_something_whole_is_an_error_and_not_a_torn_tail() {
+    let (dir, files, all) = tape(u64::MAX);
+    let index = &files[1];
+    // All entries but the last, which could be torn.
+    for bit in 32 * 8..(index.1.len() - 32) * 8 {
+        let mut bytes = index.1.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        restore(dir.path(), &files);
+        fs::write(&index.0, &bytes).unwrap();
+        let Err(Error::Damaged(problem)) = Tape::append_to(dir.path(), OPTIONS) else {
+            panic!("bit {bit}")
+        };
+        assert_eq!((&problem.path, problem.position), (&index.0, bit as u64 / 8 / 32 * 32));
+        assert_eq!(fs::read(&index.0).unwrap(), bytes, "nothing was changed");
+    }
+    // In the last one it is, and what comes before it stays.
+    for bit in (index.1.len() - 32) * 8..index.1.len() * 8 {
+        let mut bytes = index.1.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        restore(dir.path(), &files);
+        fs::write(&index.0, &bytes).unwrap();
+        drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
+        let reader = Reader::open(dir.path()).unwrap();
+        assert_eq!(records(&reader, 0).unwrap(), all[..all.len() - 1]);
+    }
+}
+
+#[test]
+fn zeros_that_a_power_cut_leaves_are_cut_off() {
+    let (dir, files, all) = tape(u64::MAX);
+    let index = &files[1];
+    for zeros in [1, 31, 32, 33, 4096] {
+        restore(dir.path(), &files);
+        let mut bytes = index.1.clone();
+        bytes.resize(bytes.len() + zeros, 0);
+        fs::write(&index.0, &bytes).unwrap();
+        assert_eq!(records(&Reader::open(dir.path()).unwrap(), 0).unwrap(), all);
+        let (tape, cut) = Tape::append_to(dir.path(), OPTIONS).unwrap();
+        assert_eq!(cut, Cut { index: zeros as u64, ..Cut::default() });
+        assert_eq!(tape.end(), 13);
+    }
+}
+
+#[test]
+fn an_entry_in_the_wrong_place_is_found() {
+    let (dir, files, _) = tape(u64::MAX);
+    let index = &files[1];
+    // The same entry twice: its checksum holds, but it is not what comes next.
+    let mut bytes = index.1.clone();
+    bytes.copy_within(64..96, 96);
+    fs::write(&index.0, &bytes).unwrap();
+    let problems = verify(dir.path()).unwrap().problems;
+    assert_eq!(problems[0].position, 96);
+    let reader = Reader::open(dir.path()).unwrap();
+    assert!(records(&reader, 0).is_err());
+}

@@ -1,0 +1,51 @@
+//! A tape as an asciicast.
+
+use coven_tape::{Options, Reader, Stream, Tape, export};
+use coven_terminal::recording::{self, Event, EventData, Header};
+use tempfile::TempDir;
+
+fn exported(dir: &TempDir) -> Vec<u8> {
+    let reader = Reader::open(dir.path()).unwrap();
+    export(&reader, &Header::new(80, 24), Vec::new()).unwrap()
+}
+
+#[test]
+fn every_record_becomes_an_event() {
+    let dir = TempDir::new().unwrap();
+    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
+    tape.output(0, Stream::Out, b"$ \xc3").unwrap();
+    tape.output(1_500_000, Stream::Err, b"\xa9\xff").unwrap();
+    tape.input(2_000_001, b"ls\r").unwrap();
+    tape.resize(2_000_001, 100, 30).unwrap();
+    tape.resize(2_500_000, 0, 0).unwrap();
+    tape.mark(3_000_000, "waiting").unwrap();
+    let text = String::from_utf8(exported(&dir)).unwrap();
+    let expected = [
+        r#"{"version":2,"width":80,"height":24}"#,
+        r#"[0.000000, "o", "$ "]"#,
+        "[1.500000, \"o\", \"é\u{fffd}\"]",
+        r#"[2.000001, "i", "ls\r"]"#,
+        r#"[2.000001, "r", "100x30"]"#,
+        r#"[3.000000, "m", "waiting"]"#,
+        "",
+    ];
+    assert_eq!(text, expected.join("\n"));
+}
+
+#[test]
+fn what_was_dropped_is_a_marker() {
+    let dir = TempDir::new().unwrap();
+    let mut tape = Tape::create(dir.path(), Options { segment_size: 200, keep: 400 }).unwrap();
+    for time in 0..100 {
+        tape.output(time * 1_000_000, Stream::Out, b"0123456789").unwrap();
+    }
+    let start = Reader::open(dir.path()).unwrap().range().start;
+    assert!(start > 0);
+    let cast = exported(&dir);
+    let events: Result<Vec<Event>, _> = recording::Reader::new(&cast[..]).unwrap().collect();
+    let events = events.unwrap();
+    let marker = EventData::Marker(format!("gap {start} bytes"));
+    assert_eq!(events[0], Event { time: 0.0, data: marker });
+    assert_eq!(events[1].time, (start / 10) as f64);
+    assert_eq!(events.len() as u64, 1 + (1000 - start) / 10);
+}

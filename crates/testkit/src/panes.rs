@@ -1,0 +1,274 @@
+//! What every domain that starts real processes must do, as checks that a domain's tests run.
+//! Waits are for readiness, with a deadline.
+
+#![expect(clippy::missing_panics_doc, reason = "to panic is what a check is for")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use coven_runtime::domain::{
+    Connection, Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, Stop, Stream,
+};
+use coven_runtime::processes;
+use coven_terminal::screen::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Longer than anything here takes on a loaded machine; only a failure waits for it.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A command for `sh -c` in a folder, with a small environment and a job of its own.
+pub fn shell(script: &str, connection: Connection, folder: &Path) -> SpawnConfig {
+    command(&["sh", "-c", script], connection, folder)
+}
+
+/// A command.
+pub fn command(argv: &[&str], connection: Connection, folder: &Path) -> SpawnConfig {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let env = [("PATH", path), ("HOME", folder.into()), ("TERM", "xterm-256color".into())];
+    SpawnConfig {
+        argv: argv.iter().map(OsString::from).collect(),
+        cwd: folder.to_owned(),
+        env: env.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<_, _>>(),
+        connection,
+        sandbox: None,
+        folder: None,
+        keep: None,
+        job: format!("test-{}-{next}", std::process::id()),
+    }
+}
+
+/// A terminal of the usual size.
+pub fn terminal() -> Connection {
+    Connection::Terminal(Size::default())
+}
+
+/// Waits until a pane has something to tell.
+pub fn wait_ready(pane: &dyn Pane, deadline: Instant) {
+    let left = deadline.saturating_duration_since(Instant::now());
+    assert!(!left.is_zero(), "nothing happened before the deadline");
+    let Some(readiness) = pane.readiness() else { return };
+    let timeout = Timespec::try_from(left).ok();
+    let _ = poll(&mut [PollFd::new(&readiness, PollFlags::IN)], timeout.as_ref());
+}
+
+/// What a pane has printed so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// Standard output or the terminal.
+    pub output: Vec<u8>,
+    /// Standard error.
+    pub error: Vec<u8>,
+    /// Whether everything was read.
+    pub ended: bool,
+}
+
+impl Printed {
+    /// The output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.output).into_owned()
+    }
+}
+
+/// Reads until the condition holds or everything was read.
+pub fn read_until(
+    pane: &mut dyn Pane,
+    printed: &mut Printed,
+    mut enough: impl FnMut(&Printed) -> bool,
+) {
+    let deadline = Instant::now() + DEADLINE;
+    let mut buffer = vec![0; 16 * 1024];
+    while !printed.ended && !enough(printed) {
+        match pane.read(&mut buffer) {
+            Ok(ReadOutcome::Data(Stream::Output, length)) => {
+                printed.output.extend_from_slice(&buffer[..length]);
+            }
+            Ok(ReadOutcome::Data(Stream::Error, length)) => {
+                printed.error.extend_from_slice(&buffer[..length]);
+            }
+            Ok(ReadOutcome::Pending) => wait_ready(pane, deadline),
+            Ok(ReadOutcome::End) => printed.ended = true,
+            Err(error) => panic!("reading failed: {error}"),
+        }
+    }
+}
+
+/// Reads everything and waits for the end.
+pub fn run_to_end(pane: &mut dyn Pane) -> (Printed, Option<ExitStatus>) {
+    let mut printed = Printed::default();
+    read_until(pane, &mut printed, |_| false);
+    wait_gone(pane);
+    (printed, pane.exit_status())
+}
+
+/// Waits until nothing of a pane runs any more.
+pub fn wait_gone(pane: &mut dyn Pane) {
+    let deadline = Instant::now() + DEADLINE;
+    let mut buffer = vec![0; 16 * 1024];
+    while pane.is_alive() {
+        if pane.read(&mut buffer).is_ok_and(|outcome| outcome == ReadOutcome::Pending) {
+            wait_ready(pane, deadline);
+        }
+        assert!(Instant::now() < deadline, "still alive at the deadline");
+    }
+}
+
+/// Writes everything.
+pub fn write_all(pane: &mut dyn Pane, bytes: &[u8]) {
+    let deadline = Instant::now() + DEADLINE;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match pane.write(rest) {
+            Ok(length) => rest = &rest[length..],
+            Err(error) => panic!("writing failed: {error}"),
+        }
+        assert!(Instant::now() < deadline, "could not be written before the deadline");
+    }
+}
+
+fn start(domain: &dyn Domain, config: &SpawnConfig) -> Box<dyn Pane> {
+    match domain.spawn(config) {
+        Ok(pane) => pane,
+        Err(error) => panic!("{:?} did not start: {error}", config.argv),
+    }
+}
+
+/// Streams are apart on pipes, and the exit code is the program's.
+pub fn pipes_keep_output_and_errors_apart(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let config = config("echo out; echo err >&2; exit 3", Connection::Pipes);
+    let (printed, status) = run_to_end(&mut *start(domain, &config));
+    assert_eq!(printed.text(), "out\n");
+    assert_eq!(printed.error, b"err\n");
+    assert_eq!(status, Some(ExitStatus::Code(3)));
+}
+
+/// A terminal is the controlling one, in a session of its own, of the wanted size.
+pub fn a_terminal_is_a_real_one(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let script = "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size </dev/tty; \
+                  read -r pid comm state ppid pgrp session rest </proc/self/stat; \
+                  test $session = $$ && echo leader";
+    let config = config(script, Connection::Terminal(Size::new(97, 31)));
+    let (printed, status) = run_to_end(&mut *start(domain, &config));
+    assert_eq!(printed.text(), "tty\r\n31 97\r\nleader\r\n");
+    assert_eq!(status, Some(ExitStatus::Code(0)));
+}
+
+/// Signals are as by default and no descriptor of ours is left open.
+pub fn nothing_of_ours_is_inherited(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let leaked = std::fs::File::open("/dev/null");
+    if let Ok(leaked) = &leaked {
+        let _ = rustix::io::fcntl_setfd(leaked, rustix::io::FdFlags::empty());
+    }
+    let script = "sed -n 's/^SigIgn:\t//p' /proc/self/status; ls /proc/$$/fd; echo \"$COVEN_JOB\"; \
+                  env | cut -d= -f1 | grep -v -e '^_$' -e '^SHLVL$' | sort";
+    let config = config(script, Connection::Pipes);
+    let (printed, _) = run_to_end(&mut *start(domain, &config));
+    let text = printed.text();
+    let (ignored, rest) = text.split_once('\n').unwrap_or_default();
+    // Signals above 31 that cannot be set belong to the C library.
+    let ignored = u64::from_str_radix(ignored, 16).map(|ignored| ignored & 0x7fff_ffff);
+    assert_eq!(ignored, Ok(0));
+    let expected = format!("0\n1\n2\n{}\nCOVEN_JOB\nHOME\nPATH\nPWD\nTERM\n", config.job);
+    assert_eq!(rest, expected);
+}
+
+/// The input stays open until it is closed, and both ends see the same bytes.
+pub fn input_arrives_and_can_be_closed(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let mut pane = start(domain, &config("cat; echo end", Connection::Pipes));
+    let mut printed = Printed::default();
+    write_all(&mut *pane, b"first\n");
+    read_until(&mut *pane, &mut printed, |printed| printed.output == b"first\n");
+    write_all(&mut *pane, b"second\n");
+    read_until(&mut *pane, &mut printed, |printed| printed.output.ends_with(b"second\n"));
+    assert!(pane.is_alive());
+    if let Err(error) = pane.close_input() {
+        panic!("closing failed: {error}");
+    }
+    read_until(&mut *pane, &mut printed, |_| false);
+    assert_eq!(printed.text(), "first\nsecond\nend\n");
+    wait_gone(&mut *pane);
+    assert_eq!(pane.exit_status(), Some(ExitStatus::Code(0)));
+    assert_eq!(pane.write(b"x").map_err(|error| error.kind()), Err(std::io::ErrorKind::BrokenPipe));
+}
+
+/// A new size reaches the program.
+pub fn a_new_size_arrives(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.05; done";
+    let mut pane = start(domain, &config(script, terminal()));
+    let mut printed = Printed::default();
+    read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
+    if let Err(error) = pane.resize(Size::new(132, 43)) {
+        panic!("resizing failed: {error}");
+    }
+    read_until(&mut *pane, &mut printed, |_| false);
+    assert!(printed.text().contains("43 132"), "{}", printed.text());
+}
+
+/// A tree of processes that ignore polite signals, leave the session, and fork twice.
+pub const HOSTILE: &str = "trap '' TERM HUP INT; \
+    sleep 1000 & \
+    (trap '' TERM HUP; setsid sleep 1001 &) ; \
+    (setsid sh -c 'trap \"\" TERM HUP; sleep 1002 & sleep 1003 & wait' &) ; \
+    (sh -c '(sh -c \"trap \\\"\\\" TERM HUP; sleep 1004\" &)' &) ; \
+    nohup sleep 1005 >/dev/null 2>&1 & \
+    echo ready; while :; do sleep 1; done";
+
+/// A polite stop is tried, and force leaves nothing behind, not even what fled.
+pub fn force_leaves_nothing(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let config = config(HOSTILE, terminal());
+    let mut pane = start(domain, &config);
+    let mut printed = Printed::default();
+    read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
+    assert!(processes::of_job(&config.job).len() >= 6, "{:?}", processes::of_job(&config.job));
+    let stopped = pane.stop(Stop::Polite { grace: Duration::from_millis(100) });
+    assert!(stopped.is_ok(), "{stopped:?}");
+    let stopped = pane.stop(Stop::Force);
+    assert!(stopped.is_ok(), "{stopped:?}");
+    wait_gone(&mut *pane);
+    assert_eq!(processes::of_job(&config.job), []);
+}
+
+/// A program that ends when asked is not forced, and says so by its status.
+pub fn a_polite_stop_is_enough_for_most(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut pane = start(domain, &config(script, terminal()));
+    let mut printed = Printed::default();
+    read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
+    let stopped = pane.stop(Stop::Polite { grace: DEADLINE });
+    assert!(stopped.is_ok(), "{stopped:?}");
+    read_until(&mut *pane, &mut printed, |_| false);
+    assert!(printed.text().contains("bye"), "{}", printed.text());
+    wait_gone(&mut *pane);
+    assert_eq!(pane.exit_status(), Some(ExitStatus::Code(7)));
+}
+
+/// What a program leaves running when it ends is ended too.
+pub fn what_is_left_behind_is_ended(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let config = config("setsid sh -c 'trap \"\" TERM HUP; sleep 1006' & echo started; exit 5", Connection::Pipes);
+    let mut pane = start(domain, &config);
+    let (printed, status) = run_to_end(&mut *pane);
+    assert_eq!(printed.text(), "started\n");
+    assert_eq!(status, Some(ExitStatus::Code(5)));
+    assert_eq!(processes::of_job(&config.job), []);
+}
+
+/// Every byte of a large output arrives, in order.
+pub fn a_flood_arrives_whole(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let (printed, status) = run_to_end(&mut *start(domain, &config("seq 1 300000", Connection::Pipes)));
+    let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
+    assert!(printed.output == expected.as_bytes(), "{} bytes", printed.output.len());
+    assert_eq!(status, Some(ExitStatus::Code(0)));
+    let (printed, _) = run_to_end(&mut *start(domain, &config("seq 1 50000", terminal())));
+    let expected: String = (1..=50_000).map(|number| format!("{number}\r\n")).collect();
+    assert!(printed.output == expected.as_bytes(), "{} bytes", printed.output.len());
+}
+
+/// How a program was ended by a signal is told.
+pub fn a_signal_is_told(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+    let (_, status) = run_to_end(&mut *start(domain, &config("kill -USR1 $$", Connection::Pipes)));
+    assert_eq!(status, Some(ExitStatus::Signal(10)));
+}
