@@ -223,7 +223,10 @@ pub fn force_leaves_nothing(domain: &dyn Domain, config: impl Fn(&str, Connectio
     let mut pane = start(domain, &config);
     let mut printed = Printed::default();
     read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
-    assert!(processes::of_job(&config.job).len() >= 6, "{:?}", processes::of_job(&config.job));
+    let deadline = Instant::now() + DEADLINE;
+    while processes::of_job(&config.job).len() < 6 {
+        assert!(Instant::now() < deadline, "only {:?}", processes::of_job(&config.job));
+    }
     let stopped = pane.stop(Stop::Polite { grace: Duration::from_millis(100) });
     assert!(stopped.is_ok(), "{stopped:?}");
     let stopped = pane.stop(Stop::Force);

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use coven_tape::Reader;
 use coven_terminal::screen::Size;
 
 use super::adopt::end_job;
@@ -19,6 +20,8 @@ const MAX_UNSENT: usize = 1024 * 1024;
 enum State {
     /// The holder speaks to us.
     Connected,
+    /// The holder has ended before we could speak to it; the tape has all it would have said.
+    OnDisk,
     /// It has told how it ended.
     Exited(Exit),
     /// The holder is gone without a word.
@@ -30,7 +33,7 @@ enum State {
 pub struct HolderPane {
     folder: Folder,
     job: String,
-    socket: UnixStream,
+    socket: Option<UnixStream>,
     state: State,
     /// Frames not yet taken apart, from `at` on.
     received: Vec<u8>,
@@ -43,16 +46,24 @@ pub struct HolderPane {
 }
 
 impl HolderPane {
-    /// Connects to the holder of a folder. Output comes from `offset` on.
+    /// Connects to the holder of a folder. Output comes from `offset` on. A holder that has
+    /// recorded the end may be gone already; then it comes from the tape.
     pub(super) fn connect(folder: &Folder, offset: u64, job: String) -> io::Result<Self> {
         let (_open, path) = folder.socket().map_err(io::Error::other)?;
-        let socket = UnixStream::connect(path)?;
-        socket.set_nonblocking(true)?;
+        let socket = match UnixStream::connect(path) {
+            Ok(socket) => {
+                socket.set_nonblocking(true)?;
+                Some(socket)
+            }
+            Err(_) if matches!(folder.exit(), Ok(Some(_))) => None,
+            Err(error) => return Err(error),
+        };
+        let connected = socket.is_some();
         let mut pane = Self {
             folder: folder.clone(),
             job,
             socket,
-            state: State::Connected,
+            state: if connected { State::Connected } else { State::OnDisk },
             received: Vec::new(),
             at: 0,
             given: 0,
@@ -60,7 +71,9 @@ impl HolderPane {
             offset,
             lost: 0,
         };
-        pane.send(&ToHolder::Hello { version: VERSION, offset })?;
+        if connected {
+            pane.send(&ToHolder::Hello { version: VERSION, offset })?;
+        }
         Ok(pane)
     }
 
@@ -78,7 +91,7 @@ impl HolderPane {
     pub fn exit(&self) -> Option<&Exit> {
         match &self.state {
             State::Exited(exit) => Some(exit),
-            State::Connected | State::Lost => None,
+            State::Connected | State::OnDisk | State::Lost => None,
         }
     }
 
@@ -97,8 +110,9 @@ impl HolderPane {
 
     /// Sends what fits.
     fn flush(&mut self) -> io::Result<()> {
+        let Some(socket) = &mut self.socket else { return Ok(()) };
         while !self.unsent.is_empty() {
-            match self.socket.write(&self.unsent) {
+            match socket.write(&self.unsent) {
                 Ok(length) => drop(self.unsent.drain(..length)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -113,10 +127,14 @@ impl HolderPane {
 
     /// Takes in what has come, up to about two frames.
     fn receive(&mut self) -> io::Result<()> {
+        if matches!(self.state, State::OnDisk) {
+            return self.read_tape();
+        }
         let _ = self.flush();
         let mut buffer = [0; 64 * 1024];
         while matches!(self.state, State::Connected) && self.received.len() - self.at < MAX_BODY {
-            match self.socket.read(&mut buffer) {
+            let Some(socket) = &mut self.socket else { return Ok(()) };
+            match socket.read(&mut buffer) {
                 Ok(0) => return self.lose(),
                 Ok(length) => {
                     self.received.drain(..self.at);
@@ -128,6 +146,33 @@ impl HolderPane {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return self.lose(),
                 Err(error) => return Err(error),
             }
+        }
+        Ok(())
+    }
+
+    /// Takes in from the tape what a holder would have sent.
+    fn read_tape(&mut self) -> io::Result<()> {
+        self.received.drain(..self.at);
+        self.at = 0;
+        let reader = Reader::open(self.folder.path()).map_err(io::Error::other)?;
+        let mut end = self.offset;
+        for record in reader.records(self.offset) {
+            let record = record.map_err(io::Error::other)?;
+            if record.end() <= end {
+                continue;
+            }
+            if let Some(frame) = ToClient::of(&record, end) {
+                frame.encode(&mut self.received);
+                end = record.end();
+            }
+            if self.received.len() >= MAX_BODY {
+                return Ok(());
+            }
+        }
+        if self.received.is_empty()
+            && let Some(exit) = self.folder.exit().map_err(io::Error::other)?
+        {
+            self.state = State::Exited(exit);
         }
         Ok(())
     }
@@ -198,7 +243,7 @@ impl Pane for HolderPane {
             return Ok(outcome);
         }
         Ok(match self.state {
-            State::Connected => ReadOutcome::Pending,
+            State::Connected | State::OnDisk => ReadOutcome::Pending,
             State::Exited(_) | State::Lost => ReadOutcome::End,
         })
     }
@@ -247,7 +292,7 @@ impl Pane for HolderPane {
         if let Ok(Some((ToClient::Exit(_), _))) = ToClient::decode(&self.received[self.at..]) {
             let _ = self.next(&mut []);
         }
-        matches!(self.state, State::Connected)
+        matches!(self.state, State::Connected | State::OnDisk)
     }
 
     fn exit_status(&mut self) -> Option<ExitStatus> {
@@ -255,6 +300,6 @@ impl Pane for HolderPane {
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
+        self.socket.as_ref().map(AsFd::as_fd)
     }
 }

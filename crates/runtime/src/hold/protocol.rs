@@ -4,6 +4,8 @@
 //! A client begins with [`ToHolder::Hello`] and the offset it has; the holder answers with what
 //! there is, sends the rest of the output and then what comes, and last how it ended.
 
+use coven_tape::{Event, Record};
+
 use crate::domain::Stream;
 
 /// Version of this protocol. Both sides tell theirs and speak the lower one.
@@ -189,6 +191,24 @@ impl<'a> ToHolder<'a> {
 }
 
 impl<'a> ToClient<'a> {
+    /// What a record of the tape is to a client whose copy ends at `from`, which must lie before
+    /// the record's end. Only output and gaps are anything.
+    pub(crate) fn of(record: &'a Record, from: u64) -> Option<Self> {
+        let begin = from.max(record.offset);
+        match &record.event {
+            Event::Output { stream, bytes } => Some(Self::Data {
+                offset: begin,
+                stream: match stream {
+                    coven_tape::Stream::Out => Stream::Output,
+                    coven_tape::Stream::Err => Stream::Error,
+                },
+                bytes: &bytes[(begin - record.offset) as usize..],
+            }),
+            Event::Gap(_) => Some(Self::Gap { from: begin, to: record.end() }),
+            Event::Input(_) | Event::Resize { .. } | Event::Mark(_) => None,
+        }
+    }
+
     /// Adds the frame to a buffer. Data and exit must fit one frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -125,6 +125,10 @@ fn drain(pipe: &OwnedFd) -> bool {
     any
 }
 
+/// How often a holder without clients looks whether its folder is still there. Without it nobody
+/// can ever find the job again, and it must not live on unseen.
+const LOOK: Duration = Duration::from_secs(60);
+
 /// How far the job is.
 enum Phase {
     /// It runs.
@@ -142,6 +146,8 @@ struct Holder {
     children: OwnedFd,
     terminated: OwnedFd,
     phase: Phase,
+    /// When to look for the folder, while nobody is connected.
+    look_at: Option<Instant>,
 }
 
 impl Holder {
@@ -175,7 +181,8 @@ impl Holder {
         let launched = launch(&config, true)?;
         let job = Job::new(launched, tape, config.connection);
         complete_record(&folder, &config.job, job.leader())?;
-        Ok(Self { folder, job, clients, children, terminated, phase: Phase::Running })
+        let look_at = Some(Instant::now() + LOOK);
+        Ok(Self { folder, job, clients, children, terminated, phase: Phase::Running, look_at })
     }
 
     fn run(mut self) -> Result<(), HoldError> {
@@ -190,6 +197,7 @@ impl Holder {
             }
             self.job.advance(now, &mut self.clients);
             self.clients.serve(&mut self.job, self.folder.path(), now);
+            self.look_for_folder(now);
             if self.finish(now) {
                 return Ok(());
             }
@@ -207,7 +215,7 @@ impl Holder {
         let mut polled: Vec<PollFd<'_>> =
             wanted.iter().map(|(descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags)).collect();
         let due = match &self.phase {
-            Phase::Running => self.job.deadline(),
+            Phase::Running => self.job.deadline().into_iter().chain(self.look_at).min(),
             Phase::Ended { retry, .. } => Some(*retry),
             Phase::Recorded { until } => Some(*until),
         };
@@ -216,6 +224,18 @@ impl Holder {
         match poll(&mut polled, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(HoldError::Io { step: "waiting", source: errno.into() }),
+        }
+    }
+
+    /// Ends a job that nobody can find any more: its folder is gone, and so is its last client.
+    fn look_for_folder(&mut self, now: Instant) {
+        if !self.clients.is_empty() {
+            self.look_at = None;
+        } else if self.look_at.is_none_or(|at| at <= now) {
+            self.look_at = Some(now + LOOK);
+            if !self.folder.path().exists() {
+                self.job.ask_to_end(now, OWN_GRACE);
+            }
         }
     }
 
@@ -229,7 +249,8 @@ impl Holder {
         if let Phase::Ended { exit, retry } = &mut self.phase
             && *retry <= now
         {
-            if self.folder.write_exit(exit).is_ok() {
+            // A full disk may have room again; a folder that was removed does not come back.
+            if self.folder.write_exit(exit).is_ok() || !self.folder.path().exists() {
                 // From here on the folder says it all; nobody need connect any more.
                 self.clients.close(&self.folder);
                 self.clients.tell_exit(exit);

@@ -425,3 +425,19 @@ fn an_idle_holder_is_not_woken() {
     }
     assert!(wakes() - before <= 1, "it was woken for nothing");
 }
+
+#[test]
+fn a_job_whose_folder_is_gone_ends_with_its_last_client() {
+    let attempts = Attempts::new();
+    let config = attempts.config("echo ready; while :; do sleep 0.05; done", Connection::Pipes);
+    let mut pane = start(&config);
+    read_for(&mut *pane, "ready");
+    fs::remove_dir_all(config.folder.clone().unwrap()).unwrap();
+    assert!(pane.is_alive());
+    drop(pane);
+    let deadline = Instant::now() + panes::DEADLINE;
+    while !processes::of_job(&config.job).is_empty() {
+        assert!(Instant::now() < deadline, "it lives on unseen");
+        std::thread::yield_now();
+    }
+}

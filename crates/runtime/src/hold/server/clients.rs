@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use coven_tape::{Event, Reader};
+use coven_tape::Reader;
 use coven_terminal::screen::Size;
 use rustix::event::PollFlags;
 
@@ -86,6 +86,10 @@ impl Clients {
 
     pub(super) fn tell_exit(&mut self, exit: &Exit) {
         self.exit = serde_json::to_vec(exit).ok();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.clients.is_empty()
     }
 
     pub(super) fn all_told(&self) -> bool {
@@ -218,20 +222,12 @@ impl Client {
             if record.offset > at {
                 ToClient::Gap { from: at, to: record.offset }.encode(&mut self.unsent);
             }
-            let skip = at.saturating_sub(record.offset);
-            match &record.event {
-                Event::Output { stream, bytes } => {
-                    let stream = match stream {
-                        coven_tape::Stream::Out => Stream::Output,
-                        coven_tape::Stream::Err => Stream::Error,
-                    };
-                    self.send_data(record.offset + skip, stream, &bytes[skip as usize..]);
+            match ToClient::of(&record, at) {
+                Some(ToClient::Data { offset, stream, bytes }) => {
+                    self.send_data(offset, stream, bytes);
                 }
-                Event::Gap(_) => {
-                    ToClient::Gap { from: record.offset + skip, to: record.end() }
-                        .encode(&mut self.unsent);
-                }
-                Event::Input(_) | Event::Resize { .. } | Event::Mark(_) => continue,
+                Some(frame) => frame.encode(&mut self.unsent),
+                None => continue,
             }
             at = record.end();
             self.cursor = Some(at);
