@@ -2,13 +2,17 @@
 
 use std::process::ExitCode;
 
-use coven_runtime::hold::{HoldRequest, hold};
+use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
 
 fn main() -> ExitCode {
     // The first argument is the verb.
-    let request = HoldRequest::from_args(std::env::args_os().skip(2));
-    let held = request.map_err(|error| error.to_string()).and_then(|request| {
-        hold(request, &mut std::io::stdout()).map_err(|error| error.to_string())
+    let verb = HoldVerb::from_args(std::env::args_os().skip(2));
+    let held = verb.map_err(|error| error.to_string()).and_then(|verb| {
+        let done = match verb {
+            HoldVerb::Hold(request) => hold(request, &mut std::io::stdout()),
+            HoldVerb::Snap(folder) => snap(&Folder::new(folder)),
+        };
+        done.map_err(|error| error.to_string())
     });
     match held {
         Ok(()) => ExitCode::SUCCESS,

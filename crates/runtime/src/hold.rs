@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex};
 pub use adopt::{AdoptError, Adopted, adopt};
 pub use folder::{Exit, Folder, FolderError, SpawnRecord};
 pub use pane::HolderPane;
-pub use request::{BadRequest, HoldRequest};
+pub use request::{BadRequest, HoldRequest, HoldVerb};
 pub use snap::{Rebuilt, SNAP_EVERY, Snap, rebuild};
-pub use server::{HoldError, hold};
+pub use server::{HoldError, hold, snap};
 
 use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError};
 

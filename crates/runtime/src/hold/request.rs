@@ -27,6 +27,26 @@ pub struct HoldRequest {
     pub argv: Vec<OsString>,
 }
 
+/// What `coven hold` may be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HoldVerb {
+    /// To hold a process.
+    Hold(HoldRequest),
+    /// To save the screen of a folder's process, as far as its tape goes, and end.
+    Snap(PathBuf),
+}
+
+impl HoldVerb {
+    /// Reads the arguments.
+    pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, BadRequest> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        match &args[..] {
+            [verb, folder] if verb == "--snap" => Ok(Self::Snap(folder.into())),
+            _ => HoldRequest::from_args(args).map(Self::Hold),
+        }
+    }
+}
+
 /// The arguments are not those of a holder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; `hold` is started by coven itself")]

@@ -7,17 +7,20 @@
 
 mod clients;
 mod job;
+mod snapper;
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use coven_terminal::screen::Options;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{set_child_subreaper, setsid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::folder::{Exit, Folder, FolderError, SpawnRecord};
 use super::request::HoldRequest;
+use super::snap::{Snap, rebuild};
 use super::start::Report;
 use crate::domain::{SpawnConfig, SpawnError};
 use crate::launch::{launch, set_nonblocking};
@@ -25,6 +28,7 @@ use crate::processes::{Identity, boot_id};
 
 use clients::Clients;
 use job::Job;
+use snapper::Snapper;
 
 /// What a signal to the holder itself gives the job to end.
 const OWN_GRACE: Duration = Duration::from_secs(5);
@@ -93,6 +97,13 @@ pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldErro
     let holder = started?;
     detach().map_err(HoldError::io("leaving the terminal"))?;
     holder.run()
+}
+
+/// Saves the screen of a folder's process, as far as its tape goes.
+pub fn snap(folder: &Folder) -> Result<(), HoldError> {
+    let mut rebuilt = rebuild(folder, &Options::default())?;
+    let snap = Snap::of(&mut rebuilt.screen, rebuilt.offset);
+    snap.save(folder).map_err(HoldError::io("saving the screen"))
 }
 
 /// Lets go of everything that ties us to whoever started us.
@@ -179,7 +190,8 @@ impl Holder {
         let tape = coven_tape::Tape::create(folder.path(), options)?;
         let clients = Clients::listen(&folder)?;
         let launched = launch(&config, true)?;
-        let job = Job::new(launched, tape, config.connection);
+        let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
+        let job = Job::new(launched, tape, config.connection, snapper);
         complete_record(&folder, &config.job, job.leader())?;
         let look_at = Some(Instant::now() + LOOK);
         Ok(Self { folder, job, clients, children, terminated, phase: Phase::Running, look_at })

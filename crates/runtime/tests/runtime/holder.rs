@@ -20,24 +20,40 @@ fn program() -> PathBuf {
     tests.parent().unwrap().parent().unwrap().join("examples/hold")
 }
 
-fn domain() -> HolderDomain {
+pub(crate) fn domain() -> HolderDomain {
     HolderDomain::new(program())
 }
 
 /// A folder for attempts that leaves no process behind, whatever a test does.
-struct Attempts {
-    root: tempfile::TempDir,
+pub(crate) struct Attempts {
+    path: PathBuf,
     jobs: std::cell::RefCell<Vec<String>>,
+    _root: Option<tempfile::TempDir>,
 }
 
 impl Attempts {
-    fn new() -> Self {
-        Self { root: tempfile::tempdir().unwrap(), jobs: std::cell::RefCell::default() }
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        Self { path: root.path().to_owned(), jobs: std::cell::RefCell::default(), _root: Some(root) }
     }
 
-    fn config(&self, script: &str, connection: Connection) -> SpawnConfig {
-        let mut config = panes::shell(script, connection, self.root.path());
-        config.folder = Some(self.root.path().join(&config.job));
+    /// In a folder that belongs to someone else.
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), jobs: std::cell::RefCell::default(), _root: None }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A job that is ended with us.
+    pub(crate) fn job(&self) -> String {
+        self.config("", Connection::Pipes).job
+    }
+
+    pub(crate) fn config(&self, script: &str, connection: Connection) -> SpawnConfig {
+        let mut config = panes::shell(script, connection, &self.path);
+        config.folder = Some(self.path.join(&config.job));
         self.jobs.borrow_mut().push(config.job.clone());
         config
     }
@@ -119,7 +135,7 @@ fn a_signal_is_told() {
 }
 
 /// Kills a holder and waits until it is dead.
-fn kill_holder(config: &SpawnConfig) {
+pub(crate) fn kill_holder(config: &SpawnConfig) {
     let holder = folder(config).spawn_record().unwrap().unwrap().holder.unwrap();
     holder.signal(rustix::process::Signal::KILL).unwrap();
     let deadline = Instant::now() + panes::DEADLINE;
@@ -440,4 +456,46 @@ fn a_job_whose_folder_is_gone_ends_with_its_last_client() {
         assert!(Instant::now() < deadline, "it lives on unseen");
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
+    let attempts = Attempts::new();
+    // A colour set at the very beginning, then more output than is kept, a part at a time.
+    let script = "stty raw -echo; printf '\\033[31mred'; while read -r go; do seq 100000 199999; done";
+    let mut config = attempts.config(script, panes::terminal());
+    config.keep = Some(4 * 1024 * 1024);
+    let mut pane = start(&config);
+    read_for(&mut *pane, "red");
+    let mut end = 8;
+    for _ in 0..8 {
+        // Only what is written counts; nothing is read.
+        panes::write_all(&mut *pane, b"go\n");
+        end += 7 * 100_000;
+        let deadline = Instant::now() + panes::DEADLINE;
+        let due = 1024 * 1024;
+        let saved = || Snap::load(&folder(&config)).map_or(0, |snap| snap.offset);
+        let reached = || coven_tape::Reader::open(folder(&config).path()).is_ok_and(|reader| reader.range().end >= end);
+        while !reached() || end - saved().min(end) > 2 * due {
+            assert!(Instant::now() < deadline, "saved up to {} of {end}", saved());
+            std::thread::yield_now();
+        }
+    }
+    let reader = coven_tape::Reader::open(folder(&config).path()).unwrap();
+    assert!(reader.range().start > 0, "the beginning is gone");
+    let mut rebuilt = rebuild(&folder(&config), &Options::default()).unwrap();
+    assert!(rebuilt.exact);
+    assert_eq!(rebuilt.offset, end);
+    let mut expected = Screen::new(Size::default());
+    expected.feed(b"\x1b[31mred");
+    for _ in 0..8 {
+        let lines: String = (100_000..200_000).map(|number| format!("{number}\n")).collect();
+        expected.feed(lines.as_bytes());
+    }
+    assert_eq!(rebuilt.screen.snapshot(), expected.snapshot());
+    // A client that wants the beginning is told what is missing.
+    let mut late = adopted(&config, 0);
+    let mut printed = Printed::default();
+    panes::read_until(&mut late, &mut printed, |printed| printed.output.ends_with(b"199999\n") && printed.output.len() > 1_000_000);
+    assert!(late.lost() > 0);
 }

@@ -4,3 +4,4 @@
 
 mod holder;
 mod local;
+mod survival;

@@ -12,6 +12,7 @@ use rustix::process::{Signal, WaitStatus};
 
 use super::super::folder::Exit;
 use super::clients::Clients;
+use super::snapper::Snapper;
 use crate::domain::{Connection, ExitStatus, Stream};
 use crate::launch::{Launched, Streams, set_size};
 use crate::processes::{self, Ended, Identity};
@@ -54,10 +55,16 @@ pub(super) struct Job {
     /// Nothing of it runs any more and everything was read.
     over: bool,
     buffer: Vec<u8>,
+    snapper: Snapper,
 }
 
 impl Job {
-    pub(super) fn new(launched: Launched, mut tape: Tape, connection: Connection) -> Self {
+    pub(super) fn new(
+        launched: Launched,
+        mut tape: Tape,
+        connection: Connection,
+        snapper: Snapper,
+    ) -> Self {
         let Launched { child, streams } = launched;
         let pid = child.id() as i32;
         let leader = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
@@ -80,6 +87,7 @@ impl Job {
             ended: Ended::default(),
             over: false,
             buffer: vec![0; READ],
+            snapper,
         }
     }
 
@@ -119,10 +127,19 @@ impl Job {
     /// Takes note of every process that has ended, ours and those handed to us.
     pub(super) fn reap(&mut self) {
         for (pid, status) in processes::reap() {
+            self.snapper.ended(pid);
             if pid == self.leader.pid && self.status.is_none() {
                 self.status = Some(exit_status(status));
             }
         }
+    }
+
+    /// Everything of the job that runs.
+    fn processes(snapper: &Snapper) -> Vec<Identity> {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut found = processes::descendants(own);
+        found.retain(|process| Some(process.pid) != snapper.pid());
+        found
     }
 
     /// Asks the process to end; after the grace it is forced.
@@ -146,21 +163,11 @@ impl Job {
     pub(super) fn force(&mut self) {
         self.stopped |= self.status.is_none();
         self.force_at = None;
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut status = self.status;
-        let leader = self.leader.pid;
-        let ended = processes::end_all(
-            || {
-                for (pid, found) in processes::reap() {
-                    if pid == leader && status.is_none() {
-                        status = Some(exit_status(found));
-                    }
-                }
-                processes::descendants(own)
-            },
-            PATIENCE,
-        );
-        self.status = status;
+        let find = || {
+            self.reap();
+            Self::processes(&self.snapper)
+        };
+        let ended = processes::end_all(find, PATIENCE);
         self.ended.forced.extend(ended.forced);
         self.ended.left = ended.left;
     }
@@ -169,6 +176,7 @@ impl Job {
     pub(super) fn advance(&mut self, now: Instant, clients: &mut Clients) {
         self.write_input();
         let more = self.read_output(clients);
+        self.snapper.output_reached(self.tape.end());
         if self.force_at.is_some_and(|at| at <= now) {
             self.force();
         }
@@ -180,8 +188,7 @@ impl Job {
     /// The process has ended. What it left may end by itself, is then asked to and then forced;
     /// when nothing is left and all was read, the job is over.
     fn settle(&mut self, now: Instant, clients: &mut Clients) {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let left = processes::descendants(own);
+        let left = Self::processes(&self.snapper);
         if left.is_empty() || !self.ended.left.is_empty() {
             while self.read_output(clients) {}
             self.ask_at = None;
