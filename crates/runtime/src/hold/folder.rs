@@ -17,6 +17,9 @@ use crate::sandbox::Enforcement;
 /// The version of the files here. A newer one is not touched.
 const VERSION: u32 = 1;
 
+/// Room kept for the record of the end, so that it can be written when the disk is full.
+const RESERVED: usize = 4096;
+
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -147,6 +150,12 @@ impl Folder {
         self.read("exit.json")
     }
 
+    /// Takes the room that the record of the end will need.
+    pub(crate) fn reserve_exit(&self) -> Result<(), FolderError> {
+        let path = self.draft("exit.json");
+        fs::write(&path, [b' '; RESERVED]).map_err(|source| FolderError::Io { path, source })
+    }
+
     pub(crate) fn write_exit(&self, exit: &Exit) -> Result<(), FolderError> {
         self.write("exit.json", exit)
     }
@@ -192,17 +201,23 @@ impl Folder {
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
 
-    /// Writes a file so that it is there as a whole or not at all, also after a power cut.
+    fn draft(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.new"))
+    }
+
+    /// Writes a file so that it is there as a whole or not at all, also after a power cut. Room
+    /// that a draft has already is used.
     fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), FolderError> {
         let path = self.path.join(name);
-        let draft = self.path.join(format!("{name}.new"));
+        let draft = self.draft(name);
         let written = || -> io::Result<()> {
             let mut text = serde_json::to_vec_pretty(value)?;
             text.push(b'\n');
             let mut options = fs::OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
+            options.write(true).create(true).truncate(false).mode(0o600);
             let mut file = options.open(&draft)?;
             file.write_all(&text)?;
+            file.set_len(text.len() as u64)?;
             file.sync_all()?;
             fs::rename(&draft, &path)?;
             File::open(&self.path)?.sync_all()

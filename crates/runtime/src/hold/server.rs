@@ -188,6 +188,7 @@ impl Holder {
             options.segment_size = options.segment_size.min(keep / 8).max(64 * 1024);
         }
         let tape = coven_tape::Tape::create(folder.path(), options)?;
+        folder.reserve_exit()?;
         let clients = Clients::listen(&folder)?;
         let launched = launch(&config, true)?;
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);

@@ -14,14 +14,8 @@ use coven_runtime::processes::{self, Identity};
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_testkit::panes::{self, Printed};
 
-/// The holder program, built beside the tests.
-fn program() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    tests.parent().unwrap().parent().unwrap().join("examples/hold")
-}
-
 pub(crate) fn domain() -> HolderDomain {
-    HolderDomain::new(program())
+    HolderDomain::new(env!("CARGO_BIN_EXE_coven-holder"))
 }
 
 /// A folder for attempts that leaves no process behind, whatever a test does.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coven_runtime::domain::{Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, Stop};
+use coven_runtime::domain::{Domain, ExitStatus, Pane as _, ReadOutcome, SpawnConfig, Stop};
 use coven_runtime::hold::{Adopted, Folder, Snap, adopt, rebuild};
 use coven_runtime::processes;
 use coven_tape::{ReadAt, Reader};
@@ -217,10 +217,19 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_disk_does_not_stop_the_job_and_the_loss_is_declared() {
+    on_a_full_disk(false);
+}
+
+#[test]
+fn the_end_is_recorded_on_a_disk_that_stays_full() {
+    on_a_full_disk(true);
+}
+
+fn on_a_full_disk(full_to_the_end: bool) {
     // Only root may mount; elsewhere the tape's own tests show the same with a failing file.
     let Some(disk) = SmallDisk::new("1m") else { return };
     let attempts = Attempts::new();
-    let script = "seq 1 400000; read line; echo after; exit 3";
+    let script = "read line; seq 1 400000; read line; echo after; exit 3";
     let mut config = attempts.config(script, coven_runtime::domain::Connection::Pipes);
     config.folder = Some(disk.0.path().join("attempt"));
     let ballast = disk.0.path().join("ballast");
@@ -228,22 +237,34 @@ fn a_full_disk_does_not_stop_the_job_and_the_loss_is_declared() {
     let mut file = std::fs::File::create(&ballast).unwrap();
     // Fill what is left, so that not even the first records fit.
     while file.write_all(&[0; 4096]).is_ok() {}
+    panes::write_all(&mut *pane, b"\n");
+    let mut printed = Printed::default();
+    panes::read_until(&mut *pane, &mut printed, |printed| !printed.output.is_empty());
     drop(pane);
+    let deadline = Instant::now() + panes::DEADLINE;
+    while processes::of_job(&config.job).len() > 1 {
+        assert!(Instant::now() < deadline, "the flood does not end");
+    }
     // A client that comes late gets only what the disk took, and is told what it did not.
     let folder = Folder::new(config.folder.clone().unwrap());
     let Adopted::Alive(mut pane) = adopt(&folder, 0).unwrap() else { panic!("not alive") };
-    let deadline = Instant::now() + panes::DEADLINE;
     let mut buffer = vec![0; 16 * 1024];
     while pane.lost() < 1_000_000 {
         if pane.read(&mut buffer).unwrap() == ReadOutcome::Pending && pane.lost() < 1_000_000 {
             panes::wait_ready(&pane, deadline);
         }
     }
-    std::fs::remove_file(&ballast).unwrap();
+    if !full_to_the_end {
+        std::fs::remove_file(&ballast).unwrap();
+    }
     panes::write_all(&mut pane, b"\n");
     let (rest, status) = panes::run_to_end(&mut pane);
     assert!(rest.text().contains("after"), "{}", rest.text());
     assert_eq!(status, Some(ExitStatus::Code(3)));
+    assert_eq!(folder.exit().unwrap().unwrap().status, ExitStatus::Code(3));
+    if full_to_the_end {
+        return;
+    }
     let reader = Reader::open(&disk.0.path().join("attempt")).unwrap();
     let gaps = reader.records(0).filter(|record| {
         matches!(record.as_ref().unwrap().event, coven_tape::Event::Gap(_))

@@ -22,7 +22,8 @@ pub(super) fn with_history(rows: usize, columns: usize, history: usize) -> Grid 
         left -= count;
     }
     grid.truncate();
-    grid
+    // A copy has room for just these rows; the original still has it for the thousand it was given.
+    grid.clone()
 }
 
 /// The same grid without the empty rows its history begins with: they stand for rows that never

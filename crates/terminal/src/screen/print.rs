@@ -232,10 +232,13 @@ impl Engine {
         if marks.len() >= MAX_MARKS {
             return false;
         }
-        let mut cluster: String = std::iter::once(cell.c).chain(marks.iter().copied()).collect();
-        let width = cluster.width();
-        cluster.push(char);
-        cluster.width() == width
+        let mut cluster = [0; 4 * (MAX_MARKS + 2)];
+        let mut length = 0;
+        for part in [cell.c].iter().chain(marks).chain([&char]) {
+            length += part.encode_utf8(&mut cluster[length..]).len();
+        }
+        let width = if cell.flags.contains(Flags::WIDE_CHAR) { 2 } else { 1 };
+        str::from_utf8(&cluster[..length]).is_ok_and(|cluster| cluster.width() == width)
     }
 
     /// Adds a character to the cell before the cursor.

@@ -132,7 +132,7 @@ fn payloads_that_do_not_fit_are_ignored() {
     }
     assert_eq!(tap(&[b"\x1b]0;\xff\xfe\x07"]), [], "not UTF-8");
     assert_eq!(tap(&[b"\x1b]0;cut off\x18"]), [], "cancelled");
-    let endless = [b"\x1b]0;".as_slice(), &[b'x'; 1 << 20], b"\x07\x1b]0;ok\x07"].concat();
+    let endless = [b"\x1b]0;".as_slice(), &vec![b'x'; 1 << 20], b"\x07\x1b]0;ok\x07"].concat();
     assert_eq!(tap(&[&endless]), [Signal::Title("ok".into())], "over the limit");
 }
 
