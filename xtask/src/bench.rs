@@ -19,12 +19,15 @@ pub(crate) struct Args {
 enum Bench {
     /// CPU and memory per stream of terminal output, against the bare emulator and tmux
     Terminal,
+    /// Panes by the thousand, idle and busy, with and without holders
+    Runtime,
 }
 
 impl Bench {
     fn command_line(self) -> [&'static str; 5] {
         match self {
             Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
+            Self::Runtime => ["bench", "--package", "coven-runtime", "--bench", "runtime"],
         }
     }
 }

@@ -6,6 +6,7 @@ mod cargo;
 mod ci;
 mod error;
 mod fuzz;
+mod soak;
 mod test;
 mod tidy;
 
@@ -31,6 +32,8 @@ enum Verb {
     Bench(bench::Args),
     /// Fuzz the parsers that read what agents write
     Fuzz(fuzz::Args),
+    /// Kill creators, holders and hostile processes hundreds of times
+    Soak(soak::Args),
     /// Everything a change must pass: formatting, clippy, tidy, tests
     Ci,
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Tidy => tidy::run(),
         Verb::Bench(args) => bench::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
+        Verb::Soak(args) => soak::run(&args),
         Verb::Ci => ci::run(),
     };
     match outcome {

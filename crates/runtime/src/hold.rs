@@ -20,8 +20,8 @@ pub use adopt::{AdoptError, Adopted, adopt};
 pub use folder::{Exit, Folder, FolderError, SpawnRecord};
 pub use pane::HolderPane;
 pub use request::{BadRequest, HoldRequest, HoldVerb};
-pub use snap::{Rebuilt, SNAP_EVERY, Snap, rebuild};
 pub use server::{HoldError, hold, snap};
+pub use snap::{Rebuilt, SNAP_EVERY, Snap, rebuild};
 
 use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError};
 

@@ -93,11 +93,18 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
             error: child.stderr.take().map(OwnedFd::from),
         },
     };
-    streams.set_nonblocking().map_err(|source| SpawnError::Io { step: "setting up pipes", source })?;
+    streams
+        .set_nonblocking()
+        .map_err(|source| SpawnError::Io { step: "setting up pipes", source })?;
     Ok(Launched { child, streams })
 }
 
 impl Streams {
+    /// Streams that have all ended.
+    pub(crate) fn closed() -> Self {
+        Self::Pipes { input: None, output: None, error: None }
+    }
+
     fn set_nonblocking(&self) -> io::Result<()> {
         match self {
             Self::Terminal { master, .. } => set_nonblocking(master),
@@ -141,8 +148,7 @@ fn exhausted(what: &'static str, errno: Errno) -> SpawnError {
 }
 
 pub(crate) fn set_size(terminal: impl AsFd, size: Size) -> rustix::io::Result<()> {
-    let size =
-        Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(terminal, size)
 }
 
@@ -153,7 +159,8 @@ fn connect(command: &mut Command, terminal: Option<&(OwnedFd, OwnedFd)>) -> Resu
     };
     let end = || -> Result<Stdio, SpawnError> {
         let copy = slave.try_clone();
-        let copy = copy.map_err(|source| SpawnError::Exhausted { what: "file descriptors", source })?;
+        let copy =
+            copy.map_err(|source| SpawnError::Exhausted { what: "file descriptors", source })?;
         Ok(Stdio::from(copy))
     };
     command.stdin(end()?).stdout(end()?).stderr(end()?);
@@ -175,7 +182,11 @@ fn find_program(program: &OsStr, config: &SpawnConfig) -> Result<PathBuf, SpawnE
         return match std::fs::metadata(&path) {
             Ok(metadata) if is_executable(&metadata) => Ok(path),
             Ok(metadata) => {
-                let kind = if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::PermissionDenied };
+                let kind = if metadata.is_dir() {
+                    io::ErrorKind::IsADirectory
+                } else {
+                    io::ErrorKind::PermissionDenied
+                };
                 Err(SpawnError::NotExecutable { program: name(), source: kind.into() })
             }
             Err(source) if source.kind() == io::ErrorKind::NotFound => {
@@ -184,7 +195,11 @@ fn find_program(program: &OsStr, config: &SpawnConfig) -> Result<PathBuf, SpawnE
             Err(source) => Err(SpawnError::NotExecutable { program: name(), source }),
         };
     }
-    let search = config.env.get(OsStr::new("PATH")).cloned().unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let search = config
+        .env
+        .get(OsStr::new("PATH"))
+        .cloned()
+        .unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
     let mut denied = false;
     for directory in std::env::split_paths(&search) {
         let path = config.cwd.join(directory).join(program);

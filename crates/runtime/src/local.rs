@@ -40,7 +40,9 @@ impl Domain for LocalDomain {
     fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
         let launched = launch(config, false)?;
         let pane = LocalPane::new(launched, config.job.clone());
-        Ok(Box::new(pane.map_err(|source| SpawnError::Io { step: "watching the process", source })?))
+        Ok(Box::new(
+            pane.map_err(|source| SpawnError::Io { step: "watching the process", source })?,
+        ))
     }
 }
 

@@ -119,7 +119,10 @@ pub fn descendants(root: i32) -> Vec<Identity> {
         next += 1;
         found.extend(all.iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| *pid));
     }
-    found[1..].iter().filter_map(|pid| Some(Identity { pid: *pid, start: all.get(pid)?.start })).collect()
+    found[1..]
+        .iter()
+        .filter_map(|pid| Some(Identity { pid: *pid, start: all.get(pid)?.start }))
+        .collect()
 }
 
 /// Everything in the session of a process, wherever its parents are.
@@ -180,7 +183,8 @@ pub fn end_all(mut find: impl FnMut() -> Vec<Identity>, patience: Duration) -> E
             ended.left = found.into_iter().map(Remnant::of).collect();
             return ended;
         }
-        let descriptors: Vec<OwnedFd> = found.iter().filter_map(|process| process.open().ok()).collect();
+        let descriptors: Vec<OwnedFd> =
+            found.iter().filter_map(|process| process.open().ok()).collect();
         for (process, descriptor) in found.iter().zip(&descriptors) {
             if !ended.forced.iter().any(|remnant| remnant.process == *process) {
                 ended.forced.push(Remnant::of(*process));

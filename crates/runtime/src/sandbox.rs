@@ -17,7 +17,13 @@ use crate::system;
 
 /// Devices every program may write to, and the terminals.
 const DEVICES: [&str; 8] = [
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", "/dev/ptmx", "/dev/random",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/tty",
+    "/dev/pts",
+    "/dev/ptmx",
+    "/dev/random",
     "/dev/urandom",
 ];
 

@@ -1,6 +1,8 @@
 //! What tests, benchmarks and fuzz targets share: the recordings of the real programs, generated
 //! streams, and checks that hold for any input.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod checks;
 #[cfg(feature = "panes")]
 pub mod panes;

@@ -16,7 +16,7 @@ use coven_terminal::screen::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
-pub const DEADLINE: Duration = Duration::from_secs(60);
+pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A command for `sh -c` in a folder, with a small environment and a job of its own.
 pub fn shell(script: &str, connection: Connection, folder: &Path) -> SpawnConfig {
@@ -138,7 +138,10 @@ fn start(domain: &dyn Domain, config: &SpawnConfig) -> Box<dyn Pane> {
 }
 
 /// Streams are apart on pipes, and the exit code is the program's.
-pub fn pipes_keep_output_and_errors_apart(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn pipes_keep_output_and_errors_apart(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
     let config = config("echo out; echo err >&2; exit 3", Connection::Pipes);
     let (printed, status) = run_to_end(&mut *start(domain, &config));
     assert_eq!(printed.text(), "out\n");
@@ -147,7 +150,10 @@ pub fn pipes_keep_output_and_errors_apart(domain: &dyn Domain, config: impl Fn(&
 }
 
 /// A terminal is the controlling one, in a session of its own, of the wanted size.
-pub fn a_terminal_is_a_real_one(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn a_terminal_is_a_real_one(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
     let script = "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size </dev/tty; \
                   read -r pid comm state ppid pgrp session rest </proc/self/stat; \
                   test $session = $$ && echo leader";
@@ -158,7 +164,10 @@ pub fn a_terminal_is_a_real_one(domain: &dyn Domain, config: impl Fn(&str, Conne
 }
 
 /// Signals are as by default and no descriptor of ours is left open.
-pub fn nothing_of_ours_is_inherited(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn nothing_of_ours_is_inherited(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
     let leaked = std::fs::File::open("/dev/null");
     if let Ok(leaked) = &leaked {
         let _ = rustix::io::fcntl_setfd(leaked, rustix::io::FdFlags::empty());
@@ -177,7 +186,10 @@ pub fn nothing_of_ours_is_inherited(domain: &dyn Domain, config: impl Fn(&str, C
 }
 
 /// The input stays open until it is closed, and both ends see the same bytes.
-pub fn input_arrives_and_can_be_closed(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn input_arrives_and_can_be_closed(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
     let mut pane = start(domain, &config("cat; echo end", Connection::Pipes));
     let mut printed = Printed::default();
     write_all(&mut *pane, b"first\n");
@@ -236,7 +248,10 @@ pub fn force_leaves_nothing(domain: &dyn Domain, config: impl Fn(&str, Connectio
 }
 
 /// A program that ends when asked is not forced, and says so by its status.
-pub fn a_polite_stop_is_enough_for_most(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn a_polite_stop_is_enough_for_most(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
     let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
     let mut pane = start(domain, &config(script, terminal()));
     let mut printed = Printed::default();
@@ -250,8 +265,14 @@ pub fn a_polite_stop_is_enough_for_most(domain: &dyn Domain, config: impl Fn(&st
 }
 
 /// What a program leaves running when it ends is ended too.
-pub fn what_is_left_behind_is_ended(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
-    let config = config("setsid sh -c 'trap \"\" TERM HUP; sleep 1006' & echo started; exit 5", Connection::Pipes);
+pub fn what_is_left_behind_is_ended(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
+    let config = config(
+        "setsid sh -c 'trap \"\" TERM HUP; sleep 1006' & echo started; exit 5",
+        Connection::Pipes,
+    );
     let mut pane = start(domain, &config);
     let (printed, status) = run_to_end(&mut *pane);
     assert_eq!(printed.text(), "started\n");
@@ -260,8 +281,12 @@ pub fn what_is_left_behind_is_ended(domain: &dyn Domain, config: impl Fn(&str, C
 }
 
 /// Every byte of a large output arrives, in order.
-pub fn a_flood_arrives_whole(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
-    let (printed, status) = run_to_end(&mut *start(domain, &config("seq 1 300000", Connection::Pipes)));
+pub fn a_flood_arrives_whole(
+    domain: &dyn Domain,
+    config: impl Fn(&str, Connection) -> SpawnConfig,
+) {
+    let (printed, status) =
+        run_to_end(&mut *start(domain, &config("seq 1 300000", Connection::Pipes)));
     let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
     assert!(printed.output == expected.as_bytes(), "{} bytes", printed.output.len());
     assert_eq!(status, Some(ExitStatus::Code(0)));

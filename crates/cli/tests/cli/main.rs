@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
+mod demo_agent;
+
 use std::process::{Command, Output};
 
 fn coven(args: &[&str]) -> Output {

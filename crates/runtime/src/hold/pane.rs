@@ -131,7 +131,7 @@ impl HolderPane {
             return self.read_tape();
         }
         let _ = self.flush();
-        let mut buffer = [0; 64 * 1024];
+        let mut buffer = [0; 16 * 1024];
         while matches!(self.state, State::Connected) && self.received.len() - self.at < MAX_BODY {
             let Some(socket) = &mut self.socket else { return Ok(()) };
             match socket.read(&mut buffer) {
@@ -183,13 +183,12 @@ impl HolderPane {
             // What came before the end is read first.
             return Ok(());
         }
-        self.state = match self.folder.exit().map_err(io::Error::other)? {
-            Some(exit) => State::Exited(exit),
-            None => {
-                end_job(&self.job);
-                State::Lost
-            }
-        };
+        if let Some(exit) = self.folder.exit().map_err(io::Error::other)? {
+            self.state = State::Exited(exit);
+        } else {
+            end_job(&self.job);
+            self.state = State::Lost;
+        }
         Ok(())
     }
 
@@ -201,7 +200,8 @@ impl HolderPane {
     fn next(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReadOutcome>> {
         loop {
             let decoded = ToClient::decode(&self.received[self.at..]);
-            let decoded = decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let decoded =
+                decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let Some((frame, taken)) = decoded else { return Ok(None) };
             match frame {
                 ToClient::Data { offset, stream, bytes } => {

@@ -97,8 +97,11 @@ pub enum Malformed {
     },
 }
 
-/// Takes the first whole frame off a buffer: its kind, its body, and how many bytes it took.
-fn split(buffer: &[u8]) -> Result<Option<(u8, &[u8], usize)>, Malformed> {
+/// A whole frame: its kind, its body, and how many bytes it took.
+type Whole<'a> = (u8, &'a [u8], usize);
+
+/// The first whole frame of a buffer.
+fn split(buffer: &[u8]) -> Result<Option<Whole<'_>>, Malformed> {
     let [kind, a, b, c, d, rest @ ..] = buffer else { return Ok(None) };
     let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
     if length > MAX_BODY {

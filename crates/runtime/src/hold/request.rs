@@ -91,7 +91,8 @@ impl HoldRequest {
         };
         while let Some(arg) = args.next() {
             let name = arg.to_string_lossy().into_owned();
-            let mut value = || args.next().ok_or_else(|| BadRequest(format!("{name} needs a value")));
+            let mut value =
+                || args.next().ok_or_else(|| BadRequest(format!("{name} needs a value")));
             match name.as_str() {
                 "--job" => request.job = value()?.to_string_lossy().into_owned(),
                 "--pipes" => request.connection = Connection::Pipes,
@@ -103,7 +104,8 @@ impl HoldRequest {
                 }
                 "--keep" => {
                     let text = value()?.to_string_lossy().into_owned();
-                    let bytes = text.parse().map_err(|_| BadRequest(format!("{text} is no number")))?;
+                    let bytes =
+                        text.parse().map_err(|_| BadRequest(format!("{text} is no number")))?;
                     request.keep = Some(bytes);
                 }
                 "--" => {
@@ -119,9 +121,9 @@ impl HoldRequest {
 
 fn size(text: &std::ffi::OsStr) -> Result<Size, BadRequest> {
     let text = text.to_string_lossy();
-    let parsed = text.split_once('x').and_then(|(columns, rows)| {
-        Some(Size::new(columns.parse().ok()?, rows.parse().ok()?))
-    });
+    let parsed = text
+        .split_once('x')
+        .and_then(|(columns, rows)| Some(Size::new(columns.parse().ok()?, rows.parse().ok()?)));
     parsed.ok_or_else(|| BadRequest(format!("{text} is no size")))
 }
 
@@ -132,7 +134,9 @@ mod tests {
     #[test]
     fn what_is_asked_arrives_as_it_was() {
         for connection in [Connection::Pipes, Connection::Terminal(Size::new(120, 40))] {
-            for sandbox in [None, Some(Sandbox::default()), Some(Sandbox { write: vec!["/a b".into()] })] {
+            for sandbox in
+                [None, Some(Sandbox::default()), Some(Sandbox { write: vec!["/a b".into()] })]
+            {
                 let request = HoldRequest {
                     folder: "/some where".into(),
                     job: "session/task/1".into(),
@@ -148,7 +152,13 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for args in [&[][..], &["dir"], &["dir", "--size"], &["dir", "--size", "x", "--"], &["dir", "--odd", "--"]] {
+        for args in [
+            &[][..],
+            &["dir"],
+            &["dir", "--size"],
+            &["dir", "--size", "x", "--"],
+            &["dir", "--odd", "--"],
+        ] {
             assert!(HoldRequest::from_args(args.iter().map(OsString::from)).is_err(), "{args:?}");
         }
     }

@@ -90,7 +90,9 @@ pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldErro
         Ok(_) => Report::Started,
         Err(error) => Report::Failed { message: error.to_string(), errno: error.errno() },
     };
-    let mut line = serde_json::to_vec(&message).map_err(io::Error::from).map_err(HoldError::io("reporting"))?;
+    let mut line = serde_json::to_vec(&message)
+        .map_err(io::Error::from)
+        .map_err(HoldError::io("reporting"))?;
     line.push(b'\n');
     // Whoever started us may be gone already; the job goes on.
     let _ = report.write_all(&line).and_then(|()| report.flush());
@@ -107,6 +109,7 @@ pub fn snap(folder: &Folder) -> Result<(), HoldError> {
 }
 
 /// Lets go of everything that ties us to whoever started us.
+#[expect(clippy::disallowed_methods, reason = "the process is ours alone and uses no relative path")]
 fn detach() -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -138,7 +141,7 @@ fn drain(pipe: &OwnedFd) -> bool {
 
 /// How often a holder without clients looks whether its folder is still there. Without it nobody
 /// can ever find the job again, and it must not live on unseen.
-const LOOK: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_mins(1);
 
 /// How far the job is.
 enum Phase {
@@ -166,7 +169,9 @@ impl Holder {
         // We may already lead a session, and then need no other.
         let _ = setsid();
         let own = rustix::process::getpid();
-        set_child_subreaper(Some(own)).map_err(io::Error::from).map_err(HoldError::io("subreaper"))?;
+        set_child_subreaper(Some(own))
+            .map_err(io::Error::from)
+            .map_err(HoldError::io("subreaper"))?;
         let children = on_signals(&[SIGCHLD]).map_err(HoldError::io("signals"))?;
         let terminated = on_signals(&[SIGTERM, SIGINT]).map_err(HoldError::io("signals"))?;
         // A hangup means nothing to us, but would end us.
@@ -219,14 +224,14 @@ impl Holder {
 
     /// Waits until something happens or is due.
     fn wait(&self) -> Result<(), HoldError> {
-        let mut wanted: Vec<(BorrowedFd<'_>, PollFlags)> = vec![
-            (self.children.as_fd(), PollFlags::IN),
-            (self.terminated.as_fd(), PollFlags::IN),
-        ];
+        let mut wanted: Vec<(BorrowedFd<'_>, PollFlags)> =
+            vec![(self.children.as_fd(), PollFlags::IN), (self.terminated.as_fd(), PollFlags::IN)];
         wanted.extend(self.job.wanted());
         wanted.extend(self.clients.wanted(&self.job));
-        let mut polled: Vec<PollFd<'_>> =
-            wanted.iter().map(|(descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags)).collect();
+        let mut polled: Vec<PollFd<'_>> = wanted
+            .iter()
+            .map(|(descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
+            .collect();
         let due = match &self.phase {
             Phase::Running => self.job.deadline().into_iter().chain(self.look_at).min(),
             Phase::Ended { retry, .. } => Some(*retry),
@@ -265,7 +270,7 @@ impl Holder {
             // A full disk may have room again; a folder that was removed does not come back.
             if self.folder.write_exit(exit).is_ok() || !self.folder.path().exists() {
                 // From here on the folder says it all; nobody need connect any more.
-                self.clients.close(&self.folder);
+                Clients::close(&self.folder);
                 self.clients.tell_exit(exit);
                 self.phase = Phase::Recorded { until: now + FAREWELL };
                 self.clients.serve(&mut self.job, self.folder.path(), now);

@@ -64,7 +64,9 @@ impl Snap {
         let rest = file.strip_prefix(MAGIC)?;
         let (version, rest) = rest.split_first_chunk()?;
         let (crc, body) = rest.split_first_chunk()?;
-        if u32::from_le_bytes(*version) != VERSION || u32::from_le_bytes(*crc) != crc32fast::hash(body) {
+        if u32::from_le_bytes(*version) != VERSION
+            || u32::from_le_bytes(*crc) != crc32fast::hash(body)
+        {
             return None;
         }
         let (offset, rest) = body.split_first_chunk()?;

@@ -42,7 +42,8 @@ pub(super) fn start(
     launch::check(config)?;
     let refused = |error: FolderError| SpawnError::Refused(error.to_string());
     let path = config.folder.as_deref();
-    let path = path.ok_or_else(|| SpawnError::Refused("a held process needs a folder".to_owned()))?;
+    let path =
+        path.ok_or_else(|| SpawnError::Refused("a held process needs a folder".to_owned()))?;
     let folder = Folder::new(path);
     folder.create().map_err(refused)?;
     if folder.is_killed() {
@@ -70,7 +71,8 @@ pub(super) fn start(
         None => return Err(SpawnError::Refused("the holder has no output".to_owned())),
     }
     let pane = HolderPane::connect(&folder, 0, config.job.clone());
-    let pane = pane.map_err(|source| SpawnError::Io { step: "connecting to the holder", source })?;
+    let pane =
+        pane.map_err(|source| SpawnError::Io { step: "connecting to the holder", source })?;
     Ok((holder, pane))
 }
 
@@ -79,7 +81,8 @@ fn name(config: &SpawnConfig) -> String {
 }
 
 fn record(config: &SpawnConfig) -> Result<SpawnRecord, SpawnError> {
-    let boot_id = boot_id().map_err(|source| SpawnError::Io { step: "asking the system", source })?;
+    let boot_id =
+        boot_id().map_err(|source| SpawnError::Io { step: "asking the system", source })?;
     Ok(SpawnRecord {
         version: SpawnRecord::VERSION,
         job: config.job.clone(),

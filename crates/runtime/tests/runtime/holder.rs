@@ -28,7 +28,11 @@ pub(crate) struct Attempts {
 impl Attempts {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        Self { path: root.path().to_owned(), jobs: std::cell::RefCell::default(), _root: Some(root) }
+        Self {
+            path: root.path().to_owned(),
+            jobs: std::cell::RefCell::default(),
+            _root: Some(root),
+        }
     }
 
     /// In a folder that belongs to someone else.
@@ -343,7 +347,9 @@ fn a_client_that_speaks_nonsense_is_turned_away_and_the_job_goes_on() {
     let attempts = Attempts::new();
     let config = attempts.config("cat", Connection::Pipes);
     let mut pane = start(&config);
-    let mut odd = std::os::unix::net::UnixStream::connect(config.folder.clone().unwrap().join("sock")).unwrap();
+    let mut odd =
+        std::os::unix::net::UnixStream::connect(config.folder.clone().unwrap().join("sock"))
+            .unwrap();
     odd.set_read_timeout(Some(panes::DEADLINE)).unwrap();
     odd.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let ended = odd.read(&mut [0; 16]);
@@ -388,7 +394,8 @@ fn the_screen_is_rebuilt_exactly_from_snap_and_tape() {
 #[test]
 fn a_signal_to_the_holder_ends_the_job_and_is_recorded() {
     let attempts = Attempts::new();
-    let config = attempts.config("trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done", Connection::Pipes);
+    let config = attempts
+        .config("trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done", Connection::Pipes);
     let mut pane = start(&config);
     read_for(&mut *pane, "ready");
     let holder: Identity = folder(&config).spawn_record().unwrap().unwrap().holder.unwrap();
@@ -456,7 +463,8 @@ fn a_job_whose_folder_is_gone_ends_with_its_last_client() {
 fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
     let attempts = Attempts::new();
     // A colour set at the very beginning, then more output than is kept, a part at a time.
-    let script = "stty raw -echo; printf '\\033[31mred'; while read -r go; do seq 100000 199999; done";
+    let script =
+        "stty raw -echo; printf '\\033[31mred'; while read -r go; do seq 100000 199999; done";
     let mut config = attempts.config(script, panes::terminal());
     config.keep = Some(4 * 1024 * 1024);
     let mut pane = start(&config);
@@ -469,7 +477,10 @@ fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
         let deadline = Instant::now() + panes::DEADLINE;
         let due = 1024 * 1024;
         let saved = || Snap::load(&folder(&config)).map_or(0, |snap| snap.offset);
-        let reached = || coven_tape::Reader::open(folder(&config).path()).is_ok_and(|reader| reader.range().end >= end);
+        let reached = || {
+            coven_tape::Reader::open(folder(&config).path())
+                .is_ok_and(|reader| reader.range().end >= end)
+        };
         while !reached() || end - saved().min(end) > 2 * due {
             assert!(Instant::now() < deadline, "saved up to {} of {end}", saved());
             std::thread::yield_now();
@@ -490,6 +501,8 @@ fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
     // A client that wants the beginning is told what is missing.
     let mut late = adopted(&config, 0);
     let mut printed = Printed::default();
-    panes::read_until(&mut late, &mut printed, |printed| printed.output.ends_with(b"199999\n") && printed.output.len() > 1_000_000);
+    panes::read_until(&mut late, &mut printed, |printed| {
+        printed.output.ends_with(b"199999\n") && printed.output.len() > 1_000_000
+    });
     assert!(late.lost() > 0);
 }

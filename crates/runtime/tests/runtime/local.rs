@@ -9,7 +9,9 @@ use coven_testkit::panes;
 
 fn check(check: fn(&dyn Domain, &dyn Fn(&str, Connection) -> SpawnConfig)) {
     let folder = tempfile::tempdir().unwrap();
-    check(&LocalDomain::new(), &|script, connection| panes::shell(script, connection, folder.path()));
+    check(&LocalDomain::new(), &|script, connection| {
+        panes::shell(script, connection, folder.path())
+    });
 }
 
 #[test]

@@ -266,8 +266,8 @@ fn on_a_full_disk(full_to_the_end: bool) {
         return;
     }
     let reader = Reader::open(&disk.0.path().join("attempt")).unwrap();
-    let gaps = reader.records(0).filter(|record| {
-        matches!(record.as_ref().unwrap().event, coven_tape::Event::Gap(_))
-    });
+    let gaps = reader
+        .records(0)
+        .filter(|record| matches!(record.as_ref().unwrap().event, coven_tape::Event::Gap(_)));
     assert!(gaps.count() >= 1, "the loss is declared");
 }

@@ -9,18 +9,16 @@
 
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
-mod cpu;
 mod memory;
-mod page;
-mod pty;
 mod report;
 mod streams;
 mod subjects;
-mod tmux;
 
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use coven_testkit::bench::page;
 
 /// How much to measure.
 struct Plan {

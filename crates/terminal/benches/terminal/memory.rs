@@ -6,9 +6,9 @@ use std::process::Command;
 use std::{env, fs, io};
 
 use coven_terminal::screen::{Screen, Size};
+use coven_testkit::bench::emulator::{Emulator, LIKE_OURS};
+use coven_testkit::bench::pty::CHUNK;
 use coven_testkit::streams;
-
-use crate::subjects::{CHUNK, Emulator, LIKE_OURS};
 
 /// Followed by subject, case and number of screens: be such a process.
 pub(crate) const ARGUMENT: &str = "--memory";

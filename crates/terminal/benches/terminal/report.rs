@@ -2,15 +2,16 @@
 //! against what we want to reach.
 
 use std::fmt::Write;
-use std::process::Command;
-use std::{env, fs, thread};
+
+use coven_testkit::bench::cpu::Samples;
+use coven_testkit::bench::emulator::LIKE_OURS;
+use coven_testkit::bench::machine;
+use coven_testkit::bench::table::{header, row};
 
 use crate::Plan;
-use crate::cpu::Samples;
 use crate::memory::Growth;
 use crate::streams::Stream;
-use crate::subjects::{Attach, Cpu, LIKE_OURS, OFTEN, SELDOM, SUBJECTS, Subject};
-use crate::tmux;
+use crate::subjects::{Attach, Cpu, OFTEN, SELDOM, SUBJECTS, Subject};
 
 pub(crate) fn section(
     plan: &Plan,
@@ -21,7 +22,7 @@ pub(crate) fn section(
 ) -> String {
     let mut text = String::from("## Terminal\n\n");
     text.push_str("`cargo xtask bench terminal`\n\n");
-    text.push_str(&machine());
+    text.push_str(&machine::sentence());
     text.push_str(&method(plan, streams));
     text.push_str("\n### CPU time, ms per MB\n\n");
     text.push_str(&cpu_table(streams, cpu));
@@ -33,23 +34,6 @@ pub(crate) fn section(
     text.push_str("\n### Memory per screen of 80x24, KiB\n\n");
     text.push_str(&memory_table(plan, memory));
     text
-}
-
-fn machine() -> String {
-    let cores = thread::available_parallelism().map_or(0, usize::from);
-    // Only the number: the rest of a release names who built it.
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel = kernel.split(|char: char| !char.is_ascii_digit() && char != '.').next();
-    let rustc = Command::new("rustc").arg("--version").output();
-    let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    format!(
-        "Measured on {cores} cores ({}), {} {}, {}, {}.\n\n",
-        env::consts::ARCH,
-        env::consts::OS,
-        kernel.unwrap_or_default(),
-        rustc.unwrap_or_default(),
-        tmux::version().unwrap_or_else(|| "tmux: not installed".to_owned()),
-    )
 }
 
 fn method(plan: &Plan, streams: &[Stream]) -> String {
@@ -89,6 +73,10 @@ the other.
     )
 }
 
+fn names(streams: &[Stream]) -> impl Iterator<Item = &str> {
+    streams.iter().map(|stream| stream.name)
+}
+
 fn mb(stream: &Stream) -> f64 {
     stream.bytes.len() as f64 / 1e6
 }
@@ -107,7 +95,7 @@ fn label(subject: Subject) -> String {
 }
 
 fn cpu_table(streams: &[Stream], cpu: &Cpu) -> String {
-    let mut table = header("", streams, &[]);
+    let mut table = header("", names(streams));
     for subject in SUBJECTS {
         let cells = cpu.of(subject).iter().map(|samples| match samples.least() {
             Some(time) if time < 1.0 => format!("{time:.3}"),
@@ -156,7 +144,7 @@ fn ratios(streams: &[Stream], cpu: &Cpu) -> String {
         (Subject::Tmux, Subject::Screen, Reach::Open),
         (Subject::Tmux, Subject::PtyScreen, Reach::Tmux),
     ];
-    let mut table = header("", streams, &["reach"]);
+    let mut table = header("", names(streams).chain(["reach"]));
     for (above, below, reach) in rows {
         let pairs = streams.iter().zip(cpu.of(above).iter().zip(cpu.of(below)));
         let cells = pairs.map(|(stream, (above, below))| match (above.least(), below.least()) {
@@ -201,7 +189,7 @@ fn noise(plan: &Plan, cpu: &Cpu) -> String {
 }
 
 fn attach_table(streams: &[Stream], attach: &[Attach]) -> String {
-    let mut table = header("after the stream, at 120x40", streams, &[]);
+    let mut table = header("after the stream, at 120x40", names(streams));
     let micros = |time: fn(&Attach) -> std::time::Duration| {
         attach.iter().map(move |attach| format!("{:.0}", time(attach).as_secs_f64() * 1e6))
     };
@@ -228,22 +216,4 @@ fn memory_table(plan: &Plan, memory: &[Growth]) -> String {
         plan.screens,
     );
     table
-}
-
-fn header(first: &str, streams: &[Stream], last: &[&str]) -> String {
-    let names = streams.iter().map(|stream| stream.name);
-    let names: Vec<&str> =
-        std::iter::once(first).chain(names).chain(last.iter().copied()).collect();
-    let mut line = format!("| {} |\n|---|", names.join(" | "));
-    line.push_str(&"---:|".repeat(names.len() - 1));
-    line.push('\n');
-    line
-}
-
-fn row(table: &mut String, name: &str, cells: impl IntoIterator<Item = String>) {
-    let _ = write!(table, "| {name} |");
-    for cell in cells {
-        let _ = write!(table, " {cell} |");
-    }
-    table.push('\n');
 }

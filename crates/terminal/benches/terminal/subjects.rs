@@ -5,21 +5,14 @@ use std::hint::black_box;
 use std::io;
 use std::time::Duration;
 
-use alacritty_terminal::Term;
-use alacritty_terminal::event::VoidListener;
-use alacritty_terminal::term::Config;
-use alacritty_terminal::term::test::TermSize;
-use alacritty_terminal::vte::ansi::Processor;
 use coven_terminal::sanitise::Stripper;
 use coven_terminal::screen::{Options, Screen, Size};
+use coven_testkit::bench::cpu::{self, Samples};
+use coven_testkit::bench::emulator::{Emulator, LIKE_OURS};
+use coven_testkit::bench::pty::{self, CHUNK};
+use coven_testkit::bench::tmux::Tmux;
 
-use crate::cpu::{self, Samples};
-use crate::pty;
 use crate::streams::{Folder, Stream};
-use crate::tmux::Tmux;
-
-/// What a read from a PTY returns.
-pub(crate) const CHUNK: usize = 4096;
 
 pub(crate) const COLUMNS: u16 = 120;
 pub(crate) const ROWS: u16 = 40;
@@ -41,9 +34,6 @@ pub(crate) enum Subject {
 /// A snapshot at 60 Hz of a program that writes 1 MB per second, and of one that writes 16.
 pub(crate) const OFTEN: usize = 16 * 1024;
 pub(crate) const SELDOM: usize = 256 * 1024;
-
-/// As many history rows as a screen of ours keeps.
-pub(crate) const LIKE_OURS: usize = 24;
 
 pub(crate) const SUBJECTS: [Subject; 10] = [
     Subject::RawCopy,
@@ -131,7 +121,8 @@ fn read(subject: Subject, stream: &Stream, folder: &Folder) -> io::Result<Option
             pty::read(&stream.file, |chunk| feed(&mut screen, chunk))?
         }
         Subject::Tmux => {
-            let Some(tmux) = Tmux::start(folder, &stream.file)? else { return Ok(None) };
+            let size = Size::new(COLUMNS, ROWS);
+            let Some(tmux) = Tmux::start(folder.path(), &stream.file, size)? else { return Ok(None) };
             tmux.read()?
         }
     }))
@@ -155,24 +146,6 @@ fn feed(screen: &mut Screen, chunk: &[u8]) {
     screen.feed(chunk);
     black_box(screen.take_replies());
     black_box(screen.take_signals());
-}
-
-/// `alacritty_terminal` as it comes, which is what a screen of ours is built on.
-pub(crate) struct Emulator {
-    term: Term<VoidListener>,
-    processor: Processor,
-}
-
-impl Emulator {
-    pub(crate) fn new(columns: u16, rows: u16, scrolling_history: usize) -> Self {
-        let config = Config { scrolling_history, kitty_keyboard: true, ..Config::default() };
-        let size = TermSize::new(columns.into(), rows.into());
-        Self { term: Term::new(config, &size, VoidListener), processor: Processor::new() }
-    }
-
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        self.processor.advance(&mut self.term, bytes);
-    }
 }
 
 /// What it costs to show a screen to somebody new.

@@ -26,7 +26,7 @@ const MAX_RECEIVED: usize = super::super::protocol::MAX_BODY + 16;
 
 pub(super) struct Clients {
     listener: UnixListener,
-    clients: Vec<Client>,
+    connected: Vec<Client>,
     exit: Option<Vec<u8>>,
 }
 
@@ -52,16 +52,17 @@ impl Clients {
                 Ok(listener)
             })
             .map_err(HoldError::io("listening"))?;
-        Ok(Self { listener, clients: Vec::new(), exit: None })
+        Ok(Self { listener, connected: Vec::new(), exit: None })
     }
 
-    pub(super) fn close(&self, folder: &Folder) {
+    /// Takes the socket away.
+    pub(super) fn close(folder: &Folder) {
         // A socket that stays is recognised by its dead holder.
         let _ = std::fs::remove_file(folder.path().join("sock"));
     }
 
     pub(super) fn wanted(&self, job: &Job) -> Vec<(BorrowedFd<'_>, PollFlags)> {
-        let clients = self.clients.iter().map(|client| {
+        let clients = self.connected.iter().map(|client| {
             let mut flags = PollFlags::empty();
             if job.takes_input() {
                 flags |= PollFlags::IN;
@@ -76,7 +77,7 @@ impl Clients {
 
     /// Hands fresh output to everyone who has all before it.
     pub(super) fn offer(&mut self, offset: u64, stream: Stream, bytes: &[u8]) {
-        for client in &mut self.clients {
+        for client in &mut self.connected {
             if client.cursor == Some(offset) && client.unsent.is_empty() {
                 client.send_data(offset, stream, bytes);
                 client.cursor = Some(offset + bytes.len() as u64);
@@ -89,18 +90,18 @@ impl Clients {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.clients.is_empty()
+        self.connected.is_empty()
     }
 
     pub(super) fn all_told(&self) -> bool {
-        self.clients.iter().all(|client| client.told && client.unsent.is_empty())
+        self.connected.iter().all(|client| client.told && client.unsent.is_empty())
     }
 
     /// Takes in what clients say and sends them what they miss.
     pub(super) fn serve(&mut self, job: &mut Job, folder: &Path, now: Instant) {
         self.accept();
         let mut reader = None;
-        for client in &mut self.clients {
+        for client in &mut self.connected {
             client.receive(job, now);
             client.catch_up(job, folder, &mut reader);
             if client.unsent.is_empty()
@@ -113,13 +114,13 @@ impl Clients {
             }
             client.flush();
         }
-        self.clients.retain(|client| !client.gone);
+        self.connected.retain(|client| !client.gone);
     }
 
     fn accept(&mut self) {
         while let Ok((socket, _)) = self.listener.accept() {
-            if self.clients.len() < MAX_CLIENTS && socket.set_nonblocking(true).is_ok() {
-                self.clients.push(Client {
+            if self.connected.len() < MAX_CLIENTS && socket.set_nonblocking(true).is_ok() {
+                self.connected.push(Client {
                     socket,
                     received: Vec::new(),
                     unsent: Vec::new(),

@@ -40,8 +40,6 @@ pub(super) struct Job {
     leader: Identity,
     status: Option<ExitStatus>,
     streams: Streams,
-    /// Nothing more will come from the terminal.
-    hung_up: bool,
     tape: Tape,
     begun: Instant,
     input: VecDeque<u8>,
@@ -76,7 +74,6 @@ impl Job {
             leader,
             status: None,
             streams,
-            hung_up: false,
             tape,
             begun: Instant::now(),
             input: VecDeque::new(),
@@ -107,13 +104,13 @@ impl Job {
     pub(super) fn wanted(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let writes = !self.input.is_empty();
         match &self.streams {
-            Streams::Terminal { .. } if self.hung_up => Vec::new(),
             Streams::Terminal { master, .. } => {
                 let out = if writes { PollFlags::OUT } else { PollFlags::empty() };
                 vec![(master.as_fd(), PollFlags::IN | out)]
             }
             Streams::Pipes { input, output, error } => {
-                let reads = [output, error].into_iter().flatten().map(|fd| (fd.as_fd(), PollFlags::IN));
+                let reads =
+                    [output, error].into_iter().flatten().map(|fd| (fd.as_fd(), PollFlags::IN));
                 let input = input.iter().filter(|_| writes).map(|fd| (fd.as_fd(), PollFlags::OUT));
                 reads.chain(input).collect()
             }
@@ -288,18 +285,33 @@ impl Job {
     fn read_once(&mut self, clients: &mut Clients) -> bool {
         let mut any = false;
         match &mut self.streams {
-            Streams::Terminal { .. } if self.hung_up => {}
-            Streams::Terminal { master, .. } => match rustix::io::read(&*master, &mut self.buffer[..]) {
-                Ok(length) if length > 0 => {
-                    any = true;
-                    record(&mut self.tape, self.begun, Stream::Output, &self.buffer[..length], clients);
+            Streams::Terminal { master, .. } => {
+                match rustix::io::read(&*master, &mut self.buffer[..]) {
+                    Ok(length) if length > 0 => {
+                        any = true;
+                        record(
+                            &mut self.tape,
+                            self.begun,
+                            Stream::Output,
+                            &self.buffer[..length],
+                            clients,
+                        );
+                    }
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    // Hung up: nothing more will come from it.
+                Ok(_) | Err(_) => self.streams = Streams::closed(),
                 }
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Ok(_) | Err(_) => self.hung_up = true,
-            },
+            }
             Streams::Pipes { output, error, .. } => {
                 for (stream, end) in [(Stream::Output, output), (Stream::Error, error)] {
-                    any |= read_pipe(&mut self.tape, self.begun, stream, end, &mut self.buffer, clients);
+                    any |= read_pipe(
+                        &mut self.tape,
+                        self.begun,
+                        stream,
+                        end,
+                        &mut self.buffer,
+                        clients,
+                    );
                 }
             }
         }

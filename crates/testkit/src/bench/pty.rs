@@ -10,11 +10,13 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use crate::cpu;
-use crate::subjects::CHUNK;
+use super::cpu;
+
+/// What a read from a PTY returns.
+pub const CHUNK: usize = 4096;
 
 /// CPU time of this thread for reading all that `cat` writes to a PTY.
-pub(crate) fn read(file: &Path, mut work: impl FnMut(&[u8])) -> io::Result<Duration> {
+pub fn read(file: &Path, mut work: impl FnMut(&[u8])) -> io::Result<Duration> {
     let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&main)?;
     unlockpt(&main)?;

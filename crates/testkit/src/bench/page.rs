@@ -11,7 +11,7 @@ ratios, not the numbers of different runs or machines.
 
 /// Puts a section, which begins with its `## ` heading, in the place of the one with the same
 /// heading, or at the end.
-pub(crate) fn write(path: &Path, section: &str) -> io::Result<()> {
+pub fn write(path: &Path, section: &str) -> io::Result<()> {
     let old = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => TITLE.to_owned(),

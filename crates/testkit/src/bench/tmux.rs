@@ -9,28 +9,27 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::streams::Folder;
-use crate::subjects::{COLUMNS, ROWS};
+use coven_terminal::screen::Size;
 
 /// tmux needs about a second for the longest stream; only a stuck server takes this long.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A server whose pane is about to print a file. Ends with this value.
-pub(crate) struct Tmux<'a> {
-    folder: &'a Folder,
+pub struct Tmux<'a> {
+    folder: &'a Path,
     /// Process id of the server.
     pid: u32,
 }
 
 /// `tmux -V`, if there is one.
-pub(crate) fn version() -> Option<String> {
+pub fn version() -> Option<String> {
     let output = Command::new("tmux").arg("-V").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 impl<'a> Tmux<'a> {
-    /// Starts a server; nothing if tmux is not installed.
-    pub(crate) fn start(folder: &'a Folder, file: &Path) -> io::Result<Option<Self>> {
+    /// Starts a server whose socket is in the folder; nothing if tmux is not installed.
+    pub fn start(folder: &'a Path, file: &Path, size: Size) -> io::Result<Option<Self>> {
         if version().is_none() {
             return Ok(None);
         }
@@ -38,7 +37,7 @@ impl<'a> Tmux<'a> {
             "stty raw -echo; tmux wait-for go; cat '{}'; tmux wait-for -S done; exec cat >/dev/null",
             file.display()
         );
-        let (columns, rows) = (COLUMNS.to_string(), ROWS.to_string());
+        let (columns, rows) = (size.columns.to_string(), size.rows.to_string());
         let mut server = Self { folder, pid: 0 };
         server.run(&[
             "new-session",
@@ -66,7 +65,7 @@ impl<'a> Tmux<'a> {
 
     /// Lets the pane print, and gives the CPU time of the server until all was printed. What it
     /// has not yet read then, a few KiB at most, is not counted.
-    pub(crate) fn read(&self) -> io::Result<Duration> {
+    pub fn read(&self) -> io::Result<Duration> {
         let before = self.time()?;
         self.run(&["wait-for", "-S", "go"])?;
         let waiting = self.command(&["wait-for", "done"]).spawn()?;
@@ -93,7 +92,7 @@ impl<'a> Tmux<'a> {
         command
             .args(["-L", "bench", "-f", "/dev/null"])
             .args(arguments)
-            .env("TMUX_TMPDIR", self.folder.path())
+            .env("TMUX_TMPDIR", self.folder)
             .env("LC_ALL", "C.UTF-8")
             .env("SHELL", "/bin/sh")
             .env_remove("TMUX")

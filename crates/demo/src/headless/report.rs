@@ -1,0 +1,178 @@
+//! What a headless run prints, in one of its formats.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::transcript::{Content, Event, Final, Message, System, Usage, UserMessage};
+use crate::VERSION;
+use crate::options::{Options, OutputFormat};
+use crate::script::Tool;
+use crate::session::Session;
+
+/// A character of two bytes, for being cut in half.
+const SPLIT: &str = "caf\u{e9}";
+
+/// Prints what happens.
+pub(super) struct Report<'a> {
+    format: OutputFormat,
+    out: &'a mut dyn Write,
+    errors: &'a mut dyn Write,
+    session_id: String,
+    model: String,
+    messages: u64,
+    tool_uses: u64,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(
+        options: &Options,
+        session: &Session,
+        out: &'a mut dyn Write,
+        errors: &'a mut dyn Write,
+    ) -> Self {
+        Self {
+            format: options.output_format,
+            out,
+            errors,
+            session_id: session.id.clone(),
+            model: session.model.clone(),
+            messages: 0,
+            tool_uses: 0,
+        }
+    }
+
+    pub(super) fn init(&mut self, permission_mode: &str) -> io::Result<()> {
+        let cwd = std::env::current_dir().unwrap_or_default();
+        let init = System::Init {
+            cwd: cwd.to_string_lossy().into_owned(),
+            session_id: self.session_id.clone(),
+            tools: ["Bash", "Write", "AskUserQuestion"].map(str::to_owned).to_vec(),
+            model: self.model.clone(),
+            permission_mode: permission_mode.to_owned(),
+            version: VERSION.to_owned(),
+        };
+        self.event(&Event::System(init))
+    }
+
+    /// The agent said something.
+    pub(super) fn said(&mut self, text: &str, usage: Usage) -> io::Result<()> {
+        self.assistant(Content::Text { text: text.to_owned() }, usage)
+    }
+
+    /// The agent wants to use a tool. Returns the id of the use.
+    pub(super) fn wants(&mut self, call: &Call, usage: Usage) -> io::Result<String> {
+        self.tool_uses += 1;
+        let id = format!("toolu_{:04}", self.tool_uses);
+        let content = Content::ToolUse {
+            id: id.clone(),
+            name: call.name.to_owned(),
+            input: call.input.clone(),
+        };
+        self.assistant(content, usage)?;
+        Ok(id)
+    }
+
+    /// The use of a tool was not allowed.
+    pub(super) fn denied(&mut self, call: &Call, id: &str, message: &str) -> io::Result<()> {
+        self.event(&Event::System(System::PermissionDenied {
+            tool_name: call.name.to_owned(),
+            tool_use_id: id.to_owned(),
+            message: message.to_owned(),
+            session_id: self.session_id.clone(),
+        }))?;
+        self.returned(id, message, true)
+    }
+
+    /// What came of the use of a tool.
+    pub(super) fn returned(&mut self, id: &str, content: &str, is_error: bool) -> io::Result<()> {
+        let content = Content::ToolResult {
+            tool_use_id: id.to_owned(),
+            content: content.to_owned(),
+            is_error,
+        };
+        let message = UserMessage { role: "user".to_owned(), content: vec![content] };
+        self.event(&Event::User { message, session_id: self.session_id.clone() })
+    }
+
+    /// The run has ended.
+    pub(super) fn ended(&mut self, last: Final) -> io::Result<()> {
+        match self.format {
+            OutputFormat::StreamJson => self.event(&Event::Result(Box::new(last))),
+            OutputFormat::Text if last.is_error => writeln!(self.errors, "error: {}", last.result),
+            OutputFormat::Text => writeln!(self.out, "{}", last.result),
+        }
+    }
+
+    /// Something that is worth knowing but changes nothing.
+    pub(super) fn note(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.errors, "note: {text}")
+    }
+
+    /// Stops in the middle of a character.
+    pub(super) fn split(&mut self) -> io::Result<()> {
+        let line = match self.format {
+            OutputFormat::StreamJson => {
+                let content = Content::Text { text: SPLIT.to_owned() };
+                serde_json::to_string(&self.message(content, Usage::default()))?
+            }
+            OutputFormat::Text => SPLIT.to_owned(),
+        };
+        let middle = line.find('\u{e9}').map_or(line.len(), |at| at + 1);
+        self.out.write_all(&line.as_bytes()[..middle])
+    }
+
+    /// Where bytes go that are not part of the report.
+    pub(super) fn raw(&mut self) -> &mut dyn Write {
+        self.out
+    }
+
+    fn assistant(&mut self, content: Content, usage: Usage) -> io::Result<()> {
+        self.messages += 1;
+        let event = self.message(content, usage);
+        self.event(&event)
+    }
+
+    fn message(&self, content: Content, usage: Usage) -> Event {
+        let message = Message {
+            id: format!("msg_{:04}", self.messages),
+            role: "assistant".to_owned(),
+            model: self.model.clone(),
+            content: vec![content],
+            usage,
+        };
+        Event::Assistant { message, session_id: self.session_id.clone() }
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if self.format == OutputFormat::Text {
+            return Ok(());
+        }
+        let mut line = serde_json::to_vec(event)?;
+        line.push(b'\n');
+        self.out.write_all(&line)
+    }
+}
+
+/// A tool and what it is to work with, as a transcript names them.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) name: &'static str,
+    pub(super) input: Value,
+}
+
+impl Call {
+    pub(super) fn of(tool: &Tool) -> Self {
+        match tool {
+            Tool::Command(command) => Self { name: "Bash", input: json!({ "command": command }) },
+            Tool::Write { path, text } => {
+                Self { name: "Write", input: json!({ "file_path": path, "content": text }) }
+            }
+        }
+    }
+
+    pub(super) fn question(question: &str, options: &[String]) -> Self {
+        let input = json!({ "question": question, "options": options });
+        Self { name: "AskUserQuestion", input }
+    }
+}

@@ -1,0 +1,145 @@
+//! A terminal that was taken over, and is given back whatever happens.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use signal_hook::iterator::{Handle, Signals};
+
+use crate::job::{Group, Job};
+use crate::signals;
+use crate::streams::{Output, Streams};
+use crate::tui::{self, Size};
+
+/// A terminal in raw mode. Dropping it gives the terminal back, also when the agent panics, and a
+/// signal that ends the process does so first.
+pub(super) struct Screen<'a> {
+    output: BorrowedFd<'a>,
+    last_will: Arc<Mutex<LastWill>>,
+    signals: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What has to be done before this process may end.
+struct LastWill {
+    terminal: Option<Saved>,
+    last_words: String,
+    /// The command that is running, by its process group.
+    job: Option<Pid>,
+}
+
+/// How a terminal was.
+struct Saved {
+    terminal: OwnedFd,
+    termios: Termios,
+}
+
+impl<'a> Screen<'a> {
+    pub(super) fn take_over(streams: Streams<'a>, alternate: bool) -> io::Result<Self> {
+        let termios = tcgetattr(streams.input)?;
+        let mut raw = termios.clone();
+        raw.make_raw();
+        let terminal = streams.input.try_clone_to_owned()?;
+        let last_will = Arc::new(Mutex::new(LastWill {
+            terminal: Some(Saved { terminal, termios }),
+            last_words: tui::last_words(alternate),
+            job: None,
+        }));
+        let ending = Signals::new(signals::ENDING)?;
+        let handle = ending.handle();
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn({
+            let last_will = Arc::clone(&last_will);
+            let output = streams.output.try_clone_to_owned()?;
+            move || watch(ending, &last_will, output.as_fd())
+        })?;
+        let screen =
+            Self { output: streams.output, last_will, signals: handle, thread: Some(thread) };
+        tcsetattr(streams.input, OptionalActions::Now, &raw)?;
+        Ok(screen)
+    }
+
+    pub(super) fn size(&self) -> Size {
+        tcgetwinsize(self.output)
+            .map_or(Size::default(), |size| Size::told(size.ws_col, size.ws_row))
+    }
+
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        Output(self.output).write_all(bytes)
+    }
+
+    /// Starts a command that will not outlive this process. No signal comes in between.
+    pub(super) fn start_job(&self, command: &str) -> io::Result<Job> {
+        let mut last_will = lock(&self.last_will);
+        let job = Job::start(command, Group::Own)?;
+        last_will.job = job.own_group();
+        Ok(job)
+    }
+
+    /// Ends the command, if it has not ended.
+    pub(super) fn end_job(&self, job: Option<Job>) {
+        let mut last_will = lock(&self.last_will);
+        drop(job);
+        last_will.job = None;
+    }
+
+    /// Gives the terminal back after its picture has been put in order, and forgets it.
+    pub(super) fn give_back(self) {
+        if let Some(saved) = lock(&self.last_will).terminal.take() {
+            saved.restore();
+        }
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        lock(&self.last_will).execute(self.output);
+        self.signals.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl LastWill {
+    fn execute(&mut self, output: BorrowedFd<'_>) {
+        if let Some(group) = self.job.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        if let Some(saved) = self.terminal.take() {
+            saved.restore();
+            // Only if there is room for it: a terminal that nobody reads must not keep us alive.
+            let mut fds = [PollFd::from_borrowed_fd(output, PollFlags::OUT)];
+            if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+                .is_ok_and(|ready| ready > 0)
+            {
+                let _ = Output(output).write_all(self.last_words.as_bytes());
+            }
+        }
+    }
+}
+
+impl Saved {
+    fn restore(self) {
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.termios);
+    }
+}
+
+/// Ends the process as the signal wants it. This is a thread of its own, because the other one may
+/// be stuck in writing to a terminal that nobody reads.
+fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_>) {
+    for signal in ending.forever() {
+        if !signals::ignored() {
+            lock(last_will).execute(output);
+            let _ = signals::die(signal);
+        }
+    }
+}
+
+fn lock(last_will: &Mutex<LastWill>) -> MutexGuard<'_, LastWill> {
+    // A thread that panicked while it held this leaves a will that can still be executed.
+    last_will.lock().unwrap_or_else(PoisonError::into_inner)
+}

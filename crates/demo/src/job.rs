@@ -1,0 +1,214 @@
+//! A command that runs while the agent does other things, and what it printed.
+
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::consts::SIGCHLD;
+
+use crate::wait::{Wakeups, ready};
+
+/// How much of what a command prints is kept.
+const KEPT: usize = 64 * 1024;
+
+/// How much is still read after the command has ended. What it left behind may print for ever.
+const REST: usize = 1024 * 1024;
+
+/// What became of a command or of another thing that was to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) ok: bool,
+    /// What is to be told about it.
+    pub(crate) output: String,
+}
+
+impl Outcome {
+    pub(crate) fn ok(output: impl Into<String>) -> Self {
+        Self { ok: true, output: output.into() }
+    }
+
+    pub(crate) fn failed(output: impl Into<String>) -> Self {
+        Self { ok: false, output: output.into() }
+    }
+}
+
+impl<T: Into<String>> From<io::Result<T>> for Outcome {
+    fn from(result: io::Result<T>) -> Self {
+        match result {
+            Ok(output) => Self::ok(output),
+            Err(error) => Self::failed(error.to_string()),
+        }
+    }
+}
+
+/// In which process group a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// In ours: what ends us ends it.
+    Ours,
+    /// In its own, so that it can be ended without us.
+    Own,
+}
+
+/// A command that was started. It ends with this value.
+pub(crate) struct Job {
+    child: Child,
+    group: Group,
+    /// What it prints, until it has closed it.
+    pipe: Option<PipeReader>,
+    output: Vec<u8>,
+    dropped: usize,
+}
+
+impl Job {
+    /// Starts the command with `sh -c`.
+    pub(crate) fn start(command: &str, group: Group) -> io::Result<Self> {
+        let (pipe, writer) = io::pipe()?;
+        ioctl_fionbio(&pipe, true)?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        if group == Group::Own {
+            shell.process_group(0);
+        }
+        let child = shell.spawn()?;
+        Ok(Self { child, group, pipe: Some(pipe), output: Vec::new(), dropped: 0 })
+    }
+
+    /// Becomes readable when there is something to [`check`](Self::check); so does SIGCHLD.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The process group of the command, if it is not ours.
+    pub(crate) fn own_group(&self) -> Option<Pid> {
+        (self.group == Group::Own).then(|| Pid::from_child(&self.child))
+    }
+
+    /// Reads what there is to read, and tells how the command ended if it has.
+    pub(crate) fn check(&mut self) -> io::Result<Option<Outcome>> {
+        // In this order, so that everything it printed is there once it has ended.
+        let status = self.child.try_wait()?;
+        self.read(if status.is_some() { REST } else { KEPT })?;
+        Ok(status.map(|status| self.outcome(status)))
+    }
+
+    fn read(&mut self, limit: usize) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        let mut left = limit;
+        while let Some(pipe) = &self.pipe
+            && left > 0
+        {
+            match rustix::io::read(pipe, &mut buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(count) => {
+                    let kept = count.min(KEPT - self.output.len());
+                    self.output.extend_from_slice(&buffer[..kept]);
+                    self.dropped += count - kept;
+                    left = left.saturating_sub(count);
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, status: ExitStatus) -> Outcome {
+        let mut output = String::from_utf8_lossy(&self.output).trim_end().to_owned();
+        let mut note = |text: String| {
+            output.push_str(if output.is_empty() { "" } else { "\n" });
+            output.push_str(&text);
+        };
+        if self.dropped > 0 {
+            note(format!("({} more bytes)", self.dropped));
+        }
+        match (status.code(), status.signal()) {
+            (Some(0), _) => {}
+            (Some(code), _) => note(format!("(exit code {code})")),
+            (None, Some(signal)) => note(format!("(killed by signal {signal})")),
+            (None, None) => note("(ended in an unknown way)".to_owned()),
+        }
+        Outcome { ok: status.success(), output }
+    }
+}
+
+impl Drop for Job {
+    /// Ends the command if it has not ended, with all it has started, as far as it can be found.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        if let Some(group) = self.own_group() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the command and waits for its end.
+pub(crate) fn run(command: &str, group: Group) -> io::Result<Outcome> {
+    let ended = Wakeups::new(&[SIGCHLD])?;
+    let mut job = Job::start(command, group)?;
+    loop {
+        ended.clear();
+        if let Some(outcome) = job.check()? {
+            return Ok(outcome);
+        }
+        ready([Some(ended.as_fd()), job.fd()], None)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_command_is_known_by_its_output_and_its_end() {
+        assert_eq!(run("echo out; echo err >&2", Group::Ours).unwrap(), Outcome::ok("out\nerr"));
+        assert_eq!(run("true", Group::Own).unwrap(), Outcome::ok(""));
+        let failed = run("echo no; exit 3", Group::Ours).unwrap();
+        assert_eq!(failed, Outcome::failed("no\n(exit code 3)"));
+        let killed = run("kill -9 $$", Group::Ours).unwrap();
+        assert_eq!(killed, Outcome::failed("(killed by signal 9)"));
+    }
+
+    #[test]
+    fn a_command_that_closes_its_output_is_waited_for() {
+        let outcome = run("echo a; exec >&- 2>&-; sleep 0.05; exit 4", Group::Ours).unwrap();
+        assert_eq!(outcome, Outcome::failed("a\n(exit code 4)"));
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_is_not_waited_for() {
+        let outcome = run("sleep 2 & echo started", Group::Ours).unwrap();
+        assert_eq!(outcome, Outcome::ok("started"));
+    }
+
+    #[test]
+    fn much_output_is_counted_but_not_kept() {
+        let outcome = run("head -c 300000 /dev/zero | tr '\\0' x", Group::Ours).unwrap();
+        let (kept, note) = outcome.output.split_once('\n').unwrap();
+        assert_eq!((kept.len(), note), (KEPT, "(234464 more bytes)"));
+    }
+
+    #[test]
+    fn a_command_ends_with_its_value_and_takes_its_children_along() {
+        let job = Job::start("sleep 1000 & sleep 1000", Group::Own).unwrap();
+        let group = job.own_group().unwrap();
+        assert_eq!(kill_process_group(group, Signal::CONT), Ok(()));
+        drop(job);
+        // The children are killed, but somebody else has to take note of their end.
+        let end = Instant::now() + Duration::from_secs(20);
+        while kill_process_group(group, Signal::CONT).is_ok() {
+            assert!(Instant::now() < end, "the children live on");
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A scripted agent that behaves like a real coding CLI: it talks, works, asks for approval, runs
+//! commands and writes files, on a terminal or headless, as its prompt or a script tells it.
+//!
+//! It is the agent that needs nothing installed, and the one tests are made of: it always does
+//! the same, it can be told to fail in every way an agent can fail, and it knows nothing of the
+//! rest of Coven.
+//!
+//! [`run`] is the whole of it. [`flood`] is public so that tests can tell whether the bytes they
+//! got are the bytes that were written.
+
+mod error;
+pub mod flood;
+pub mod guide;
+mod headless;
+mod helper;
+mod interactive;
+mod job;
+mod options;
+mod permission;
+mod reply;
+mod script;
+mod session;
+mod signals;
+mod streams;
+mod task;
+mod text;
+mod tool;
+mod trick;
+mod tui;
+mod wait;
+
+use rustix::termios::isatty;
+
+pub use error::{Error, MAX_PROMPT};
+pub use helper::{Helper, UnknownHelper};
+pub use options::{DEFAULT_DELAY, DEFAULT_MODEL, Options, OutputFormat, Permissions, UnknownWord};
+pub use script::Problem;
+pub use session::Error as SessionError;
+pub use streams::Streams;
+
+use session::Store;
+use task::Task;
+
+/// The subcommand under which the program starts this agent. The agent starts itself again under
+/// that name when it needs another process.
+pub const SUBCOMMAND: &str = "demo-agent";
+
+/// The version the agent reports.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs an agent until it ends, and returns the exit code of the process.
+///
+/// It is interactive if both input and output are a terminal and headless was not asked for.
+/// The agent takes over the whole process: it handles signals, and directives may end it.
+pub fn run(options: &Options, streams: Streams<'_>) -> Result<u8, Error> {
+    if let Some(helper) = &options.helper {
+        return helper::run(helper, streams);
+    }
+    let interactive = !options.headless && isatty(streams.input) && isatty(streams.output);
+    let store = Store::find(|name| std::env::var_os(name));
+    let mut session = match &options.resume {
+        Some(id) => store.resume(id)?,
+        None => store.begin(options.session_id.as_deref(), &options.model)?,
+    };
+    session.model.clone_from(&options.model);
+    if interactive {
+        let task = Task::read(options, None)?;
+        interactive::run(options, task, session, store, streams)
+    } else {
+        let task = Task::read(options, Some(streams.input))?.ok_or(Error::NoPrompt)?;
+        let mut out = streams::Output(streams.output);
+        let mut errors = streams::Output(streams.errors);
+        headless::run(options, task, session, store, &mut out, &mut errors)
+    }
+}

@@ -1,0 +1,153 @@
+//! How one agent is started. The command line turns its arguments into this.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::helper::Helper;
+
+/// The model that answers if no other is named.
+pub const DEFAULT_MODEL: &str = "demo-1";
+
+/// How long the agent seems to wait for its model, if nothing else is said. Long enough to be
+/// seen working, short enough not to bore.
+pub const DEFAULT_DELAY: Duration = Duration::from_millis(300);
+
+/// How one agent is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to do: text, directives, or both.
+    pub prompt: Option<OsString>,
+    /// Run one turn without a terminal's dialogs, even on a terminal.
+    pub headless: bool,
+    /// What a headless run prints.
+    pub output_format: OutputFormat,
+    /// What may be done without asking.
+    pub permissions: Permissions,
+    /// The session to go on with.
+    pub resume: Option<String>,
+    /// The id of the new session.
+    pub session_id: Option<String>,
+    /// The name the agent gives for its model.
+    pub model: String,
+    /// Directives that come before the prompt's.
+    pub first: Option<String>,
+    /// A file of directives that replace the prompt's.
+    pub script: Option<PathBuf>,
+    /// Use the alternate screen.
+    pub alternate: bool,
+    /// How long the agent seems to wait for its model, before each answer; only on a terminal.
+    pub delay: Duration,
+    /// Be a helper of another agent instead of an agent.
+    pub helper: Option<Helper>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            prompt: None,
+            headless: false,
+            output_format: OutputFormat::Text,
+            permissions: Permissions::Ask,
+            resume: None,
+            session_id: None,
+            model: DEFAULT_MODEL.to_owned(),
+            first: None,
+            script: None,
+            alternate: false,
+            delay: DEFAULT_DELAY,
+            helper: None,
+        }
+    }
+}
+
+/// What a headless run prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// The answer only.
+    Text,
+    /// One JSON object per line for everything that happens.
+    StreamJson,
+}
+
+/// What may be done without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// Nothing that changes anything, not even after asking.
+    ReadOnly,
+    /// Nothing; a person is asked. Headless there is nobody, which means no.
+    Ask,
+    /// Writing files; commands are asked for.
+    Edits,
+    /// Everything.
+    All,
+}
+
+/// A word that is not among those it could be.
+#[derive(Debug, thiserror::Error)]
+#[error("{found:?} is none of {}", expected.join(", "))]
+pub struct UnknownWord {
+    found: String,
+    expected: &'static [&'static str],
+}
+
+impl OutputFormat {
+    /// All formats by name, in the order they are shown.
+    pub const NAMES: &'static [&'static str] = &["text", "stream-json"];
+}
+
+impl FromStr for OutputFormat {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        match text {
+            "text" => Ok(Self::Text),
+            "stream-json" => Ok(Self::StreamJson),
+            _ => Err(UnknownWord { found: text.to_owned(), expected: Self::NAMES }),
+        }
+    }
+}
+
+impl Permissions {
+    /// All levels by name, in the order they are shown.
+    pub const NAMES: &'static [&'static str] = &["read-only", "ask", "edits", "all"];
+
+    /// The name of this level.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Ask => "ask",
+            Self::Edits => "edits",
+            Self::All => "all",
+        }
+    }
+}
+
+impl FromStr for Permissions {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        [Self::ReadOnly, Self::Ask, Self::Edits, Self::All]
+            .into_iter()
+            .find(|level| level.name() == text)
+            .ok_or_else(|| UnknownWord { found: text.to_owned(), expected: Self::NAMES })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_shown_can_be_given() {
+        for name in Permissions::NAMES {
+            assert_eq!(name.parse::<Permissions>().unwrap().name(), *name);
+        }
+        for name in OutputFormat::NAMES {
+            name.parse::<OutputFormat>().unwrap();
+        }
+        let error = "yolo".parse::<Permissions>().unwrap_err();
+        assert_eq!(error.to_string(), "\"yolo\" is none of read-only, ask, edits, all");
+    }
+}

@@ -1,0 +1,142 @@
+//! What the agent remembers of a conversation: one small JSON file per session.
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
+
+pub use error::Error;
+
+/// The version of the file format that is written.
+const VERSION: u32 = 1;
+
+/// How many prompts are remembered, and how many characters of each: enough to show that the
+/// agent remembers, and bounded however long a conversation gets.
+const PROMPTS: usize = 100;
+const PROMPT_CHARS: usize = 1000;
+
+/// One conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    version: u32,
+    pub(crate) id: String,
+    pub(crate) model: String,
+    /// How many turns there were.
+    pub(crate) turns: u64,
+    /// The last prompts, shortened, the newest last.
+    pub(crate) prompts: Vec<String>,
+    pub(crate) cost_usd: f64,
+}
+
+impl Session {
+    pub(crate) fn new(id: String, model: String) -> Self {
+        Self { version: VERSION, id, model, turns: 0, prompts: Vec::new(), cost_usd: 0.0 }
+    }
+
+    /// Adds a turn.
+    pub(crate) fn remember(&mut self, prompt: &str) {
+        self.turns += 1;
+        self.prompts.push(prompt.chars().take(PROMPT_CHARS).collect());
+        let excess = self.prompts.len().saturating_sub(PROMPTS);
+        self.prompts.drain(..excess);
+    }
+}
+
+/// The folder with the sessions. It is made when the first session is saved.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    folder: Option<PathBuf>,
+}
+
+impl Store {
+    /// The folder that the environment names: `$COVEN_DEMO_HOME`, or else `coven-demo` in the
+    /// user's state folder.
+    pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let folder = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let folder = folder("COVEN_DEMO_HOME")
+            .map(PathBuf::from)
+            .or_else(|| folder("XDG_STATE_HOME").map(|state| Path::new(&state).join("coven-demo")))
+            .or_else(|| {
+                folder("HOME").map(|home| Path::new(&home).join(".local/state/coven-demo"))
+            });
+        Self { folder }
+    }
+
+    /// Goes on with a session.
+    pub(crate) fn resume(&self, id: &str) -> Result<Session, Error> {
+        let path = self.path(id)?;
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::Unknown { id: id.to_owned() });
+            }
+            Err(source) => return Err(Error::Read { path, source }),
+        };
+        let version = serde_json::from_str::<Version>(&text).map(|file| file.version);
+        match version {
+            Ok(version) if version > VERSION => Err(Error::Newer { path, version }),
+            Ok(_) => serde_json::from_str(&text).map_err(|source| Error::Damaged { path, source }),
+            Err(source) => Err(Error::Damaged { path, source }),
+        }
+    }
+
+    /// Begins a session, with an id of its own if none is given.
+    pub(crate) fn begin(&self, id: Option<&str>, model: &str) -> Result<Session, Error> {
+        let Some(id) = id else {
+            return Ok(Session::new(random_id()?, model.to_owned()));
+        };
+        if self.path(id)?.exists() {
+            return Err(Error::Taken { id: id.to_owned() });
+        }
+        Ok(Session::new(id.to_owned(), model.to_owned()))
+    }
+
+    /// Writes the session down, whole or not at all.
+    pub(crate) fn save(&self, session: &Session) -> Result<(), Error> {
+        let path = self.path(&session.id)?;
+        let part = path.with_extension(format!("{}.part", std::process::id()));
+        let write = || {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(&part, serde_json::to_vec_pretty(session)?)?;
+            fs::rename(&part, &path)
+        };
+        write().map_err(|source| Error::Write { path: path.clone(), source })
+    }
+
+    fn path(&self, id: &str) -> Result<PathBuf, Error> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if !(1..=64).contains(&id.len()) || !id.bytes().all(allowed) {
+            return Err(Error::BadId { id: id.to_owned() });
+        }
+        let folder = self.folder.as_ref().ok_or(Error::NoFolder)?;
+        Ok(folder.join(id).with_extension("json"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+/// A random id in the form of a UUID, as other agents use them.
+fn random_id() -> Result<String, Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| Error::Random(error.into()))?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let number = u128::from_be_bytes(bytes);
+    let part = |from: u32, digits: usize| {
+        let bits = number << from >> (128 - 4 * digits);
+        format!("{bits:0digits$x}")
+    };
+    Ok([part(0, 8), part(32, 4), part(48, 4), part(64, 4), part(80, 12)].join("-"))
+}

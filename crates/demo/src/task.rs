@@ -1,0 +1,156 @@
+//! What an agent is to do first: its prompt and the directives that come with it.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::termios::isatty;
+
+use crate::error::{Error, MAX_PROMPT};
+use crate::options::Options;
+use crate::script::{self, Program};
+
+/// A prompt and what it means.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// What was said.
+    pub(crate) prompt: String,
+    /// What is to be done.
+    pub(crate) program: Program,
+}
+
+impl Task {
+    /// A prompt that speaks for itself.
+    pub(crate) fn new(prompt: String) -> Self {
+        Self { program: script::from_prompt(&prompt), prompt }
+    }
+
+    /// What the options say; without a prompt among them, what can be read from `input`.
+    pub(crate) fn read(
+        options: &Options,
+        input: Option<BorrowedFd<'_>>,
+    ) -> Result<Option<Self>, Error> {
+        let first = options.first.as_deref().map(read_first).transpose()?;
+        let script = options.script.as_deref().map(read_script).transpose()?;
+        let prompt = match (&options.prompt, input) {
+            (Some(prompt), _) => Some(text_of(prompt.as_bytes())?),
+            (None, Some(input)) if script.is_none() && !isatty(input) => Some(read_prompt(input)?),
+            _ => None,
+        };
+        let own = prompt.filter(|prompt| !prompt.trim().is_empty()).map(Self::new);
+        let scripted = script.map(|program| Self { prompt: name(options), program });
+        let task = match (own, scripted) {
+            // The script says what to do, the prompt what was said.
+            (Some(own), Some(scripted)) => Some(Self { prompt: own.prompt, ..scripted }),
+            (own, scripted) => own.or(scripted),
+        };
+        Ok(match (first, task) {
+            (Some(first), Some(task)) => Some(Self { program: first.then(task.program), ..task }),
+            (Some(program), None) => Some(Self { prompt: name(options), program }),
+            (None, task) => task,
+        })
+    }
+}
+
+/// What stands for the prompt if there is none.
+fn name(options: &Options) -> String {
+    match (&options.script, &options.first) {
+        (Some(path), _) => format!("(script {})", path.display()),
+        (None, first) => first.clone().unwrap_or_default(),
+    }
+}
+
+fn read_first(text: &str) -> Result<Program, Error> {
+    script::from_script(text).map_err(|(_, problem)| Error::First(problem))
+}
+
+fn read_script(path: &Path) -> Result<Program, Error> {
+    let unreadable = |source| Error::ScriptUnreadable { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_PROMPT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MAX_PROMPT {
+        return Err(unreadable(io::ErrorKind::FileTooLarge.into()));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        unreadable(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    })?;
+    script::from_script(&text).map_err(|(line, problem)| Error::Script {
+        path: path.to_owned(),
+        line,
+        problem,
+    })
+}
+
+fn read_prompt(input: BorrowedFd<'_>) -> Result<String, Error> {
+    let file = input.try_clone_to_owned().map(fs::File::from).map_err(Error::Input)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_PROMPT as u64 + 1).read_to_end(&mut bytes).map_err(Error::Input)?;
+    text_of(&bytes)
+}
+
+fn text_of(bytes: &[u8]) -> Result<String, Error> {
+    if bytes.len() > MAX_PROMPT {
+        return Err(Error::PromptTooLong);
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(Error::PromptNotText { at: error.valid_up_to() + 1 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Directive;
+
+    fn read(options: &Options) -> (String, Vec<Directive>) {
+        let task = Task::read(options, None).unwrap().unwrap();
+        (task.prompt, task.program.collect())
+    }
+
+    fn say(text: &str) -> Directive {
+        Directive::Say(text.to_owned())
+    }
+
+    #[test]
+    fn the_prompt_says_what_to_do() {
+        let options = |prompt: &str| Options { prompt: Some(prompt.into()), ..Options::default() };
+        assert_eq!(read(&options("say a")), ("say a".to_owned(), vec![say("a")]));
+        assert_eq!(read(&options("hello")), ("hello".to_owned(), vec![Directive::Echo]));
+        for blank in ["", " \n\t"] {
+            assert!(Task::read(&options(blank), None).unwrap().is_none());
+        }
+        assert!(Task::read(&Options::default(), None).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_comes_first_comes_before_the_prompt() {
+        let first = Options { first: Some("say first".to_owned()), ..Options::default() };
+        assert_eq!(read(&first), ("say first".to_owned(), vec![say("first")]));
+        let both = Options { prompt: Some("hello".into()), ..first };
+        assert_eq!(read(&both), ("hello".to_owned(), vec![say("first"), Directive::Echo]));
+    }
+
+    #[test]
+    fn a_script_does_what_the_prompt_then_only_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script");
+        fs::write(&path, "say scripted\n").unwrap();
+        let script = Options { script: Some(path.clone()), ..Options::default() };
+        let name = format!("(script {})", path.display());
+        assert_eq!(read(&script), (name, vec![say("scripted")]));
+        let both = Options { prompt: Some("say not".into()), ..script };
+        assert_eq!(read(&both), ("say not".to_owned(), vec![say("scripted")]));
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused_where_it_stops_being_text() {
+        let error = text_of(b"abc\xff").unwrap_err();
+        assert_eq!(error.to_string(), "the prompt is not UTF-8: byte 4 cannot be read as text");
+        assert_eq!(text_of(&vec![b'x'; MAX_PROMPT]).unwrap().len(), MAX_PROMPT);
+        assert!(matches!(text_of(&vec![b'x'; MAX_PROMPT + 1]), Err(Error::PromptTooLong)));
+    }
+}

@@ -1,0 +1,315 @@
+//! The agent on a terminal, without the terminal: keys, time and news go in, bytes and deeds come
+//! out. It reads no clock and touches nothing, so every moment of a conversation can be tested.
+
+mod dialog;
+mod editor;
+mod keys;
+mod line;
+mod painter;
+mod size;
+mod status;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod view;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::guide;
+use crate::job::Outcome;
+use crate::options::Options;
+use crate::permission::Rules;
+use crate::script::{End, Tool, Trick};
+use crate::session::Session;
+use crate::task::Task;
+use editor::Editor;
+use keys::{Key, Keys};
+use line::{Block, Style};
+use painter::Painter;
+pub(crate) use size::Size;
+use status::Status;
+use turn::{Activity, Turn};
+
+/// Gives the terminal back: the end of synchronized output, bracketed paste off, the cursor
+/// visible.
+const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h";
+
+/// [`LEAVE`], for the alternate screen.
+const LEAVE_ALTERNATE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?1049l\x1b[?25h";
+
+/// What gives the terminal back when nobody knows what is on it.
+pub(crate) fn last_words(alternate: bool) -> String {
+    let clear = Status::Gone.announcement();
+    if alternate {
+        format!("{clear}{LEAVE_ALTERNATE}")
+    } else {
+        // The cursor is somewhere in the frame; what comes next must not be written into it.
+        format!("{clear}{LEAVE}\r\n\x1b[J")
+    }
+}
+
+/// How long a second Ctrl-C counts as one.
+const QUIT_WINDOW: Duration = Duration::from_secs(2);
+
+/// What is to be done outside, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action {
+    /// Write this to the terminal, at once.
+    Print(Vec<u8>),
+    /// Do this, and say so with [`Tui::finished`].
+    Do(Deed),
+    /// Stop doing it, and do not say anything.
+    Cancel,
+    /// Keep the session.
+    Save(Session),
+    /// End. Nothing follows.
+    End(End),
+}
+
+/// What takes time or has effects.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Deed {
+    Tool(Tool),
+    Trick(Trick),
+}
+
+/// An agent in conversation.
+pub(crate) struct Tui {
+    size: Size,
+    painter: Painter,
+    alternate: bool,
+    keys: Keys,
+    editor: Editor,
+    /// What was submitted while a turn was under way.
+    queued: VecDeque<String>,
+    mode: Mode,
+    /// Until when another Ctrl-C quits.
+    quit_until: Option<Duration>,
+    rules: Rules,
+    session: Session,
+    delay: Duration,
+    /// What was said since the screen was last painted.
+    blocks: Vec<Block>,
+    announced: Option<Status>,
+    actions: Vec<Action>,
+}
+
+#[derive(Debug)]
+enum Mode {
+    /// Waits for a prompt.
+    Idle(Status),
+    Turn(Turn),
+    Ended,
+}
+
+impl Tui {
+    pub(crate) fn new(options: &Options, session: Session, size: Size) -> Self {
+        Self {
+            size,
+            painter: Painter::new(options.alternate, size),
+            alternate: options.alternate,
+            keys: Keys::default(),
+            editor: Editor::default(),
+            queued: VecDeque::new(),
+            mode: Mode::Idle(Status::Idle),
+            quit_until: None,
+            rules: Rules::new(options.permissions),
+            session,
+            delay: options.delay,
+            blocks: Vec::new(),
+            announced: None,
+            actions: Vec::new(),
+        }
+    }
+
+    /// Appears, and begins with the task, if there is one.
+    pub(crate) fn start(&mut self, banner: &str, task: Option<Task>, now: Duration) {
+        self.print(self.painter.enter().to_owned());
+        self.blocks.push(Block::new(Style::Bold, "✻ ", banner));
+        if self.session.turns > 0 {
+            let turns = self.session.turns;
+            self.tell(&format!("Resumed. Turns so far: {turns}"));
+        }
+        // For a moment it is idle, so that whoever watches sees the turn begin.
+        self.refresh(now);
+        if let Some(task) = task {
+            self.begin(task, now);
+            self.refresh(now);
+        }
+    }
+
+    /// What is to be done outside, since this was last called.
+    pub(crate) fn actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    /// When [`tick`](Self::tick) has something to do. Nothing happens before without input.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let turn = match &self.mode {
+            Mode::Turn(turn) => turn.deadline(),
+            _ => None,
+        };
+        [turn, self.keys.deadline(), self.quit_until].into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, now: Duration) {
+        if let Some(key) = self.keys.timeout(now) {
+            self.press(&key, now);
+        }
+        self.quit_until = self.quit_until.filter(|until| *until > now);
+        self.go_on(now);
+        self.refresh(now);
+    }
+
+    /// Bytes came from the terminal.
+    pub(crate) fn input(&mut self, bytes: &[u8], now: Duration) {
+        for key in self.keys.feed(bytes, now) {
+            self.press(&key, now);
+            // Each key by itself, so that nothing that happens in between stays unseen.
+            self.refresh(now);
+        }
+    }
+
+    /// The terminal has another size.
+    pub(crate) fn resize(&mut self, size: Size, now: Duration) {
+        if size != self.size {
+            self.size = size;
+            self.painter.resize(size);
+            self.refresh(now);
+        }
+    }
+
+    /// A note from outside.
+    pub(crate) fn note(&mut self, text: &str, now: Duration) {
+        self.tell(text);
+        self.refresh(now);
+    }
+
+    /// What was to be done has been done.
+    pub(crate) fn finished(&mut self, outcome: &Outcome, now: Duration) {
+        self.deed_done(outcome, now);
+        self.refresh(now);
+    }
+
+    fn press(&mut self, key: &Key, now: Duration) {
+        if *key == Key::Ctrl('c') {
+            self.ctrl_c(now);
+            return;
+        }
+        self.quit_until = None;
+        match &mut self.mode {
+            Mode::Idle(status) => {
+                *status = Status::Idle;
+                match key {
+                    Key::Enter => self.submit(now),
+                    Key::Ctrl('d') if self.editor.is_empty() => self.quit(0),
+                    key => self.editor.press(key),
+                }
+            }
+            Mode::Turn(Turn { activity: Activity::Asking(dialog), .. }) => {
+                if let Some(answer) = dialog.press(key) {
+                    self.answered(answer, now);
+                }
+            }
+            Mode::Turn(_) => match key {
+                Key::Escape => self.interrupt(),
+                Key::Enter if !self.editor.text().trim().is_empty() => {
+                    self.queued.push_back(self.editor.take());
+                }
+                key => self.editor.press(key),
+            },
+            Mode::Ended => {}
+        }
+    }
+
+    /// The first time stops what is under way, the second time quits.
+    fn ctrl_c(&mut self, now: Duration) {
+        if self.quit_until.is_some() {
+            return self.quit(0);
+        }
+        if let Mode::Turn(_) = self.mode {
+            self.interrupt();
+        }
+        self.editor.clear();
+        self.quit_until = Some(now + QUIT_WINDOW);
+    }
+
+    fn submit(&mut self, now: Duration) {
+        let text = self.editor.text().trim();
+        match text {
+            "" => {}
+            "/exit" | "/quit" => self.quit(0),
+            "/help" => {
+                self.editor.clear();
+                self.blocks.push(Block::new(Style::Plain, "", guide::DIRECTIVES));
+            }
+            command if command.starts_with('/') && !command.contains(char::is_whitespace) => {
+                let note = format!("There is no {command}. Try /help or /exit.");
+                self.editor.clear();
+                self.tell(&note);
+            }
+            _ => {
+                let prompt = self.editor.take();
+                self.begin(Task::new(prompt), now);
+            }
+        }
+    }
+
+    fn quit(&mut self, code: u8) {
+        self.actions.push(Action::Cancel);
+        self.leave();
+        self.actions.push(Action::End(End::Exit { code, now: false }));
+    }
+
+    /// Gives the terminal back, and says where the conversation can be found.
+    fn leave(&mut self) {
+        let suspended = self.painter.suspend();
+        let goodbye = if self.session.turns > 0 {
+            format!("Go on with: coven {} --resume {}\r\n", crate::SUBCOMMAND, self.session.id)
+        } else {
+            String::new()
+        };
+        let clear = Status::Gone.announcement();
+        let leave = if self.alternate { LEAVE_ALTERNATE } else { LEAVE };
+        self.print(format!("{suspended}{clear}{leave}{goodbye}"));
+        self.announced = Some(Status::Gone);
+        self.mode = Mode::Ended;
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.blocks.push(Block::new(Style::Dim, "  ", text));
+    }
+
+    fn print(&mut self, text: String) {
+        self.actions.push(Action::Print(text.into_bytes()));
+    }
+
+    /// Shows what has changed, and says so.
+    fn refresh(&mut self, now: Duration) {
+        let mut out = match self.frame(now) {
+            Some(frame) => self.painter.paint(std::mem::take(&mut self.blocks), frame),
+            None => String::new(),
+        };
+        let status = self.status();
+        if self.announced != Some(status) {
+            self.announced = Some(status);
+            out.push_str(&status.announcement());
+        }
+        if !out.is_empty() {
+            self.print(out);
+        }
+    }
+
+    fn status(&self) -> Status {
+        match &self.mode {
+            Mode::Idle(status) => *status,
+            Mode::Turn(Turn { activity: Activity::Asking(dialog), .. }) => {
+                Status::Blocked(dialog.kind())
+            }
+            Mode::Turn(_) => Status::Working,
+            Mode::Ended => Status::Gone,
+        }
+    }
+}

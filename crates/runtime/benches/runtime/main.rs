@@ -1,0 +1,128 @@
+//! What owning processes costs: panes by the thousand started, idle and stopped, output from a
+//! pane to the screen and the disk, and adopting. Writes its section of docs/benchmarks.md.
+//!
+//! ```text
+//! cargo xtask bench runtime                      measure and write docs/benchmarks.md
+//! cargo xtask bench runtime -- --write PATH      write another file; PATH counts from the root
+//! cargo xtask bench runtime -- --quick           a short look, printed only
+//! ```
+
+#![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
+
+mod adopting;
+mod fleet;
+mod output;
+mod proc;
+mod report;
+mod scale;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, io};
+
+use coven_testkit::bench::page;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use fleet::Kind;
+
+/// How much to measure.
+struct Plan {
+    /// How many panes are started, and how long they are left alone before they are stopped.
+    scales: &'static [(usize, Duration)],
+    /// Bytes of each stream of output.
+    stream: usize,
+    /// How often each subject reads each stream.
+    rounds: usize,
+    /// Bytes that a job has printed when it is adopted.
+    adopted: usize,
+    /// How often it is adopted.
+    adoptions: usize,
+}
+
+const FULL: Plan = Plan {
+    scales: &[(200, Duration::ZERO), (1000, Duration::from_secs(30))],
+    stream: 64_000_000,
+    rounds: 3,
+    adopted: 16_000_000,
+    adoptions: 20,
+};
+const QUICK: Plan = Plan {
+    scales: &[(200, Duration::from_secs(3))],
+    stream: 4_000_000,
+    rounds: 1,
+    adopted: 6_000_000,
+    adoptions: 3,
+};
+
+enum Run {
+    Measure {
+        plan: Plan,
+        write: Option<PathBuf>,
+    },
+    /// One domain at one scale, in a process of its own.
+    Scale {
+        kind: Kind,
+        count: usize,
+        idle: Duration,
+    },
+}
+
+fn main() -> io::Result<()> {
+    raise_descriptor_limit()?;
+    match arguments(env::args().skip(1))? {
+        Run::Measure { plan, write } => measure(&plan, write.as_deref()),
+        Run::Scale { kind, count, idle } => scale::child(kind, count, idle),
+    }
+}
+
+/// A thousand panes need more descriptors than a process may have unless it asks.
+fn raise_descriptor_limit() -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?)
+}
+
+fn arguments(mut arguments: impl Iterator<Item = String>) -> io::Result<Run> {
+    let value = |name: &str, from: Option<String>| {
+        from.ok_or_else(|| io::Error::other(format!("{name} needs a value")))
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut write = Some(root.join("docs/benchmarks.md"));
+    let mut plan = FULL;
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // Cargo says that it is a benchmark it runs.
+            "--bench" => {}
+            "--quick" => (plan, write) = (QUICK, None),
+            "--write" => write = Some(root.join(value("--write", arguments.next())?)),
+            scale::ARGUMENT => {
+                let mut number = || -> io::Result<u64> {
+                    value(scale::ARGUMENT, arguments.next())?.parse().map_err(io::Error::other)
+                };
+                let (count, idle) = (number()? as usize, Duration::from_millis(number()?));
+                let kind = Kind::named(&value(scale::ARGUMENT, arguments.next())?)?;
+                return Ok(Run::Scale { kind, count, idle });
+            }
+            _ => {
+                let message =
+                    format!("unknown argument {argument}; there are --quick and --write PATH");
+                return Err(io::Error::other(message));
+            }
+        }
+    }
+    Ok(Run::Measure { plan, write })
+}
+
+fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
+    let scales = scale::measure(plan.scales)?;
+    let directory = tempfile::tempdir()?;
+    let streams = output::streams(plan.stream, directory.path())?;
+    let cpu = output::measure(&streams, plan.rounds, directory.path())?;
+    let adoptions = adopting::measure(plan, directory.path())?;
+    let section = report::section(plan, &scales, &streams, &cpu, &adoptions);
+    println!("{section}");
+    if let Some(path) = write {
+        page::write(path, &section)?;
+        eprintln!("written to {}", path.display());
+    }
+    Ok(())
+}
