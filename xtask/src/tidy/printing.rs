@@ -32,6 +32,7 @@ fn may_print(path: &str) -> bool {
         ["xtask" | "fuzz", ..]
             | ["crates", "cli", ..]
             | ["crates", _, "examples" | "benches" | "tests", ..]
+            | ["crates", _, "src", "bin", ..]
             | ["crates", _, "build.rs"]
     )
 }
@@ -124,6 +125,7 @@ mod tests {
             "xtask/src/main.rs",
             "fuzz/targets/screen.rs",
             "crates/terminal/examples/render.rs",
+            "crates/runtime/src/bin/holder.rs",
             "crates/terminal/benches/terminal/main.rs",
             "crates/terminal/tests/screen.rs",
             "crates/web/build.rs",
