@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coven_tape::{Options, ReadAt, Reader, Stream, Tape, export, verify};
+use coven_tape::{Damage, Options, Problem, ReadAt, Reader, Stream, Tape, export, verify};
 use coven_terminal::recording::Header;
 use libfuzzer_sys::fuzz_target;
 
@@ -172,5 +172,7 @@ fn go_on(dir: &Path, options: Options) {
     let problems = verify(dir).unwrap().problems;
     let whole = reader.records(0).all(|record| record.is_ok());
     assert!(whole || !problems.is_empty(), "what cannot be read is a problem");
-    assert!(problems.iter().all(|p| p.position == 0 || p.path != newest), "{problems:?}");
+    // Only that it does not go on where an older one ended is not its fault.
+    let own = |p: &&Problem| p.path == newest && p.position != 0 && p.damage != Damage::Order;
+    assert_eq!(problems.iter().find(own), None);
 }

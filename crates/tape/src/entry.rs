@@ -4,6 +4,9 @@ use crate::MAX_PAYLOAD;
 use crate::header::number;
 use crate::record::{Gap, Reason, Stream};
 
+/// No tape gets this far, and from here on there is always room to count further.
+pub(crate) const MAX_OFFSET: u64 = u64::MAX / 2;
+
 /// The bytes of an entry, not yet believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Raw(pub(crate) [u8; 32]);
@@ -87,10 +90,10 @@ impl Entry {
         }
     }
 
-    /// Where the bytes of this entry lie, if it has a place for any.
+    /// Where the bytes of this entry lie, if it has any.
     pub(crate) fn place(&self) -> Option<Place> {
         match self.body {
-            Body::Payload { kind, .. } => Some(kind.place()),
+            Body::Payload { kind, len, .. } => (len > 0).then(|| kind.place()),
             Body::Resize { .. } | Body::Gap(_) => None,
         }
     }
@@ -155,7 +158,8 @@ impl Raw {
             _ => return None,
         };
         let entry = Entry { time: self.time(), offset: self.offset(), body };
-        entry.offset.checked_add(entry.covers()).map(|_| entry)
+        let end = entry.offset.checked_add(entry.covers());
+        end.is_some_and(|end| end <= MAX_OFFSET).then_some(entry)
     }
 
     /// The checksum over this entry and the bytes it speaks of.
@@ -226,7 +230,9 @@ mod tests {
         assert_eq!(change(27, 1), None, "a count without a gap");
         assert_eq!(change(20, 1), None, "longer than a payload may be");
         assert_eq!(Raw([0; 32]).decode(), None, "zeros");
-        let far = Entry { time: 0, offset: u64::MAX, body: BODIES[1] };
-        assert_eq!(far.encode(b"").decode(), None, "beyond the last offset");
+        for offset in [MAX_OFFSET, u64::MAX] {
+            let far = Entry { time: 0, offset, body: BODIES[1] };
+            assert_eq!(far.encode(b"").decode(), None, "beyond the last offset");
+        }
     }
 }

@@ -126,7 +126,7 @@ pub enum Damage {
 ///
 /// This is news, not a failure of the caller: the tape goes on, and tells its readers.
 #[derive(Debug, thiserror::Error)]
-#[error("{bytes} bytes of output at offset {offset} are not on the tape")]
+#[error("{} at offset {offset} is not on the tape", what(*bytes))]
 pub struct Lost {
     /// Where the loss begins.
     pub offset: u64,
@@ -134,4 +134,8 @@ pub struct Lost {
     pub bytes: u64,
     /// Why.
     pub source: io::Error,
+}
+
+fn what(bytes: u64) -> String {
+    if bytes == 0 { "a record".to_owned() } else { format!("output of {bytes} bytes") }
 }

@@ -1,11 +1,12 @@
 //! The folder of a tape: the names of its files, and which segments are there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::entry::MAX_OFFSET;
+use crate::error::{Damage, Error, Problem};
 
 const PREFIX: &str = "out.";
 const DIGITS: usize = 20;
@@ -66,6 +67,16 @@ impl Folder {
         Ok(files.iter().filter(|(_, part)| *part == Part::Index).map(|(base, _)| *base).collect())
     }
 
+    /// A file to read, if it is there.
+    pub(crate) fn open(&self, base: u64, part: Part) -> Result<Option<File>, Error> {
+        let path = self.path(base, part);
+        match File::open(&path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::Io { path, doing: "open it", source }),
+        }
+    }
+
     /// Deletes a segment, its index first: without it, the rest is nothing.
     pub(crate) fn remove(&self, base: u64) -> io::Result<()> {
         Part::ALL.iter().rev().try_for_each(|part| self.remove_file(base, *part))
@@ -79,6 +90,18 @@ impl Folder {
         }
     }
 
+    /// Waits until the files of a segment are on the disk itself.
+    pub(crate) fn sync(&self, base: u64) -> io::Result<()> {
+        let sync = |part: &Part| File::open(self.path(base, *part))?.sync_data();
+        Part::ALL.iter().try_for_each(sync)
+    }
+
+    /// Says that something is wrong with an index.
+    pub(crate) fn problem(&self, base: u64, position: u64, damage: Damage) -> Error {
+        Problem { path: self.path(base, Part::Index), position, damage }.into()
+    }
+
+    /// Says that the system refused something about the tape as a whole.
     pub(crate) fn error(&self, doing: &'static str, source: io::Error) -> Error {
         Error::Io { path: self.0.to_path_buf(), doing, source }
     }
@@ -90,7 +113,7 @@ fn parse(name: &str) -> Option<(u64, Part)> {
     let (digits, suffix) = rest.split_at_checked(DIGITS)?;
     let part = Part::ALL.into_iter().find(|part| part.suffix() == suffix)?;
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let base = digits.parse().ok().filter(|_| plain)?;
+    let base = digits.parse().ok().filter(|base| plain && *base <= MAX_OFFSET)?;
     Some((base, part))
 }
 
@@ -102,7 +125,7 @@ mod tests {
     fn a_name_says_the_segment_and_the_part() {
         let folder = Folder::new(Path::new("/t"));
         for part in Part::ALL {
-            for base in [0, 42, u64::MAX] {
+            for base in [0, 42, MAX_OFFSET] {
                 let path = folder.path(base, part);
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap();
                 assert_eq!(parse(name), Some((base, part)));
@@ -119,6 +142,7 @@ mod tests {
             "out.0000000000000000000x",
             "out.+0000000000000000001",
             "out.99999999999999999999",
+            "out.09999999999999999999",
             "out.00000000000000000000.idx.bak",
             "out.00000000000000000000.",
             "out.é0000000000000000000",

@@ -125,7 +125,7 @@ impl Reader {
     }
 
     /// Everything from an offset on, beginning with the record that holds it, up to where the tape
-    /// ended at the last refresh.
+    /// ended at the last refresh. An offset beyond that is the end.
     pub fn records(&self, from: u64) -> Records<'_> {
         Records::new(self, from)
     }
@@ -166,11 +166,11 @@ impl Reader {
         }
         for number in (self.count..count).rev() {
             match self.newest.check(number) {
-                Ok(entry) => {
+                Ok(entry) if entry.offset >= self.newest.base => {
                     (self.count, self.end) = (number + 1, entry.end());
                     return Ok(());
                 }
-                Err(Error::Damaged(_)) => {}
+                Ok(_) | Err(Error::Damaged(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -203,10 +203,7 @@ fn open_older(folder: &Folder, base: u64) -> Result<Option<Segment>, Error> {
     match Segment::open(folder, base)? {
         Opened::Segment(segment) => Ok(Some(segment)),
         Opened::Absent => Ok(None),
-        Opened::Unfinished => {
-            let path = folder.path(base, Part::Index);
-            Err(crate::Problem { path, position: 0, damage: Damage::Unfinished }.into())
-        }
+        Opened::Unfinished => Err(folder.problem(base, 0, Damage::Unfinished)),
     }
 }
 

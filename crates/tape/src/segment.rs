@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
 use crate::entry::{Body, Entry, Place, Raw};
-use crate::error::{Damage, Error, Problem};
+use crate::error::{Damage, Error};
 use crate::folder::{Folder, Part};
 use crate::header::{Header, Unreadable, VERSION};
 
@@ -29,43 +29,26 @@ pub(crate) enum Opened {
     Segment(Segment),
     /// The beginning of one: its writer is at it, or did not get further.
     Unfinished,
-    /// Nothing, or not all of it.
+    /// Nothing: it has been dropped, or has not begun.
     Absent,
 }
 
 impl Segment {
     pub(crate) fn open(folder: &Folder, base: u64) -> Result<Opened, Error> {
-        let open = |part| {
-            let path = folder.path(base, part);
-            match File::open(&path) {
-                Ok(file) => Ok(Some(file)),
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                Err(source) => Err(Error::Io { path, doing: "open it", source }),
-            }
+        let Some(index) = folder.open(base, Part::Index)? else { return Ok(Opened::Absent) };
+        let Some(Header { kept, .. }) = header(folder, base, &index)? else {
+            return Ok(Opened::Unfinished);
         };
-        let Some(index) = open(Part::Index)? else { return Ok(Opened::Absent) };
-        let problem = |damage| {
-            let path = folder.path(base, Part::Index);
-            Error::from(Problem { path, position: 0, damage })
-        };
-        let header = match header(&index) {
-            Ok(None) => return Ok(Opened::Unfinished),
-            Ok(Some(Ok(header))) if header.base == base && header.kept <= base => header,
-            Ok(Some(Err(Unreadable::Newer { version }))) => {
-                let path = folder.path(base, Part::Index);
-                return Err(Error::Newer { path, version, known: VERSION });
-            }
-            Ok(Some(_)) => return Err(problem(Damage::Header)),
-            Err(source) => {
-                let path = folder.path(base, Part::Index);
-                return Err(Error::Io { path, doing: "read it", source });
-            }
-        };
-        let (Some(output), Some(side)) = (open(Part::Output)?, open(Part::Side)?) else {
-            return Ok(Opened::Absent);
-        };
-        let folder = folder.clone();
-        Ok(Opened::Segment(Self { folder, base, kept: header.kept, index, output, side }))
+        let others = (folder.open(base, Part::Output)?, folder.open(base, Part::Side)?);
+        if let (Some(output), Some(side)) = others {
+            let folder = folder.clone();
+            return Ok(Opened::Segment(Self { folder, base, kept, index, output, side }));
+        }
+        // The index is the last to come and the first to go.
+        match folder.open(base, Part::Index)? {
+            None => Ok(Opened::Absent),
+            Some(_) => Err(folder.problem(base, 0, Damage::Incomplete)),
+        }
     }
 
     /// How many whole entries there are now.
@@ -185,8 +168,7 @@ impl Segment {
 
     /// Says that something is wrong with an entry.
     pub(crate) fn problem(&self, number: u64, damage: Damage) -> Error {
-        let path = self.folder.path(self.base, Part::Index);
-        Problem { path, position: position(number), damage }.into()
+        self.folder.problem(self.base, position(number), damage)
     }
 
     fn file(&self, part: Part) -> &File {
@@ -209,14 +191,23 @@ fn position(number: u64) -> u64 {
 
 /// The header of an index, if it is there. One that does not hold, with nothing after it, is taken
 /// for one that was being written when the machine stopped.
-fn header(index: &File) -> io::Result<Option<Result<Header, Unreadable>>> {
+fn header(folder: &Folder, base: u64, index: &File) -> Result<Option<Header>, Error> {
+    let path = || folder.path(base, Part::Index);
+    let failed = |source| Error::Io { path: path(), doing: "read it", source };
     let mut bytes = [0; 32];
     match index.read_exact_at(&mut bytes, 0) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) => return Err(failed(error)),
     }
-    let header = Header::decode(&bytes);
-    let damaged = header == Err(Unreadable::Damaged);
-    if damaged && index.metadata()?.len() == Header::SIZE { Ok(None) } else { Ok(Some(header)) }
+    match Header::decode(&bytes) {
+        Ok(header) if header.base == base && header.kept <= base => Ok(Some(header)),
+        Err(Unreadable::Newer { version }) => {
+            Err(Error::Newer { path: path(), version, known: VERSION })
+        }
+        Err(Unreadable::Damaged) if index.metadata().map_err(failed)?.len() == Header::SIZE => {
+            Ok(None)
+        }
+        Ok(_) | Err(Unreadable::Damaged) => Err(folder.problem(base, 0, Damage::Header)),
+    }
 }

@@ -63,7 +63,7 @@ pub struct Tape {
     /// The time of the last record.
     time: u64,
     /// What was lost and is not declared yet.
-    lost: Option<Entry>,
+    lost: Option<Loss>,
 }
 
 /// Something to be written.
@@ -79,6 +79,21 @@ impl<'a> New<'a> {
             Self::Payload(_, bytes) => bytes,
             Self::Resize { .. } => &[],
         }
+    }
+}
+
+/// A gap that is to be declared.
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    /// When it began.
+    time: u64,
+    offset: u64,
+    gap: Gap,
+}
+
+impl Loss {
+    fn entry(self) -> Entry {
+        Entry { time: self.time, offset: self.offset, body: Body::Gap(self.gap) }
     }
 }
 
@@ -161,9 +176,10 @@ impl Tape {
     /// Waits until everything so far is on the disk itself, after declaring a loss that is still to
     /// be declared.
     pub fn sync(&mut self) -> Result<(), Error> {
-        let synced = self.declare().and_then(|()| self.newest.sync());
-        // The names of the files are in the folder, which is a file of its own.
-        synced
+        self.declare()
+            .and_then(|()| self.older.iter().try_for_each(|older| self.folder.sync(older.base)))
+            .and_then(|()| self.newest.sync())
+            // The names of the files are in the folder, which is a file of its own.
             .and_then(|()| self.lock.sync_all())
             .map_err(|source| self.folder.error("sync the tape", source))
     }
@@ -178,15 +194,16 @@ impl Tape {
             New::Resize { cols, rows } => Body::Resize { cols, rows },
         };
         let entry = Entry { time: time.max(self.time), offset: self.end, body };
-        self.newest.append(self.lost.as_ref(), &entry, new.bytes())?;
+        let gap = self.lost.map(Loss::entry);
+        self.newest.append(gap.as_ref(), &entry, new.bytes())?;
         self.lost = None;
         self.time = entry.time;
         Ok(())
     }
 
     fn declare(&mut self) -> io::Result<()> {
-        if let Some(lost) = &self.lost {
-            self.newest.append(None, lost, &[])?;
+        if let Some(loss) = self.lost {
+            self.newest.append(None, &loss.entry(), &[])?;
             self.lost = None;
         }
         Ok(())
@@ -196,18 +213,10 @@ impl Tape {
     fn lose(&mut self, time: u64, bytes: u64, source: io::Error) -> Lost {
         let offset = self.end;
         self.time = self.time.max(time);
-        let (time, reason) = (self.time, Reason::of(&source));
-        let before = self.lost.take();
-        let (time, from, gap) = match before {
-            Some(Entry { time, offset, body: Body::Gap(gap) }) => (time, offset, gap),
-            _ => (time, offset, Gap { len: 0, events: 0, reason }),
-        };
-        let gap = Gap {
-            len: gap.len + bytes,
-            events: gap.events.saturating_add(u16::from(bytes == 0)),
-            reason: gap.reason,
-        };
-        self.lost = Some(Entry { time, offset: from, body: Body::Gap(gap) });
+        let gap = Gap { len: 0, events: 0, reason: Reason::of(&source) };
+        let loss = self.lost.get_or_insert(Loss { time: self.time, offset, gap });
+        loss.gap.len += bytes;
+        loss.gap.events = loss.gap.events.saturating_add(u16::from(bytes == 0));
         self.end += bytes;
         Lost { offset, bytes, source }
     }
@@ -221,7 +230,7 @@ impl Tape {
     /// Where the next segment begins: with what is lost, if something is, so that the gap is its
     /// first record.
     fn next_base(&self) -> u64 {
-        self.lost.as_ref().map_or(self.end, |lost| lost.offset)
+        self.lost.map_or(self.end, |loss| loss.offset)
     }
 
     /// Begins a new segment and drops the oldest for it, if there are too many.

@@ -104,7 +104,10 @@ impl Fleet {
         }
         if result.is_err() || holders.len() > self.panes.len() {
             // A holder that we could not reach ends its job when it is asked to end.
-            holders.iter().for_each(|holder| drop(holder.signal(Signal::TERM)));
+            for holder in &holders {
+                // It may be gone.
+                let _ = holder.signal(Signal::TERM);
+            }
         }
         for holder in holders {
             result = result.and(reap(holder, deadline));

@@ -32,10 +32,7 @@ pub(crate) fn streams(bytes: usize, folder: &Path) -> io::Result<Vec<Stream>> {
         fs::write(&file, &bytes)?;
         Ok(Stream { name, redraws, bytes: bytes.len(), file })
     };
-    Ok(vec![
-        stream("log", false, streams::log(bytes))?,
-        stream("TUI", true, streams::tui(bytes))?,
-    ])
+    Ok(vec![stream("log", false, streams::log(bytes))?, stream("TUI", true, streams::tui(bytes))?])
 }
 
 /// Who reads. A pane under a holder is read by two processes, which are told apart.
@@ -93,11 +90,11 @@ pub(crate) fn measure(streams: &[Stream], rounds: usize, root: &Path) -> io::Res
 
 /// CPU time that each subject takes for a whole stream.
 fn read(stream: &Stream, root: &Path) -> io::Result<Vec<(Subject, Duration)>> {
-    let mut times = vec![(Subject::Raw, pty::read(&stream.file, |chunk| drop(black_box(chunk)))?)];
+    let mut times = vec![(Subject::Raw, pty::read(&stream.file, look)?)];
     let mut emulator = Emulator::new(SIZE.columns, SIZE.rows, LIKE_OURS);
     times.push((Subject::Emulator, pty::read(&stream.file, |chunk| emulator.feed(chunk))?));
 
-    let (own, _) = through(Kind::Local, stream, root, |chunk| drop(black_box(chunk)))?;
+    let (own, _) = through(Kind::Local, stream, root, look)?;
     times.push((Subject::LocalRead, own));
     let mut drawn = screen();
     let (own, _) = through(Kind::Local, stream, root, |chunk| feed(&mut drawn, chunk))?;
@@ -113,6 +110,11 @@ fn read(stream: &Stream, root: &Path) -> io::Result<Vec<(Subject, Duration)>> {
         times.push((Subject::Tmux, tmux.read()?));
     }
     Ok(times)
+}
+
+/// Reads and does nothing with it.
+fn look(chunk: &[u8]) {
+    black_box(chunk);
 }
 
 /// A job that prints a file when it is told to, and then stays.

@@ -41,7 +41,6 @@ pub(crate) struct Scale {
 pub(crate) struct Cost {
     pub(crate) wall: f64,
     pub(crate) own: f64,
-    /// Nothing where it cannot be known: a process that has ended has no times.
     pub(crate) holders: Option<f64>,
 }
 
@@ -99,9 +98,7 @@ pub(crate) fn child(kind: Kind, count: usize, idle: Duration) -> io::Result<()> 
     let screens: Vec<Screen> = (0..count).map(|_| Screen::new(Size::default())).collect();
     let own_with_screens = each(Memory::of("self")?.resident);
     drop(black_box(screens));
-    let meter = Meter::start(&[])?;
-    fleet.stop()?;
-    let stop = Cost { holders: None, ..meter.stop(&[])? };
+    let stop = stop(&mut fleet, &holders)?;
     let scale = Scale {
         count,
         spawn,
@@ -115,6 +112,16 @@ pub(crate) fn child(kind: Kind, count: usize, idle: Duration) -> io::Result<()> 
     };
     println!("{}", serde_json::to_string(&scale)?);
     Ok(())
+}
+
+/// Stops all. What holders took is known once they are reaped.
+fn stop(fleet: &mut Fleet, holders: &[Identity]) -> io::Result<Cost> {
+    let (so_far, reaped) = (together(holders)?, proc::children_time()?);
+    let meter = Meter::start(&[])?;
+    fleet.stop()?;
+    let cost = meter.stop(&[])?;
+    let used = proc::children_time()?.saturating_sub(reaped + so_far);
+    Ok(Cost { holders: (!holders.is_empty()).then_some(used.as_secs_f64()), ..cost })
 }
 
 impl Holder {

@@ -35,7 +35,9 @@ impl Reader {
         let older = self.cursor.as_ref().filter(|_| !newest);
         let segment = older.unwrap_or(&self.newest);
         let count = if newest { self.count } else { segment.count()? };
-        let (number, entry) = covering(segment, count, offset)?;
+        let (number, entry) = covering(segment, count, offset, limit)?;
+        let room = buffer.len().min((limit - offset) as usize);
+        let buffer = &mut buffer[..room];
         match entry.body {
             Body::Payload { kind: Kind::Output(_), .. } => {
                 let len = if offset == entry.offset && entry.covers() <= buffer.len() as u64 {
@@ -58,14 +60,14 @@ impl Reader {
     }
 }
 
-/// The entry that says what became of the byte at an offset. It is found by what others say, so
-/// it is not to be believed before it is checked.
-fn covering(segment: &Segment, count: u64, offset: u64) -> Result<(u64, Entry), Error> {
+/// The entry that says what became of the byte at an offset in a segment with this end. It is
+/// found by what others say, so it is not to be believed before it is checked.
+fn covering(segment: &Segment, count: u64, offset: u64, end: u64) -> Result<(u64, Entry), Error> {
     // All records at this offset that cover nothing come before the one that covers it.
     let after = segment.search(count, |raw| raw.offset() <= offset)?;
     let number = after.saturating_sub(1);
     let entry = segment.decode(number, segment.raw(number)?)?;
-    if (entry.offset..entry.end()).contains(&offset) {
+    if (entry.offset..entry.end()).contains(&offset) && entry.end() <= end {
         Ok((number, entry))
     } else {
         Err(segment.problem(number, Damage::Order))

@@ -64,7 +64,8 @@ impl<'a> Records<'a> {
                 continue;
             }
             let (entry, event) = open.next()?;
-            if entry.offset != self.offset {
+            let next = self.reader.bases.get(self.place + 1).copied().unwrap_or(self.reader.end);
+            if entry.offset != self.offset || entry.end() > next {
                 return Err(open.segment.problem(open.number - 1, Damage::Order));
             }
             (self.offset, self.time) = (entry.end(), entry.time);
@@ -79,9 +80,7 @@ impl<'a> Records<'a> {
             return Ok(Some(self.dropped(base)));
         }
         let Some((segment, count)) = self.reader.segment(self.place)? else {
-            self.place += 1;
-            self.seeks = false;
-            let next = self.reader.bases.get(self.place).copied().unwrap_or(self.reader.end);
+            let next = self.skip_dropped()?;
             return Ok((next > self.offset).then(|| self.dropped(next)));
         };
         let number = if self.seeks {
@@ -94,6 +93,18 @@ impl<'a> Records<'a> {
         self.seeks = false;
         self.open = Some(Open { segment, window: Box::new(Window::new(count)), number });
         Ok(None)
+    }
+
+    /// Goes to the next segment that is still there; where that begins.
+    fn skip_dropped(&mut self) -> Result<u64, Error> {
+        self.seeks = false;
+        loop {
+            self.place += 1;
+            let Some(base) = self.reader.bases.get(self.place) else { return Ok(self.reader.end) };
+            if self.reader.segment(self.place)?.is_some() {
+                return Ok(*base);
+            }
+        }
     }
 
     fn dropped(&mut self, to: u64) -> Record {

@@ -80,8 +80,7 @@ impl Audit {
             Ok(Opened::Segment(segment)) => return Ok(Some(segment)),
             Ok(Opened::Unfinished) => Damage::Unfinished,
             // Dropped since the list was made.
-            Ok(Opened::Absent) if !path.exists() => return Ok(None),
-            Ok(Opened::Absent) => Damage::Incomplete,
+            Ok(Opened::Absent) => return Ok(None),
             Err(Error::Newer { version, .. }) => Damage::Newer { version },
             Err(Error::Damaged(problem)) => problem.damage,
             Err(error) => return Err(error),

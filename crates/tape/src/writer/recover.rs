@@ -69,10 +69,7 @@ fn newest_finished(folder: &Folder, bases: &[u64]) -> Result<Option<Segment>, Er
         match Segment::open(folder, *base)? {
             Opened::Segment(segment) => return Ok(Some(segment)),
             Opened::Unfinished => {}
-            Opened::Absent => {
-                let path = folder.path(*base, Part::Index);
-                return Err(Problem { path, position: 0, damage: Damage::Incomplete }.into());
-            }
+            Opened::Absent => return Err(folder.problem(*base, 0, Damage::Incomplete)),
         }
     }
     Ok(None)
@@ -105,16 +102,21 @@ fn whole(segment: &Segment) -> Result<Walk, Error> {
 /// Whether an entry that does not hold is where the writer was interrupted, and not a damaged place
 /// with something whole behind it.
 fn is_torn(segment: &Segment, problem: &Problem, number: u64, count: u64) -> Result<bool, Error> {
-    // If only its bytes are missing, so must be those of all that came after them in the same file.
-    // In the other file something may have reached the disk.
-    let place = match problem.damage {
-        Damage::Short => segment.raw(number)?.decode().and_then(|entry| entry.place()),
+    let short = match problem.damage {
+        Damage::Short => segment.raw(number)?.decode(),
         _ => None,
+    };
+    // If only its bytes are missing, so must be those of all that came after them in the same file.
+    // What came after them in the other file may have reached the disk.
+    let may_follow = |entry: &Entry| {
+        let beside = |short: Entry| entry.place() != short.place() && entry.offset >= short.end();
+        short.is_some_and(beside)
     };
     for later in number + 1..count {
         match segment.check(later) {
-            Ok(entry) if place.is_none() || entry.place() == place => return Ok(false),
-            Ok(_) | Err(Error::Damaged(_)) => {}
+            Ok(entry) if may_follow(&entry) => {}
+            Ok(_) => return Ok(false),
+            Err(Error::Damaged(_)) => {}
             Err(error) => return Err(error),
         }
     }

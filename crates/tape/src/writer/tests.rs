@@ -50,18 +50,18 @@ fn gaps(dir: &Path, end: u64) -> Vec<(u64, u64)> {
     gaps
 }
 
-const SMALL: Options = Options { segment_size: 250, keep: u64::MAX };
+const SMALL: Options = Options { segment_size: 160, keep: u64::MAX };
 
 #[test]
 fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
     for trims in [true, false] {
-        for room in 0..900 {
+        for room in 0..600 {
             let dir = TempDir::new().unwrap();
             let mut tape = Tape::create(dir.path(), SMALL).unwrap();
             assert_eq!(write(&mut tape, 10), 0);
             full::set(room, trims);
             let (mut lost, mut events) = (0, 0);
-            for len in [7, 40, 1, 60, 33, 90, 12] {
+            for len in [7, 40, 1, 60] {
                 lost += write(&mut tape, len);
                 events += u64::from(tape.mark(0, "here").is_err());
                 events += u64::from(tape.resize(0, 80, 24).is_err());
@@ -69,7 +69,7 @@ fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
             full::set(usize::MAX, true);
             assert_eq!(write(&mut tape, 5), 0, "there is room again");
 
-            let gaps = gaps(dir.path(), 10 + 243 + 5);
+            let gaps = gaps(dir.path(), 10 + 108 + 5);
             let declared: u64 = gaps.iter().map(|(from, to)| to - from).sum();
             assert_eq!(declared, lost, "room {room}");
             let reader = Reader::open(dir.path()).unwrap();
@@ -135,7 +135,10 @@ fn a_loss_that_nothing_follows_is_declared_by_sync() {
     let mut tape = Tape::create(dir.path(), SMALL).unwrap();
     assert_eq!(write(&mut tape, 10), 0);
     full::set(3, true);
-    assert_eq!(write(&mut tape, 10), 10);
+    let lost = tape.mark(1, "lost").unwrap_err();
+    assert_eq!(lost.to_string(), "a record at offset 10 is not on the tape");
+    let lost = tape.output(1, Stream::Out, &[0; 10]).unwrap_err();
+    assert_eq!(lost.to_string(), "output of 10 bytes at offset 10 is not on the tape");
     assert!(tape.sync().is_err());
     full::set(usize::MAX, true);
     tape.sync().unwrap();

@@ -1,9 +1,10 @@
 //! Files that are cut off or changed: what was whole is kept, and nothing wrong is ever read.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use coven_tape::{Cut, Error, Options, Reader, Record, Stream, Tape, verify};
+use coven_tape::{Cut, Damage, Error, Event, Options, Reader, Record, Stream, Tape, verify};
 use tempfile::TempDir;
 
 use crate::{Step, files, output, records};
@@ -51,19 +52,22 @@ fn restore(dir: &Path, files: &Files) {
     }
 }
 
+fn is(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|is| is == extension)
+}
+
 /// How many of the records are whole if a file of their only segment ends early.
 fn whole(all: &[Record], path: &Path, len: u64) -> usize {
-    let name = path.to_str().unwrap();
-    if name.ends_with(".idx") {
+    if is(path, "idx") {
         return (len.saturating_sub(32) / 32) as usize;
     }
+    let side = is(path, "side");
     let mut needed = 0;
     let fits = |record: &&Record| {
-        use coven_tape::Event::{Input, Mark, Output};
         needed += match &record.event {
-            Output { bytes, .. } if !name.ends_with(".side") => bytes.len() as u64,
-            Input(bytes) if name.ends_with(".side") => bytes.len() as u64,
-            Mark(label) if name.ends_with(".side") => label.len() as u64,
+            Event::Output { bytes, .. } if !side => bytes.len() as u64,
+            Event::Input(bytes) if side => bytes.len() as u64,
+            Event::Mark(label) if side => label.len() as u64,
             _ => 0,
         };
         needed <= len
@@ -87,7 +91,7 @@ fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
             let mut kept = all[..expected].to_vec();
             let end = kept.last().map_or(0, Record::end);
             assert_eq!(tape.end(), end, "{place}");
-            let unfinished = path.to_str().unwrap().ends_with(".idx") && len < 32;
+            let unfinished = is(path, "idx") && len < 32;
             let on_a_record = expected < all.len() && cut == Cut::default();
             assert!(!on_a_record || unfinished || len % 32 == 0, "{place}: {cut:?}");
 
@@ -105,7 +109,7 @@ fn read_what_holds(dir: &Path, all: &[Record], place: &str) {
     let Ok(mut reader) = Reader::open(dir) else { return };
     let good: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
     assert_eq!(good, all[..good.len()], "{place}");
-    for from in 0..reader.range().end {
+    for from in (0..reader.range().end).step_by(3) {
         for record in reader.records(from).map_while(Result::ok) {
             assert!(all.contains(&record), "{place}: {record:?}");
         }
@@ -113,12 +117,21 @@ fn read_what_holds(dir: &Path, all: &[Record], place: &str) {
     }
     let written = "hello, world!";
     for buffer in [1, 4, 100] {
-        for from in 0..reader.range().end as usize {
+        for from in (0..reader.range().end as usize).step_by(4) {
             if let Ok((bytes, _)) = output(&mut reader, from as u64, buffer) {
                 assert_eq!(bytes, &written.as_bytes()[from..from + bytes.len()], "{place}");
             }
         }
     }
+}
+
+/// Changes one bit of a file for as long as something is done.
+fn with_changed_bit(path: &Path, bytes: &[u8], bit: usize, then: impl FnOnce()) {
+    let file = fs::File::options().write(true).open(path).unwrap();
+    let (at, byte) = (bit / 8, bytes[bit / 8]);
+    file.write_all_at(&[byte ^ 1 << (bit % 8)], at as u64).unwrap();
+    then();
+    file.write_all_at(&[byte], at as u64).unwrap();
 }
 
 #[test]
@@ -127,45 +140,44 @@ fn any_changed_bit_is_reported_and_never_read() {
         let (dir, files, all) = tape(segment_size);
         for (path, bytes) in &files {
             for bit in 0..bytes.len() * 8 {
-                let mut bytes = bytes.clone();
-                bytes[bit / 8] ^= 1 << (bit % 8);
-                restore(dir.path(), &files);
-                fs::write(path, bytes).unwrap();
                 let place = format!("{} bit {bit}", path.display());
-
-                let report = verify(dir.path()).unwrap();
-                assert!(!report.problems.is_empty(), "{place}");
-                read_what_holds(dir.path(), &all, &place);
+                with_changed_bit(path, bytes, bit, || {
+                    assert!(!verify(dir.path()).unwrap().problems.is_empty(), "{place}");
+                    read_what_holds(dir.path(), &all, &place);
+                });
             }
         }
+        assert_eq!(verify(dir.path()).unwrap().problems, []);
     }
 }
 
 #[test]
 fn a_changed_bit_before_something_whole_is_an_error_and_not_a_torn_tail() {
-    let (dir, files, all) = tape(u64::MAX);
-    let index = &files[1];
+    let (dir, files, _) = tape(u64::MAX);
+    let (path, bytes) = &files[1];
     // All entries but the last, which could be torn.
-    for bit in 32 * 8..(index.1.len() - 32) * 8 {
-        let mut bytes = index.1.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        restore(dir.path(), &files);
-        fs::write(&index.0, &bytes).unwrap();
-        let Err(Error::Damaged(problem)) = Tape::append_to(dir.path(), OPTIONS) else {
-            panic!("bit {bit}")
-        };
-        assert_eq!((&problem.path, problem.position), (&index.0, bit as u64 / 8 / 32 * 32));
-        assert_eq!(fs::read(&index.0).unwrap(), bytes, "nothing was changed");
+    for bit in 32 * 8..(bytes.len() - 32) * 8 {
+        with_changed_bit(path, bytes, bit, || {
+            let changed = fs::read(path).unwrap();
+            let opened = Tape::append_to(dir.path(), OPTIONS);
+            let Err(Error::Damaged(problem)) = opened else { panic!("bit {bit}") };
+            assert_eq!((&problem.path, problem.position), (path, bit as u64 / 8 / 32 * 32));
+            assert_eq!(fs::read(path).unwrap(), changed, "nothing else was changed");
+        });
     }
-    // In the last one it is, and what comes before it stays.
-    for bit in (index.1.len() - 32) * 8..index.1.len() * 8 {
-        let mut bytes = index.1.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
+}
+
+#[test]
+fn a_changed_bit_in_the_last_record_cuts_that_one_off() {
+    let (dir, files, all) = tape(u64::MAX);
+    let (path, bytes) = &files[1];
+    for bit in (bytes.len() - 32) * 8..bytes.len() * 8 {
         restore(dir.path(), &files);
-        fs::write(&index.0, &bytes).unwrap();
-        drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
-        let reader = Reader::open(dir.path()).unwrap();
-        assert_eq!(records(&reader, 0).unwrap(), all[..all.len() - 1]);
+        with_changed_bit(path, bytes, bit, || {
+            drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
+            let reader = Reader::open(dir.path()).unwrap();
+            assert_eq!(records(&reader, 0).unwrap(), all[..all.len() - 1], "bit {bit}");
+        });
     }
 }
 
@@ -197,4 +209,62 @@ fn an_entry_in_the_wrong_place_is_found() {
     assert_eq!(problems[0].position, 96);
     let reader = Reader::open(dir.path()).unwrap();
     assert!(records(&reader, 0).is_err());
+}
+
+/// Once, this was taken for a segment that was being dropped, and looked for again for ever.
+#[test]
+fn a_segment_without_one_of_its_files_is_damaged_and_not_dropped() {
+    for segment_size in [u64::MAX, 150] {
+        let (dir, files, _) = tape(segment_size);
+        for (path, _) in files.iter().filter(|(path, _)| !is(path, "idx")) {
+            restore(dir.path(), &files);
+            fs::remove_file(path).unwrap();
+            let place = path.display();
+            let problems = verify(dir.path()).unwrap().problems;
+            assert_eq!(problems[0].damage, Damage::Incomplete, "{place}");
+            let read = Reader::open(dir.path()).and_then(|reader| records(&reader, 0));
+            let Err(Error::Damaged(problem)) = read else { panic!("{place}: {read:?}") };
+            assert_eq!(problem, problems[0]);
+        }
+    }
+}
+
+/// Found by fuzzing: the checksums of all records hold, but together they cannot be.
+#[test]
+fn a_record_that_reaches_into_the_next_segment_is_not_handed_out() {
+    let (dir, files, all) = tape(150);
+    // Two tapes with other bytes, of which the second has a longer first segment.
+    let other = TempDir::new().unwrap();
+    let mut longer = Tape::create(other.path(), OPTIONS).unwrap();
+    longer.resize(10, 80, 24).unwrap();
+    longer.output(11, Stream::Out, b"hello, world and all").unwrap();
+    longer.output(12, Stream::Out, b" and more").unwrap();
+    for path in crate::files(other.path()) {
+        fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let mut reader = Reader::open(dir.path()).unwrap();
+    assert!(files.len() > 3);
+    assert_eq!(reader.range().end, 13);
+    let good: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
+    assert_eq!(good, all[..1]);
+    assert!(records(&reader, 0).is_err());
+    assert!(reader.read_at(0, &mut [0; 100]).is_err());
+    assert!(!verify(dir.path()).unwrap().problems.is_empty());
+}
+
+/// Found by fuzzing: the end of the tape was taken from a record that does not belong there.
+#[test]
+fn a_record_of_another_segment_at_the_end_does_not_count() {
+    let (dir, files, all) = tape(150);
+    let indexes: Vec<_> = files.iter().filter(|(path, _)| is(path, "idx")).collect();
+    let ((_, first), (newest, bytes)) = (indexes[0], indexes[indexes.len() - 1]);
+    assert_ne!(indexes[0].0, *newest);
+    // That of a size: it has no bytes, so its checksum holds anywhere.
+    fs::write(newest, [bytes, &first[32..64]].concat()).unwrap();
+    let reader = Reader::open(dir.path()).unwrap();
+    assert_eq!(reader.range(), 0..13);
+    assert_eq!(records(&reader, 0).unwrap(), all);
+    assert_eq!(verify(dir.path()).unwrap().problems[0].damage, Damage::Order);
+    drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
+    assert_eq!(verify(dir.path()).unwrap().problems, []);
 }

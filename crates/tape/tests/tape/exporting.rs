@@ -46,6 +46,7 @@ fn what_was_dropped_is_a_marker() {
     let events = events.unwrap();
     let marker = EventData::Marker(format!("gap {start} bytes"));
     assert_eq!(events[0], Event { time: 0.0, data: marker });
-    assert_eq!(events[1].time, (start / 10) as f64);
+    let first = EventData::Output("0123456789".into());
+    assert_eq!(events[1], Event { time: f64::from(start as u32 / 10), data: first });
     assert_eq!(events.len() as u64, 1 + (1000 - start) / 10);
 }

@@ -26,8 +26,7 @@ enum Step {
 impl Step {
     /// Anything, with up to `most` bytes.
     fn random(random: &mut Random, most: usize) -> Self {
-        let mut bytes = |most| (0..1 + random.below(most)).map(|_| random.next() as u8).collect();
-        let bytes: Vec<u8> = bytes(most);
+        let bytes = (0..=random.below(most)).map(|_| random.next() as u8).collect();
         match random.below(10) {
             0 => Self::Input(bytes),
             1 => Self::Resize(random.below(500) as u16, random.below(500) as u16),
@@ -63,12 +62,11 @@ fn records(reader: &Reader, from: u64) -> Result<Vec<Record>, Error> {
     reader.records(from).collect()
 }
 
+/// From where to where something is missing.
+type Gaps = Vec<(u64, u64)>;
+
 /// All output from an offset on, through buffers of this size, with the gaps.
-fn output(
-    reader: &mut Reader,
-    from: u64,
-    buffer: usize,
-) -> Result<(Vec<u8>, Vec<(u64, u64)>), Error> {
+fn output(reader: &mut Reader, from: u64, buffer: usize) -> Result<(Vec<u8>, Gaps), Error> {
     let mut buffer = vec![0; buffer];
     let (mut offset, mut bytes, mut gaps) = (from, Vec::new(), Vec::new());
     loop {

@@ -34,14 +34,14 @@ fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<Record>, Vec<
 
 #[test]
 fn any_tape_reads_back_as_it_was_written() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         let mut random = Random::new(seed);
-        let (dir, all, bytes) = random_tape(&mut random, 200);
+        let (dir, all, bytes) = random_tape(&mut random, 150);
         let mut reader = Reader::open(dir.path()).unwrap();
         assert_eq!(reader.range(), 0..bytes.len() as u64, "seed {seed}");
         assert_eq!(records(&reader, 0).unwrap(), all, "seed {seed}");
         for buffer in [1, 7, 64, 5000, MAX_PAYLOAD] {
-            let from = random.below(bytes.len());
+            let from = random.below(bytes.len()).max(bytes.len().saturating_sub(buffer * 1000));
             let read = output(&mut reader, from as u64, buffer).unwrap();
             assert_eq!(read, (bytes[from..].to_vec(), vec![]), "seed {seed}, from {from}");
         }
@@ -55,9 +55,10 @@ fn any_tape_reads_back_as_it_was_written() {
 fn records_begin_with_the_one_that_holds_the_offset() {
     for seed in 0..20 {
         let mut random = Random::new(seed);
-        let (dir, all, bytes) = random_tape(&mut random, 150);
+        let (dir, all, bytes) = random_tape(&mut random, 100);
         let reader = Reader::open(dir.path()).unwrap();
-        for from in (0..=bytes.len() as u64).step_by(3) {
+        let edges = all.iter().flat_map(|record| [record.offset, record.offset + 1]);
+        for from in edges.filter(|edge| *edge <= bytes.len() as u64) {
             let begins = |record: &Record| record.offset >= from || record.end() > from;
             let expected = all.iter().position(begins).unwrap_or(all.len());
             assert_eq!(records(&reader, from).unwrap(), all[expected..], "seed {seed}, {from}");
@@ -71,7 +72,7 @@ fn records_begin_with_the_one_that_holds_the_offset() {
 fn a_time_is_found_where_its_first_record_begins() {
     for seed in 0..20 {
         let mut random = Random::new(seed);
-        let (dir, all, bytes) = random_tape(&mut random, 150);
+        let (dir, all, bytes) = random_tape(&mut random, 100);
         let reader = Reader::open(dir.path()).unwrap();
         for time in 0..=all.last().unwrap().time + 2 {
             let first = all.iter().find(|record| record.time >= time);

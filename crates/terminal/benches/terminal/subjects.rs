@@ -122,7 +122,9 @@ fn read(subject: Subject, stream: &Stream, folder: &Folder) -> io::Result<Option
         }
         Subject::Tmux => {
             let size = Size::new(COLUMNS, ROWS);
-            let Some(tmux) = Tmux::start(folder.path(), &stream.file, size)? else { return Ok(None) };
+            let Some(tmux) = Tmux::start(folder.path(), &stream.file, size)? else {
+                return Ok(None);
+            };
             tmux.read()?
         }
     }))

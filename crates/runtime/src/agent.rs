@@ -1,0 +1,58 @@
+//! Agents: those who take commands, each with what it is capable of, one command at a time.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::command::{Capability, CommandId};
+use crate::execution::ExecutionId;
+
+/// Names an agent. Given in order, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(pub u64);
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "agent {}", self.0)
+    }
+}
+
+/// What an agent is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AgentState {
+    /// Nothing.
+    Idle,
+    /// It has a command that has not begun.
+    Assigned {
+        /// The command.
+        command: CommandId,
+    },
+    /// Its command runs.
+    Executing {
+        /// The run.
+        execution: ExecutionId,
+    },
+}
+
+/// One agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Agent {
+    pub(crate) capabilities: BTreeSet<Capability>,
+    pub(crate) state: AgentState,
+}
+
+impl Agent {
+    /// What it is doing.
+    pub fn state(&self) -> AgentState {
+        self.state
+    }
+
+    /// Whether it can take a command that needs this.
+    pub fn can(&self, capability: &Capability) -> bool {
+        self.capabilities.contains(capability)
+    }
+
+    /// Whether it has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.state == AgentState::Idle
+    }
+}

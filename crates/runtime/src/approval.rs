@@ -1,0 +1,190 @@
+//! Approvals: the only way for a command to be let run. Every command has one request, bound to
+//! its id; every request is decided at most once, and the trail says by whom, when and why.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::clock::Moment;
+use crate::command::CommandId;
+use crate::scheduler::{Illegal, Rule, Rules};
+
+/// Names a request for approval. Given in order, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApprovalId(pub u64);
+
+impl fmt::Display for ApprovalId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "approval {}", self.0)
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The command may run.
+    Approved,
+    /// The command must not run.
+    Rejected,
+    /// Nobody decided in time, which is a rejection.
+    TimedOut,
+    /// The question is void: the command was cancelled or cannot run any more.
+    Withdrawn,
+}
+
+/// One line of the trail: who decided what, when and why.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Audit {
+    /// The request.
+    pub approval: ApprovalId,
+    /// The command it is about.
+    pub command: CommandId,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Who decided; `deadline` and `scheduler` where nobody did.
+    pub by: String,
+    /// When.
+    pub at: Moment,
+    /// Why.
+    pub reason: String,
+}
+
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ApprovalState {
+    /// Nobody has decided yet.
+    Pending,
+    /// Decided; the trail has the rest.
+    Decided(Verdict),
+}
+
+/// A request to let one command run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Approval {
+    pub(crate) id: ApprovalId,
+    pub(crate) command: CommandId,
+    pub(crate) asked: Moment,
+    pub(crate) deadline: Option<Moment>,
+    pub(crate) state: ApprovalState,
+}
+
+impl Approval {
+    /// Its name.
+    pub fn id(&self) -> ApprovalId {
+        self.id
+    }
+
+    /// The command it is about.
+    pub fn command(&self) -> CommandId {
+        self.command
+    }
+
+    /// When it was asked for.
+    pub fn asked(&self) -> Moment {
+        self.asked
+    }
+
+    /// From when on it is too late to decide.
+    pub fn deadline(&self) -> Option<Moment> {
+        self.deadline
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> ApprovalState {
+        self.state
+    }
+
+    /// Whether somebody still has to decide.
+    pub fn is_pending(&self) -> bool {
+        self.state == ApprovalState::Pending
+    }
+}
+
+/// All requests and what was decided on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Approvals {
+    pub(crate) requests: BTreeMap<ApprovalId, Approval>,
+    /// Only ever added to, apart from what is forgotten as a whole.
+    pub(crate) trail: BTreeMap<ApprovalId, Vec<Audit>>,
+    pub(crate) next: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) rules: Rules,
+}
+
+/// A decision as it comes in.
+pub(crate) struct Decision<'a> {
+    pub(crate) verdict: Verdict,
+    pub(crate) by: &'a str,
+    pub(crate) reason: &'a str,
+}
+
+impl Approvals {
+    /// The request with this id.
+    pub fn get(&self, id: ApprovalId) -> Option<&Approval> {
+        self.requests.get(&id)
+    }
+
+    /// Those nobody has decided yet, oldest first.
+    pub fn pending(&self) -> impl Iterator<Item = &Approval> {
+        self.requests.values().filter(|approval| approval.is_pending())
+    }
+
+    /// What was decided on a request.
+    pub fn audit(&self, id: ApprovalId) -> Option<&Audit> {
+        self.trail.get(&id)?.first()
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        command: CommandId,
+        deadline: Option<Moment>,
+        now: Moment,
+    ) -> ApprovalId {
+        let id = ApprovalId(self.next);
+        self.next += if self.rules.obeys(Rule::IdsAreGivenInOrder) { 1 } else { 2 };
+        let state = ApprovalState::Pending;
+        self.requests.insert(id, Approval { id, command, asked: now, deadline, state });
+        id
+    }
+
+    /// Decides, once. A person's decision after the deadline is too late; a timeout before it is
+    /// too early.
+    pub(crate) fn decide(
+        &mut self,
+        id: ApprovalId,
+        decision: &Decision<'_>,
+        now: Moment,
+    ) -> Result<Audit, Illegal> {
+        let rules = self.rules;
+        let approval = self.requests.get_mut(&id).ok_or(Illegal::NoSuchApproval(id))?;
+        let passed = approval.deadline.is_some_and(|deadline| deadline <= now);
+        let timely = match decision.verdict {
+            Verdict::Approved | Verdict::Rejected => !passed,
+            Verdict::TimedOut => passed,
+            Verdict::Withdrawn => true,
+        };
+        rules.require(Rule::DecidedOnce, approval.is_pending(), Illegal::AlreadyDecided(id))?;
+        rules.require(Rule::DeadlinesAreKept, timely, Illegal::DeadlinePassed(id))?;
+
+        let audit = Audit {
+            approval: id,
+            command: approval.command,
+            verdict: decision.verdict,
+            by: decision.by.to_owned(),
+            at: if rules.obeys(Rule::DecisionsHaveATime) { now } else { Moment::default() },
+            reason: decision.reason.to_owned(),
+        };
+        if rules.obeys(Rule::DecisionsEndTheQuestion) {
+            approval.state = ApprovalState::Decided(decision.verdict);
+        }
+        if rules.obeys(Rule::DecisionsAreOnRecord) {
+            self.trail.entry(id).or_default().push(audit.clone());
+        }
+        Ok(audit)
+    }
+
+    pub(crate) fn forget(&mut self, id: ApprovalId) {
+        self.requests.remove(&id);
+        self.trail.remove(&id);
+        self.forgotten += 1;
+    }
+}

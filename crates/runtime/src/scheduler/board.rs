@@ -1,0 +1,292 @@
+//! The board: everything the scheduler knows and decides, without any of the world in it.
+//!
+//! It is a value: cloneable, comparable, hashable. Nothing on it runs, waits, reads a clock or
+//! fails half-way: a transition either happens as a whole or is [`Illegal`] and changes nothing.
+//! What is to be done about the world comes back as [`Effect`]s. So the very code that schedules
+//! can be taken through every state it can reach (see `model.rs`).
+
+mod intake;
+mod progress;
+mod time;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::rules::{Rule, Rules};
+use crate::agent::{Agent, AgentId};
+use crate::approval::{ApprovalId, Approvals};
+use crate::clock::Moment;
+use crate::command::{Capability, Command, CommandId, Permission};
+use crate::domain::Stop;
+use crate::execution::{Execution, ExecutionId, Outcome};
+use crate::invariants;
+use crate::scheduler::Illegal;
+use crate::slot::SlotId;
+
+pub use progress::Begun;
+
+/// How many there may be, and how long things may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// How many agents there may be at a time.
+    pub agents: usize,
+    /// How many commands may run at a time.
+    pub slots: usize,
+    /// How long a process may take to end after it was asked to, before it is ended by force.
+    pub stop_grace: Duration,
+    /// How long the end of the output may take to come after the process has ended.
+    pub drain_grace: Duration,
+}
+
+/// What the board needs to know of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    /// Its name.
+    pub id: CommandId,
+    /// What its agent must be capable of.
+    pub capability: Capability,
+    /// What must have succeeded before.
+    pub dependencies: Vec<CommandId>,
+    /// Who lets it run.
+    pub approval: Permission,
+}
+
+impl From<&Command> for Ticket {
+    fn from(command: &Command) -> Self {
+        Self {
+            id: command.id,
+            capability: command.capability.clone(),
+            dependencies: command.dependencies.clone(),
+            approval: command.approval.clone(),
+        }
+    }
+}
+
+/// Where a command stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CommandState {
+    /// Somebody has to approve it.
+    AwaitingApproval,
+    /// It waits for what it depends on, or for an agent.
+    Queued,
+    /// It waits for a slot.
+    Assigned {
+        /// The agent that has it.
+        agent: AgentId,
+    },
+    /// It runs.
+    Executing {
+        /// The run.
+        execution: ExecutionId,
+    },
+    /// It is over.
+    Ended {
+        /// Its run, if it ever began.
+        execution: Option<ExecutionId>,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// A command on the board.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    pub(crate) capability: Capability,
+    pub(crate) dependencies: Vec<CommandId>,
+    pub(crate) approval: ApprovalId,
+    /// Its place in the queue.
+    pub(crate) place: u64,
+    pub(crate) state: CommandState,
+    pub(crate) cancelled: Option<Cancelled>,
+}
+
+/// How far a command was when it was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Cancelled {
+    BeforeItBegan,
+    During(ExecutionId),
+}
+
+impl Entry {
+    /// Where it stands.
+    pub fn state(&self) -> &CommandState {
+        &self.state
+    }
+
+    /// The request for its approval.
+    pub fn approval(&self) -> ApprovalId {
+        self.approval
+    }
+
+    /// How it ended, if it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.state {
+            CommandState::Ended { outcome, .. } => Some(outcome),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_succeeded(&self) -> bool {
+        self.outcome() == Some(&Outcome::Succeeded)
+    }
+}
+
+/// A command and the agent it is given to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Assignment {
+    /// The command.
+    pub command: CommandId,
+    /// The agent.
+    pub agent: AgentId,
+}
+
+/// The end of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ended {
+    /// The command.
+    pub command: CommandId,
+    /// Its run, if it ever began.
+    pub execution: Option<ExecutionId>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What follows from a transition, for whoever acts on the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nobody decided in time.
+    TimedOut(ApprovalId),
+    /// A process has to be ended.
+    Stop {
+        /// Whose.
+        execution: ExecutionId,
+        /// How.
+        stop: Stop,
+    },
+    /// A command is over. Comes once for each.
+    Ended(Ended),
+}
+
+/// What has a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Due {
+    Approval(ApprovalId),
+    Execution(ExecutionId),
+}
+
+/// Who is there, what is queued, what runs and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Board {
+    pub(crate) limits: Limits,
+    pub(crate) agents: BTreeMap<AgentId, Agent>,
+    pub(crate) commands: BTreeMap<CommandId, Entry>,
+    /// Commands that no agent has yet, by their place in the queue.
+    pub(crate) waiting: BTreeMap<u64, CommandId>,
+    pub(crate) executions: BTreeMap<ExecutionId, Execution>,
+    /// Who holds each slot.
+    pub(crate) slots: Vec<Option<ExecutionId>>,
+    pub(crate) approvals: Approvals,
+    pub(crate) deadlines: BTreeSet<(Moment, Due)>,
+    pub(crate) next_agent: u64,
+    pub(crate) next_place: u64,
+    pub(crate) next_execution: u64,
+    /// Ids up to this one that are not on the board are used up.
+    pub(crate) forgotten: Option<CommandId>,
+    pub(crate) rules: Rules,
+}
+
+impl Board {
+    /// An empty board.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            agents: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            executions: BTreeMap::new(),
+            slots: vec![None; limits.slots],
+            approvals: Approvals::default(),
+            deadlines: BTreeSet::new(),
+            next_agent: 0,
+            next_place: 0,
+            next_execution: 0,
+            forgotten: None,
+            rules: Rules::default(),
+        }
+    }
+
+    /// A board on which one rule does not hold.
+    #[cfg(test)]
+    pub(crate) fn breaking(limits: Limits, rule: Option<Rule>) -> Self {
+        let mut board = Self::new(limits);
+        board.rules.broken = rule;
+        board.rules.unexamined = true;
+        board.approvals.rules.broken = rule;
+        board
+    }
+
+    /// An agent.
+    pub fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.agents.get(&id)
+    }
+
+    /// A command.
+    pub fn command(&self, id: CommandId) -> Option<&Entry> {
+        self.commands.get(&id)
+    }
+
+    /// An execution.
+    pub fn execution(&self, id: ExecutionId) -> Option<&Execution> {
+        self.executions.get(&id)
+    }
+
+    /// The requests for approval.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// The executions that hold a slot, by slot.
+    pub fn live(&self) -> impl Iterator<Item = ExecutionId> {
+        self.slots.iter().flatten().copied()
+    }
+
+    /// How many slots are free.
+    pub fn free_slots(&self) -> usize {
+        self.slots.iter().filter(|holder| holder.is_none()).count()
+    }
+
+    /// The commands that have not ended.
+    pub fn unfinished(&self) -> impl Iterator<Item = CommandId> {
+        let is_over = |entry: &Entry| entry.outcome().is_some();
+        self.commands.iter().filter(move |(_, entry)| !is_over(entry)).map(|(id, _)| *id)
+    }
+
+    /// When something has to be done although nothing happens.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        self.deadlines.first().map(|(moment, _)| *moment)
+    }
+
+    /// Every change goes through here: in debug builds all invariants are checked after it.
+    fn transition<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, Illegal>,
+    ) -> Result<T, Illegal> {
+        let result = change(self)?;
+        if self.rules.are_examined() {
+            let checked = invariants::check(self);
+            debug_assert!(checked.is_ok(), "{checked:?}");
+        }
+        Ok(result)
+    }
+
+    fn entry(&mut self, id: CommandId) -> Result<&mut Entry, Illegal> {
+        self.commands.get_mut(&id).ok_or(Illegal::NoSuchCommand(id))
+    }
+
+    fn free_slot(&self) -> Option<SlotId> {
+        if !self.rules.obeys(Rule::SlotsServeOne) {
+            return Some(SlotId(0));
+        }
+        self.slots.iter().position(Option::is_none).map(SlotId)
+    }
+}

@@ -1,0 +1,250 @@
+//! A command's way from the queue to its end: given to an agent, begun on a slot, running,
+//! stopped, gone, read to the end.
+
+use super::{Assignment, Board, CommandState, Due, Effect};
+use crate::agent::{AgentId, AgentState};
+use crate::clock::Moment;
+use crate::command::CommandId;
+use crate::domain::{ExitStatus, Stop};
+use crate::execution::{Execution, ExecutionId, ExecutionState, Failure, StopCause};
+use crate::scheduler::{Illegal, Rule};
+use crate::slot::SlotId;
+
+/// An execution that has its slot and waits for its pane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its slot.
+    pub slot: SlotId,
+}
+
+impl Board {
+    /// The first command in the queue that may start and the first agent that can take it. One
+    /// that no idle agent can take does not keep others waiting.
+    pub fn next_assignment(&self) -> Option<Assignment> {
+        let idle = || self.agents.iter().filter(|(_, agent)| agent.is_idle());
+        idle().next()?;
+        self.waiting.values().find_map(|&command| {
+            let entry = self.commands.get(&command)?;
+            if entry.state != CommandState::Queued || !self.dependencies_succeeded(command) {
+                return None;
+            }
+            let (&agent, _) = idle().find(|(_, agent)| agent.can(&entry.capability))?;
+            Some(Assignment { command, agent })
+        })
+    }
+
+    fn dependencies_succeeded(&self, command: CommandId) -> bool {
+        let succeeded = |id| self.commands.get(id).is_some_and(super::Entry::has_succeeded);
+        self.commands.get(&command).is_some_and(|entry| entry.dependencies.iter().all(succeeded))
+    }
+
+    /// Gives a command to an agent.
+    pub fn assign(&mut self, Assignment { command, agent }: Assignment) -> Result<(), Illegal> {
+        self.transition(|board| {
+            let rules = board.rules;
+            let entry = board.commands.get(&command).ok_or(Illegal::NoSuchCommand(command))?;
+            let taker = board.agents.get(&agent).ok_or(Illegal::NoSuchAgent(agent))?;
+            let (unapproved, assigned, over) = match entry.state {
+                CommandState::AwaitingApproval => (true, false, false),
+                CommandState::Queued => (false, false, false),
+                CommandState::Assigned { .. } => (false, true, false),
+                CommandState::Executing { .. } => return Err(Illegal::AlreadyBegun(command)),
+                CommandState::Ended { .. } => (false, false, true),
+            };
+            rules.require(Rule::ApprovedFirst, !unapproved, Illegal::NotApproved(command))?;
+            rules.require(Rule::AssignedOnce, !assigned, Illegal::AlreadyAssigned(command))?;
+            rules.require(Rule::EndedIsOver, !over, Illegal::AlreadyBegun(command))?;
+            let ready = board.dependencies_succeeded(command);
+            rules.require(Rule::DependenciesFirst, ready, Illegal::DependenciesOpen(command))?;
+            if !taker.is_idle() {
+                return Err(Illegal::AgentBusy(agent));
+            }
+            let capability = entry.capability.clone();
+            let able = taker.can(&capability);
+            let not_able = Illegal::NotCapable { agent, command, capability };
+            rules.require(Rule::CapableOnly, able, not_able)?;
+
+            let place = entry.place;
+            board.waiting.remove(&place);
+            board.entry(command)?.state = CommandState::Assigned { agent };
+            board.set_agent(agent, AgentState::Assigned { command });
+            Ok(())
+        })
+    }
+
+    /// The commands that agents have and that have not begun, in the order of the queue.
+    pub fn assigned(&self) -> Vec<CommandId> {
+        let assigned = self.agents.values().filter_map(|agent| match agent.state {
+            AgentState::Assigned { command } => Some((self.commands.get(&command)?.place, command)),
+            _ => None,
+        });
+        let mut assigned: Vec<_> = assigned.collect();
+        assigned.sort_unstable();
+        assigned.into_iter().map(|(_, command)| command).collect()
+    }
+
+    /// Begins a command that an agent has: it gets a slot, and its pane may be started.
+    pub fn begin(&mut self, command: CommandId) -> Result<Begun, Illegal> {
+        self.transition(|board| {
+            let entry = board.entry(command)?;
+            let CommandState::Assigned { agent } = entry.state else {
+                return Err(Illegal::NotAssigned(command));
+            };
+            let slots = board.limits.slots;
+            let slot = board.free_slot().ok_or(Illegal::NoTerminalsAvailable(slots))?;
+
+            let execution = ExecutionId(board.next_execution);
+            board.next_execution += 1;
+            board.slots[slot.0] = Some(execution);
+            board.set_agent(agent, AgentState::Executing { execution });
+            board.entry(command)?.state = CommandState::Executing { execution };
+            let state = ExecutionState::Starting { cancelled: false };
+            board.executions.insert(execution, Execution { command, agent, slot, state });
+            Ok(Begun { execution, slot })
+        })
+    }
+
+    /// The pane is there. One whose command was cancelled meanwhile is stopped.
+    pub fn started(&mut self, id: ExecutionId, now: Moment) -> Result<Vec<Effect>, Illegal> {
+        self.transition(|board| match board.run(id)?.state {
+            ExecutionState::Starting { cancelled: false } => {
+                board.set_state(id, ExecutionState::Running)?;
+                Ok(Vec::new())
+            }
+            ExecutionState::Starting { cancelled: true } => {
+                board.stop(id, StopCause::Cancelled, now)
+            }
+            _ => Err(Illegal::WrongState(id)),
+        })
+    }
+
+    /// The pane could not be started: the execution is over and its slot is free.
+    pub fn not_started(
+        &mut self,
+        id: ExecutionId,
+        reason: Failure,
+        now: Moment,
+    ) -> Result<Vec<Effect>, Illegal> {
+        self.transition(|board| match board.run(id)?.state {
+            ExecutionState::Starting { cancelled: false } => {
+                board.finish(id, ExecutionState::Failed { reason }, now)
+            }
+            ExecutionState::Starting { cancelled: true } => {
+                board.finish(id, ExecutionState::Cancelled { exit: None }, now)
+            }
+            _ => Err(Illegal::WrongState(id)),
+        })
+    }
+
+    /// The pane cannot be used any more. Its process is ended by force: it can be asked nothing.
+    /// The execution will have failed unless it was being cancelled or was over already.
+    pub fn broken(
+        &mut self,
+        id: ExecutionId,
+        error: String,
+        now: Moment,
+    ) -> Result<Vec<Effect>, Illegal> {
+        self.transition(|board| match board.run(id)?.state {
+            ExecutionState::Running => board.force(id, StopCause::Broken(error), now),
+            ExecutionState::Stopping { .. } | ExecutionState::Draining { .. } => Ok(Vec::new()),
+            _ => Err(Illegal::WrongState(id)),
+        })
+    }
+
+    /// The process and everything it started are gone. What it printed last is still to be read.
+    pub fn exited(
+        &mut self,
+        id: ExecutionId,
+        exit: Option<ExitStatus>,
+        now: Moment,
+    ) -> Result<(), Illegal> {
+        self.transition(|board| {
+            let cause = match &board.run(id)?.state {
+                ExecutionState::Running => None,
+                ExecutionState::Stopping { cause, .. } => Some(cause.clone()),
+                _ => return Err(Illegal::WrongState(id)),
+            };
+            if !board.rules.obeys(Rule::SlotsAreHeldToTheEnd) {
+                let slot = board.run(id)?.slot;
+                board.slots[slot.0] = None;
+            }
+            let until = now.after(board.limits.drain_grace);
+            board.set_state(id, ExecutionState::Draining { exit, cause, until })
+        })
+    }
+
+    /// The output has been read to its end: the execution is over.
+    pub fn drained(&mut self, id: ExecutionId, now: Moment) -> Result<Vec<Effect>, Illegal> {
+        self.transition(|board| board.finish_drained(id, now))
+    }
+
+    pub(super) fn finish_drained(
+        &mut self,
+        id: ExecutionId,
+        now: Moment,
+    ) -> Result<Vec<Effect>, Illegal> {
+        match &self.run(id)?.state {
+            ExecutionState::Draining { exit, cause, .. } => {
+                let state = ExecutionState::after(*exit, cause.clone());
+                self.finish(id, state, now)
+            }
+            _ => Err(Illegal::WrongState(id)),
+        }
+    }
+
+    /// Asks a process to end.
+    pub(super) fn stop(
+        &mut self,
+        execution: ExecutionId,
+        cause: StopCause,
+        now: Moment,
+    ) -> Result<Vec<Effect>, Illegal> {
+        let grace = self.limits.stop_grace;
+        self.set_state(execution, ExecutionState::Stopping { cause, force: now.after(grace) })?;
+        Ok(vec![Effect::Stop { execution, stop: Stop::Polite { grace } }])
+    }
+
+    /// Ends an execution: its slot is free, its agent idle and its command over.
+    fn finish(
+        &mut self,
+        id: ExecutionId,
+        state: ExecutionState,
+        now: Moment,
+    ) -> Result<Vec<Effect>, Illegal> {
+        let outcome = state.outcome().ok_or(Illegal::WrongState(id))?;
+        self.set_state(id, state)?;
+        let Execution { command, agent, slot, .. } = *self.run(id)?;
+        if self.rules.obeys(Rule::SlotsAreGivenBack) {
+            self.slots[slot.0] = None;
+        }
+        if self.rules.obeys(Rule::AgentsReturn) {
+            self.set_agent(agent, AgentState::Idle);
+        }
+        Ok(self.end(command, Some(id), outcome, now))
+    }
+
+    pub(super) fn run(&mut self, id: ExecutionId) -> Result<&mut Execution, Illegal> {
+        self.executions.get_mut(&id).ok_or(Illegal::NoSuchExecution(id))
+    }
+
+    /// Moves an execution on, and its deadline with it.
+    pub(super) fn set_state(
+        &mut self,
+        id: ExecutionId,
+        state: ExecutionState,
+    ) -> Result<(), Illegal> {
+        let after = state.deadline();
+        let before = std::mem::replace(&mut self.run(id)?.state, state).deadline();
+        self.drop_deadline(before, Due::Execution(id));
+        self.note_deadline(after, Due::Execution(id));
+        Ok(())
+    }
+
+    pub(super) fn set_agent(&mut self, id: AgentId, state: AgentState) {
+        if let Some(agent) = self.agents.get_mut(&id) {
+            agent.state = state;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The board under a model checker: every state that two agents, two commands and two slots can
+//! reach, by anything that can happen in any order, allowed or not.
+//!
+//! This is the code that schedules, not a copy of it. What is refused must change nothing; what is
+//! not refused must keep every invariant; and from everywhere there is a way to the end. The
+//! checks are in `model/checks.rs`.
+
+mod checks;
+
+use std::time::Duration;
+
+use stateright::{Model, Property};
+
+use super::{Assignment, Board, Illegal, Limits, Rule, Ticket};
+use crate::agent::AgentId;
+use crate::approval::ApprovalId;
+use crate::clock::Moment;
+use crate::command::{Capability, CommandId, Permission};
+use crate::domain::ExitStatus;
+use crate::execution::{ExecutionId, ExecutionState, Failure};
+
+/// Every wait takes this long, one step of the model's time.
+const WAIT: Duration = Duration::from_nanos(1);
+const LIMITS: Limits = Limits { agents: 2, slots: 2, stop_grace: WAIT, drain_grace: WAIT };
+
+/// What may happen. Most of it is not allowed in most states, and is tried all the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Action {
+    Pass,
+    Advance,
+    Queue(usize),
+    Decide(ApprovalId, bool),
+    Assign(Assignment),
+    Begin(CommandId),
+    Started(ExecutionId),
+    NotStarted(ExecutionId),
+    Broken(ExecutionId),
+    Exited(ExecutionId, Option<ExitStatus>),
+    Drained(ExecutionId),
+    Cancel(CommandId),
+    RemoveAgent(AgentId),
+    Forget(CommandId),
+}
+
+/// What is to be tried.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Scene {
+    /// The two commands that may be queued.
+    tickets: [Ticket; 2],
+    /// How many waits there is time for, one after another.
+    waits: u64,
+    /// Whether agents may leave and commands be forgotten.
+    leaving: bool,
+}
+
+impl Scene {
+    fn new(first: &Permission, second: &Permission, capability: &Capability) -> Self {
+        let ticket = |id, approval: &Permission, capability: &Capability| Ticket {
+            id,
+            capability: capability.clone(),
+            dependencies: Vec::new(),
+            approval: approval.clone(),
+        };
+        let tickets = [
+            ticket(CommandId(0), first, &Capability::Shell),
+            ticket(CommandId(1), second, capability),
+        ];
+        Self { tickets, waits: 1, leaving: false }
+    }
+
+    /// The second command depends on the first.
+    fn chained(mut self) -> Self {
+        self.tickets[1].dependencies = vec![CommandId(0)];
+        self
+    }
+
+    fn is_chained(&self) -> bool {
+        !self.tickets[1].dependencies.is_empty()
+    }
+
+    fn waiting(self, waits: u64) -> Self {
+        Self { waits, ..self }
+    }
+
+    fn leaving(self) -> Self {
+        Self { leaving: true, ..self }
+    }
+}
+
+fn granted() -> Permission {
+    Permission::Granted { by: "engine".to_owned(), reason: "it is in the plan".to_owned() }
+}
+
+fn asked() -> Permission {
+    Permission::Required { timeout: Some(WAIT) }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    scene: Scene,
+    board: Board,
+    now: u64,
+}
+
+impl State {
+    fn now(&self) -> Moment {
+        Moment::since_1970(Duration::from_nanos(self.now))
+    }
+
+    fn take(&mut self, action: Action) -> Result<(), Illegal> {
+        let (now, board) = (self.now(), &mut self.board);
+        match action {
+            Action::Pass => self.now += 1,
+            Action::Advance => drop(board.advance(now)),
+            Action::Queue(index) => drop(board.queue(&self.scene.tickets[index], now)?),
+            Action::Decide(id, approve) => drop(board.decide(id, approve, "she", "so", now)?),
+            Action::Assign(assignment) => board.assign(assignment)?,
+            Action::Begin(command) => drop(board.begin(command)?),
+            Action::Started(id) => drop(board.started(id, now)?),
+            Action::NotStarted(id) => {
+                let reason = Failure::Spawn { domain: None, error: "no".to_owned() };
+                drop(board.not_started(id, reason, now)?);
+            }
+            Action::Broken(id) => drop(board.broken(id, "it broke".to_owned(), now)?),
+            Action::Exited(id, exit) => board.exited(id, exit, now)?,
+            Action::Drained(id) => drop(board.drained(id, now)?),
+            Action::Cancel(command) => drop(board.cancel(command, now)?),
+            Action::RemoveAgent(agent) => board.remove_agent(agent)?,
+            Action::Forget(command) => board.forget(command)?,
+        }
+        Ok(())
+    }
+
+    /// Whether everything ends if nobody does anything but what the scheduler does by itself, and
+    /// every process that is started exits.
+    fn can_end(&self) -> bool {
+        let mut board = self.board.clone();
+        for round in 1..12 {
+            if board.unfinished().next().is_none() {
+                return true;
+            }
+            let now = Moment::since_1970(Duration::from_nanos(self.now) + WAIT * round);
+            board.advance(now);
+            for id in board.live().collect::<Vec<_>>() {
+                let state = board.execution(id).map(|execution| execution.state.clone());
+                drop(match state {
+                    Some(ExecutionState::Starting { .. }) => board.started(id, now),
+                    Some(ExecutionState::Draining { .. }) => board.drained(id, now),
+                    _ => board.exited(id, Some(ExitStatus::Code(0)), now).map(|()| Vec::new()),
+                });
+            }
+            while let Some(assignment) = board.next_assignment() {
+                let _ = board.assign(assignment);
+            }
+            for command in board.assigned() {
+                let _ = board.begin(command);
+            }
+        }
+        false
+    }
+}
+
+/// What the checker walks through.
+#[derive(Clone)]
+struct World {
+    scenes: Vec<Scene>,
+    /// The rule that does not hold.
+    broken: Option<Rule>,
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut board = Board::breaking(LIMITS, self.broken);
+        board.add_agent(&[Capability::Shell]).unwrap();
+        board.add_agent(&[Capability::Shell, Capability::Agent]).unwrap();
+        let state = |scene: &Scene| State { scene: scene.clone(), board: board.clone(), now: 1 };
+        self.scenes.iter().map(state).collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let agents = [AgentId(0), AgentId(1)];
+        if state.now <= state.scene.waits {
+            actions.push(Action::Pass);
+        }
+        actions.extend([Action::Advance, Action::Queue(0), Action::Queue(1)]);
+        for id in (0..state.board.approvals().next).map(ApprovalId) {
+            actions.extend([Action::Decide(id, true), Action::Decide(id, false)]);
+        }
+        for command in [CommandId(0), CommandId(1)] {
+            actions.extend(agents.map(|agent| Action::Assign(Assignment { command, agent })));
+            actions.extend([Action::Begin(command), Action::Cancel(command)]);
+            actions.extend(state.scene.leaving.then_some(Action::Forget(command)));
+        }
+        for id in (0..state.board.next_execution).map(ExecutionId) {
+            actions.extend([
+                Action::Started(id),
+                Action::NotStarted(id),
+                Action::Broken(id),
+                Action::Exited(id, Some(ExitStatus::Code(0))),
+                Action::Exited(id, None),
+                Action::Drained(id),
+            ]);
+        }
+        if state.scene.leaving {
+            actions.extend(agents.map(Action::RemoveAgent));
+        }
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let mut next = state.clone();
+        if next.take(action).is_err() {
+            assert!(next == *state, "{action:?} was refused and changed something: {state:#?}");
+        }
+        (next != *state).then_some(next)
+    }
+
+    /// With a broken rule, only the promise that depends on it is of interest.
+    fn properties(&self) -> Vec<Property<Self>> {
+        let always = checks::ALWAYS.iter().map(|(name, holds)| Property::always(name, *holds));
+        if let Some(rule) = self.broken {
+            let name = format!("{:?}", checks::promise(rule));
+            return always.filter(|property| property.name == name).collect();
+        }
+        let sometimes = checks::SOMETIMES.iter();
+        let sometimes = sometimes.map(|(name, holds)| Property::sometimes(name, *holds));
+        always.chain(sometimes).collect()
+    }
+
+    /// Only a broken rule lets commands run more often.
+    fn within_boundary(&self, state: &State) -> bool {
+        state.board.next_execution <= 3
+    }
+}

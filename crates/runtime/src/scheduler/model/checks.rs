@@ -1,0 +1,178 @@
+//! What the model checker is asked: that every promise holds everywhere, that the interesting
+//! places are among what it saw, and that each rule is needed.
+
+use std::collections::BTreeSet;
+
+use stateright::{Checker, Model};
+
+use super::{Action, Scene, State, World, asked, granted};
+use crate::agent::AgentId;
+use crate::command::{Capability, CommandId};
+use crate::execution::{ExecutionState, Outcome, StopCause};
+use crate::invariants::Invariant;
+use crate::scheduler::{Assignment, Rule};
+
+type Holds = fn(&World, &State) -> bool;
+
+macro_rules! invariant {
+    ($name:ident) => {
+        (stringify!($name), |_, state| Invariant::$name.check(&state.board).is_ok())
+    };
+}
+
+/// What must hold in every state.
+pub(super) const ALWAYS: [(&str, Holds); 18] = [
+    invariant!(NoDoubleAssignment),
+    invariant!(NoOrphanedExecution),
+    invariant!(TerminalExclusivity),
+    invariant!(DependenciesRespected),
+    invariant!(CapabilityMatch),
+    invariant!(ExecutingAgentHasTerminal),
+    invariant!(OnlyApprovedExecute),
+    invariant!(NoDoubleDecision),
+    invariant!(CompletedHaveAudit),
+    invariant!(PendingNotCompleted),
+    invariant!(CompletedHaveTime),
+    invariant!(IdsSequential),
+    invariant!(TimeoutsValid),
+    invariant!(SucceedsAtMostOnce),
+    invariant!(CancelledNeverRuns),
+    invariant!(DeadlinesListed),
+    invariant!(LimitsRecover),
+    // Where agents may leave, a command can be left without one that is capable of it.
+    ("everything can end", |_, state| state.scene.leaving || state.can_end()),
+];
+
+/// What must be seen on the way, or the model shows less than it seems to.
+pub(super) const SOMETIMES: [(&str, Holds); 9] = [
+    ("both slots are in use", |_, state| state.board.free_slots() == 0),
+    ("a dependent command succeeds", |_, state| {
+        state.scene.is_chained() && outcome(state, 1) == Some(&Outcome::Succeeded)
+    }),
+    ("a dependent command fails with its dependency", |_, state| {
+        matches!(outcome(state, 1), Some(Outcome::Failed(_))) && state.board.executions.len() < 2
+    }),
+    ("a command is rejected", |_, state| matches!(outcome(state, 0), Some(Outcome::Rejected(_)))),
+    ("a question is withdrawn", |_, state| {
+        outcome(state, 0) == Some(&Outcome::Cancelled { exit: None })
+            && state.board.executions.is_empty()
+    }),
+    ("a command is cancelled while it starts", |_, state| {
+        runs(state, |run| *run == ExecutionState::Starting { cancelled: true })
+    }),
+    ("a running command is cancelled", |_, state| {
+        let cancelled = |run: &ExecutionState| matches!(run, ExecutionState::Cancelled { .. });
+        runs(state, cancelled)
+    }),
+    ("a pane breaks", |_, state| {
+        let is_broken = |cause: &StopCause| matches!(cause, StopCause::Broken(_));
+        runs(state, |run| matches!(run, ExecutionState::Stopping { cause, .. } if is_broken(cause)))
+    }),
+    ("all is over and forgotten", |_, state| {
+        state.board.forgotten == Some(CommandId(1)) && state.board.commands.is_empty()
+    }),
+];
+
+fn outcome(state: &State, command: u64) -> Option<&Outcome> {
+    state.board.command(CommandId(command))?.outcome()
+}
+
+fn runs(state: &State, is: impl Fn(&ExecutionState) -> bool) -> bool {
+    state.board.executions.values().any(|execution| is(&execution.state))
+}
+
+fn explore(scenes: Vec<Scene>) -> usize {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let checker = World { scenes, broken: None }.checker().threads(threads).spawn_bfs().join();
+    checker.assert_properties();
+    checker.unique_state_count()
+}
+
+/// Spec: RT.9
+#[test]
+fn every_promise_holds_in_every_state_that_can_be_reached() {
+    let states = explore(vec![
+        Scene::new(&asked(), &asked(), &Capability::Shell),
+        Scene::new(&granted(), &asked(), &Capability::Agent).chained().waiting(2),
+        Scene::new(&asked(), &granted(), &Capability::Shell).chained().waiting(2).leaving(),
+    ]);
+    // Far fewer would mean that the model does not do what it says.
+    assert!(states > 30_000, "only {states} states");
+}
+
+/// As above with every pair of commands, more time, and agents that leave everywhere.
+#[test]
+#[ignore = "takes minutes; for changes to the board"]
+fn every_promise_holds_in_a_larger_world_too() {
+    let mut scenes = Vec::new();
+    for first in [granted(), asked()] {
+        for second in [granted(), asked()] {
+            for capability in [Capability::Shell, Capability::Agent] {
+                let scene = Scene::new(&first, &second, &capability);
+                scenes.push(scene.clone().leaving());
+                scenes.push(scene.clone().waiting(2));
+                scenes.push(scene.clone().chained().waiting(3));
+                scenes.push(scene.chained().waiting(3).leaving());
+            }
+        }
+    }
+    let states = explore(scenes);
+    assert!(states > 500_000, "only {states} states");
+}
+
+/// The promise that is broken without a rule.
+pub(super) fn promise(rule: Rule) -> Invariant {
+    match rule {
+        Rule::ApprovedFirst => Invariant::OnlyApprovedExecute,
+        Rule::AssignedOnce => Invariant::NoDoubleAssignment,
+        Rule::EndedIsOver => Invariant::SucceedsAtMostOnce,
+        Rule::CancelledIsOver | Rule::RejectedIsOver => Invariant::CancelledNeverRuns,
+        Rule::DependenciesFirst => Invariant::DependenciesRespected,
+        Rule::CapableOnly => Invariant::CapabilityMatch,
+        Rule::OnlyIdleLeave => Invariant::NoOrphanedExecution,
+        Rule::SlotsServeOne => Invariant::TerminalExclusivity,
+        Rule::SlotsAreHeldToTheEnd => Invariant::ExecutingAgentHasTerminal,
+        Rule::SlotsAreGivenBack | Rule::AgentsReturn => Invariant::LimitsRecover,
+        Rule::DecidedOnce => Invariant::NoDoubleDecision,
+        Rule::DeadlinesAreKept => Invariant::TimeoutsValid,
+        Rule::DeadlinesAreListed => Invariant::DeadlinesListed,
+        Rule::DecisionsHaveATime => Invariant::CompletedHaveTime,
+        Rule::DecisionsAreOnRecord => Invariant::CompletedHaveAudit,
+        Rule::DecisionsEndTheQuestion => Invariant::PendingNotCompleted,
+        Rule::IdsAreGivenInOrder => Invariant::IdsSequential,
+    }
+}
+
+/// A way to break the promise of a rule that does not hold.
+fn counterexample(rule: Rule) -> Vec<Action> {
+    let small = Scene::new(&granted(), &granted(), &Capability::Agent).waiting(0);
+    let scenes = match rule {
+        // The way there is long, so little else may happen.
+        Rule::EndedIsOver => vec![small.chained()],
+        _ => vec![small, Scene::new(&asked(), &granted(), &Capability::Shell).chained().leaving()],
+    };
+    let world = World { scenes, broken: Some(rule) };
+    let checker = world.checker().spawn_bfs().join();
+    let found = checker.discoveries().into_values().next();
+    found.unwrap_or_else(|| panic!("nothing breaks without {rule:?}")).into_actions()
+}
+
+/// Spec: RT.9
+#[test]
+fn each_rule_is_needed_and_each_promise_can_be_broken() {
+    let mut broken = BTreeSet::new();
+    for rule in Rule::ALL {
+        assert!(!counterexample(rule).is_empty(), "{rule:?}");
+        broken.insert(promise(rule));
+    }
+    assert_eq!(broken, BTreeSet::from(Invariant::ALL));
+}
+
+/// Spec: RT.9
+#[test]
+fn a_counterexample_tells_what_happened() {
+    let actions = counterexample(Rule::CapableOnly);
+    // The first agent can only do shell commands.
+    let wrong = Assignment { command: CommandId(1), agent: AgentId(0) };
+    assert!(actions.contains(&Action::Assign(wrong)), "{actions:?}");
+}

@@ -1,0 +1,144 @@
+//! The slots in use, and which of them want a turn: those that are ready, those left over from
+//! the last turn, those that cannot say when they are ready, and those whose input is stuck.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use super::poller::Poller;
+use crate::clock::Moment;
+use crate::execution::{ExecutionId, ExecutionIoDriver, Turn};
+use crate::slot::{Capture, Reading, TerminalSlot};
+
+/// How soon input that a program did not take is tried again. A pane does not say when it can be
+/// written to; this is short for a person, and only happens while a program does not read.
+const INPUT_RETRY: Duration = Duration::from_millis(20);
+
+pub(super) struct Panes {
+    slots: BTreeMap<ExecutionId, TerminalSlot>,
+    driver: ExecutionIoDriver,
+    poller: Poller,
+    /// Have more to read, or were told to stop: they get a turn whatever the poller says.
+    again: BTreeSet<ExecutionId>,
+    /// Have no descriptor to watch, so they get every turn.
+    unwatched: BTreeSet<ExecutionId>,
+    /// Have input that was not taken.
+    stuck: BTreeSet<ExecutionId>,
+    retry: Option<Moment>,
+}
+
+impl Panes {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            slots: BTreeMap::new(),
+            driver: ExecutionIoDriver::new(),
+            poller: Poller::new()?,
+            again: BTreeSet::new(),
+            unwatched: BTreeSet::new(),
+            stuck: BTreeSet::new(),
+            retry: None,
+        })
+    }
+
+    pub(super) fn slot(&self, id: ExecutionId) -> Option<&TerminalSlot> {
+        self.slots.get(&id)
+    }
+
+    pub(super) fn slot_mut(&mut self, id: ExecutionId) -> Option<&mut TerminalSlot> {
+        self.slots.get_mut(&id)
+    }
+
+    /// Takes a slot and watches its pane. With an error it is taken and not watched.
+    pub(super) fn insert(&mut self, slot: TerminalSlot) -> io::Result<()> {
+        let id = slot.execution();
+        let watched = if let Some(descriptor) = slot.pane.readiness() {
+            self.poller.add(descriptor, id)
+        } else {
+            self.unwatched.insert(id);
+            Ok(())
+        };
+        self.slots.insert(id, slot);
+        watched
+    }
+
+    /// Lets go of a slot and its pane.
+    pub(super) fn remove(&mut self, id: ExecutionId) -> Option<Capture> {
+        self.unwatch(id);
+        self.again.remove(&id);
+        self.stuck.remove(&id);
+        self.slots.remove(&id).map(TerminalSlot::close)
+    }
+
+    /// A pane that cannot be read must not be watched either: it would be ready all the time.
+    pub(super) fn give_up_reading(&mut self, id: ExecutionId) {
+        self.unwatch(id);
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.reading = Reading::Broken;
+        }
+    }
+
+    fn unwatch(&mut self, id: ExecutionId) {
+        if !self.unwatched.remove(&id)
+            && let Some(descriptor) = self.slots.get(&id).and_then(|slot| slot.pane.readiness())
+        {
+            self.poller.remove(descriptor);
+        }
+    }
+
+    /// This one gets the next turn in any case.
+    pub(super) fn turn_again(&mut self, id: ExecutionId) {
+        self.again.insert(id);
+    }
+
+    /// Takes note of whether input waits.
+    pub(super) fn note_input(&mut self, id: ExecutionId, now: Moment) {
+        if self.slots.get(&id).is_some_and(|slot| slot.unsent() > 0) {
+            self.stuck.insert(id);
+            self.retry.get_or_insert(now.after(INPUT_RETRY));
+        } else {
+            self.stuck.remove(&id);
+        }
+    }
+
+    /// Who gets a turn now.
+    pub(super) fn due(&mut self, now: Moment) -> (BTreeSet<ExecutionId>, Option<io::Error>) {
+        let mut due = std::mem::take(&mut self.again);
+        due.extend(&self.unwatched);
+        if self.retry.is_some_and(|retry| retry <= now) {
+            self.retry = None;
+            due.extend(&self.stuck);
+        }
+        match self.poller.ready() {
+            Ok(ready) => {
+                due.extend(ready);
+                (due, None)
+            }
+            Err(error) => (due, Some(error)),
+        }
+    }
+
+    /// One turn of writing and reading, unless the pane is broken.
+    pub(super) fn exchange(&mut self, id: ExecutionId) -> Option<Turn> {
+        let slot = self.slots.get_mut(&id).filter(|slot| slot.reading != Reading::Broken)?;
+        Some(self.driver.poll(slot))
+    }
+
+    pub(super) fn want_a_turn(&self) -> bool {
+        !self.again.is_empty() || !self.unwatched.is_empty()
+    }
+
+    pub(super) fn next_retry(&self) -> Option<Moment> {
+        self.retry.filter(|_| !self.stuck.is_empty())
+    }
+
+    pub(super) fn wait(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.poller.wait(limit)
+    }
+}
+
+impl AsFd for Panes {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}

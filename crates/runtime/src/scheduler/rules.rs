@@ -1,0 +1,114 @@
+//! The guards of the board by name, so that a test can take one away and see that an invariant
+//! notices. Outside of tests every rule is always obeyed, and the compiler knows.
+
+use super::Illegal;
+
+/// One guard. Each is needed: without it the model checker finds a way to break an invariant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rule {
+    /// A command is given to an agent only after it was approved.
+    ApprovedFirst,
+    /// A command that one agent has is not given to another.
+    AssignedOnce,
+    /// A command that has ended is not given to anybody.
+    EndedIsOver,
+    /// A command that is cancelled before it began has ended.
+    CancelledIsOver,
+    /// A command that was not approved in the end has ended.
+    RejectedIsOver,
+    /// A command is given to an agent only after what it depends on has succeeded.
+    DependenciesFirst,
+    /// A command is given only to an agent that is capable of it.
+    CapableOnly,
+    /// An agent leaves only when it has nothing to do.
+    OnlyIdleLeave,
+    /// An execution gets a slot that no other has.
+    SlotsServeOne,
+    /// An execution has its slot until its end.
+    SlotsAreHeldToTheEnd,
+    /// An execution that has ended gives its slot back.
+    SlotsAreGivenBack,
+    /// An agent whose execution has ended is idle.
+    AgentsReturn,
+    /// A request is decided once.
+    DecidedOnce,
+    /// Decisions come before the deadline, timeouts at it or later.
+    DeadlinesAreKept,
+    /// What has a deadline is on the list of deadlines.
+    DeadlinesAreListed,
+    /// A decision carries the time at which it was made.
+    DecisionsHaveATime,
+    /// A decision is written to the trail.
+    DecisionsAreOnRecord,
+    /// After a decision nobody is asked any more.
+    DecisionsEndTheQuestion,
+    /// No id of a request is left out.
+    IdsAreGivenInOrder,
+}
+
+#[cfg(test)]
+impl Rule {
+    /// All of them.
+    pub(crate) const ALL: [Self; 19] = [
+        Self::ApprovedFirst,
+        Self::AssignedOnce,
+        Self::EndedIsOver,
+        Self::CancelledIsOver,
+        Self::RejectedIsOver,
+        Self::DependenciesFirst,
+        Self::CapableOnly,
+        Self::OnlyIdleLeave,
+        Self::SlotsServeOne,
+        Self::SlotsAreHeldToTheEnd,
+        Self::SlotsAreGivenBack,
+        Self::AgentsReturn,
+        Self::DecidedOnce,
+        Self::DeadlinesAreKept,
+        Self::DeadlinesAreListed,
+        Self::DecisionsHaveATime,
+        Self::DecisionsAreOnRecord,
+        Self::DecisionsEndTheQuestion,
+        Self::IdsAreGivenInOrder,
+    ];
+}
+
+/// Which rules are in force: all of them, but for one that a test breaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Rules {
+    #[cfg(test)]
+    pub(crate) broken: Option<Rule>,
+    /// The invariants are checked elsewhere.
+    #[cfg(test)]
+    pub(crate) unexamined: bool,
+}
+
+impl Rules {
+    #[cfg(test)]
+    pub(crate) fn obeys(self, rule: Rule) -> bool {
+        self.broken != Some(rule)
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "in tests it says which rule is broken")]
+    pub(crate) fn obeys(self, _: Rule) -> bool {
+        true
+    }
+
+    /// Whether the invariants are to be checked after each transition.
+    #[cfg(test)]
+    pub(crate) fn are_examined(self) -> bool {
+        !self.unexamined
+    }
+
+    /// Whether the invariants are to be checked after each transition.
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "in tests it says which rule is broken")]
+    pub(crate) fn are_examined(self) -> bool {
+        cfg!(debug_assertions)
+    }
+
+    /// An error unless what the rule asks for holds.
+    pub(crate) fn require(self, rule: Rule, holds: bool, illegal: Illegal) -> Result<(), Illegal> {
+        if holds || !self.obeys(rule) { Ok(()) } else { Err(illegal) }
+    }
+}

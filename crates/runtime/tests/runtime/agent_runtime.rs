@@ -1,0 +1,142 @@
+//! The whole runtime on real processes: local ones and held ones, driven by its own loop and by
+//! tokio.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use coven_runtime::LocalDomain;
+use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_runtime::command::{Capability, Command, CommandId};
+use coven_runtime::domain::{Connection, Domain, ExitStatus};
+use coven_runtime::drive::Driver;
+use coven_runtime::execution::{Failure, Outcome};
+use coven_runtime::processes;
+use coven_runtime::scheduler::Completion;
+use coven_testkit::panes;
+
+use crate::holder::{Attempts, domain};
+
+fn runtime(domain: Arc<dyn Domain>, agents: usize) -> AgentRuntime {
+    let config = RuntimeConfig { stop_grace: Duration::from_millis(50), ..RuntimeConfig::default() };
+    let mut runtime = AgentRuntime::new(config).unwrap();
+    runtime.set_default_domain(domain);
+    for _ in 0..agents {
+        runtime.spawn_agent(&[Capability::Shell]).unwrap();
+    }
+    runtime
+}
+
+fn held(attempts: &Attempts, id: u64, line: &str) -> Command {
+    let config = attempts.config(line, panes::terminal());
+    let mut command = Command::shell(CommandId(id), line);
+    command.folder = config.folder;
+    command.job = Some(config.job);
+    command
+}
+
+fn text(completion: &Completion) -> String {
+    completion.capture.as_ref().unwrap().output.text()
+}
+
+/// Spec: RT.1, RT.2, RT.3, RT.4, RT.6, RT.8
+#[test]
+fn commands_really_run_and_their_end_is_theirs() {
+    let mut runtime = runtime(Arc::new(LocalDomain::new()), 2);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ears = Arc::clone(&heard);
+    runtime.set_completion_callback(Box::new(move |completion: &Completion| {
+        ears.lock().unwrap().push(completion.command);
+    }));
+    for (id, line) in ["echo hello", "stty size", "exit 3", "kill -9 $$", "echo on a pipe"].iter().enumerate() {
+        let mut command = Command::shell(CommandId(id as u64), *line);
+        if id == 4 {
+            command.connection = Some(Connection::Pipes);
+        }
+        runtime.queue_command(command).unwrap();
+    }
+    let mut completions = runtime.run_until_complete().completions;
+    completions.sort_by_key(|completion| completion.command);
+    let outcomes: Vec<Outcome> = completions.iter().map(|done| done.outcome.clone()).collect();
+    assert_eq!(
+        outcomes,
+        [
+            Outcome::Succeeded,
+            Outcome::Succeeded,
+            Outcome::Failed(Failure::Exit(ExitStatus::Code(3))),
+            Outcome::Failed(Failure::Exit(ExitStatus::Signal(9))),
+            Outcome::Succeeded,
+        ]
+    );
+    assert_eq!(text(&completions[0]), "hello\r\n");
+    assert_eq!(text(&completions[1]), "24 80\r\n");
+    assert_eq!(text(&completions[4]), "on a pipe\n");
+    let screen = completions[0].capture.as_ref().unwrap().screen.as_ref().unwrap();
+    assert_eq!(screen.text(), "hello");
+    assert_eq!(heard.lock().unwrap().len(), 5, "each was told once");
+    assert_eq!(runtime.board().live().count(), 0, "every slot is free again");
+}
+
+/// Spec: RT.5
+#[test]
+fn what_cannot_start_fails_with_its_reason_and_frees_its_slot() {
+    let mut runtime = runtime(Arc::new(LocalDomain::new()), 1);
+    runtime.queue_command(Command::program(CommandId(0), ["no-such-program"])).unwrap();
+    runtime.queue_command(Command::shell(CommandId(1), "echo next")).unwrap();
+    let result = runtime.run_until_complete();
+    assert_eq!(result.errors.len(), 1);
+    assert!(result.errors[0].to_string().contains("`no-such-program` was not found"), "{:?}", result.errors);
+    let outcomes: Vec<&Outcome> = result.completions.iter().map(|done| &done.outcome).collect();
+    assert!(matches!(outcomes[..], [Outcome::Failed(Failure::Spawn { .. }), Outcome::Succeeded]), "{outcomes:?}");
+}
+
+/// Spec: RT.9
+#[test]
+fn cancelling_a_hostile_command_ends_all_of_it() {
+    let attempts = Attempts::new();
+    let mut runtime = runtime(Arc::new(domain()), 1);
+    let command = held(&attempts, 0, panes::HOSTILE);
+    let job = command.job.clone().unwrap();
+    runtime.queue_command(command).unwrap();
+    runtime.queue_command(held(&attempts, 1, "echo never")).unwrap();
+    let started = runtime.tick().executions_started;
+    assert_eq!(started.len(), 1);
+    runtime.cancel(CommandId(1)).unwrap();
+    runtime.cancel(CommandId(0)).unwrap();
+    let completions = runtime.run_until_complete().completions;
+    assert!(completions.iter().all(|done| matches!(done.outcome, Outcome::Cancelled { .. })), "{completions:?}");
+    assert_eq!(processes::of_job(&job), []);
+}
+
+/// Spec: RT.3, RT.8
+#[test]
+fn tokio_drives_held_and_local_commands_without_polling() {
+    let attempts = Attempts::new();
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    executor.block_on(async {
+        let mut runtime = runtime(Arc::new(domain()), 8);
+        let driver = Driver::new(&runtime).unwrap();
+        for id in 0..8 {
+            let line = format!("sleep 0.{id}; seq 1 20000; exit {id}");
+            let mut command = held(&attempts, id, &line);
+            command.connection = Some(Connection::Pipes);
+            runtime.queue_command(command).unwrap();
+        }
+        let (mut ticks, mut completions) = (0, Vec::new());
+        while completions.len() < 8 {
+            let tick = tokio::time::timeout(panes::DEADLINE, driver.tick(&mut runtime));
+            completions.extend(tick.await.unwrap().unwrap().completions);
+            ticks += 1;
+        }
+        for done in &completions {
+            let code = done.command.0 as i32;
+            match &done.outcome {
+                Outcome::Succeeded => assert_eq!(code, 0),
+                Outcome::Failed(Failure::Exit(status)) => assert_eq!(*status, ExitStatus::Code(code)),
+                other => panic!("{other:?}"),
+            }
+            assert!(text(done).ends_with("19999\n20000\n"));
+        }
+        // Something happened in every tick: eight jobs with about 110 KB each.
+        assert!(ticks < 2000, "{ticks} ticks");
+    });
+}

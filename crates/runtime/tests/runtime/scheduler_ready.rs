@@ -1,0 +1,265 @@
+//! Waiting: one descriptor for all panes, and turns only for those that have something to say.
+//! The panes here are sockets without a process: the other end is in the test's hand.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_runtime::clock::{Clock, Moment, SystemClock};
+use coven_runtime::command::Capability;
+use coven_runtime::domain::{
+    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
+};
+use coven_runtime::execution::{ExecutionId, TURN_LIMIT};
+use coven_terminal::screen::Size;
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::scheduler_stage::{line, order};
+
+/// A pane whose process is the other end of a socket: it has ended when that is closed.
+struct SocketPane {
+    stream: UnixStream,
+    /// What it takes in when it is next asked whether it lives.
+    arriving: Vec<u8>,
+    taken_in: Vec<u8>,
+    ended: bool,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Pane for SocketPane {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        if !self.taken_in.is_empty() {
+            let bytes = std::mem::take(&mut self.taken_in);
+            buffer[..bytes.len()].copy_from_slice(&bytes);
+            return Ok(ReadOutcome::Data(Stream::Output, bytes.len()));
+        }
+        match self.stream.read(buffer) {
+            Ok(0) => {
+                self.ended = true;
+                Ok(ReadOutcome::End)
+            }
+            Ok(length) => Ok(ReadOutcome::Data(Stream::Output, length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOutcome::Pending),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.stream.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            written => written,
+        }
+    }
+
+    fn close_input(&mut self) -> io::Result<()> {
+        self.stream.shutdown(std::net::Shutdown::Write)
+    }
+
+    fn resize(&mut self, _: Size) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn stop(&mut self, _: Stop) -> io::Result<()> {
+        self.ended = true;
+        Ok(())
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.taken_in.append(&mut self.arriving);
+        !self.ended
+    }
+
+    fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.ended.then_some(ExitStatus::Code(0))
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stream.as_fd())
+    }
+}
+
+/// Keeps the other ends, by the order of starts.
+#[derive(Clone, Default)]
+struct Sockets {
+    arriving: Vec<u8>,
+    ends: Arc<Mutex<BTreeMap<usize, UnixStream>>>,
+    reads: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
+}
+
+impl Sockets {
+    fn end(&self, index: usize) -> UnixStream {
+        self.ends.lock().unwrap().remove(&index).unwrap()
+    }
+
+    fn reads(&self) -> Vec<usize> {
+        self.reads.lock().unwrap().iter().map(|reads| reads.load(Ordering::SeqCst)).collect()
+    }
+}
+
+impl Domain for Sockets {
+    fn id(&self) -> DomainId {
+        DomainId("sockets".to_owned())
+    }
+
+    fn spawn(&self, _: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let count = Arc::new(AtomicUsize::new(0));
+        let mut reads = self.reads.lock().unwrap();
+        self.ends.lock().unwrap().insert(reads.len(), theirs);
+        reads.push(Arc::clone(&count));
+        let (arriving, taken_in) = (self.arriving.clone(), Vec::new());
+        Ok(Box::new(SocketPane { stream: ours, arriving, taken_in, ended: false, reads: count }))
+    }
+}
+
+/// The machine's clock, counting how often it is looked at: once or twice for each turn.
+struct CountingClock(SystemClock, AtomicUsize);
+
+impl Clock for CountingClock {
+    fn now(&self) -> Moment {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.now()
+    }
+}
+
+fn runtime(panes: usize) -> (AgentRuntime, Sockets, Arc<CountingClock>) {
+    runtime_on(Sockets::default(), panes)
+}
+
+fn runtime_on(sockets: Sockets, panes: usize) -> (AgentRuntime, Sockets, Arc<CountingClock>) {
+    let clock = Arc::new(CountingClock(SystemClock::new(), AtomicUsize::new(0)));
+    let config = RuntimeConfig {
+        max_agents: panes,
+        clock: Arc::<CountingClock>::clone(&clock),
+        ..RuntimeConfig::default()
+    };
+    let mut runtime = AgentRuntime::new(config).unwrap();
+    runtime.set_default_domain(Arc::new(sockets.clone()));
+    for id in 0..panes {
+        runtime.spawn_agent(&[Capability::Shell]).unwrap();
+        runtime.queue_command(line(id as u64)).unwrap();
+    }
+    assert_eq!(runtime.tick().executions_started.len(), panes);
+    (runtime, sockets, clock)
+}
+
+fn is_readable(runtime: &AgentRuntime) -> bool {
+    let mut descriptors = [PollFd::new(runtime, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut descriptors, Some(&at_once)).unwrap() == 1
+}
+
+#[test]
+fn idle_panes_cost_nothing_and_a_busy_one_costs_one_turn() {
+    let (mut runtime, sockets, _) = runtime(100);
+    for _ in 0..10 {
+        assert!(runtime.tick().is_quiet());
+    }
+    assert_eq!(sockets.reads(), [0; 100]);
+    assert_eq!(runtime.next_deadline(), None);
+    assert!(!is_readable(&runtime));
+
+    sockets.end(42).write_all(b"hello").unwrap();
+    assert!(is_readable(&runtime));
+    let result = runtime.tick();
+    assert!(result.active.contains(&ExecutionId(42)));
+    assert_eq!(order(&result.completions), [42], "the other end is closed");
+    assert!(!is_readable(&runtime));
+    let touched: Vec<_> = (0..).zip(sockets.reads()).filter(|(_, reads)| *reads > 0).collect();
+    assert!(matches!(touched[..], [(42, _)]), "{touched:?}");
+}
+
+#[test]
+fn what_is_left_over_after_a_turn_comes_with_the_next() {
+    let (mut runtime, sockets, _) = runtime(1);
+    let mut end = sockets.end(0);
+    let writer = std::thread::spawn(move || end.write_all(&vec![b'x'; 5 * TURN_LIMIT]).unwrap());
+    let total = |runtime: &AgentRuntime| {
+        runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output).total()
+    };
+    let mut before = 0;
+    while before < 5 * TURN_LIMIT as u64 {
+        runtime.tick();
+        assert!(total(&runtime) - before <= TURN_LIMIT as u64);
+        before = total(&runtime);
+        if before == 5 * TURN_LIMIT as u64 {
+            break;
+        }
+    }
+    writer.join().unwrap();
+    assert_eq!(order(&runtime.run_until_complete().completions), [0]);
+}
+
+#[test]
+fn what_a_pane_takes_in_while_it_is_asked_whether_it_lives_is_read_at_once() {
+    let sockets = Sockets { arriving: b"and more".to_vec(), ..Sockets::default() };
+    let (mut runtime, sockets, _) = runtime_on(sockets, 1);
+    let mut end = sockets.end(0);
+    end.write_all(b" something").unwrap();
+    runtime.tick();
+    let output = runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output);
+    assert_eq!(output.text(), "and more something");
+}
+
+#[test]
+fn a_batch_waits_for_panes_without_looking_all_the_time() {
+    let (mut runtime, sockets, clock) = runtime(2);
+    let (first, mut second) = (sockets.end(0), sockets.end(1));
+    let (tell, told) = mpsc::sync_channel(1);
+    runtime.set_completion_callback(Box::new(move |_: &coven_runtime::scheduler::Completion| {
+        let _ = tell.try_send(());
+    }));
+    // The first ends at once; the second prints and ends only after that was heard.
+    let other = std::thread::spawn(move || {
+        drop(first);
+        told.recv_timeout(Duration::from_mins(1)).unwrap();
+        second.write_all(b"later").unwrap();
+    });
+    let result = runtime.run_until_complete();
+    other.join().unwrap();
+    assert_eq!(order(&result.completions), [0, 1]);
+    let looks = clock.1.load(Ordering::SeqCst);
+    assert!(looks < 30, "the clock was looked at {looks} times");
+}
+
+#[test]
+fn a_batch_waits_for_a_deadline_without_looking_all_the_time() {
+    let (mut runtime, sockets, clock) = runtime(1);
+    let wait = Duration::from_millis(50);
+    let soon = Some(wait);
+    runtime.queue_command(line(1).needing_approval(soon)).unwrap();
+    let before = clock.0.now();
+    runtime.set_completion_callback(Box::new(move |_: &coven_runtime::scheduler::Completion| {
+        sockets.ends.lock().unwrap().clear();
+    }));
+    let result = runtime.run_until_complete();
+    assert_eq!(order(&result.completions), [1, 0]);
+    assert_eq!(result.approval_timeouts.len(), 1);
+    assert!(before.until(clock.0.now()) >= wait);
+    let looks = clock.1.load(Ordering::SeqCst);
+    assert!(looks < 30, "the clock was looked at {looks} times");
+}
+
+#[test]
+fn input_that_was_stuck_goes_on_when_the_program_reads_again() {
+    let (mut runtime, sockets, _) = runtime(1);
+    let mut end = sockets.end(0);
+    let text = vec![b'x'; 900_000];
+    runtime.send(ExecutionId(0), &text).unwrap();
+    assert!(runtime.slot(ExecutionId(0)).unwrap().unsent() > 0);
+    assert!(runtime.next_deadline().is_some());
+    let reader = std::thread::spawn(move || {
+        let mut all = vec![0; 900_000];
+        end.read_exact(&mut all).unwrap();
+        all
+    });
+    assert_eq!(order(&runtime.run_until_complete().completions), [0]);
+    assert_eq!(reader.join().unwrap(), text);
+}
