@@ -109,7 +109,10 @@ pub fn snap(folder: &Folder) -> Result<(), HoldError> {
 }
 
 /// Lets go of everything that ties us to whoever started us.
-#[expect(clippy::disallowed_methods, reason = "the process is ours alone and uses no relative path")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the process is ours alone and uses no relative path"
+)]
 fn detach() -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;

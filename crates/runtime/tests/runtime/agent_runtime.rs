@@ -17,7 +17,8 @@ use coven_testkit::panes;
 use crate::holder::{Attempts, domain};
 
 fn runtime(domain: Arc<dyn Domain>, agents: usize) -> AgentRuntime {
-    let config = RuntimeConfig { stop_grace: Duration::from_millis(50), ..RuntimeConfig::default() };
+    let config =
+        RuntimeConfig { stop_grace: Duration::from_millis(50), ..RuntimeConfig::default() };
     let mut runtime = AgentRuntime::new(config).unwrap();
     runtime.set_default_domain(domain);
     for _ in 0..agents {
@@ -47,7 +48,9 @@ fn commands_really_run_and_their_end_is_theirs() {
     runtime.set_completion_callback(Box::new(move |completion: &Completion| {
         ears.lock().unwrap().push(completion.command);
     }));
-    for (id, line) in ["echo hello", "stty size", "exit 3", "kill -9 $$", "echo on a pipe"].iter().enumerate() {
+    for (id, line) in
+        ["echo hello", "stty size", "exit 3", "kill -9 $$", "echo on a pipe"].iter().enumerate()
+    {
         let mut command = Command::shell(CommandId(id as u64), *line);
         if id == 4 {
             command.connection = Some(Connection::Pipes);
@@ -84,9 +87,16 @@ fn what_cannot_start_fails_with_its_reason_and_frees_its_slot() {
     runtime.queue_command(Command::shell(CommandId(1), "echo next")).unwrap();
     let result = runtime.run_until_complete();
     assert_eq!(result.errors.len(), 1);
-    assert!(result.errors[0].to_string().contains("`no-such-program` was not found"), "{:?}", result.errors);
+    assert!(
+        result.errors[0].to_string().contains("`no-such-program` was not found"),
+        "{:?}",
+        result.errors
+    );
     let outcomes: Vec<&Outcome> = result.completions.iter().map(|done| &done.outcome).collect();
-    assert!(matches!(outcomes[..], [Outcome::Failed(Failure::Spawn { .. }), Outcome::Succeeded]), "{outcomes:?}");
+    assert!(
+        matches!(outcomes[..], [Outcome::Failed(Failure::Spawn { .. }), Outcome::Succeeded]),
+        "{outcomes:?}"
+    );
 }
 
 /// Spec: RT.9
@@ -103,7 +113,10 @@ fn cancelling_a_hostile_command_ends_all_of_it() {
     runtime.cancel(CommandId(1)).unwrap();
     runtime.cancel(CommandId(0)).unwrap();
     let completions = runtime.run_until_complete().completions;
-    assert!(completions.iter().all(|done| matches!(done.outcome, Outcome::Cancelled { .. })), "{completions:?}");
+    assert!(
+        completions.iter().all(|done| matches!(done.outcome, Outcome::Cancelled { .. })),
+        "{completions:?}"
+    );
     assert_eq!(processes::of_job(&job), []);
 }
 
@@ -131,7 +144,9 @@ fn tokio_drives_held_and_local_commands_without_polling() {
             let code = done.command.0 as i32;
             match &done.outcome {
                 Outcome::Succeeded => assert_eq!(code, 0),
-                Outcome::Failed(Failure::Exit(status)) => assert_eq!(*status, ExitStatus::Code(code)),
+                Outcome::Failed(Failure::Exit(status)) => {
+                    assert_eq!(*status, ExitStatus::Code(code))
+                }
                 other => panic!("{other:?}"),
             }
             assert!(text(done).ends_with("19999\n20000\n"));

@@ -180,7 +180,11 @@ fn idle_panes_cost_nothing_and_a_busy_one_costs_one_turn() {
 fn what_is_left_over_after_a_turn_comes_with_the_next() {
     let (mut runtime, sockets, _) = runtime(1);
     let mut end = sockets.end(0);
-    let writer = std::thread::spawn(move || end.write_all(&vec![b'x'; 5 * TURN_LIMIT]).unwrap());
+    // The end is handed back, so that it is closed only after everything was looked at.
+    let writer = std::thread::spawn(move || {
+        end.write_all(&vec![b'x'; 5 * TURN_LIMIT]).unwrap();
+        end
+    });
     let total = |runtime: &AgentRuntime| {
         runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output).total()
     };
@@ -193,7 +197,7 @@ fn what_is_left_over_after_a_turn_comes_with_the_next() {
             break;
         }
     }
-    writer.join().unwrap();
+    drop(writer.join().unwrap());
     assert_eq!(order(&runtime.run_until_complete().completions), [0]);
 }
 

@@ -299,7 +299,7 @@ impl Job {
                     }
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     // Hung up: nothing more will come from it.
-                Ok(_) | Err(_) => self.streams = Streams::closed(),
+                    Ok(_) | Err(_) => self.streams = Streams::closed(),
                 }
             }
             Streams::Pipes { output, error, .. } => {
