@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::agent_runtime::AgentRuntime;
 use crate::scheduler::TickResult;
+use crate::system;
 
 /// Waits for a runtime on a tokio reactor. One driver belongs to one runtime.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Driver {
     /// A driver for this runtime. Must be called within a tokio runtime that has I/O and time.
     pub fn new(runtime: &AgentRuntime) -> io::Result<Self> {
         let descriptor = runtime.as_fd().try_clone_to_owned()?;
-        Ok(Self { descriptor: AsyncFd::with_interest(descriptor, Interest::READABLE)? })
+        Ok(Self { descriptor: system::watch(descriptor)? })
     }
 
     /// Waits until the runtime has something to do, then lets it do it. Cancelling the wait loses

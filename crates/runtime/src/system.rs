@@ -66,3 +66,16 @@ pub(crate) fn landlock_abi() -> i32 {
     };
     version as i32
 }
+
+/// Has tokio wait until a descriptor is readable.
+#[cfg(feature = "tokio")]
+pub(crate) fn watch(
+    descriptor: std::os::fd::OwnedFd,
+) -> io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+    // SAFETY: an OwnedFd is always the same open descriptor until it is dropped, and tokio owns
+    // it until then.
+    let watched = unsafe {
+        tokio::io::unix::AsyncFd::register_with_interest(descriptor, tokio::io::Interest::READABLE)
+    };
+    watched.map_err(|error| error.into_parts().1)
+}

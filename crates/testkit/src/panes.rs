@@ -42,6 +42,12 @@ pub fn command(argv: &[&str], connection: Connection, folder: &Path) -> SpawnCon
     }
 }
 
+/// Makes the configuration of a script, on a terminal or pipes.
+pub type Config<'a> = &'a dyn Fn(&str, Connection) -> SpawnConfig;
+
+/// Something every domain must do.
+pub type Check = fn(&dyn Domain, Config<'_>);
+
 /// A terminal of the usual size.
 pub fn terminal() -> Connection {
     Connection::Terminal(Size::default())
@@ -138,10 +144,7 @@ fn start(domain: &dyn Domain, config: &SpawnConfig) -> Box<dyn Pane> {
 }
 
 /// Streams are apart on pipes, and the exit code is the program's.
-pub fn pipes_keep_output_and_errors_apart(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn pipes_keep_output_and_errors_apart(domain: &dyn Domain, config: Config<'_>) {
     let config = config("echo out; echo err >&2; exit 3", Connection::Pipes);
     let (printed, status) = run_to_end(&mut *start(domain, &config));
     assert_eq!(printed.text(), "out\n");
@@ -150,10 +153,7 @@ pub fn pipes_keep_output_and_errors_apart(
 }
 
 /// A terminal is the controlling one, in a session of its own, of the wanted size.
-pub fn a_terminal_is_a_real_one(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn a_terminal_is_a_real_one(domain: &dyn Domain, config: Config<'_>) {
     let script = "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size </dev/tty; \
                   read -r pid comm state ppid pgrp session rest </proc/self/stat; \
                   test $session = $$ && echo leader";
@@ -164,10 +164,7 @@ pub fn a_terminal_is_a_real_one(
 }
 
 /// Signals are as by default and no descriptor of ours is left open.
-pub fn nothing_of_ours_is_inherited(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn nothing_of_ours_is_inherited(domain: &dyn Domain, config: Config<'_>) {
     let leaked = std::fs::File::open("/dev/null");
     if let Ok(leaked) = &leaked {
         let _ = rustix::io::fcntl_setfd(leaked, rustix::io::FdFlags::empty());
@@ -186,10 +183,7 @@ pub fn nothing_of_ours_is_inherited(
 }
 
 /// The input stays open until it is closed, and both ends see the same bytes.
-pub fn input_arrives_and_can_be_closed(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn input_arrives_and_can_be_closed(domain: &dyn Domain, config: Config<'_>) {
     let mut pane = start(domain, &config("cat; echo end", Connection::Pipes));
     let mut printed = Printed::default();
     write_all(&mut *pane, b"first\n");
@@ -208,7 +202,7 @@ pub fn input_arrives_and_can_be_closed(
 }
 
 /// A new size reaches the program.
-pub fn a_new_size_arrives(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn a_new_size_arrives(domain: &dyn Domain, config: Config<'_>) {
     let script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.05; done";
     let mut pane = start(domain, &config(script, terminal()));
     let mut printed = Printed::default();
@@ -230,7 +224,7 @@ pub const HOSTILE: &str = "trap '' TERM HUP INT; \
     echo ready; while :; do sleep 1; done";
 
 /// A polite stop is tried, and force leaves nothing behind, not even what fled.
-pub fn force_leaves_nothing(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn force_leaves_nothing(domain: &dyn Domain, config: Config<'_>) {
     let config = config(HOSTILE, terminal());
     let mut pane = start(domain, &config);
     let mut printed = Printed::default();
@@ -248,10 +242,7 @@ pub fn force_leaves_nothing(domain: &dyn Domain, config: impl Fn(&str, Connectio
 }
 
 /// A program that ends when asked is not forced, and says so by its status.
-pub fn a_polite_stop_is_enough_for_most(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn a_polite_stop_is_enough_for_most(domain: &dyn Domain, config: Config<'_>) {
     let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
     let mut pane = start(domain, &config(script, terminal()));
     let mut printed = Printed::default();
@@ -265,10 +256,7 @@ pub fn a_polite_stop_is_enough_for_most(
 }
 
 /// What a program leaves running when it ends is ended too.
-pub fn what_is_left_behind_is_ended(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn what_is_left_behind_is_ended(domain: &dyn Domain, config: Config<'_>) {
     let config = config(
         "setsid sh -c 'trap \"\" TERM HUP; sleep 1006' & echo started; exit 5",
         Connection::Pipes,
@@ -281,10 +269,7 @@ pub fn what_is_left_behind_is_ended(
 }
 
 /// Every byte of a large output arrives, in order.
-pub fn a_flood_arrives_whole(
-    domain: &dyn Domain,
-    config: impl Fn(&str, Connection) -> SpawnConfig,
-) {
+pub fn a_flood_arrives_whole(domain: &dyn Domain, config: Config<'_>) {
     let (printed, status) =
         run_to_end(&mut *start(domain, &config("seq 1 300000", Connection::Pipes)));
     let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
@@ -296,7 +281,7 @@ pub fn a_flood_arrives_whole(
 }
 
 /// How a program was ended by a signal is told.
-pub fn a_signal_is_told(domain: &dyn Domain, config: impl Fn(&str, Connection) -> SpawnConfig) {
+pub fn a_signal_is_told(domain: &dyn Domain, config: Config<'_>) {
     let (_, status) = run_to_end(&mut *start(domain, &config("kill -USR1 $$", Connection::Pipes)));
     assert_eq!(status, Some(ExitStatus::Signal(10)));
 }

@@ -94,7 +94,7 @@ impl Scheduler {
         self.exchange(id, now);
         let Some(slot) = self.panes.slot_mut(id) else { return };
         let is_read = slot.reading != Reading::Open;
-        if lives && !(is_read && !slot.pane.is_alive()) {
+        if lives && (!is_read || slot.pane.is_alive()) {
             return;
         }
         let exit = slot.pane.exit_status();

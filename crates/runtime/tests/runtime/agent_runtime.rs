@@ -145,7 +145,7 @@ fn tokio_drives_held_and_local_commands_without_polling() {
             match &done.outcome {
                 Outcome::Succeeded => assert_eq!(code, 0),
                 Outcome::Failed(Failure::Exit(status)) => {
-                    assert_eq!(*status, ExitStatus::Code(code))
+                    assert_eq!(*status, ExitStatus::Code(code));
                 }
                 other => panic!("{other:?}"),
             }

@@ -77,59 +77,59 @@ fn adopted(config: &SpawnConfig, offset: u64) -> HolderPane {
     }
 }
 
-fn check(check: fn(&dyn Domain, &dyn Fn(&str, Connection) -> SpawnConfig)) {
+fn check(check: panes::Check) {
     let attempts = Attempts::new();
     check(&domain(), &|script, connection| attempts.config(script, connection));
 }
 
 #[test]
 fn pipes_keep_output_and_errors_apart() {
-    check(|domain, config| panes::pipes_keep_output_and_errors_apart(domain, config));
+    check(panes::pipes_keep_output_and_errors_apart);
 }
 
 #[test]
 fn a_terminal_is_a_real_one() {
-    check(|domain, config| panes::a_terminal_is_a_real_one(domain, config));
+    check(panes::a_terminal_is_a_real_one);
 }
 
 #[test]
 fn nothing_of_ours_is_inherited() {
-    check(|domain, config| panes::nothing_of_ours_is_inherited(domain, config));
+    check(panes::nothing_of_ours_is_inherited);
 }
 
 #[test]
 fn input_arrives_and_can_be_closed() {
-    check(|domain, config| panes::input_arrives_and_can_be_closed(domain, config));
+    check(panes::input_arrives_and_can_be_closed);
 }
 
 #[test]
 fn a_new_size_arrives() {
-    check(|domain, config| panes::a_new_size_arrives(domain, config));
+    check(panes::a_new_size_arrives);
 }
 
 #[test]
 fn force_leaves_nothing() {
-    check(|domain, config| panes::force_leaves_nothing(domain, config));
+    check(panes::force_leaves_nothing);
 }
 
 #[test]
 fn a_polite_stop_is_enough_for_most() {
-    check(|domain, config| panes::a_polite_stop_is_enough_for_most(domain, config));
+    check(panes::a_polite_stop_is_enough_for_most);
 }
 
 #[test]
 fn what_is_left_behind_is_ended() {
-    check(|domain, config| panes::what_is_left_behind_is_ended(domain, config));
+    check(panes::what_is_left_behind_is_ended);
 }
 
 #[test]
 fn a_flood_arrives_whole() {
-    check(|domain, config| panes::a_flood_arrives_whole(domain, config));
+    check(panes::a_flood_arrives_whole);
 }
 
 #[test]
 fn a_signal_is_told() {
-    check(|domain, config| panes::a_signal_is_told(domain, config));
+    check(panes::a_signal_is_told);
 }
 
 /// Kills a holder and waits until it is dead.
