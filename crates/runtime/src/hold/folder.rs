@@ -91,6 +91,8 @@ pub struct Exit {
     pub status: ExitStatus,
     /// The end of its output.
     pub output: u64,
+    /// When nothing of it ran any more, in microseconds since it was started.
+    pub time: u64,
     /// Whether it was told to stop.
     pub stopped: bool,
     /// What had to be forced.

@@ -4,6 +4,7 @@
 
 mod agent_runtime;
 mod holder;
+mod limits;
 mod local;
 mod scheduler_approvals;
 mod scheduler_endings;

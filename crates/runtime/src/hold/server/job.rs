@@ -214,6 +214,7 @@ impl Job {
             version: Exit::VERSION,
             status: self.status?,
             output: self.tape.end(),
+            time: self.time(),
             stopped: self.stopped,
             ended: self.ended.clone(),
         })
