@@ -201,9 +201,7 @@ impl AgentRuntime {
             if deadline.is_none() && board.live().next().is_none() {
                 return all;
             }
-            let clock = &self.config.clock;
-            let limit = deadline.map(|deadline| clock.wait(clock.now().until(deadline)));
-            if let Err(error) = self.scheduler.wait(limit) {
+            if let Err(error) = self.scheduler.wait(self.time_to_next_deadline()) {
                 all.errors.push(Error::Wait(error));
                 return all;
             }

@@ -206,14 +206,25 @@ fn wait_for_end(descriptor: &OwnedFd, deadline: Instant) {
     let _ = poll(&mut [PollFd::new(descriptor, PollFlags::IN)], timeout.as_ref());
 }
 
-/// Takes note of every child that has ended, and how. Only for a process all of whose children are
-/// one job's: elsewhere it would take the end of a child from whoever waits for it.
-pub(crate) fn reap() -> Vec<(i32, rustix::process::WaitStatus)> {
+/// What became of our children.
+pub(crate) struct Reaped {
+    /// Those that have ended, and how.
+    pub(crate) ended: Vec<(i32, rustix::process::WaitStatus)>,
+    /// There are none any more, and so no descendants either if they are handed to us.
+    pub(crate) childless: bool,
+}
+
+/// Takes note of every child that has ended. Only for a process all of whose children are one
+/// job's: elsewhere it would take the end of a child from whoever waits for it.
+pub(crate) fn reap() -> Reaped {
     let mut ended = Vec::new();
-    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-        ended.push((pid.as_raw_nonzero().get(), status));
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => ended.push((pid.as_raw_nonzero().get(), status)),
+            Ok(None) | Err(rustix::io::Errno::INTR) => return Reaped { ended, childless: false },
+            Err(_) => return Reaped { ended, childless: true },
+        }
     }
-    ended
 }
 
 /// Sends a signal to a process group, if there is one.

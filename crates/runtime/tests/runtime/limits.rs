@@ -41,9 +41,9 @@ fn run_alone(test: &str, through: &[&str]) -> bool {
         }
     };
     let output = command.args(args).env("COVEN_TEST_ALONE", "1").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    text.contains("1 passed")
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    printed.contains("1 passed")
 }
 
 #[test]

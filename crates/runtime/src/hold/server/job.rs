@@ -121,21 +121,28 @@ impl Job {
         self.ask_at.into_iter().chain(self.force_at).min()
     }
 
-    /// Takes note of every process that has ended, ours and those handed to us.
-    pub(super) fn reap(&mut self) {
-        for (pid, status) in processes::reap() {
+    /// Takes note of every process that has ended, ours and those handed to us. Says whether none
+    /// is left.
+    pub(super) fn reap(&mut self) -> bool {
+        let reaped = processes::reap();
+        for (pid, status) in reaped.ended {
             self.snapper.ended(pid);
             if pid == self.leader.pid && self.status.is_none() {
                 self.status = Some(exit_status(status));
             }
         }
+        reaped.childless
     }
 
-    /// Everything of the job that runs.
-    fn processes(snapper: &Snapper) -> Vec<Identity> {
+    /// What of the job still runs. Without children nobody need look through all processes of the
+    /// machine.
+    fn running(&mut self) -> Vec<Identity> {
+        if self.reap() {
+            return Vec::new();
+        }
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let mut found = processes::descendants(own);
-        found.retain(|process| Some(process.pid) != snapper.pid());
+        found.retain(|process| Some(process.pid) != self.snapper.pid());
         found
     }
 
@@ -160,11 +167,7 @@ impl Job {
     pub(super) fn force(&mut self) {
         self.stopped |= self.status.is_none();
         self.force_at = None;
-        let find = || {
-            self.reap();
-            Self::processes(&self.snapper)
-        };
-        let ended = processes::end_all(find, PATIENCE);
+        let ended = processes::end_all(|| self.running(), PATIENCE);
         self.ended.forced.extend(ended.forced);
         self.ended.left = ended.left;
     }
@@ -185,7 +188,7 @@ impl Job {
     /// The process has ended. What it left may end by itself, is then asked to and then forced;
     /// when nothing is left and all was read, the job is over.
     fn settle(&mut self, now: Instant, clients: &mut Clients) {
-        let left = Self::processes(&self.snapper);
+        let left = self.running();
         if left.is_empty() || !self.ended.left.is_empty() {
             while self.read_output(clients) {}
             self.ask_at = None;
