@@ -101,6 +101,9 @@ impl LocalPane {
     }
 
     fn end_rest(&mut self) {
+        if self.cleared {
+            return;
+        }
         let (session, job) = (self.leader.pid, self.job.clone());
         let find = || {
             let mut found = processes::descendants(session);

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use coven_tape::{Cut, Damage, Error, Event, Options, Reader, Record, Stream, Tape, verify};
+use coven_tape::{
+    Cut, Damage, Error, Event, Options, ReadAt, Reader, Record, Stream, Tape, verify,
+};
 use tempfile::TempDir;
 
 use crate::{Step, files, output, records};
@@ -109,11 +111,18 @@ fn read_what_holds(dir: &Path, all: &[Record], place: &str) {
     let Ok(mut reader) = Reader::open(dir) else { return };
     let good: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
     assert_eq!(good, all[..good.len()], "{place}");
-    for from in (0..reader.range().end).step_by(3) {
+    let end = reader.range().end;
+    for from in (0..end).step_by(3) {
         for record in reader.records(from).map_while(Result::ok) {
             assert!(all.contains(&record), "{place}: {record:?}");
         }
-        let _ = reader.find_time(10 + from);
+    }
+    for time in 9..21 {
+        let first = all.iter().find(|record| record.time >= time);
+        let expected = first.map_or(end, |record| record.offset.min(end));
+        if let Ok(offset) = reader.find_time(time) {
+            assert_eq!(offset, expected, "{place}, time {time}");
+        }
     }
     let written = "hello, world!";
     for buffer in [1, 4, 100] {
@@ -232,24 +241,28 @@ fn a_segment_without_one_of_its_files_is_damaged_and_not_dropped() {
 /// Found by fuzzing: the checksums of all records hold, but together they cannot be.
 #[test]
 fn a_record_that_reaches_into_the_next_segment_is_not_handed_out() {
-    let (dir, files, all) = tape(150);
-    // Two tapes with other bytes, of which the second has a longer first segment.
-    let other = TempDir::new().unwrap();
-    let mut longer = Tape::create(other.path(), OPTIONS).unwrap();
-    longer.resize(10, 80, 24).unwrap();
-    longer.output(11, Stream::Out, b"hello, world and all").unwrap();
-    longer.output(12, Stream::Out, b" and more").unwrap();
-    for path in crate::files(other.path()) {
-        fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+    for (pieces, good) in [(["hello, ", "and more"], 2), (["hello, and", " more"], 1)] {
+        let (dir, files, all) = tape(150);
+        assert!(files.len() > 3 && files[3].0.ends_with("out.00000000000000000007"));
+        // The first segment of another tape, longer than the one it stands for.
+        let other = TempDir::new().unwrap();
+        let mut longer = Tape::create(other.path(), OPTIONS).unwrap();
+        longer.resize(10, 80, 24).unwrap();
+        for piece in pieces {
+            longer.output(11, Stream::Out, piece.as_bytes()).unwrap();
+        }
+        for path in crate::files(other.path()) {
+            fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let mut reader = Reader::open(dir.path()).unwrap();
+        assert_eq!(reader.range().end, 13);
+        let read: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
+        assert_eq!(read, all[..good]);
+        assert!(records(&reader, 0).is_err());
+        let read = reader.read_at(0, &mut [0; 100]).ok();
+        assert_eq!(read, (good == 2).then_some(ReadAt::Data { len: 7 }));
+        assert!(!verify(dir.path()).unwrap().problems.is_empty());
     }
-    let mut reader = Reader::open(dir.path()).unwrap();
-    assert!(files.len() > 3);
-    assert_eq!(reader.range().end, 13);
-    let good: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
-    assert_eq!(good, all[..1]);
-    assert!(records(&reader, 0).is_err());
-    assert!(reader.read_at(0, &mut [0; 100]).is_err());
-    assert!(!verify(dir.path()).unwrap().problems.is_empty());
 }
 
 /// Found by fuzzing: the end of the tape was taken from a record that does not belong there.
