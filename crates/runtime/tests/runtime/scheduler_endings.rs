@@ -311,6 +311,21 @@ fn a_cancelled_command_has_ended_only_when_its_process_is_gone() {
 }
 
 #[test]
+fn a_pane_that_breaks_while_it_is_cancelled_stays_cancelled() {
+    let mut stage = Stage::new(1);
+    let broken = Script::new().pause().read_error(io::ErrorKind::Other, "broken");
+    stage.play(0, broken.ignore_polite_stop());
+    stage.tick();
+    stage.runtime.cancel(CommandId(0)).unwrap();
+    stage.tick();
+    let errors = stage.tick().errors;
+    assert_eq!(errors[0].to_string(), "execution 0: reading it: broken");
+    stage.pass(GRACE);
+    let done = stage.settle_one();
+    assert_eq!(done.outcome, Outcome::Cancelled { exit: Some(ExitStatus::Signal(9)) });
+}
+
+#[test]
 fn what_has_ended_cannot_be_cancelled() {
     let mut stage = Stage::new(1);
     let id = CommandId(0);

@@ -38,6 +38,15 @@ fn on_pipes_output_and_errors_are_kept_apart() {
     assert_eq!(capture.screen, None);
 }
 
+#[test]
+fn a_screen_shows_output_only() {
+    let mut stage = Stage::new(1);
+    stage.play(0, Script::new().error("apart").output("shown"));
+    let capture = stage.settle_one().capture.unwrap();
+    assert_eq!(capture.screen.unwrap().text(), "shown");
+    assert_eq!(capture.errors.text(), "apart");
+}
+
 /// Spec: RT.3
 #[test]
 fn a_turn_is_bounded_and_everybody_gets_one() {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_runtime::clock::{Clock, Moment, SystemClock};
-use coven_runtime::command::Capability;
+use coven_runtime::clock::{Clock, ManualClock, Moment, SystemClock};
+use coven_runtime::command::{Capability, CommandId};
 use coven_runtime::domain::{
     Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
 };
@@ -27,6 +27,8 @@ struct SocketPane {
     /// What it takes in when it is next asked whether it lives.
     arriving: Vec<u8>,
     taken_in: Vec<u8>,
+    /// Cannot be read, and does not end at once when it is stopped.
+    broken: bool,
     ended: bool,
     reads: Arc<AtomicUsize>,
 }
@@ -34,10 +36,14 @@ struct SocketPane {
 impl Pane for SocketPane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         self.reads.fetch_add(1, Ordering::SeqCst);
+        if self.broken {
+            return Err(io::Error::other("it is broken"));
+        }
         if !self.taken_in.is_empty() {
-            let bytes = std::mem::take(&mut self.taken_in);
-            buffer[..bytes.len()].copy_from_slice(&bytes);
-            return Ok(ReadOutcome::Data(Stream::Output, bytes.len()));
+            let length = self.taken_in.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&self.taken_in[..length]);
+            self.taken_in.drain(..length);
+            return Ok(ReadOutcome::Data(Stream::Output, length));
         }
         match self.stream.read(buffer) {
             Ok(0) => {
@@ -45,7 +51,9 @@ impl Pane for SocketPane {
                 Ok(ReadOutcome::End)
             }
             Ok(length) => Ok(ReadOutcome::Data(Stream::Output, length)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOutcome::Pending),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(if self.ended { ReadOutcome::End } else { ReadOutcome::Pending })
+            }
             Err(error) => Err(error),
         }
     }
@@ -66,7 +74,7 @@ impl Pane for SocketPane {
     }
 
     fn stop(&mut self, _: Stop) -> io::Result<()> {
-        self.ended = true;
+        self.ended = !self.broken;
         Ok(())
     }
 
@@ -88,6 +96,7 @@ impl Pane for SocketPane {
 #[derive(Clone, Default)]
 struct Sockets {
     arriving: Vec<u8>,
+    broken: bool,
     ends: Arc<Mutex<BTreeMap<usize, UnixStream>>>,
     reads: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
 }
@@ -114,8 +123,14 @@ impl Domain for Sockets {
         let mut reads = self.reads.lock().unwrap();
         self.ends.lock().unwrap().insert(reads.len(), theirs);
         reads.push(Arc::clone(&count));
-        let (arriving, taken_in) = (self.arriving.clone(), Vec::new());
-        Ok(Box::new(SocketPane { stream: ours, arriving, taken_in, ended: false, reads: count }))
+        Ok(Box::new(SocketPane {
+            stream: ours,
+            arriving: self.arriving.clone(),
+            taken_in: Vec::new(),
+            broken: self.broken,
+            ended: false,
+            reads: count,
+        }))
     }
 }
 
@@ -129,17 +144,13 @@ impl Clock for CountingClock {
     }
 }
 
-fn runtime(panes: usize) -> (AgentRuntime, Sockets, Arc<CountingClock>) {
-    runtime_on(Sockets::default(), panes)
+fn config(panes: usize) -> RuntimeConfig {
+    RuntimeConfig { max_agents: panes, ..RuntimeConfig::default() }
 }
 
-fn runtime_on(sockets: Sockets, panes: usize) -> (AgentRuntime, Sockets, Arc<CountingClock>) {
-    let clock = Arc::new(CountingClock(SystemClock::new(), AtomicUsize::new(0)));
-    let config = RuntimeConfig {
-        max_agents: panes,
-        clock: Arc::<CountingClock>::clone(&clock),
-        ..RuntimeConfig::default()
-    };
+/// A runtime with as many agents as may be, each with a pane.
+fn started(sockets: Sockets, config: RuntimeConfig) -> (AgentRuntime, Sockets) {
+    let panes = config.max_agents;
     let mut runtime = AgentRuntime::new(config).unwrap();
     runtime.set_default_domain(Arc::new(sockets.clone()));
     for id in 0..panes {
@@ -147,6 +158,13 @@ fn runtime_on(sockets: Sockets, panes: usize) -> (AgentRuntime, Sockets, Arc<Cou
         runtime.queue_command(line(id as u64)).unwrap();
     }
     assert_eq!(runtime.tick().executions_started.len(), panes);
+    (runtime, sockets)
+}
+
+fn counted(panes: usize) -> (AgentRuntime, Sockets, Arc<CountingClock>) {
+    let clock = Arc::new(CountingClock(SystemClock::new(), AtomicUsize::new(0)));
+    let config = RuntimeConfig { clock: Arc::<CountingClock>::clone(&clock), ..config(panes) };
+    let (runtime, sockets) = started(Sockets::default(), config);
     (runtime, sockets, clock)
 }
 
@@ -158,7 +176,7 @@ fn is_readable(runtime: &AgentRuntime) -> bool {
 
 #[test]
 fn idle_panes_cost_nothing_and_a_busy_one_costs_one_turn() {
-    let (mut runtime, sockets, _) = runtime(100);
+    let (mut runtime, sockets) = started(Sockets::default(), config(100));
     for _ in 0..10 {
         assert!(runtime.tick().is_quiet());
     }
@@ -178,7 +196,7 @@ fn idle_panes_cost_nothing_and_a_busy_one_costs_one_turn() {
 
 #[test]
 fn what_is_left_over_after_a_turn_comes_with_the_next() {
-    let (mut runtime, sockets, _) = runtime(1);
+    let (mut runtime, sockets) = started(Sockets::default(), config(1));
     let mut end = sockets.end(0);
     // The end is handed back, so that it is closed only after everything was looked at.
     let writer = std::thread::spawn(move || {
@@ -204,7 +222,7 @@ fn what_is_left_over_after_a_turn_comes_with_the_next() {
 #[test]
 fn what_a_pane_takes_in_while_it_is_asked_whether_it_lives_is_read_at_once() {
     let sockets = Sockets { arriving: b"and more".to_vec(), ..Sockets::default() };
-    let (mut runtime, sockets, _) = runtime_on(sockets, 1);
+    let (mut runtime, sockets) = started(sockets, config(1));
     let mut end = sockets.end(0);
     end.write_all(b" something").unwrap();
     runtime.tick();
@@ -213,8 +231,51 @@ fn what_a_pane_takes_in_while_it_is_asked_whether_it_lives_is_read_at_once() {
 }
 
 #[test]
+fn what_a_pane_holds_after_a_turn_is_read_although_its_descriptor_is_silent() {
+    let all = vec![b'x'; 3 * TURN_LIMIT + 1];
+    let sockets = Sockets { arriving: all.clone(), ..Sockets::default() };
+    let (mut runtime, sockets) = started(sockets, config(1));
+    let mut end = sockets.end(0);
+    end.write_all(b"y").unwrap();
+    runtime.tick();
+    let mut turns = 1;
+    while runtime.next_deadline() == Some(Moment::BEGINNING) {
+        runtime.tick();
+        turns += 1;
+    }
+    let output = runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output);
+    assert_eq!(output.total(), all.len() as u64 + 1);
+    assert_eq!(turns, 4);
+}
+
+#[test]
+fn a_pane_that_was_stopped_is_looked_at_although_it_says_nothing() {
+    let (mut runtime, sockets) = started(Sockets::default(), config(1));
+    let _open = sockets.end(0);
+    runtime.cancel(CommandId(0)).unwrap();
+    assert_eq!(runtime.next_deadline(), Some(Moment::BEGINNING));
+    assert_eq!(order(&runtime.tick().completions), [0]);
+}
+
+#[test]
+fn a_broken_pane_does_not_keep_everybody_awake() {
+    let sockets = Sockets { broken: true, ..Sockets::default() };
+    let (mut runtime, sockets) = started(sockets, config(1));
+    let mut end = sockets.end(0);
+    end.write_all(b"never read").unwrap();
+    assert!(is_readable(&runtime));
+    assert_eq!(runtime.tick().errors.len(), 1);
+    assert!(!is_readable(&runtime));
+    while runtime.next_deadline() == Some(Moment::BEGINNING) {
+        runtime.tick();
+    }
+    assert!(runtime.next_deadline().is_some(), "it will be stopped again");
+    assert_eq!(sockets.reads(), [1]);
+}
+
+#[test]
 fn a_batch_waits_for_panes_without_looking_all_the_time() {
-    let (mut runtime, sockets, clock) = runtime(2);
+    let (mut runtime, sockets, clock) = counted(2);
     let (first, mut second) = (sockets.end(0), sockets.end(1));
     let (tell, told) = mpsc::sync_channel(1);
     runtime.set_completion_callback(Box::new(move |_: &coven_runtime::scheduler::Completion| {
@@ -235,7 +296,7 @@ fn a_batch_waits_for_panes_without_looking_all_the_time() {
 
 #[test]
 fn a_batch_waits_for_a_deadline_without_looking_all_the_time() {
-    let (mut runtime, sockets, clock) = runtime(1);
+    let (mut runtime, sockets, clock) = counted(1);
     let wait = Duration::from_millis(50);
     let soon = Some(wait);
     runtime.queue_command(line(1).needing_approval(soon)).unwrap();
@@ -253,17 +314,41 @@ fn a_batch_waits_for_a_deadline_without_looking_all_the_time() {
 
 #[test]
 fn input_that_was_stuck_goes_on_when_the_program_reads_again() {
-    let (mut runtime, sockets, _) = runtime(1);
+    let clock = Arc::new(ManualClock::new());
+    let config = RuntimeConfig { clock: Arc::<ManualClock>::clone(&clock), ..config(1) };
+    let (mut runtime, sockets) = started(Sockets::default(), config);
     let mut end = sockets.end(0);
-    let text = vec![b'x'; 900_000];
+    end.set_nonblocking(true).unwrap();
+    let text: Vec<u8> = (0..900_000).map(|byte| (byte / 3) as u8).collect();
     runtime.send(ExecutionId(0), &text).unwrap();
-    assert!(runtime.slot(ExecutionId(0)).unwrap().unsent() > 0);
-    assert!(runtime.next_deadline().is_some());
-    let reader = std::thread::spawn(move || {
-        let mut all = vec![0; 900_000];
-        end.read_exact(&mut all).unwrap();
-        all
-    });
-    assert_eq!(order(&runtime.run_until_complete().completions), [0]);
-    assert_eq!(reader.join().unwrap(), text);
+    let mut all = Vec::new();
+    for _ in 0..100 {
+        let mut page = vec![0; 100_000];
+        while let Ok(length) = end.read(&mut page) {
+            all.extend_from_slice(&page[..length]);
+        }
+        if all.len() == text.len() {
+            break;
+        }
+        assert!(runtime.slot(ExecutionId(0)).unwrap().unsent() > 0);
+        let wait = runtime.time_to_next_deadline();
+        assert_eq!(wait, Some(Duration::ZERO), "it is known when to try again");
+        runtime.tick();
+    }
+    assert!(all == text);
+    assert_eq!(runtime.next_deadline(), None);
+}
+
+#[test]
+fn what_was_begun_by_hand_is_due_to_be_told() {
+    let config = RuntimeConfig { auto_execute: false, ..config(1) };
+    let mut runtime = AgentRuntime::new(config).unwrap();
+    runtime.set_default_domain(Arc::new(Sockets::default()));
+    runtime.spawn_agent(&[Capability::Shell]).unwrap();
+    runtime.queue_command(line(0)).unwrap();
+    runtime.tick();
+    assert_eq!(runtime.next_deadline(), None);
+    let execution = runtime.begin_execution(CommandId(0)).unwrap();
+    assert_eq!(runtime.next_deadline(), Some(Moment::BEGINNING));
+    assert_eq!(runtime.tick().executions_started, [execution]);
 }

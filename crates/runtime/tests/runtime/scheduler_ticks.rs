@@ -147,6 +147,25 @@ fn a_tick_is_due_at_once_when_there_is_something_to_do() {
     assert_eq!(stage.runtime.next_deadline(), Some(Moment::BEGINNING), "an end is to be told");
     stage.settle();
     assert_eq!(stage.runtime.next_deadline(), None);
+
+    stage.play(1, Script::new().hang());
+    stage.settle();
+    let at_once = Some(Moment::BEGINNING);
+    assert_eq!(stage.runtime.next_deadline(), at_once, "a played process cannot call us");
+}
+
+#[test]
+fn with_fewer_slots_than_agents_commands_wait_their_turn() {
+    let mut stage = Stage::with(3, |mut config| {
+        config.slots = Some(1);
+        config
+    });
+    for id in 0..5 {
+        stage.play(id, Script::new());
+    }
+    let result = stage.runtime.run_until_complete();
+    assert_eq!(order(&result.completions), [0, 1, 2, 3, 4]);
+    assert!(result.errors.is_empty(), "{:?}", result.errors);
 }
 
 #[test]
