@@ -164,11 +164,11 @@ fn live_cursor(painter: &mut Painter, engine: &Engine, modes: Modes) {
     }
     painter.pen(&cursor.template);
     charsets(painter, cursor.charsets, engine.charset());
-    if modes.insert {
-        painter.push("\x1b[4h");
-    }
     // A character just printed may be repeated or joined by what comes next: it is printed again.
     if engine.just_printed() {
         painter.last_character(grid, engine.base());
+    }
+    if modes.insert {
+        painter.push("\x1b[4h");
     }
 }

@@ -211,9 +211,6 @@ fn what_is_left_over_after_a_turn_comes_with_the_next() {
         runtime.tick();
         assert!(total(&runtime) - before <= TURN_LIMIT as u64);
         before = total(&runtime);
-        if before == 5 * TURN_LIMIT as u64 {
-            break;
-        }
     }
     drop(writer.join().unwrap());
     assert_eq!(order(&runtime.run_until_complete().completions), [0]);
@@ -323,7 +320,7 @@ fn input_that_was_stuck_goes_on_when_the_program_reads_again() {
     runtime.send(ExecutionId(0), &text).unwrap();
     let mut all = Vec::new();
     for _ in 0..100 {
-        let mut page = vec![0; 100_000];
+        let mut page = [0; 16 * 1024];
         while let Ok(length) = end.read(&mut page) {
             all.extend_from_slice(&page[..length]);
         }

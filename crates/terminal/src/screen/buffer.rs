@@ -77,8 +77,7 @@ impl Engine {
         if mode == 1049 {
             self.save_cursor();
         }
-        let mut cursor = self.grid().cursor.clone();
-        cursor.input_needs_wrap = false;
+        let cursor = self.grid().cursor.clone();
         self.term.swap_alt();
         self.modes.alternate_screen = true;
         *self.saved.get_mut(true) = None;
@@ -93,12 +92,12 @@ impl Engine {
             // The emulator has cleared it, but not all of it after a change of size.
             self.erase_screen(Part::All);
         }
+        self.end_line_at_wrap();
         self.touch_all();
     }
 
     fn leave_alternate(&mut self, mode: u16) {
-        let mut cursor = self.grid().cursor.clone();
-        cursor.input_needs_wrap = false;
+        let cursor = self.grid().cursor.clone();
         self.parked = (mode == 47).then(|| self.grid().clone());
         self.term.swap_alt();
         self.modes.alternate_screen = false;
@@ -106,6 +105,7 @@ impl Engine {
         if mode == 1049 {
             self.restore_cursor();
         }
+        self.end_line_at_wrap();
         self.touch_all();
     }
 

@@ -181,18 +181,27 @@ impl Engine {
         }
     }
 
-    /// SU. The row under the cursor is another one now: a pending wrap is gone.
+    /// SU.
     pub(super) fn scroll_up(&mut self, count: usize) {
         self.term.scroll_up(count);
-        self.set_column(self.column());
+        self.end_line_at_wrap();
         self.touch_all();
     }
 
-    /// SD, likewise.
+    /// SD.
     pub(super) fn scroll_down(&mut self, count: usize) {
         self.term.scroll_down(count);
-        self.set_column(self.column());
+        self.end_line_at_wrap();
         self.touch_all();
+    }
+
+    /// Another row stands under the cursor now. Where a wrap is pending, the line of that row ends
+    /// there: it goes on only with what is printed next.
+    pub(super) fn end_line_at_wrap(&mut self) {
+        if self.grid().cursor.input_needs_wrap {
+            let (row, last) = (self.row(), self.columns() - 1);
+            self.cells(row, last, last + 1)[0].flags.remove(Flags::WRAPLINE);
+        }
     }
 
     /// SL and DECDC: columns from `column` on move left in every row between the margins.

@@ -45,7 +45,7 @@ pub(crate) struct Engine {
     pub(super) palette: Palette,
     pub(super) cursor_style: u8,
     /// The character just printed, for REP and for emoji that are joined; gone after anything
-    /// else, and not kept in insert mode.
+    /// else but turning insert mode on, which a dump does last.
     pub(super) last_char: Option<char>,
     /// It ends with a joiner, which takes the next character in.
     pub(super) joiner: bool,
@@ -341,7 +341,10 @@ impl Sink for Engine {
 
     fn csi(&mut self, csi: &Csi<'_>) {
         self.run_csi(csi);
-        self.last_char = None;
+        let insert = csi.last == b'h' && csi.marker == 0 && csi.params.all() == [4];
+        if !insert {
+            self.last_char = None;
+        }
     }
 
     fn osc(&mut self, payload: &[u8], end: End) {

@@ -195,7 +195,7 @@ impl Engine {
         self.touch(row);
         self.term.input(char);
         self.touch(self.row());
-        self.last_char = (!self.modes.insert).then_some(char);
+        self.last_char = Some(char);
         self.joiner = false;
     }
 

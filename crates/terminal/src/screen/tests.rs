@@ -36,6 +36,18 @@ mod corrections {
     }
 
     #[test]
+    fn a_pending_wrap_stays_where_only_the_rows_move() {
+        check(5, 4, "abcde\x1b[Tx", "\nxbcde");
+        check(5, 4, "\r\nabcde\x1b[Sx", "abcde\n\nx");
+        check(5, 4, "abcde\x1b[?47h\x1b[?47lx", "abcde\nx");
+    }
+
+    #[test]
+    fn a_character_is_repeated_in_insert_mode_too() {
+        check(10, 1, "abc\x1b[1;1H\x1b[4h!\x1b[2b", "!!!abc");
+    }
+
+    #[test]
     fn erasing_to_the_end_leaves_a_line_that_was_just_filled() {
         check(5, 2, "abcde\x1b[K", "abcde");
         check(5, 2, "abcde\x1b[J", "abcde");
