@@ -48,6 +48,34 @@ pub type Config<'a> = &'a dyn Fn(&str, Connection) -> SpawnConfig;
 /// Something every domain must do.
 pub type Check = fn(&dyn Domain, Config<'_>);
 
+/// A test for each thing every domain must do, run by a function that takes a [`Check`].
+#[macro_export]
+macro_rules! domain_checks {
+    ($check:ident) => {
+        $crate::domain_checks!(
+            $check:
+            pipes_keep_output_and_errors_apart,
+            a_terminal_is_a_real_one,
+            nothing_of_ours_is_inherited,
+            input_arrives_and_can_be_closed,
+            a_new_size_arrives,
+            force_leaves_nothing,
+            a_polite_stop_is_enough_for_most,
+            what_is_left_behind_is_ended,
+            a_flood_arrives_whole,
+            a_signal_is_told,
+        );
+    };
+    ($check:ident: $($name:ident),+ $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                $check($crate::panes::$name);
+            }
+        )+
+    };
+}
+
 /// A terminal of the usual size.
 pub fn terminal() -> Connection {
     Connection::Terminal(Size::default())

@@ -110,6 +110,16 @@ fn split(buffer: &[u8]) -> Result<Option<Whole<'_>>, Malformed> {
     Ok(rest.get(..length).map(|body| (*kind, body, HEAD + length)))
 }
 
+/// The first whole frame of a buffer as `read` understands it, and how many bytes it took.
+fn decode<'a, F>(
+    buffer: &'a [u8],
+    read: impl FnOnce(u8, &'a [u8]) -> Option<F>,
+) -> Result<Option<(F, usize)>, Malformed> {
+    let Some((kind, body, taken)) = split(buffer)? else { return Ok(None) };
+    let frame = read(kind, body).ok_or(Malformed::Unknown { kind, length: body.len() })?;
+    Ok(Some((frame, taken)))
+}
+
 fn head(out: &mut Vec<u8>, kind: u8, length: usize) {
     out.push(kind);
     out.extend_from_slice(&(length as u32).to_le_bytes());
@@ -156,10 +166,7 @@ impl<'a> ToHolder<'a> {
 
     /// The first whole frame in a buffer and how many bytes it took, or nothing yet.
     pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
-        let Some((kind, body, taken)) = split(buffer)? else { return Ok(None) };
-        let frame = Self::read(kind, body);
-        let frame = frame.ok_or(Malformed::Unknown { kind, length: body.len() })?;
-        Ok(Some((frame, taken)))
+        decode(buffer, Self::read)
     }
 
     fn read(kind: u8, body: &'a [u8]) -> Option<Self> {
@@ -249,10 +256,7 @@ impl<'a> ToClient<'a> {
 
     /// The first whole frame in a buffer and how many bytes it took, or nothing yet.
     pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
-        let Some((kind, body, taken)) = split(buffer)? else { return Ok(None) };
-        let frame = Self::read(kind, body);
-        let frame = frame.ok_or(Malformed::Unknown { kind, length: body.len() })?;
-        Ok(Some((frame, taken)))
+        decode(buffer, Self::read)
     }
 
     fn read(kind: u8, body: &'a [u8]) -> Option<Self> {

@@ -14,55 +14,7 @@ fn check(check: panes::Check) {
     });
 }
 
-#[test]
-fn pipes_keep_output_and_errors_apart() {
-    check(panes::pipes_keep_output_and_errors_apart);
-}
-
-#[test]
-fn a_terminal_is_a_real_one() {
-    check(panes::a_terminal_is_a_real_one);
-}
-
-#[test]
-fn nothing_of_ours_is_inherited() {
-    check(panes::nothing_of_ours_is_inherited);
-}
-
-#[test]
-fn input_arrives_and_can_be_closed() {
-    check(panes::input_arrives_and_can_be_closed);
-}
-
-#[test]
-fn a_new_size_arrives() {
-    check(panes::a_new_size_arrives);
-}
-
-#[test]
-fn force_leaves_nothing() {
-    check(panes::force_leaves_nothing);
-}
-
-#[test]
-fn a_polite_stop_is_enough_for_most() {
-    check(panes::a_polite_stop_is_enough_for_most);
-}
-
-#[test]
-fn what_is_left_behind_is_ended() {
-    check(panes::what_is_left_behind_is_ended);
-}
-
-#[test]
-fn a_flood_arrives_whole() {
-    check(panes::a_flood_arrives_whole);
-}
-
-#[test]
-fn a_signal_is_told() {
-    check(panes::a_signal_is_told);
-}
+coven_testkit::domain_checks!(check);
 
 #[test]
 fn a_dropped_pane_ends_its_processes() {
