@@ -1,0 +1,83 @@
+//! How an agent is to be run: in which mode and with which permission.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether a program gets a terminal and a conversation, or one prompt and no questions.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// On a pseudo-terminal, as a person would use it.
+    #[default]
+    Interactive,
+    /// One prompt, structured output, no terminal.
+    Headless,
+}
+
+impl Mode {
+    /// The name used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Interactive => "interactive",
+            Self::Headless => "headless",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What an agent may do without asking, from least to most.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permission {
+    /// Look, and change nothing.
+    ReadOnly,
+    /// Ask before every change and command.
+    Ask,
+    /// Edit files, ask before commands.
+    Edits,
+    /// Anything, without asking.
+    All,
+}
+
+impl Permission {
+    /// All levels, from least to most.
+    pub const EVERY: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::Edits, Self::All];
+
+    /// The name used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Ask => "ask",
+            Self::Edits => "edits",
+            Self::All => "all",
+        }
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}

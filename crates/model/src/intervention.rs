@@ -1,0 +1,178 @@
+//! What waits for a person.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, InterventionId, SessionId, TaskId, Timestamp};
+
+/// Why a person is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterventionKind {
+    /// An agent asks whether it may do something.
+    Approval,
+    /// An agent asks for a text.
+    Question,
+    /// An agent offers entries to choose from.
+    Choice,
+    /// An agent's program shows a dialog of its own.
+    Dialog,
+    /// An interactive agent has finished its turn and is idle.
+    EndedTurn,
+    /// The command of a gate failed.
+    FailedGate,
+    /// A gate without a command asks a person.
+    HumanGate,
+    /// A loop reached its last round without an end.
+    LoopLimit,
+    /// Some tasks of a stage or fan-out failed.
+    PartialFailure,
+    /// A step failed that is to block rather than fail.
+    FailedStep,
+    /// The arbiter's answer could not be read, twice.
+    UnreadableVerdict,
+    /// A job's process is gone and nobody saw how it ended.
+    LostJob,
+    /// A step wants a person's leave before it starts.
+    StartApproval,
+}
+
+impl InterventionKind {
+    /// The name used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Question => "question",
+            Self::Choice => "choice",
+            Self::Dialog => "dialog",
+            Self::EndedTurn => "ended-turn",
+            Self::FailedGate => "failed-gate",
+            Self::HumanGate => "human-gate",
+            Self::LoopLimit => "loop-limit",
+            Self::PartialFailure => "partial-failure",
+            Self::FailedStep => "failed-step",
+            Self::UnreadableVerdict => "unreadable-verdict",
+            Self::LostJob => "lost-job",
+            Self::StartApproval => "start-approval",
+        }
+    }
+
+    /// What a person can decide.
+    pub fn options(self) -> &'static [Choice] {
+        match self {
+            Self::Approval | Self::StartApproval => {
+                &[Choice::Approve, Choice::ApproveAlways, Choice::Deny, Choice::Answer]
+            }
+            Self::Question | Self::Choice => &[Choice::Answer, Choice::Deny],
+            Self::Dialog => &[Choice::Approve, Choice::Deny, Choice::Answer],
+            Self::EndedTurn => &[Choice::Complete, Choice::Send, Choice::Stop],
+            Self::FailedGate | Self::FailedStep | Self::LostJob => {
+                &[Choice::Retry, Choice::Skip, Choice::Abort]
+            }
+            Self::HumanGate => &[Choice::Approve, Choice::Skip, Choice::Abort],
+            Self::LoopLimit => &[Choice::Proceed, Choice::Extend, Choice::Abort],
+            Self::PartialFailure => &[Choice::RetryFailed, Choice::Proceed, Choice::Abort],
+            Self::UnreadableVerdict => {
+                &[Choice::Retry, Choice::Proceed, Choice::Extend, Choice::Abort]
+            }
+        }
+    }
+}
+
+impl fmt::Display for InterventionKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What a person can decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// Yes, this once.
+    Approve,
+    /// Yes, and do not ask again.
+    ApproveAlways,
+    /// No; takes a text.
+    Deny,
+    /// A text.
+    Answer,
+    /// The task is done.
+    Complete,
+    /// Another message to the agent.
+    Send,
+    /// Stop the agent; the task has failed.
+    Stop,
+    /// Do it again.
+    Retry,
+    /// Do again what failed.
+    RetryFailed,
+    /// Go on without it.
+    Skip,
+    /// Go on with what there is.
+    Proceed,
+    /// More rounds.
+    Extend,
+    /// End the run as failed.
+    Abort,
+}
+
+impl Choice {
+    /// The name used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::ApproveAlways => "approve-always",
+            Self::Deny => "deny",
+            Self::Answer => "answer",
+            Self::Complete => "complete",
+            Self::Send => "send",
+            Self::Stop => "stop",
+            Self::Retry => "retry",
+            Self::RetryFailed => "retry-failed",
+            Self::Skip => "skip",
+            Self::Proceed => "proceed",
+            Self::Extend => "extend",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// One thing that waits for a person. Durable, and answered once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Intervention {
+    /// Its name in the session.
+    pub id: InterventionId,
+    /// The session.
+    pub workflow_id: SessionId,
+    /// The step it belongs to.
+    pub step: String,
+    /// The task it belongs to, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Why a person is needed.
+    pub kind: InterventionKind,
+    /// The same in words.
+    pub reason: String,
+    /// What can be decided.
+    pub options: Vec<Choice>,
+    /// What the agent shows, or the end of what failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+    /// What an answer must name, where it is about a screen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Since when it waits.
+    pub created_at: Timestamp,
+    /// When it decides itself, if ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}

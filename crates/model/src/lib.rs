@@ -1,0 +1,24 @@
+//! The words that every part of Coven shares: ids, statuses, what an agent is doing and why we
+//! think so, what waits for a person, how a job ended. Plain data; no I/O and no clock.
+
+pub mod agent;
+pub mod automatic;
+pub mod digest;
+pub mod id;
+pub mod intervention;
+pub mod outcome;
+pub mod status;
+pub mod time;
+pub mod usage;
+pub mod verdict;
+
+pub use agent::{Mode, Permission};
+pub use automatic::{AutoPolicy, HandlerName};
+pub use digest::Digest;
+pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
+pub use intervention::{Choice, Intervention, InterventionKind};
+pub use outcome::{Ending, Outcome};
+pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
+pub use time::Timestamp;
+pub use usage::{Dollars, Usage};
+pub use verdict::{AgentState, AwaitingKind, Evidence, EvidenceSource, Verdict};

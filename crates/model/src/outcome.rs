@@ -1,0 +1,72 @@
+//! How one attempt at a job ended.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Usage;
+
+/// How a process ended, as the system told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "how")]
+pub enum Ending {
+    /// It exited with this code.
+    Exited {
+        /// The code.
+        code: i32,
+    },
+    /// A signal ended it.
+    Signalled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// It was stopped because its time was up.
+    TimedOut,
+    /// It was stopped on purpose.
+    Stopped,
+    /// It could not be started.
+    NotStarted,
+    /// It is still there: the task was completed without an exit.
+    Alive,
+    /// It is gone and nobody saw how.
+    Lost,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited { code } => write!(formatter, "exit code {code}"),
+            Self::Signalled { signal } => write!(formatter, "ended by signal {signal}"),
+            Self::TimedOut => formatter.write_str("timed out"),
+            Self::Stopped => formatter.write_str("stopped"),
+            Self::NotStarted => formatter.write_str("could not be started"),
+            Self::Alive => formatter.write_str("still running"),
+            Self::Lost => formatter.write_str("lost"),
+        }
+    }
+}
+
+/// How one attempt ended, with everything that decided it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// Whether the attempt counts as done. Decided by code, signal, timeout, the parsed result
+    /// and denials together.
+    pub ok: bool,
+    /// How the process ended.
+    pub ending: Ending,
+    /// Why it counts as it does, in words.
+    pub reason: String,
+    /// The final answer of an agent, or the output of a command, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What was used up, where told.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// What the agent was not allowed to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<String>,
+    /// The id of the agent's own conversation, to resume it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+}

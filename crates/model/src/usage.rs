@@ -1,0 +1,143 @@
+//! What an agent used up: tokens and money. What is not known stays unknown, never zero.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const NANOS: f64 = 1e9;
+
+/// An amount of US dollars, kept in billionths so that it can be compared and added exactly. On
+/// disk and on the wire it is a plain number of dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Dollars(u64);
+
+impl Dollars {
+    /// This many billionths of a dollar.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The nearest amount that can be kept; nothing for what is no amount of money.
+    pub fn new(dollars: f64) -> Option<Self> {
+        let nanos = (dollars * NANOS).round();
+        (0.0..=1e18).contains(&nanos).then_some(Self(nanos as u64))
+    }
+
+    /// As a number of dollars.
+    pub fn as_f64(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "money is shown, not counted, as a float")]
+        let nanos = self.0 as f64;
+        nanos / NANOS
+    }
+}
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 > 0 && self.0 < 10_000_000 {
+            write!(formatter, "${:.4}", self.as_f64())
+        } else {
+            write!(formatter, "${:.2}", self.as_f64())
+        }
+    }
+}
+
+impl Serialize for Dollars {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_f64())
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Self::new(dollars)
+            .ok_or_else(|| serde::de::Error::custom(format!("{dollars} is no amount of dollars")))
+    }
+}
+
+/// Tokens and cost of one turn or one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Of those, tokens that came from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Tokens written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Of those, tokens spent on thinking, where told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+    /// Cost in US dollars as the agent says; most do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Dollars>,
+}
+
+impl Usage {
+    /// Whether nothing at all is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Both together. A part that only one of them knows keeps that value: a sum is then a lower
+    /// bound, which is the best there is.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.combine(other, u64::saturating_add)
+    }
+
+    /// What was added since `earlier`, for agents that count over a whole conversation.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.combine(earlier, u64::saturating_sub)
+    }
+
+    fn combine(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
+        let both = |one: Option<u64>, two: Option<u64>| match (one, two) {
+            (Some(one), Some(two)) => Some(join(one, two)),
+            (one, two) => one.or(two),
+        };
+        Self {
+            input_tokens: both(self.input_tokens, other.input_tokens),
+            cached_tokens: both(self.cached_tokens, other.cached_tokens),
+            output_tokens: both(self.output_tokens, other.output_tokens),
+            reasoning_tokens: both(self.reasoning_tokens, other.reasoning_tokens),
+            cost_usd: both(self.cost_usd.map(|cost| cost.0), other.cost_usd.map(|cost| cost.0))
+                .map(Dollars),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_nobody_told_is_not_zero() {
+        let known =
+            Usage { cost_usd: Dollars::new(0.5), input_tokens: Some(10), ..Usage::default() };
+        let unknown = Usage { input_tokens: Some(5), ..Usage::default() };
+        assert_eq!(unknown.plus(unknown).cost_usd, None);
+        assert_eq!(known.plus(unknown).cost_usd, Dollars::new(0.5));
+        assert_eq!(known.plus(unknown).input_tokens, Some(15));
+        assert_eq!(known.since(unknown).input_tokens, Some(5));
+    }
+
+    #[test]
+    fn dollars_read_back_exactly_and_refuse_what_is_no_money() {
+        for dollars in [0.0, 0.000_001, 0.083_55, 12.5, 999_999.99] {
+            let kept = Dollars::new(dollars).unwrap();
+            let text = serde_json::to_string(&kept).unwrap();
+            assert_eq!(text, serde_json::to_string(&dollars).unwrap());
+            assert_eq!(serde_json::from_str::<Dollars>(&text).unwrap(), kept);
+        }
+        for dollars in [-1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Dollars::new(dollars), None);
+        }
+        assert_eq!(Dollars::new(0.0042).unwrap().to_string(), "$0.0042");
+        assert_eq!(Dollars::new(1.239).unwrap().to_string(), "$1.24");
+    }
+}

@@ -1,0 +1,157 @@
+//! What an agent is doing, and the evidence for it.
+
+use std::fmt;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+
+/// What an agent is doing.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentState {
+    /// Started, and nothing known yet.
+    #[default]
+    Starting,
+    /// Thinking, writing, running a tool.
+    Working,
+    /// Ready for the next message.
+    Idle,
+    /// Asks something and goes on only when answered.
+    Awaiting,
+    /// Reports that it cannot go on.
+    Error,
+    /// Its process has ended.
+    Exited,
+    /// Nothing we know fits what it shows.
+    Unknown,
+}
+
+impl AgentState {
+    /// The name used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Awaiting => "awaiting",
+            Self::Error => "error",
+            Self::Exited => "exited",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for AgentState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What kind of answer an agent waits for.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum AwaitingKind {
+    /// Whether it may do something.
+    Approval,
+    /// A text.
+    Question,
+    /// One of several entries.
+    Choice,
+    /// A dialog of the program itself: trust, sign-in, updates.
+    Dialog,
+}
+
+impl AwaitingKind {
+    /// The name used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Question => "question",
+            Self::Choice => "choice",
+            Self::Dialog => "dialog",
+        }
+    }
+}
+
+impl fmt::Display for AwaitingKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Where a piece of evidence comes from.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceSource {
+    /// The program's own status signal (OSC 7501).
+    Signal,
+    /// The window title.
+    Title,
+    /// A rule that matched the screen.
+    Screen,
+    /// Structured output of a headless run.
+    Transcript,
+    /// Nothing was printed for a while.
+    Quiet,
+    /// The process started or ended.
+    Process,
+}
+
+/// Why we think so.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// Where it was seen.
+    pub source: EvidenceSource,
+    /// The rule that decided, by the name it has in the adapter file.
+    pub rule: String,
+    /// The part of the screen that was looked at, as written in the rule; or `title`, `signal`.
+    pub region: String,
+    /// The text that matched, with a little around it.
+    pub text: String,
+    /// When it was first seen, in milliseconds since the agent's start.
+    pub since: u64,
+}
+
+impl Evidence {
+    /// How old the evidence is at `now`, a time since the agent's start.
+    pub fn age(&self, now: Duration) -> Duration {
+        now.saturating_sub(Duration::from_millis(self.since))
+    }
+}
+
+/// What an agent is doing, and why we think so.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// What it is doing.
+    pub state: AgentState,
+    /// What it waits for, if it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<AwaitingKind>,
+    /// Why.
+    pub evidence: Evidence,
+    /// Binds an answer to this question, if it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+}
