@@ -1,10 +1,14 @@
 //! The `coven` command: the only part of Coven that talks to the terminal it was started from.
 //! What is asked for goes to stdout, everything else to stderr.
 
+mod adapter;
 mod demo_agent;
+mod failure;
+mod folders;
 mod hold;
+mod output;
+mod schema;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +47,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Look at adapters, which say how to start, read, answer and stop an agent CLI.
+    #[command(subcommand)]
+    Adapter(adapter::Command),
+    /// Print the JSON schema of a file that people write.
+    Schema {
+        /// Which file.
+        file: schema::File,
+    },
     #[command(hide = true, name = coven_demo::SUBCOMMAND)]
     DemoAgent(Box<demo_agent::Arguments>),
     #[command(hide = true, disable_help_flag = true)]
@@ -53,17 +65,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Some(Command::DemoAgent(arguments)) => demo_agent::run(*arguments),
         Some(Command::Hold(arguments)) => hold::run(arguments),
-        None => print_note(),
-    }
-}
-
-fn print_note() -> ExitCode {
-    match io::stdout().write_all(NOTE.as_bytes()) {
-        // Whoever closed the pipe, as `head` does, has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: could not write to stdout: {error}");
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
+        Some(Command::Adapter(command)) => failure::exit(adapter::run(command)),
+        Some(Command::Schema { file }) => failure::exit(schema::run(file)),
+        None => failure::exit(output::write(NOTE)),
     }
 }

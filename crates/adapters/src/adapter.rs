@@ -1,0 +1,150 @@
+//! One adapter, made for one task.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_model::{AutoPolicy, Mode};
+use coven_terminal::keys::Key;
+
+use crate::config::{Config, Dialog, ModeConfig};
+use crate::launch::{self, Launch, LaunchError, Request};
+use crate::rules::Rules;
+use crate::sniffer::Sniffer;
+use crate::transcript::{Decoder, Format};
+
+/// How long a program has to end by itself when its adapter does not say.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What an adapter is made with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where the program will run.
+    pub cwd: Option<PathBuf>,
+    /// Variables of the task.
+    pub env: BTreeMap<String, String>,
+    /// The name to show; the adapter's type if missing.
+    pub name: Option<String>,
+    /// An adapter file that counts over all layers.
+    pub config_path: Option<PathBuf>,
+}
+
+/// Whatever differs between agent CLIs.
+///
+/// The adapter files make [`Adapter`]s. A program that embeds Coven can bring a type of its own;
+/// everything but the launch has an answer that fits a program about which nothing is known.
+pub trait AgentAdapter: Send + Sync {
+    /// The type, as it is named in workflows.
+    fn kind(&self) -> &str;
+
+    /// The name to show.
+    fn name(&self) -> &str {
+        self.kind()
+    }
+
+    /// How to start the program.
+    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError>;
+
+    /// The rules that read its screen.
+    fn rules(&self) -> Arc<Rules> {
+        Arc::default()
+    }
+
+    /// How to answer it without a person, if it says so.
+    fn auto_policy(&self) -> Option<&AutoPolicy> {
+        None
+    }
+
+    /// What is known about it beyond that.
+    fn config(&self) -> &Config;
+}
+
+/// An adapter made from files.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    kind: String,
+    options: Options,
+    config: Arc<Config>,
+    rules: Arc<Rules>,
+}
+
+impl Adapter {
+    pub(crate) fn new(
+        kind: &str,
+        options: Options,
+        config: Arc<Config>,
+        rules: Arc<Rules>,
+    ) -> Self {
+        Self { kind: kind.to_owned(), options, config, rules }
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A sniffer for one run of the program.
+    pub fn sniffer(&self) -> Sniffer {
+        Sniffer::new(self.rules.clone())
+    }
+
+    /// A decoder for the output of one headless run, if the mode has structured output.
+    pub fn decoder(&self, mode: Mode) -> Option<Decoder> {
+        let format = self.mode(mode)?.transcript.as_deref()?.parse::<Format>().ok()?;
+        Some(Decoder::new(format))
+    }
+
+    /// The settings of a mode.
+    pub fn mode(&self, mode: Mode) -> Option<&ModeConfig> {
+        self.config.modes.get(mode)
+    }
+
+    /// The dialog that a rule of the sniffer named.
+    pub fn dialog(&self, rule: &str) -> Option<&Dialog> {
+        let name = rule.strip_prefix("dialog:")?;
+        self.config.dialogs.iter().find(|dialog| dialog.name == name)
+    }
+
+    /// How long the program has to end by itself.
+    pub fn grace(&self) -> Duration {
+        self.config.stop.grace.as_ref().map_or(GRACE, |grace| grace.0)
+    }
+}
+
+impl AgentAdapter for Adapter {
+    fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn name(&self) -> &str {
+        self.options.name.as_deref().unwrap_or(&self.kind)
+    }
+
+    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError> {
+        let mut launch = launch::launch(&self.kind, &self.config, request)?;
+        for (key, value) in &self.options.env {
+            launch.unset.retain(|unset| unset != key);
+            launch.env.insert(key.clone(), value.clone());
+        }
+        Ok(launch)
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        self.rules.clone()
+    }
+
+    fn auto_policy(&self) -> Option<&AutoPolicy> {
+        self.config.auto_policy.as_ref()
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+/// The keys that a list of names stands for. The names were checked when the file was read; one
+/// that is no key is left out.
+pub fn keys(names: &[String]) -> Vec<Key> {
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}

@@ -1,0 +1,458 @@
+//! The adapter file: everything Coven knows about one agent CLI, as data.
+//!
+//! The structs here are the published schema (`coven schema adapter`): their doc comments are its
+//! descriptions. Every key may be missing, because a file of a later layer says only what it
+//! changes; [`crate::Adapter`] fills in the defaults.
+
+mod check;
+mod merge;
+
+use std::collections::BTreeMap;
+
+use coven_model::{AutoPolicy, Mode, Permission};
+use coven_notation::{HumanDuration, Problem, Read, Source, Syntax};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use merge::merge;
+
+/// The version of the format this program writes and knows.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// An adapter file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(title = "Coven adapter")]
+pub struct Config {
+    /// Where an editor finds the schema of this file. Ignored.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The version of this format: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_version: Option<u32>,
+    /// How the adapter is shown.
+    pub metadata: Metadata,
+    /// The program to start; the adapter's type if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The version of the program that this file was tested with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tested_version: Option<String>,
+    /// Arguments that make the program print its version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub version_args: Vec<String>,
+    /// How to install the program, in words, for a person who does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// Changes to the environment of the program.
+    pub env: Env,
+    /// How the program is started, by mode.
+    pub modes: Modes,
+    /// Arguments for each permission level.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub permissions: BTreeMap<Permission, Grant>,
+    /// Arguments that choose a model; `${model}` stands for its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub model: Vec<String>,
+    /// Rules that read the screen. Their order is their priority.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub states: IndexMap<String, StateRule>,
+    /// What the program says beside the screen.
+    pub signals: Signals,
+    /// Patterns of what changes by itself while a question stays the same (seconds, spinners).
+    /// Removed before a digest is taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volatile: Vec<String>,
+    /// Dialogs of the program itself, with the keys that answer them. They come before `states`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dialogs: Vec<Dialog>,
+    /// The keys for what a person does most.
+    pub keys: Keys,
+    /// How to answer the program without a person, when a task asks for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_policy: Option<AutoPolicy>,
+    /// How to continue an earlier conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Resume>,
+    /// What the program must be able to write for itself, for sandboxes.
+    pub state: StateFiles,
+    /// How the program is stopped.
+    pub stop: Stop,
+}
+
+/// How an adapter is shown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Metadata {
+    /// The name for people; the adapter's type if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The name of an icon; a generic one if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// One sentence about the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// Changes to the environment of a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Env {
+    /// Variables to set.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
+    /// Variables to take away.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
+}
+
+/// The two ways to start a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Modes {
+    /// On a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<ModeConfig>,
+    /// One prompt, no terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headless: Option<ModeConfig>,
+}
+
+impl Modes {
+    /// The settings of a mode, if the program has it.
+    pub fn get(&self, mode: Mode) -> Option<&ModeConfig> {
+        match mode {
+            Mode::Interactive => self.interactive.as_ref(),
+            Mode::Headless => self.headless.as_ref(),
+        }
+    }
+}
+
+/// How a program is started in one mode. The arguments are `baseArgs`, those of the permission
+/// level, of the model and of a resumed conversation, the caller's, and the prompt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ModeConfig {
+    /// Arguments that always come first.
+    pub base_args: Vec<String>,
+    /// Where the prompt goes.
+    pub prompt_position: PromptPosition,
+    /// The option that takes the prompt, where `promptPosition` is `flag`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_flag: Option<String>,
+    /// Arguments by permission level, where this mode has its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub permissions: BTreeMap<Permission, Grant>,
+    /// Arguments that continue an earlier conversation, where this mode has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Vec<String>>,
+    /// The permission level when nobody asks for one. Headless runs default to `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_permission: Option<Permission>,
+    /// How the output is read (`claude-stream-json`, `codex-json`, `gemini-stream-json`,
+    /// `opencode-json`, `qwen-stream-json`, `copilot-json`, `text`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+    /// Whether a headless run needs a terminal all the same.
+    pub use_pty: bool,
+    /// What a headless run gets as input.
+    pub stdin: Stdin,
+    /// Changes to the environment in this mode alone.
+    pub env: Env,
+}
+
+/// Where a prompt goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptPosition {
+    /// It is the last argument.
+    #[default]
+    Last,
+    /// It is the value of an option, which comes last.
+    Flag,
+    /// The program takes none at the start; it is typed once the program is idle.
+    Typed,
+}
+
+/// What a headless run gets as input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdin {
+    /// Nothing: it is at its end from the start.
+    #[default]
+    Null,
+    /// A pipe that stays open.
+    Pipe,
+}
+
+/// What grants a permission level: arguments, or arguments and environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Grant {
+    /// Arguments alone.
+    Args(Vec<String>),
+    /// Arguments and variables.
+    Full(FullGrant),
+}
+
+impl Grant {
+    /// The arguments.
+    pub fn args(&self) -> &[String] {
+        match self {
+            Self::Args(args) => args,
+            Self::Full(full) => &full.args,
+        }
+    }
+
+    /// The variables to set.
+    pub fn env(&self) -> impl Iterator<Item = (&String, &String)> {
+        match self {
+            Self::Args(_) => None,
+            Self::Full(full) => Some(full.env.iter()),
+        }
+        .into_iter()
+        .flatten()
+    }
+}
+
+/// Arguments and variables that grant a permission level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FullGrant {
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Variables.
+    pub env: BTreeMap<String, String>,
+    /// What this level really means for this program, where it is not what the name says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// One rule that reads the screen. Only `pattern` is needed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StateRule {
+    /// A regular expression over the lines of the region; `^` and `$` stand for the ends of a
+    /// line.
+    pub pattern: String,
+    /// Flags of the pattern: `i` ignores case, `s` lets `.` match line ends, `x` allows spaces
+    /// and comments.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub flags: String,
+    /// What a match means. Without it, a rule named `interaction_idle` means idle, any other name
+    /// with `interaction` in it an approval, and every other name working.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Where to look: `screen`, `tail:N` (the last N lines that are not empty at the end),
+    /// `head:N`, or `cursor:N` (the cursor's line and the N-1 above it). Without it, `screen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// A pattern that must not match in the same region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not: Option<String>,
+    /// A pattern for the line with which a question begins. What is shown to a person, and what
+    /// an answer is bound to, goes from the last such line above the match to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<String>,
+    /// A pattern for what a person said. The rule counts only below the last such line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<String>,
+    /// Whether the cursor must be visible, or must not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<CursorRule>,
+    /// Counts even where the program itself says by OSC 7501 or its title that it is idle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub despite_signal: bool,
+    /// What the rule is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// What a rule asks of the cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CursorRule {
+    /// It must be visible.
+    Visible,
+    /// It must be hidden.
+    Hidden,
+}
+
+/// What a match means.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The program is starting up.
+    Starting,
+    /// It works.
+    Working,
+    /// It is ready for the next message.
+    Idle,
+    /// It asks whether it may do something.
+    Approval,
+    /// It asks for a text.
+    Question,
+    /// It offers entries to choose from.
+    Choice,
+    /// It shows a dialog of its own.
+    Dialog,
+    /// Its turn ended with an error.
+    Error,
+    /// It does not work; what it does else, the screen says. For titles.
+    Rest,
+}
+
+/// What a program says beside the screen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Signals {
+    /// Whether it tells its state by OSC 7501.
+    pub osc7501: bool,
+    /// What its window title means. The first that matches counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub title: Vec<TitleRule>,
+    /// What silence means, where nothing else is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietRule>,
+}
+
+/// What a window title means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TitleRule {
+    /// A regular expression over the title.
+    pub pattern: String,
+    /// Flags of the pattern.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub flags: String,
+    /// What a match means.
+    pub kind: Kind,
+}
+
+/// What silence means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct QuietRule {
+    /// How long nothing was printed.
+    pub after: HumanDuration,
+    /// What that means.
+    pub kind: Kind,
+}
+
+/// A dialog of the program itself, with the keys that answer it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Dialog {
+    /// Its name.
+    pub name: String,
+    /// A regular expression over the lines of the region.
+    pub pattern: String,
+    /// Flags of the pattern.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub flags: String,
+    /// Where to look, as in a state. Without it, `screen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// A pattern that must not match in the same region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not: Option<String>,
+    /// A pattern for the line with which the dialog begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<String>,
+    /// What it asks for; a dialog if missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// The keys for each answer, such as `accept` and `decline`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, Vec<String>>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The keys for what a person does most. Names as in `Enter`, `Esc`, `Ctrl+C`, `2`, `y`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Keys {
+    /// Yes, this once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approve: Vec<String>,
+    /// Yes, and do not ask again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approve_always: Vec<String>,
+    /// No.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// Stop what you are doing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interrupt: Vec<String>,
+    /// Send what was typed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub submit: Vec<String>,
+    /// Quit the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quit: Vec<String>,
+}
+
+/// How to continue an earlier conversation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Resume {
+    /// Arguments that continue it; `${agentSession}` stands for its id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Arguments that begin a new conversation with an id of our own (a UUID), where the program
+    /// can.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_args: Vec<String>,
+    /// A pattern whose first group is the id, as the program prints it on its screen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screen_pattern: Option<String>,
+}
+
+/// What a program must be able to write for itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StateFiles {
+    /// Files and folders; `~` is the user's home.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+    /// Variables that move these files elsewhere.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// How a program is stopped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Stop {
+    /// How long it has to end by itself after the polite signal; 5 seconds if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<HumanDuration>,
+}
+
+impl Config {
+    /// Reads an adapter file and reports every problem in it.
+    pub fn read(source: &Source) -> Read<Self> {
+        let mut read = coven_notation::read::<Self>(source, Syntax::Json);
+        if let Some(node) = &read.node {
+            read.problems.extend(check::check(source, node));
+            if read.problems.iter().any(Problem::is_error) {
+                read.value = None;
+            }
+        }
+        read
+    }
+}
+
+/// The JSON schema of the adapter file.
+pub fn schema() -> serde_json::Value {
+    coven_notation::schema_of::<Config>()
+}
+
+#[cfg(test)]
+mod tests;

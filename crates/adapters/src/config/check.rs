@@ -1,0 +1,281 @@
+//! What the schema cannot say about an adapter file: patterns, regions, keys and names.
+
+use std::str::FromStr;
+
+use coven_notation::{Node, Problem, Source, near, pattern};
+use coven_terminal::keys::Key;
+
+use super::SCHEMA_VERSION;
+use crate::rules::Region;
+use crate::transcript::Format;
+
+/// Everything wrong with a file whose syntax is right.
+pub(super) fn check(source: &Source, file: &Node) -> Vec<Problem> {
+    let mut check = Check { source, problems: Vec::new() };
+    check.version(file);
+    check.modes(file);
+    check.placeholders(file);
+    check.states(file);
+    check.dialogs(file);
+    check.signals(file);
+    for volatile in items(file, "volatile") {
+        check.pattern(volatile, "");
+    }
+    for (_, keys) in entries(file, "keys") {
+        check.keys(keys);
+    }
+    check.environment(file);
+    check.problems
+}
+
+struct Check<'a> {
+    source: &'a Source,
+    problems: Vec<Problem>,
+}
+
+fn items<'a>(node: &'a Node, key: &str) -> &'a [Node] {
+    node.get(key).map_or(&[], Node::items)
+}
+
+fn entries<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = (&'a str, &'a Node)> {
+    let entries = node.get(key).map_or(&[][..], Node::entries);
+    entries.iter().map(|entry| (entry.key.as_str(), &entry.value))
+}
+
+impl Check<'_> {
+    fn add(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn version(&mut self, file: &Node) {
+        let Some(node) = file.get("schemaVersion") else { return };
+        let version = node.to_json().as_u64();
+        if version.is_some_and(|version| version != u64::from(SCHEMA_VERSION)) {
+            self.add(
+                Problem::error(
+                    "schema-version",
+                    node.span,
+                    format!("this program knows version {SCHEMA_VERSION} of the adapter file"),
+                )
+                .help("a newer Coven may know it; or write `\"schemaVersion\": 1`"),
+            );
+        }
+    }
+
+    fn modes(&mut self, file: &Node) {
+        for (name, mode) in entries(file, "modes") {
+            let by_flag = mode.get("promptPosition").and_then(Node::as_str) == Some("flag");
+            if by_flag && mode.get("promptFlag").is_none() {
+                self.add(
+                    Problem::error(
+                        "prompt-flag-missing",
+                        mode.span,
+                        format!(
+                            "`{name}` hands the prompt over by an option, but does not say which"
+                        ),
+                    )
+                    .help("add `\"promptFlag\": \"-p\"`, with the option of your program"),
+                );
+            }
+            let flag = mode.get("promptFlag");
+            if let Some(flag) = flag
+                && flag.as_str().is_some_and(|flag| !flag.starts_with('-'))
+            {
+                self.add(
+                    Problem::error("prompt-flag", flag.span, "an option begins with `-`").help(
+                        "for a prompt that is simply the last argument leave `promptFlag` out",
+                    ),
+                );
+            }
+            if let Some(flag) = flag
+                && !by_flag
+            {
+                self.add(
+                    Problem::warning(
+                        "prompt-flag-unused",
+                        flag.span,
+                        "`promptFlag` counts only with `\"promptPosition\": \"flag\"`",
+                    )
+                    .help("add that, or remove this"),
+                );
+            }
+            if let Some(node) = mode.get("transcript")
+                && let Some(text) = node.as_str()
+                && let Err(error) = Format::from_str(text)
+            {
+                self.add(Problem::error("transcript", node.span, error.to_string()));
+            }
+        }
+    }
+
+    /// Arguments that must say where a value goes.
+    fn placeholders(&mut self, file: &Node) {
+        let args = |node: Option<&Node>| -> Option<(coven_notation::Span, String)> {
+            let node = node?;
+            let text: Vec<&str> = node.items().iter().filter_map(Node::as_str).collect();
+            (!text.is_empty()).then(|| (node.span, text.join("\n")))
+        };
+        let resume = file.get("resume");
+        let wanted = [
+            (args(file.get("model")), "${model}", "the model"),
+            (args(resume.and_then(|node| node.get("args"))), "${agentSession}", "the conversation"),
+            (
+                args(resume.and_then(|node| node.get("newArgs"))),
+                "${agentSession}",
+                "the conversation",
+            ),
+        ];
+        for (found, placeholder, what) in wanted {
+            if let Some((span, text)) = found
+                && !text.contains(placeholder)
+            {
+                self.add(
+                    Problem::error(
+                        "placeholder-missing",
+                        span,
+                        format!("these arguments do not say where the name of {what} goes"),
+                    )
+                    .help(format!("write `{placeholder}` in its place")),
+                );
+            }
+        }
+        if let Some(node) = resume.and_then(|node| node.get("screenPattern")) {
+            self.pattern(node, "");
+        }
+    }
+
+    fn states(&mut self, file: &Node) {
+        for (_, rule) in entries(file, "states") {
+            self.rule(rule, &["pattern", "not", "begins", "below"]);
+        }
+    }
+
+    fn dialogs(&mut self, file: &Node) {
+        let dialogs = items(file, "dialogs");
+        for (index, dialog) in dialogs.iter().enumerate() {
+            self.rule(dialog, &["pattern", "not", "begins"]);
+            for (_, keys) in entries(dialog, "answers") {
+                self.keys(keys);
+            }
+            let Some(name) = dialog.get("name") else { continue };
+            let earlier = dialogs[..index].iter().filter_map(|dialog| dialog.get("name"));
+            let twin = earlier.into_iter().find(|earlier| earlier.as_str() == name.as_str());
+            if let (Some(twin), Some(text)) = (twin, name.as_str()) {
+                self.add(
+                    Problem::error(
+                        "duplicate-dialog",
+                        name.span,
+                        format!("`{text}` is here twice"),
+                    )
+                    .also(twin.span, "the first")
+                    .help("give each dialog a name of its own"),
+                );
+            }
+        }
+    }
+
+    fn signals(&mut self, file: &Node) {
+        let Some(signals) = file.get("signals") else { return };
+        for title in items(signals, "title") {
+            self.rule(title, &["pattern"]);
+        }
+    }
+
+    fn rule(&mut self, rule: &Node, patterns: &[&str]) {
+        let flags = rule.get("flags").and_then(Node::as_str).unwrap_or_default();
+        let known = self.flags(rule, flags);
+        for key in patterns {
+            if let Some(node) = rule.get(key) {
+                self.pattern(node, &known);
+            }
+        }
+        if let Some(node) = rule.get("region")
+            && let Some(text) = node.as_str()
+            && let Err(error) = Region::from_str(text)
+        {
+            self.add(Problem::error("region", node.span, error.to_string()));
+        }
+    }
+
+    /// Reports flags that are none, and gives back those that are.
+    fn flags(&mut self, rule: &Node, flags: &str) -> String {
+        let mut known = String::new();
+        for flag in flags.chars() {
+            let help = match flag {
+                'i' | 's' | 'x' | 'm' => {
+                    known.push(flag);
+                    continue;
+                }
+                'g' | 'y' => "remove it: a rule asks only whether there is a match",
+                'u' => "remove it: patterns are always Unicode",
+                _ => {
+                    "there are `i` (ignores case), `s` (`.` matches line ends) and `x` (spaces and comments)"
+                }
+            };
+            let span = rule.get("flags").map_or(rule.span, |node| node.span);
+            self.add(
+                Problem::error("pattern-flag", span, format!("`{flag}` is no flag of a pattern"))
+                    .help(help),
+            );
+        }
+        known
+    }
+
+    fn pattern(&mut self, node: &Node, flags: &str) {
+        match pattern::compile(self.source, node, flags) {
+            Err(problem) => self.add(*problem),
+            Ok(pattern) if pattern.is_match("") && node.as_str().is_some() => {
+                self.add(
+                    Problem::error(
+                        "pattern-matches-nothing",
+                        node.span,
+                        "this pattern matches an empty line, so it would match every screen",
+                    )
+                    .help("name something that only this state shows"),
+                );
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn keys(&mut self, keys: &Node) {
+        for node in keys.items() {
+            if let Some(text) = node.as_str()
+                && let Err(error) = Key::from_str(text)
+            {
+                let names =
+                    ["Enter", "Esc", "Tab", "Space", "Up", "Down", "Left", "Right", "Ctrl+C"];
+                let near = near(text, names);
+                let help = match near.first() {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "a key is one character, or a name such as `Enter`, `Esc` or `Ctrl+C`"
+                        .to_owned(),
+                };
+                self.add(Problem::error("key", node.span, error.to_string()).help(help));
+            }
+        }
+    }
+
+    fn environment(&mut self, file: &Node) {
+        let modes = entries(file, "modes").map(|(_, mode)| mode);
+        for place in std::iter::once(file).chain(modes) {
+            let Some(env) = place.get("env") else { continue };
+            let set = env.get("set").map_or(&[][..], Node::entries);
+            let set = set.iter().map(|entry| (entry.key.as_str(), entry.key_span));
+            let unset =
+                items(env, "unset").iter().filter_map(|node| Some((node.as_str()?, node.span)));
+            for (name, span) in set.chain(unset) {
+                if name.is_empty() || name.contains(['=', '\0']) {
+                    self.problems.push(
+                        Problem::error(
+                            "variable-name",
+                            span,
+                            format!("`{name}` cannot be a variable"),
+                        )
+                        .help("a name is not empty and has no `=` in it"),
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! How a program is started: from the adapter file and what a task asks for, the exact argv and
+//! environment.
+
+use std::collections::BTreeMap;
+
+use coven_model::{Mode, Permission};
+
+use crate::config::{Config, Env, ModeConfig, PromptPosition, Stdin};
+
+/// The longest single argument that Linux takes, without its closing NUL.
+pub const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// The name of the file that a longer prompt is written to, in the folder the caller gives.
+pub const PROMPT_FILE: &str = "prompt.md";
+
+/// What a task asks of a launch.
+#[derive(Clone, Debug, Default)]
+pub struct Request<'a> {
+    /// The mode.
+    pub mode: Mode,
+    /// The first message.
+    pub prompt: Option<&'a str>,
+    /// Arguments of the task's own.
+    pub extra_args: &'a [String],
+    /// What the agent may do; the mode's default if missing.
+    pub permission: Option<Permission>,
+    /// The model; the program's own choice if missing.
+    pub model: Option<&'a str>,
+    /// Whether the adapter's arguments for automatic approval are added.
+    pub auto_approve: bool,
+    /// Which conversation this is.
+    pub conversation: Conversation<'a>,
+    /// The folder where a prompt that is too long for an argument will be written, as the program
+    /// will see it. Without it such a prompt is refused.
+    pub prompt_folder: Option<&'a str>,
+}
+
+/// Which conversation a launch is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conversation<'a> {
+    /// A new one; the program names it.
+    #[default]
+    New,
+    /// A new one, with this id where the program lets us choose.
+    NewWithId(&'a str),
+    /// An earlier one.
+    Resume(&'a str),
+}
+
+/// How to start a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables to set.
+    pub env: BTreeMap<String, String>,
+    /// Variables to take away.
+    pub unset: Vec<String>,
+    /// Whether it gets a terminal.
+    pub terminal: bool,
+    /// What it gets as input where it has no terminal.
+    pub stdin: Stdin,
+    /// The permission level it has.
+    pub permission: Option<Permission>,
+    /// A file that must be written first: its name in the prompt folder, and its text.
+    pub prompt_file: Option<(String, String)>,
+    /// What to type once the program is idle, where it takes no prompt at the start.
+    pub typed_prompt: Option<String>,
+    /// The id of the conversation, where it is known before the start.
+    pub agent_session: Option<String>,
+}
+
+/// A launch that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// The program does not have the mode.
+    #[error("the adapter `{adapter}` has no {mode} mode; its modes are: {modes}")]
+    NoMode {
+        /// The adapter.
+        adapter: String,
+        /// The mode.
+        mode: Mode,
+        /// What there is.
+        modes: String,
+    },
+    /// A headless run without a prompt.
+    #[error("a headless run needs a prompt that is not empty")]
+    NoPrompt,
+    /// The permission level is unknown to the program.
+    #[error("the adapter `{adapter}` does not say how to grant `{permission}`; it knows: {known}")]
+    NoPermission {
+        /// The adapter.
+        adapter: String,
+        /// The level.
+        permission: Permission,
+        /// What there is.
+        known: String,
+    },
+    /// The program's model cannot be chosen.
+    #[error("the adapter `{0}` does not say how to choose a model (key `model`)")]
+    NoModel(String),
+    /// The program cannot continue a conversation.
+    #[error("the adapter `{0}` does not say how to continue a conversation (key `resume`)")]
+    NoResume(String),
+    /// A NUL byte, which no argument can hold.
+    #[error("{0} has a NUL byte in it, which no program can be given")]
+    Nul(&'static str),
+    /// An argument beyond what the system takes.
+    #[error("{what} has {bytes} bytes; one argument can have {LONGEST_ARGUMENT}")]
+    TooLong {
+        /// Which.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// Makes the launch of an adapter called `name`.
+pub(crate) fn launch(
+    name: &str,
+    config: &Config,
+    request: &Request<'_>,
+) -> Result<Launch, LaunchError> {
+    let mode = mode(name, config, request.mode)?;
+    let prompt = request.prompt.filter(|prompt| !prompt.trim().is_empty());
+    if prompt.is_none() && request.mode == Mode::Headless {
+        return Err(LaunchError::NoPrompt);
+    }
+    if prompt.is_some_and(|prompt| prompt.contains('\0')) {
+        return Err(LaunchError::Nul("the prompt"));
+    }
+    let mut launch = Launch {
+        command: config.command.clone().unwrap_or_else(|| name.to_owned()),
+        args: mode.base_args.clone(),
+        env: BTreeMap::new(),
+        unset: Vec::new(),
+        terminal: request.mode == Mode::Interactive || mode.use_pty,
+        stdin: mode.stdin,
+        permission: None,
+        prompt_file: None,
+        typed_prompt: None,
+        agent_session: None,
+    };
+    launch.environment(&config.env);
+    launch.environment(&mode.env);
+    launch.permission(name, config, mode, request)?;
+    launch.model(name, config, request.model)?;
+    launch.conversation(name, config, mode, request.conversation)?;
+    if request.auto_approve
+        && let Some(policy) = &config.auto_policy
+    {
+        launch.args.extend(policy.inject_args.iter().cloned());
+    }
+    launch.args.extend(request.extra_args.iter().cloned());
+    if let Some(prompt) = prompt {
+        launch.prompt(mode, prompt, request.prompt_folder)?;
+    }
+    launch.check()?;
+    Ok(launch)
+}
+
+fn mode<'a>(name: &str, config: &'a Config, mode: Mode) -> Result<&'a ModeConfig, LaunchError> {
+    config.modes.get(mode).ok_or_else(|| {
+        let modes: Vec<&str> = [Mode::Interactive, Mode::Headless]
+            .into_iter()
+            .filter(|mode| config.modes.get(*mode).is_some())
+            .map(Mode::as_str)
+            .collect();
+        let modes = if modes.is_empty() { "none".to_owned() } else { modes.join(", ") };
+        LaunchError::NoMode { adapter: name.to_owned(), mode, modes }
+    })
+}
+
+impl Launch {
+    fn environment(&mut self, env: &Env) {
+        self.env.extend(env.set.clone());
+        self.unset.extend(env.unset.iter().cloned());
+    }
+
+    /// The level asked for, else the mode's default. Headless runs default to `all`, because
+    /// nobody is there to be asked; where an adapter says nothing about permissions (the plain
+    /// form has them in its base arguments), nothing is added.
+    fn permission(
+        &mut self,
+        name: &str,
+        config: &Config,
+        mode: &ModeConfig,
+        request: &Request<'_>,
+    ) -> Result<(), LaunchError> {
+        let grant = |level| mode.permissions.get(&level).or_else(|| config.permissions.get(&level));
+        let default = mode.default_permission.or(match request.mode {
+            Mode::Headless => Some(Permission::All),
+            Mode::Interactive => None,
+        });
+        let level = match (request.permission, default) {
+            (Some(level), _) => level,
+            (None, Some(level)) if grant(level).is_some() => level,
+            (None, _) => return Ok(()),
+        };
+        let grant = grant(level).ok_or_else(|| {
+            let known: Vec<&str> = Permission::EVERY
+                .into_iter()
+                .filter(|level| grant(*level).is_some())
+                .map(Permission::as_str)
+                .collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            LaunchError::NoPermission { adapter: name.to_owned(), permission: level, known }
+        })?;
+        self.args.extend(grant.args().iter().cloned());
+        self.env.extend(grant.env().map(|(key, value)| (key.clone(), value.clone())));
+        self.permission = Some(level);
+        Ok(())
+    }
+
+    fn model(
+        &mut self,
+        name: &str,
+        config: &Config,
+        model: Option<&str>,
+    ) -> Result<(), LaunchError> {
+        let Some(model) = model else { return Ok(()) };
+        if config.model.is_empty() {
+            return Err(LaunchError::NoModel(name.to_owned()));
+        }
+        self.args.extend(config.model.iter().map(|arg| arg.replace("${model}", model)));
+        Ok(())
+    }
+
+    fn conversation(
+        &mut self,
+        name: &str,
+        config: &Config,
+        mode: &ModeConfig,
+        conversation: Conversation<'_>,
+    ) -> Result<(), LaunchError> {
+        let resume = config.resume.as_ref();
+        let (args, id) = match conversation {
+            Conversation::New => return Ok(()),
+            Conversation::NewWithId(id) => match resume {
+                Some(resume) if !resume.new_args.is_empty() => (&resume.new_args, id),
+                _ => return Ok(()),
+            },
+            Conversation::Resume(id) => {
+                let args = mode.resume.as_ref().or(resume.map(|resume| &resume.args));
+                let args = args.filter(|args| !args.is_empty());
+                (args.ok_or_else(|| LaunchError::NoResume(name.to_owned()))?, id)
+            }
+        };
+        self.args.extend(args.iter().map(|arg| arg.replace("${agentSession}", id)));
+        self.agent_session = Some(id.to_owned());
+        Ok(())
+    }
+
+    fn prompt(
+        &mut self,
+        mode: &ModeConfig,
+        prompt: &str,
+        folder: Option<&str>,
+    ) -> Result<(), LaunchError> {
+        if mode.prompt_position == PromptPosition::Typed {
+            self.typed_prompt = Some(prompt.to_owned());
+            return Ok(());
+        }
+        let mut argument = prompt.to_owned();
+        if argument.len() > LONGEST_ARGUMENT {
+            let Some(folder) = folder else {
+                return Err(LaunchError::TooLong { what: "the prompt", bytes: argument.len() });
+            };
+            let path = format!("{}/{PROMPT_FILE}", folder.trim_end_matches('/'));
+            self.prompt_file = Some((PROMPT_FILE.to_owned(), argument));
+            argument = format!("Read the file {path} and do exactly what it says.");
+        }
+        // No program takes an argument that begins with a space for an option, whether it stands
+        // alone or follows one.
+        if argument.starts_with('-') {
+            argument.insert(0, ' ');
+        }
+        if mode.prompt_position == PromptPosition::Flag {
+            self.args.extend(mode.prompt_flag.iter().cloned());
+        }
+        self.args.push(argument);
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), LaunchError> {
+        for argument in &self.args {
+            if argument.contains('\0') {
+                return Err(LaunchError::Nul("an argument"));
+            }
+            if argument.len() > LONGEST_ARGUMENT {
+                return Err(LaunchError::TooLong { what: "an argument", bytes: argument.len() });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

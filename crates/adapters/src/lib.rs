@@ -1,0 +1,34 @@
+//! What Coven knows about each agent CLI: how to launch it, how to read what it is doing, how to
+//! answer it and how to stop it. All of it is data; a file is enough to add a CLI.
+//!
+//! Pure: no process, no clock, no async. Time is an argument, and only the loader reads disk.
+//!
+//! ```
+//! use coven_adapters::{AgentAdapter, Options, default_registry, launch::Request};
+//! use coven_model::Mode;
+//!
+//! let gemini = default_registry().create("gemini", Options::default())?;
+//! let request = Request { mode: Mode::Interactive, prompt: Some("hello"), ..Request::default() };
+//! let launch = gemini.launch(&request)?;
+//! assert_eq!(launch.command, "gemini");
+//! assert_eq!(launch.args, ["-i", "hello"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod adapter;
+pub mod builtin;
+pub mod config;
+pub mod launch;
+pub mod loader;
+pub mod registry;
+pub mod replay;
+pub mod rules;
+pub mod sniffer;
+pub mod transcript;
+
+pub use adapter::{Adapter, AgentAdapter, Options};
+pub use config::Config;
+pub use loader::{AdapterConfigLoader, Folders, LoadError};
+pub use registry::{AdapterRegistry, default_registry};
+pub use rules::{Rules, View};
+pub use sniffer::Sniffer;

@@ -1,0 +1,139 @@
+//! The adapter types there are, by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use coven_model::{Mode, Permission};
+
+use crate::adapter::{Adapter, AgentAdapter, Options};
+use crate::config::Config;
+use crate::loader::{AdapterConfigLoader, Folders, LoadError, Loaded};
+
+/// The icon of an adapter that names none.
+const ICON: &str = "agent";
+
+type Make = dyn Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync;
+
+/// How a type presents itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// The name for people.
+    pub display_name: String,
+    /// The name of an icon.
+    pub icon: String,
+    /// One sentence about it, where there is one.
+    pub description: Option<String>,
+    /// The modes the program has, with the permission level each has by default.
+    pub modes: BTreeMap<Mode, Option<Permission>>,
+    /// The version it was tested with.
+    pub tested_version: Option<String>,
+}
+
+impl Metadata {
+    /// How a type with this configuration presents itself.
+    pub fn new(kind: &str, config: &Config) -> Self {
+        let modes = [Mode::Interactive, Mode::Headless].into_iter().filter_map(|mode| {
+            let settings = config.modes.get(mode)?;
+            let all = (mode == Mode::Headless).then_some(Permission::All);
+            let known = |level: &Permission| {
+                settings.permissions.contains_key(level) || config.permissions.contains_key(level)
+            };
+            Some((mode, settings.default_permission.or(all).filter(known)))
+        });
+        Self {
+            display_name: config.metadata.display_name.clone().unwrap_or_else(|| kind.to_owned()),
+            icon: config.metadata.icon.clone().unwrap_or_else(|| ICON.to_owned()),
+            description: config.metadata.description.clone(),
+            modes: modes.collect(),
+            tested_version: config.tested_version.clone(),
+        }
+    }
+}
+
+/// The adapter types there are.
+pub struct AdapterRegistry {
+    loader: AdapterConfigLoader,
+    made: BTreeMap<String, (Metadata, Arc<Make>)>,
+}
+
+impl fmt::Debug for AdapterRegistry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("AdapterRegistry").field(&self.registered_types()).finish()
+    }
+}
+
+impl Default for AdapterRegistry {
+    fn default() -> Self {
+        Self::new(Folders::default())
+    }
+}
+
+/// A registry with the built-in types and nothing else.
+pub fn default_registry() -> &'static AdapterRegistry {
+    static REGISTRY: LazyLock<AdapterRegistry> = LazyLock::new(AdapterRegistry::default);
+    &REGISTRY
+}
+
+impl AdapterRegistry {
+    /// A registry with the built-in types and whatever lies in these folders.
+    pub fn new(folders: Folders) -> Self {
+        Self { loader: AdapterConfigLoader::new(folders), made: BTreeMap::new() }
+    }
+
+    /// Adds a type that is made by code. It counts over files of the same name.
+    pub fn register(
+        &mut self,
+        kind: &str,
+        metadata: Metadata,
+        make: impl Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync + 'static,
+    ) -> Result<(), LoadError> {
+        if !crate::loader::is_type(kind) {
+            return Err(LoadError::Name(kind.to_owned()));
+        }
+        self.made.insert(kind.to_owned(), (metadata, Arc::new(make)));
+        Ok(())
+    }
+
+    /// Makes an adapter of a type. Each call gives one that shares nothing with others.
+    pub fn create(&self, kind: &str, options: Options) -> Result<Box<dyn AgentAdapter>, LoadError> {
+        if let Some((_, make)) = self.made.get(kind) {
+            return Ok(make(options));
+        }
+        Ok(Box::new(self.create_from_files(kind, options)?))
+    }
+
+    /// The same for a type that is made of files, with all that such an adapter offers.
+    pub fn create_from_files(&self, kind: &str, options: Options) -> Result<Adapter, LoadError> {
+        let loaded = self.load(kind, &options)?;
+        Ok(Adapter::new(kind, options, loaded.config, loaded.rules))
+    }
+
+    fn load(&self, kind: &str, options: &Options) -> Result<Loaded, LoadError> {
+        self.loader.load(kind, options.config_path.as_deref())
+    }
+
+    /// The names of all types.
+    pub fn registered_types(&self) -> BTreeSet<String> {
+        let mut types = self.loader.types();
+        types.extend(self.made.keys().cloned());
+        types
+    }
+
+    /// How a type presents itself; nothing for a type there is not.
+    pub fn metadata(&self, kind: &str) -> Option<Metadata> {
+        if let Some((metadata, _)) = self.made.get(kind) {
+            return Some(metadata.clone());
+        }
+        let loaded = self.loader.load(kind, None).ok()?;
+        Some(Metadata::new(kind, &loaded.config))
+    }
+
+    /// The loader behind the types that are made of files.
+    pub fn loader(&self) -> &AdapterConfigLoader {
+        &self.loader
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! Reads an agent's states out of a recording: the same eyes as on a living agent, with the
+//! recording's clock.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_model::{AgentState, AwaitingKind, Verdict};
+use coven_terminal::recording::{self, EventData, Reader};
+use coven_terminal::screen::{Damage, Screen, Size};
+
+use crate::rules::Rules;
+use crate::sniffer::{Pace, Sniffer};
+
+/// How long a program must have given its terminal back before it counts as gone: some take it
+/// anew in the same breath, when they change from one screen to another.
+const GONE: Duration = Duration::from_millis(25);
+
+/// Something that a replay tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The verdict changed.
+    Verdict(Duration, Verdict),
+    /// The recording has a mark here.
+    Mark(Duration, String),
+}
+
+/// Replays a recording and tells every change of the verdict and every mark, in order.
+pub fn replay(
+    rules: Arc<Rules>,
+    recording: impl BufRead,
+    mut told: impl FnMut(Told),
+) -> Result<(), recording::Error> {
+    let reader = Reader::new(recording)?;
+    let header = reader.header();
+    let size = Size::new(header.width, header.height);
+    let mut replay = Replay {
+        screen: Screen::new(size),
+        sniffer: Sniffer::new(rules.clone()),
+        rules,
+        pace: Pace::default(),
+        terminal: Terminal::Untouched,
+        now: Duration::ZERO,
+    };
+    replay.screen.set_replies(false);
+    told(Told::Verdict(Duration::ZERO, replay.sniffer.verdict().clone()));
+    for event in reader {
+        let event = event?;
+        // A recording whose clock runs backwards is read as if it stood still.
+        let time = Duration::try_from_secs_f64(event.time).unwrap_or(Duration::MAX).max(replay.now);
+        replay.until(time, &mut told);
+        replay.now = time;
+        match event.data {
+            EventData::Output(text) => replay.output(text.as_bytes()),
+            EventData::Input(text) => {
+                if !is_reply(&text) {
+                    replay.sniffer.typed(time);
+                }
+            }
+            EventData::Resize { cols, rows } => {
+                replay.screen.resize(Size::new(cols, rows));
+                replay.sniffer.resized(time);
+                replay.pace.changed(time);
+            }
+            EventData::Marker(label) => told(Told::Mark(time, label)),
+            EventData::Other { .. } => {}
+        }
+    }
+    // Whatever was still settling when the recording ended.
+    let end = replay.now + Duration::from_secs(1);
+    replay.until(end, &mut told);
+    Ok(())
+}
+
+struct Replay {
+    rules: Arc<Rules>,
+    screen: Screen,
+    sniffer: Sniffer,
+    pace: Pace,
+    terminal: Terminal,
+    now: Duration,
+}
+
+/// What the program did with the terminal. A recording does not say that its program ended; what
+/// shows it is that a program which had taken the terminal over gives everything back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Terminal {
+    /// The program has left it as it is.
+    Untouched,
+    /// The program has it: bracketed paste or the other screen.
+    Taken,
+    /// The program gave it back, and counts as gone from then on.
+    Returned(Duration),
+    /// The program is gone.
+    Left,
+}
+
+impl Replay {
+    fn output(&mut self, bytes: &[u8]) {
+        self.screen.feed(bytes);
+        self.follow_terminal();
+        if self.terminal == Terminal::Left {
+            // What comes now is a shell, or whatever else has the terminal.
+            self.screen.take_signals();
+            return;
+        }
+        self.sniffer.printed(self.now);
+        for signal in self.screen.take_signals() {
+            self.sniffer.signal(&signal, self.now);
+            self.pace.changed(self.now);
+        }
+        if self.screen.take_damage() != Damage::None {
+            self.pace.changed(self.now);
+        }
+    }
+
+    fn follow_terminal(&mut self) {
+        let modes = self.screen.modes();
+        let taken = modes.bracketed_paste || modes.alternate_screen;
+        self.terminal = match self.terminal {
+            Terminal::Left if taken => {
+                // The program came again, as some do to restart themselves.
+                self.sniffer = Sniffer::new(self.rules.clone());
+                Terminal::Taken
+            }
+            _ if taken => Terminal::Taken,
+            Terminal::Taken if modes.cursor_visible => Terminal::Returned(self.now + GONE),
+            other => other,
+        };
+    }
+
+    /// Does everything that is due before `time`.
+    fn until(&mut self, time: Duration, told: &mut impl FnMut(Told)) {
+        loop {
+            let look = self.pace.due(self.screen.modes().synchronized);
+            let gone = match self.terminal {
+                Terminal::Returned(at) => Some(at),
+                _ => None,
+            };
+            let next = [look, self.sniffer.deadline(), gone].into_iter().flatten().min();
+            let Some(at) = next.filter(|at| *at <= time) else { return };
+            self.now = at.max(self.now);
+            let changed = if gone.is_some_and(|gone| gone <= self.now) {
+                self.terminal = Terminal::Left;
+                self.pace.looked();
+                self.sniffer.exited("it gave the terminal back", self.now)
+            } else {
+                let looked = look.is_some_and(|due| due <= self.now) && {
+                    self.pace.looked();
+                    self.sniffer.look(&self.screen.snapshot(), self.now)
+                };
+                self.sniffer.tick(self.now) || looked
+            };
+            if changed {
+                told(Told::Verdict(self.now, self.sniffer.verdict().clone()));
+            }
+        }
+    }
+}
+
+/// Whether input was sent by a terminal rather than by a person: answers to queries, and reports
+/// of focus and mouse.
+fn is_reply(input: &str) -> bool {
+    let Some(rest) = input.strip_prefix('\x1b') else { return false };
+    if rest.starts_with(']') || rest.starts_with('P') || rest.starts_with('_') {
+        return true;
+    }
+    let Some(csi) = rest.strip_prefix('[') else { return false };
+    let last = csi.bytes().find(|byte| (0x40..=0x7e).contains(byte));
+    match last {
+        // Device attributes, status reports, modes, focus, mouse.
+        Some(b'c' | b'R' | b'y' | b'n' | b'I' | b'O' | b't') => true,
+        Some(b'M' | b'm') => csi.starts_with('<'),
+        Some(b'u') => csi.starts_with('?'),
+        _ => false,
+    }
+}
+
+/// What a mark says about the agent, if it follows the form `state:detail`: `idle:finished`,
+/// `awaiting_approval:shell`, `dialog:trust`. Marks of other forms say nothing.
+pub fn expected(mark: &str) -> Option<(AgentState, Option<AwaitingKind>)> {
+    let state = mark.split_once(':').map_or(mark, |(state, _)| state);
+    Some(match state {
+        "starting" => (AgentState::Starting, None),
+        "working" => (AgentState::Working, None),
+        "idle" => (AgentState::Idle, None),
+        "error" => (AgentState::Error, None),
+        "exited" => (AgentState::Exited, None),
+        "unknown" => (AgentState::Unknown, None),
+        "awaiting" => (AgentState::Awaiting, None),
+        "awaiting_approval" => (AgentState::Awaiting, Some(AwaitingKind::Approval)),
+        "awaiting_question" | "awaiting_input" => {
+            (AgentState::Awaiting, Some(AwaitingKind::Question))
+        }
+        "awaiting_choice" => (AgentState::Awaiting, Some(AwaitingKind::Choice)),
+        "dialog" => (AgentState::Awaiting, Some(AwaitingKind::Dialog)),
+        _ => return None,
+    })
+}
+
+/// Whether a verdict is what a mark says.
+pub fn agrees(verdict: &Verdict, (state, kind): (AgentState, Option<AwaitingKind>)) -> bool {
+    verdict.state == state && (kind.is_none() || verdict.kind == kind)
+}

@@ -1,0 +1,117 @@
+//! A screen as the rules see it: whole lines, however the terminal wrapped them.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use coven_terminal::snapshot::Snapshot;
+
+use super::Region;
+
+/// The lines of a screen or a text.
+#[derive(Debug)]
+pub struct View<'a> {
+    lines: Vec<Line<'a>>,
+    cursor: Option<(u16, bool)>,
+}
+
+#[derive(Debug)]
+struct Line<'a> {
+    text: Cow<'a, str>,
+    rows: Range<usize>,
+}
+
+/// The lines of one region, also as one text.
+#[derive(Debug)]
+pub(super) struct Text<'a> {
+    pub(super) joined: String,
+    pub(super) lines: Vec<&'a str>,
+    /// Where each line starts in `joined`.
+    pub(super) starts: Vec<usize>,
+    /// Which line of the screen the first of these is.
+    pub(super) first: usize,
+}
+
+impl<'a> View<'a> {
+    /// The lines of a screen. Rows that the terminal wrapped are one line.
+    pub fn of_screen(snapshot: &'a Snapshot) -> Self {
+        let lines = snapshot
+            .lines()
+            .map(|line| Line { text: trimmed(line.text), rows: line.rows })
+            .collect();
+        let cursor = snapshot.cursor();
+        Self { lines, cursor: Some((cursor.row, cursor.visible)) }
+    }
+
+    /// The lines of a plain text, for use without a screen.
+    pub fn of_text(text: &'a str) -> Self {
+        let lines = text
+            .lines()
+            .enumerate()
+            .map(|(row, line)| Line { text: Cow::Borrowed(line.trim_end()), rows: row..row + 1 })
+            .collect();
+        Self { lines, cursor: None }
+    }
+
+    /// Whether there is a cursor to be seen.
+    pub(super) fn cursor_visible(&self) -> bool {
+        self.cursor.is_some_and(|(_, visible)| visible)
+    }
+
+    pub(super) fn region(&self, region: Region) -> Text<'_> {
+        let end =
+            self.lines.iter().rposition(|line| !line.text.is_empty()).map_or(0, |last| last + 1);
+        let range = match region {
+            Region::Screen => 0..end,
+            Region::Tail(lines) => end.saturating_sub(usize::from(lines))..end,
+            Region::Head(lines) => 0..end.min(usize::from(lines)),
+            Region::Cursor(lines) => {
+                let row = self.cursor.map_or(usize::MAX, |(row, _)| usize::from(row));
+                let at = self.lines.iter().position(|line| line.rows.contains(&row));
+                let last = at.map_or(self.lines.len(), |at| at + 1);
+                last.saturating_sub(usize::from(lines))..last
+            }
+        };
+        let first = range.start;
+        Text::new(first, self.lines[range].iter().map(|line| &*line.text))
+    }
+
+    /// One line of the screen.
+    pub(super) fn line(&self, index: usize) -> &str {
+        &self.lines[index].text
+    }
+
+    /// The last lines that are not empty at the end, as they are.
+    pub(crate) fn tail(&self, lines: u16) -> Vec<String> {
+        self.region(Region::Tail(lines)).lines.into_iter().map(str::to_owned).collect()
+    }
+}
+
+fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_end()),
+        Cow::Owned(mut text) => {
+            text.truncate(text.trim_end().len());
+            Cow::Owned(text)
+        }
+    }
+}
+
+impl<'a> Text<'a> {
+    fn new(first: usize, lines: impl Iterator<Item = &'a str>) -> Self {
+        let mut text = Self { joined: String::new(), lines: Vec::new(), starts: Vec::new(), first };
+        for line in lines {
+            if !text.lines.is_empty() {
+                text.joined.push('\n');
+            }
+            text.starts.push(text.joined.len());
+            text.joined.push_str(line);
+            text.lines.push(line);
+        }
+        text
+    }
+
+    /// The line that a place in `joined` lies in.
+    pub(super) fn line_at(&self, offset: usize) -> usize {
+        self.starts.partition_point(|&start| start <= offset).saturating_sub(1)
+    }
+}

@@ -1,0 +1,317 @@
+//! Turns what an agent shows into what it is doing, with the evidence.
+//!
+//! A [`Sniffer`] is told everything that can be observed (screens, titles and signals, what was
+//! typed, time passing) and says what the agent is doing. It is usable alone: with snapshots of a
+//! terminal, or with nothing but text.
+//!
+//! Sources count in this order: the program's own status (OSC 7501), its window title, the rules
+//! that read the screen, silence, and the end of the process. A title that says idle never hides
+//! a question on the screen, because some programs call themselves ready behind a dialog.
+//!
+//! Three things keep it from being fooled. A weak reading has to last before it counts, so a frame
+//! that was half painted changes nothing. A question is seen once, and again only after something
+//! was typed and it came back, so that a second one with the same words is a second question. And
+//! what nothing explains is `unknown`, not a guess.
+
+mod errors;
+mod pace;
+mod question;
+mod reading;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_model::{AgentState, Evidence, EvidenceSource, Verdict};
+use coven_terminal::signals::{ProgramState, ProgramStatus, Signal};
+use coven_terminal::snapshot::Snapshot;
+
+use crate::config::Kind;
+use crate::rules::{Rules, View};
+use errors::Errors;
+use question::Questions;
+use reading::{Reading, Told};
+
+pub use pace::Pace;
+
+/// How long after a resize the screen may be in disorder, because the program repaints it.
+const REPAINT: Duration = Duration::from_millis(250);
+
+/// Follows one agent.
+#[derive(Debug)]
+pub struct Sniffer {
+    rules: Arc<Rules>,
+    status: Option<Told<ProgramStatus>>,
+    title: Option<Told<(Kind, String)>>,
+    questions: Questions,
+    errors: Errors,
+    verdict: Verdict,
+    /// A reading that has not lasted long enough, and when it will have.
+    candidate: Option<(Reading, Duration)>,
+    last: Option<Reading>,
+    resized: Option<Duration>,
+    printed: Duration,
+    exited: bool,
+}
+
+impl Sniffer {
+    /// A sniffer for an agent that has just been started.
+    pub fn new(rules: Arc<Rules>) -> Self {
+        Self {
+            rules,
+            status: None,
+            title: None,
+            questions: Questions::default(),
+            errors: Errors::default(),
+            verdict: Verdict {
+                state: AgentState::Starting,
+                kind: None,
+                evidence: Evidence {
+                    source: EvidenceSource::Process,
+                    rule: "started".to_owned(),
+                    region: "process".to_owned(),
+                    text: String::new(),
+                    since: 0,
+                },
+                digest: None,
+            },
+            candidate: None,
+            last: None,
+            resized: None,
+            printed: Duration::ZERO,
+            exited: false,
+        }
+    }
+
+    /// The same for an agent that has already asked this many questions, so that the one it may
+    /// be showing now keeps its digest.
+    pub fn after_questions(rules: Arc<Rules>, asked: u64) -> Self {
+        let mut sniffer = Self::new(rules);
+        sniffer.questions = Questions::after(asked.saturating_sub(1));
+        sniffer
+    }
+
+    /// What the agent is doing, as far as is known.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// How many questions the agent has asked.
+    pub fn questions_asked(&self) -> u64 {
+        self.questions.asked()
+    }
+
+    /// The question as a person should see it, while the agent waits.
+    pub fn excerpt(&self) -> &[String] {
+        self.questions.excerpt()
+    }
+
+    /// The agent signalled something. Whether that changes the verdict shows at the next look.
+    pub fn signal(&mut self, signal: &Signal, now: Duration) {
+        match signal {
+            Signal::Title(title) => self.title_changed(title, now),
+            Signal::Status(status) if self.rules.program_status => {
+                if status.state == ProgramState::Blocked {
+                    self.questions.announced();
+                } else {
+                    self.questions.left();
+                }
+                self.status = match status.state {
+                    ProgramState::Clear => None,
+                    _ => Some(Told::new(status.clone(), now, self.status.as_ref())),
+                };
+            }
+            _ => {}
+        }
+    }
+
+    fn title_changed(&mut self, title: &str, now: Duration) {
+        let told = self.rules.title(title).map(|(kind, _)| (kind, title.trim().to_owned()));
+        let kind = told.as_ref().map(|(kind, _)| *kind);
+        let before = self.title.as_ref().map(|told| told.value.0);
+        if kind != before {
+            if kind.is_some_and(Kind::awaits) {
+                self.questions.announced();
+            } else if before.is_some_and(Kind::awaits) {
+                self.questions.left();
+            }
+        }
+        self.title = told.map(|value| {
+            let since = match &self.title {
+                Some(earlier) if earlier.value.0 == value.0 => earlier.since,
+                _ => now,
+            };
+            Told { value, since }
+        });
+    }
+
+    /// The agent printed something.
+    pub fn printed(&mut self, now: Duration) {
+        self.printed = now;
+    }
+
+    /// Something was typed into the agent, by whomever.
+    pub fn typed(&mut self, now: Duration) {
+        self.questions.typed(now);
+        self.errors.typed();
+    }
+
+    /// The terminal got another size.
+    pub fn resized(&mut self, now: Duration) {
+        self.resized = Some(now + REPAINT);
+    }
+
+    /// Looks at the screen. Says whether the verdict changed.
+    pub fn look(&mut self, snapshot: &Snapshot, now: Duration) -> bool {
+        self.look_at(&View::of_screen(snapshot), now)
+    }
+
+    /// Looks at a text as if it were the screen. Says whether the verdict changed.
+    pub fn look_at_text(&mut self, text: &str, now: Duration) -> bool {
+        self.look_at(&View::of_text(text), now)
+    }
+
+    fn look_at(&mut self, view: &View<'_>, now: Duration) -> bool {
+        if self.exited {
+            return false;
+        }
+        self.errors.look(self.rules.lines_of(view, Kind::Error));
+        let mut reading = Reading::take(
+            &self.rules,
+            view,
+            self.status.as_ref(),
+            self.title.as_ref(),
+            &self.errors,
+        );
+        reading.since = match &self.last {
+            Some(last) if last.same_as(&reading) => last.since,
+            _ => reading.told_at.unwrap_or(now),
+        };
+        self.last = Some(reading.clone());
+        self.consider(reading, now)
+    }
+
+    /// Time has passed. Says whether the verdict changed.
+    pub fn tick(&mut self, now: Duration) -> bool {
+        if self.exited {
+            return false;
+        }
+        if let Some((reading, due)) = self.candidate.take() {
+            if due <= now {
+                return self.adopt(reading, now);
+            }
+            self.candidate = Some((reading, due));
+        }
+        // A question that is still there some time after an answer is asked again.
+        if self.questions.asks_again(now)
+            && let Some(reading) = self.last.clone()
+        {
+            return self.consider(reading, now);
+        }
+        self.quiet(now)
+    }
+
+    /// When to call [`tick`](Self::tick) next, if nothing happens before.
+    pub fn deadline(&self) -> Option<Duration> {
+        if self.exited {
+            return None;
+        }
+        let candidate = self.candidate.as_ref().map(|(_, due)| *due);
+        let again = self.questions.again_at();
+        let quiet = self.quiet_at();
+        [candidate, again, quiet].into_iter().flatten().min()
+    }
+
+    fn quiet_at(&self) -> Option<Duration> {
+        let (after, _) = self.rules.quiet?;
+        let open = matches!(self.verdict.state, AgentState::Starting | AgentState::Unknown);
+        (open && self.status.is_none() && self.title.is_none()).then(|| self.printed + after)
+    }
+
+    fn quiet(&mut self, now: Duration) -> bool {
+        let Some((after, kind)) = self.rules.quiet else { return false };
+        if self.quiet_at().is_none_or(|due| due > now) {
+            return false;
+        }
+        let reading = Reading::of_silence(kind, after, self.printed);
+        self.adopt(reading, now)
+    }
+
+    /// The process ended.
+    pub fn exited(&mut self, how: &str, now: Duration) -> bool {
+        self.exited = true;
+        self.candidate = None;
+        self.questions.left();
+        let evidence = Evidence {
+            source: EvidenceSource::Process,
+            rule: "exited".to_owned(),
+            region: "process".to_owned(),
+            text: how.to_owned(),
+            since: millis(now),
+        };
+        self.publish(Verdict { state: AgentState::Exited, kind: None, evidence, digest: None })
+    }
+
+    fn consider(&mut self, reading: Reading, now: Duration) -> bool {
+        let mut wait = reading.settles_in(self.verdict.state, self.questions.was_answered());
+        if let Some(quiet_at) = self.resized
+            && reading.weak
+        {
+            wait = wait.max(quiet_at.saturating_sub(now));
+        }
+        if wait.is_zero() {
+            self.candidate = None;
+            return self.adopt(reading, now);
+        }
+        let due = match &self.candidate {
+            Some((candidate, due)) if candidate.same_as(&reading) => *due,
+            _ if self.verdict.state == reading.state && !reading.asks() => now,
+            _ => now + wait,
+        };
+        if due <= now {
+            self.candidate = None;
+            return self.adopt(reading, now);
+        }
+        self.candidate = Some((reading, due));
+        false
+    }
+
+    fn adopt(&mut self, reading: Reading, now: Duration) -> bool {
+        let digest = if reading.asks() {
+            Some(self.questions.ask(&self.rules, &reading, now))
+        } else {
+            self.questions.left();
+            None
+        };
+        if reading.state == AgentState::Working {
+            self.errors.rearm();
+        }
+        let evidence = Evidence {
+            source: reading.source,
+            rule: reading.rule,
+            region: reading.region,
+            text: reading.text,
+            since: millis(reading.since),
+        };
+        self.publish(Verdict { state: reading.state, kind: reading.kind, evidence, digest })
+    }
+
+    /// Takes a verdict over. The text of the evidence may change while the verdict stays.
+    fn publish(&mut self, verdict: Verdict) -> bool {
+        let changed = (verdict.state, verdict.kind, &verdict.digest)
+            != (self.verdict.state, self.verdict.kind, &self.verdict.digest);
+        if changed {
+            self.verdict = verdict;
+        } else {
+            let since = self.verdict.evidence.since;
+            self.verdict.evidence = Evidence { since, ..verdict.evidence };
+        }
+        changed
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Which question an agent is asking, and whether it is a new one.
+
+use std::time::Duration;
+
+use coven_model::Digest;
+
+use super::reading::Reading;
+use crate::rules::Rules;
+
+/// How long after an answer the same question, still on the screen, counts as asked again: either
+/// the answer was not taken, or the next question has the same words. A program that works takes
+/// its keys well before.
+const ASKED_AGAIN: Duration = Duration::from_millis(1500);
+
+/// The questions of one agent.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    asked: u64,
+    current: Option<Current>,
+    /// The agent said by itself that it asks something new.
+    announced: bool,
+}
+
+#[derive(Debug)]
+struct Current {
+    rule: String,
+    essence: Vec<String>,
+    excerpt: Vec<String>,
+    digest: Digest,
+    answered: Option<Duration>,
+}
+
+impl Questions {
+    pub(super) fn after(asked: u64) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    pub(super) fn excerpt(&self) -> &[String] {
+        self.current.as_ref().map_or(&[], |current| &current.excerpt)
+    }
+
+    /// The agent announced a question by a signal.
+    pub(super) fn announced(&mut self) {
+        if self.current.is_some() {
+            self.announced = true;
+        }
+    }
+
+    /// The question is gone.
+    pub(super) fn left(&mut self) {
+        self.current = None;
+        self.announced = false;
+    }
+
+    /// Somebody typed.
+    pub(super) fn typed(&mut self, now: Duration) {
+        if let Some(current) = &mut self.current {
+            current.answered = Some(now);
+        }
+    }
+
+    pub(super) fn was_answered(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.answered.is_some())
+    }
+
+    /// When a question that was answered counts as asked again if it is still there.
+    pub(super) fn again_at(&self) -> Option<Duration> {
+        Some(self.current.as_ref()?.answered? + ASKED_AGAIN)
+    }
+
+    pub(super) fn asks_again(&self, now: Duration) -> bool {
+        self.again_at().is_some_and(|at| at <= now)
+    }
+
+    /// The agent asks this. Gives the digest that an answer must name.
+    pub(super) fn ask(&mut self, rules: &Rules, reading: &Reading, now: Duration) -> Digest {
+        let essence = rules.essence(&reading.excerpt);
+        let again = self.announced || self.asks_again(now);
+        if let Some(current) = &mut self.current
+            && !again
+            && current.rule == reading.rule
+            && current.essence == essence
+        {
+            current.excerpt.clone_from(&reading.excerpt);
+            return current.digest.clone();
+        }
+        self.announced = false;
+        self.asked += 1;
+        let words = essence.iter().map(String::as_str);
+        let digest = Digest::of_question(&reading.rule, words, self.asked);
+        self.current = Some(Current {
+            rule: reading.rule.clone(),
+            essence,
+            excerpt: reading.excerpt.clone(),
+            digest: digest.clone(),
+            answered: None,
+        });
+        digest
+    }
+}

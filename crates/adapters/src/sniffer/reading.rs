@@ -1,0 +1,304 @@
+//! One look at an agent: what all sources together say at this moment.
+
+use std::time::Duration;
+
+use coven_model::{AgentState, AwaitingKind, EvidenceSource};
+use coven_terminal::signals::{ProgramState, ProgramStatus};
+
+use super::errors::Errors;
+use crate::config::Kind;
+use crate::rules::{Hit, Rule, Rules, View};
+
+/// How much of the screen belongs to a question that no rule knows.
+const UNKNOWN_QUESTION: u16 = 15;
+
+/// How much of a line or title is kept as evidence.
+const LONGEST_TEXT: usize = 200;
+
+/// How long an agent that shows nothing we know counts as starting.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// How long an agent must show nothing we know before it is unknown: longer than a repaint.
+const UNKNOWN: Duration = Duration::from_millis(600);
+
+/// How long an announced question may take to be painted.
+const PAINTING: Duration = Duration::from_millis(300);
+
+/// How long the screen must say idle, where the screen is all there is, before work counts as
+/// done: between two steps programs show an empty prompt for a moment.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// How long a title must say idle: some change it twice in a millisecond.
+const TITLE: Duration = Duration::from_millis(50);
+
+/// How long a question may be missing from the screen and still count as asked, when nobody
+/// answered it: a program that repaints takes it away for a moment.
+const REPAINT: Duration = Duration::from_millis(120);
+
+/// What an agent told, and since when.
+#[derive(Clone, Debug)]
+pub(super) struct Told<T> {
+    pub(super) value: T,
+    pub(super) since: Duration,
+}
+
+impl Told<ProgramStatus> {
+    pub(super) fn new(value: ProgramStatus, now: Duration, earlier: Option<&Self>) -> Self {
+        let since = match earlier {
+            Some(earlier) if earlier.value.state == value.state => earlier.since,
+            _ => now,
+        };
+        Self { value, since }
+    }
+}
+
+/// What all sources say at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub(super) state: AgentState,
+    pub(super) kind: Option<AwaitingKind>,
+    pub(super) source: EvidenceSource,
+    pub(super) rule: String,
+    pub(super) region: String,
+    pub(super) text: String,
+    /// The question, where there is one.
+    pub(super) excerpt: Vec<String>,
+    /// When the source said so, where it says by itself when.
+    pub(super) told_at: Option<Duration>,
+    pub(super) since: Duration,
+    /// Whether it rests on the screen alone.
+    pub(super) weak: bool,
+}
+
+impl Reading {
+    pub(super) fn take(
+        rules: &Rules,
+        view: &View<'_>,
+        status: Option<&Told<ProgramStatus>>,
+        title: Option<&Told<(Kind, String)>>,
+        errors: &Errors,
+    ) -> Self {
+        if let Some(status) = status {
+            return Self::of_status(rules, view, status);
+        }
+        if let Some(title) = title {
+            return Self::of_title(rules, view, title, errors);
+        }
+        let news = |rule: &Rule| rule.kind != Kind::Error;
+        match rules.first(view, news) {
+            Some(hit) => Self::of_hit(rules, view, hit, errors),
+            None => Self::unknown(),
+        }
+    }
+
+    /// The program says itself what it does; the screen says what it asks.
+    fn of_status(rules: &Rules, view: &View<'_>, status: &Told<ProgramStatus>) -> Self {
+        let (state, kind) = match status.value.state {
+            ProgramState::Working => (AgentState::Working, None),
+            ProgramState::Error => (AgentState::Error, None),
+            ProgramState::Blocked => {
+                let kind = match status.value.kind.as_deref() {
+                    Some("permission") | None => AwaitingKind::Approval,
+                    Some("choice") => AwaitingKind::Choice,
+                    Some(_) => AwaitingKind::Question,
+                };
+                (AgentState::Awaiting, Some(kind))
+            }
+            ProgramState::Idle | ProgramState::Done | ProgramState::Clear => {
+                if let Some(hit) = rules.first(view, |rule| rule.despite_signal) {
+                    return Self::screen(rules, hit);
+                }
+                (AgentState::Idle, None)
+            }
+        };
+        let mut reading = Self {
+            state,
+            kind,
+            source: EvidenceSource::Signal,
+            rule: "osc7501".to_owned(),
+            region: "signal".to_owned(),
+            text: status_text(&status.value),
+            excerpt: Vec::new(),
+            told_at: Some(status.since),
+            since: Duration::ZERO,
+            weak: false,
+        };
+        if state == AgentState::Awaiting {
+            reading.find_question(rules, view);
+        }
+        reading
+    }
+
+    fn of_title(
+        rules: &Rules,
+        view: &View<'_>,
+        title: &Told<(Kind, String)>,
+        errors: &Errors,
+    ) -> Self {
+        let (kind, text) = &title.value;
+        let mut reading = Self {
+            state: AgentState::Unknown,
+            kind: None,
+            source: EvidenceSource::Title,
+            rule: "title".to_owned(),
+            region: "title".to_owned(),
+            text: shortened(text),
+            excerpt: Vec::new(),
+            told_at: Some(title.since),
+            since: Duration::ZERO,
+            weak: false,
+        };
+        match kind.meaning() {
+            Some((AgentState::Idle, _)) => {
+                let asks = |rule: &Rule| rule.kind.awaits();
+                if let Some(hit) = rules.first(view, asks) {
+                    return Self::screen(rules, hit);
+                }
+                reading.state = AgentState::Idle;
+                reading.find_error(rules, view, errors);
+            }
+            Some((state, kind)) => {
+                reading.state = state;
+                reading.kind = kind;
+                if state == AgentState::Awaiting {
+                    reading.find_question(rules, view);
+                }
+            }
+            // It rests; whether it asks or is idle, the screen says.
+            None => {
+                let rests = |rule: &Rule| rule.kind.awaits() || rule.kind == Kind::Idle;
+                return match rules.first(view, rests) {
+                    Some(hit) => Self::of_hit(rules, view, hit, errors),
+                    None => Self::unknown(),
+                };
+            }
+        }
+        reading
+    }
+
+    fn of_hit(rules: &Rules, view: &View<'_>, hit: Hit, errors: &Errors) -> Self {
+        let mut reading = Self::screen(rules, hit);
+        if reading.state == AgentState::Idle {
+            reading.find_error(rules, view, errors);
+        }
+        reading
+    }
+
+    fn screen(rules: &Rules, hit: Hit) -> Self {
+        let rule = rules.get(hit.rule);
+        let (state, kind) = rule.kind.meaning().unwrap_or((AgentState::Unknown, None));
+        Self {
+            state,
+            kind,
+            source: EvidenceSource::Screen,
+            rule: rule.name.clone(),
+            region: rule.region_name.clone(),
+            text: shortened(&hit.line),
+            excerpt: if state == AgentState::Awaiting { hit.excerpt } else { Vec::new() },
+            told_at: None,
+            since: Duration::ZERO,
+            weak: true,
+        }
+    }
+
+    /// An idle agent whose last turn ended with an error that nobody has seen yet.
+    fn find_error(&mut self, rules: &Rules, view: &View<'_>, errors: &Errors) {
+        if let Some(hit) = rules.first(view, |rule| rule.kind == Kind::Error)
+            && errors.is_news(&hit.line)
+        {
+            let told_at = self.told_at;
+            *self = Self { told_at, ..Self::screen(rules, hit) };
+        }
+    }
+
+    /// The question of an agent that says it asks one.
+    fn find_question(&mut self, rules: &Rules, view: &View<'_>) {
+        if let Some(hit) = rules.first(view, |rule| rule.kind.awaits()) {
+            let rule = rules.get(hit.rule);
+            self.kind = rule.kind.meaning().and_then(|(_, kind)| kind);
+            self.rule.clone_from(&rule.name);
+            self.region.clone_from(&rule.region_name);
+            self.text = shortened(&format!("{}; {}", hit.line, self.text));
+            self.excerpt = hit.excerpt;
+        }
+        if self.excerpt.is_empty() {
+            self.excerpt = view.tail(UNKNOWN_QUESTION);
+            self.weak = true;
+        }
+    }
+
+    fn unknown() -> Self {
+        Self {
+            state: AgentState::Unknown,
+            kind: None,
+            source: EvidenceSource::Screen,
+            rule: "none".to_owned(),
+            region: "screen".to_owned(),
+            text: String::new(),
+            excerpt: Vec::new(),
+            told_at: None,
+            since: Duration::ZERO,
+            weak: true,
+        }
+    }
+
+    pub(super) fn of_silence(kind: Kind, after: Duration, since: Duration) -> Self {
+        let (state, kind) = kind.meaning().unwrap_or((AgentState::Unknown, None));
+        Self {
+            state,
+            kind,
+            source: EvidenceSource::Quiet,
+            rule: "quiet".to_owned(),
+            region: "output".to_owned(),
+            text: format!("nothing printed for {} ms", after.as_millis()),
+            told_at: Some(since),
+            since,
+            ..Self::unknown()
+        }
+    }
+
+    pub(super) fn asks(&self) -> bool {
+        self.state == AgentState::Awaiting
+    }
+
+    /// Whether this says the same as another reading.
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        (self.state, self.kind, &self.rule) == (other.state, other.kind, &other.rule)
+    }
+
+    /// How long it must last before it counts, after what was known before.
+    pub(super) fn settles_in(&self, before: AgentState, answered: bool) -> Duration {
+        let waits = before == AgentState::Awaiting && !answered && self.weak;
+        match self.state {
+            AgentState::Awaiting if self.weak && self.source != EvidenceSource::Screen => PAINTING,
+            AgentState::Awaiting => Duration::ZERO,
+            AgentState::Unknown if before == AgentState::Starting => STARTING,
+            AgentState::Unknown => UNKNOWN,
+            _ if waits => REPAINT,
+            AgentState::Working => Duration::ZERO,
+            AgentState::Idle | AgentState::Error if self.source == EvidenceSource::Title => TITLE,
+            AgentState::Idle | AgentState::Error if self.weak && before == AgentState::Working => {
+                IDLE
+            }
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+fn status_text(status: &ProgramStatus) -> String {
+    let mut text = format!("{:?}", status.state).to_lowercase();
+    if let Some(message) = &status.message {
+        text.push_str(": ");
+        text.push_str(message);
+    }
+    shortened(&text)
+}
+
+fn shortened(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut short: String = chars.by_ref().take(LONGEST_TEXT).collect();
+    if chars.next().is_some() {
+        short.push('…');
+    }
+    short
+}

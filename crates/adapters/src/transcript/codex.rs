@@ -1,0 +1,132 @@
+//! What `codex exec --json` prints. Tokens are counted over the whole thread, cost is not told.
+
+use coven_model::Usage;
+use serde_json::{Value, json};
+
+use super::json::{Node, message};
+use super::run::{Out, Recent, Retry, Took, beyond};
+
+/// Reads the lines of one run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Codex {
+    /// Items whose beginning was told.
+    started: Recent<()>,
+}
+
+impl Codex {
+    /// Reads one event; false if it was not understood.
+    pub(super) fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+        match event.get("type").str() {
+            Some("thread.started") => out.session(event.get("thread_id").str(), None),
+            Some("turn.started") => out.goes_on(),
+            Some("turn.completed") => {
+                let total = tokens(event.get("usage"));
+                out.used_in_all(beyond(total, out.run.previous));
+                out.succeed(None, Took::default());
+            }
+            Some("turn.failed") => {
+                let error = event.get("error");
+                let why = message(
+                    &error.get("message").str().map_or_else(|| error.words(), str::to_owned),
+                );
+                out.error(&why, true);
+                out.fail(&why, Took::default());
+            }
+            Some("error") => error(event, out),
+            Some("item.started") => return self.started(event.get("item"), out),
+            Some("item.completed") => return self.completed(event.get("item"), out),
+            Some("item.updated") => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn started(&mut self, item: Node<'_>, out: &mut Out<'_>) -> bool {
+        if let Some((tool, input)) = tool(item) {
+            if let Some(id) = item.get("id").str() {
+                self.started.put(id, ());
+            }
+            out.tool_call(item.get("id").str(), &tool, Some(&input));
+            return true;
+        }
+        matches!(item.get("type").str(), Some("agent_message" | "reasoning" | "todo_list"))
+    }
+
+    fn completed(&mut self, item: Node<'_>, out: &mut Out<'_>) -> bool {
+        let text = item.get("text").str();
+        match (item.get("type").str(), text) {
+            (Some("agent_message"), Some(text)) => out.say(text),
+            (Some("reasoning"), Some(text)) => out.think(text),
+            // Not the end of anything: an unknown model is told like this.
+            (Some("error"), _) => out.warn(&message(&item.get("message").words())),
+            _ => return self.returned(item, out),
+        }
+        true
+    }
+
+    fn returned(&mut self, item: Node<'_>, out: &mut Out<'_>) -> bool {
+        let Some((tool, input)) = tool(item) else { return false };
+        let id = item.get("id").str();
+        if id.is_none_or(|id| self.started.take(id).is_none()) {
+            out.tool_call(id, &tool, Some(&input));
+        }
+        let status = item.get("status").str();
+        if status == Some("declined") {
+            out.deny(&tool, &item.get("command").words());
+        }
+        let code = item.get("exit_code");
+        let ok = status.is_none_or(|status| status == "completed")
+            && !item.get("error").exists()
+            && (!code.exists() || code.count() == Some(0));
+        let told = [item.get("aggregated_output"), item.get("error").get("message")];
+        let output = told.into_iter().find_map(Node::str).map(str::to_owned);
+        let content = item.get("result").get("content");
+        out.tool_result(id, ok, &output.unwrap_or_else(|| content.words()));
+        true
+    }
+}
+
+/// The tool an item is a use of, and what it was given.
+fn tool(item: Node<'_>) -> Option<(String, Value)> {
+    let given = |name: &str| item.get(name).0.cloned().unwrap_or_default();
+    match item.get("type").str()? {
+        "command_execution" => Some(("shell".to_owned(), json!({ "command": given("command") }))),
+        "file_change" => Some(("file_change".to_owned(), json!({ "changes": given("changes") }))),
+        "web_search" => Some(("web_search".to_owned(), json!({ "query": given("query") }))),
+        "mcp_tool_call" => {
+            let names = [item.get("server").str()?, item.get("tool").str()?];
+            Some((names.join("."), given("arguments")))
+        }
+        "collab_tool_call" => {
+            let tool = item.get("tool").str()?.to_owned();
+            Some((tool, json!({ "prompt": given("prompt") })))
+        }
+        _ => None,
+    }
+}
+
+/// An error is not the end of the turn: codex tries again by itself, and tells it like this.
+fn error(event: Node<'_>, out: &mut Out<'_>) {
+    let text = message(&event.get("message").words());
+    if let Some(rest) = text.strip_prefix("Reconnecting... ") {
+        let numbers = rest.split([' ', '(']).next().unwrap_or_default();
+        if let Some((attempt, max)) = numbers.split_once('/')
+            && let (Ok(attempt), Ok(max)) = (attempt.parse(), max.parse())
+        {
+            let (attempt, max) = (Some(attempt), Some(max));
+            out.retry(Retry { attempt, max, ..Retry::default() });
+            return;
+        }
+    }
+    out.error(&text, false);
+}
+
+fn tokens(usage: Node<'_>) -> Usage {
+    Usage {
+        input_tokens: usage.get("input_tokens").count(),
+        cached_tokens: usage.get("cached_input_tokens").count(),
+        output_tokens: usage.get("output_tokens").count(),
+        reasoning_tokens: usage.get("reasoning_output_tokens").count(),
+        cost_usd: None,
+    }
+}

@@ -1,0 +1,157 @@
+//! Whether a run succeeded. How the process ended and what the agent said itself decide together:
+//! exit 0 is not success, and what was not understood is never "done".
+
+use coven_model::{Ending, Outcome, Usage};
+
+use super::entry::{Denial, Excerpt};
+use super::format::Format;
+use super::run::{End, Run};
+
+/// How many denied tools are named in a reason; more are counted.
+const NAMED: usize = 5;
+
+/// What came of a run.
+///
+/// Denials alone do not make a run fail. An agent that may only read, tried to write, was told no
+/// and still answered has done what it was there for. They are listed here and named in the
+/// reason, so that a caller who wants to be stricter can be. The exception is a denial after which
+/// the agent was stopped instead of told, which opencode does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// Whether the run counts as done.
+    pub ok: bool,
+    /// Why, in words. One line.
+    pub reason: String,
+    /// The agent's last answer. Of plain text, its end: there the beginning is what was left out.
+    pub answer: Option<Excerpt>,
+    /// What this run used up, without what a resumed conversation had used before.
+    pub usage: Usage,
+    /// What the agent was not allowed to do; the first [`DENIALS_LIMIT`](super::DENIALS_LIMIT).
+    pub denials: Vec<Denial>,
+    /// The id of the agent's conversation, to resume it.
+    pub session: Option<String>,
+    /// Whether the agent said itself that its turn was over, well or not. Never for plain text.
+    pub complete: bool,
+}
+
+impl Conclusion {
+    /// As the outcome of an attempt that ended like that.
+    pub fn into_outcome(self, ending: Ending) -> Outcome {
+        Outcome {
+            ok: self.ok,
+            ending,
+            reason: self.reason,
+            output: self.answer.map(|answer| answer.text),
+            usage: self.usage,
+            denials: self.denials.iter().map(ToString::to_string).collect(),
+            agent_session: self.session,
+        }
+    }
+}
+
+/// Decides.
+pub(super) fn conclude(run: Run, format: Format, ending: &Ending, accepted: &[i32]) -> Conclusion {
+    let ended_well = match ending {
+        Ending::Exited { code } => accepted.contains(code),
+        // It was completed without an exit, so only its own word is left. Text has none.
+        Ending::Alive => format.has_result(),
+        Ending::Signalled { .. }
+        | Ending::TimedOut
+        | Ending::Stopped
+        | Ending::NotStarted
+        | Ending::Lost => false,
+    };
+    let said_so = !format.has_result() || run.end == End::Succeeded;
+    let ok = ended_well && said_so && run.spoiled.is_none();
+    let reason =
+        if ok { success(&run, format, ending) } else { failure(&run, format, ending, ended_well) };
+    Conclusion {
+        ok,
+        reason,
+        answer: run.answer.text,
+        usage: run.usage,
+        denials: run.denials,
+        session: run.session,
+        complete: matches!(run.end, End::Succeeded | End::Failed(_)),
+    }
+}
+
+fn success(run: &Run, format: Format, ending: &Ending) -> String {
+    let reason = if format.has_result() {
+        "the agent says it is done".to_owned()
+    } else {
+        ending.to_string()
+    };
+    let cut = run
+        .answer
+        .text
+        .as_ref()
+        .filter(|answer| !answer.is_whole())
+        .map(|answer| format!("; its answer was cut, {} bytes are missing", answer.omitted));
+    reason + &denied(run) + &cut.unwrap_or_default()
+}
+
+fn failure(run: &Run, format: Format, ending: &Ending, ended_well: bool) -> String {
+    let how = match ending {
+        Ending::Exited { code } => match meaning(format, *code) {
+            Some(meaning) => format!("{ending} ({meaning})"),
+            None => ending.to_string(),
+        },
+        _ => ending.to_string(),
+    };
+    // Noise is no reason; but a program that fails mostly says why in its last line.
+    let failed = !ended_well && matches!(ending, Ending::Exited { .. });
+    let last = run.hint.last.as_deref().filter(|_| failed);
+    let told = run.error.as_deref().or(run.hint.error.as_deref()).or(last);
+    let because = |why: Option<&str>| why.map(|why| format!(": {why}")).unwrap_or_default();
+    let reason = match (&run.end, &run.spoiled) {
+        (_, Some(why)) if ended_well => why.clone(),
+        (End::Failed(why), None) if ended_well => format!("the agent says it failed: {why}"),
+        (_, Some(why)) | (End::Failed(why), None) => format!("{how}: {why}"),
+        (End::Succeeded, None) => format!("{how}, although the agent says it is done"),
+        (End::Reopened, None) => {
+            format!(
+                "ended without a result, in the middle of another turn ({how}){}",
+                because(told)
+            )
+        }
+        (End::Open, None) if ended_well && format.has_result() => {
+            format!("ended without a result ({how}){}", because(told))
+        }
+        (End::Open, None) => format!("{how}{}", because(told)),
+    };
+    reason + &denied(run)
+}
+
+fn denied(run: &Run) -> String {
+    let mut tools: Vec<&str> = run.denials.iter().map(|denial| denial.tool.as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    match tools.len() {
+        0 => String::new(),
+        1..=NAMED => format!("; {} denied: {}", times(run.denied), tools.join(", ")),
+        more => format!(
+            "; {} denied: {} and {} other tools",
+            times(run.denied),
+            tools[..NAMED].join(", "),
+            more - NAMED
+        ),
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "1 tool use was".to_owned() } else { format!("{count} tool uses were") }
+}
+
+/// What an exit code means that says more than "failed".
+fn meaning(format: Format, code: i32) -> Option<&'static str> {
+    match (format, code) {
+        // Gemini exits with the HTTP status, of which the system keeps one byte.
+        (Format::GeminiStreamJson, 144) => Some("the API answered 400"),
+        (Format::GeminiStreamJson, 41) => Some("not logged in"),
+        (Format::GeminiStreamJson, 42) => Some("bad input or unknown session"),
+        (Format::GeminiStreamJson, 53) => Some("too many turns"),
+        (Format::GeminiStreamJson, 55) => Some("the folder is not trusted"),
+        _ => None,
+    }
+}

@@ -1,0 +1,106 @@
+//! What `copilot --output-format json` prints: events with their contents in `data`, and a result
+//! with the exit code. What it calls cost counts requests, not dollars, so the cost stays unknown.
+
+use coven_model::Usage;
+
+use super::json::{Node, message};
+use super::run::{Out, Recent, Took};
+
+/// Reads the lines of one run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Copilot {
+    /// The tools of calls, to name what was denied.
+    tools: Recent<String>,
+}
+
+impl Copilot {
+    /// Reads one event; false if it was not understood.
+    pub(super) fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+        let data = event.get("data");
+        let content = data.get("content").str();
+        out.aside = data.get("parentToolCallId").exists();
+        match (event.get("type").str(), content) {
+            (Some("session.start" | "session.resume"), _) => {
+                out.session(data.get("sessionId").str(), data.get("selectedModel").str());
+            }
+            // A message that only asks for tools says nothing; the tools follow.
+            (Some("assistant.message"), Some("")) => {}
+            (Some("assistant.message"), Some(text)) => out.say(text),
+            (Some("assistant.reasoning"), Some(text)) => out.think(text),
+            (Some("assistant.usage"), _) => out.used(tokens(data)),
+            (Some("tool.execution_start"), _) => self.started(data, out),
+            (Some("tool.execution_complete"), _) => returned(data, out),
+            (Some("permission.completed"), _) => self.permission(data, out),
+            (Some("session.warning"), _) => out.warn(&data.get("message").words()),
+            (Some("session.error"), _) => out.error(&message(&data.get("message").words()), false),
+            (Some("abort"), _) => {
+                out.error(&format!("aborted: {}", data.get("reason").words()), true);
+            }
+            (Some("result"), _) => result(event, out),
+            (Some(kind), _) if is_chatter(kind) => {}
+            _ => {
+                out.aside = false;
+                return false;
+            }
+        }
+        out.aside = false;
+        true
+    }
+
+    fn started(&mut self, data: Node<'_>, out: &mut Out<'_>) {
+        let (id, name) = (data.get("toolCallId").str(), data.get("toolName").str());
+        let name = name.unwrap_or("a tool");
+        if let Some(id) = id {
+            self.tools.put(id, super::entry::name(name));
+        }
+        out.tool_call(id, name, data.get("arguments").0);
+    }
+
+    fn permission(&self, data: Node<'_>, out: &mut Out<'_>) {
+        let kind = data.get("result").get("kind").str().unwrap_or_default();
+        if kind.starts_with("denied") {
+            let tool = data.get("toolCallId").str().and_then(|id| self.tools.get(id));
+            out.deny(tool.map_or("a tool", String::as_str), kind);
+        }
+    }
+}
+
+fn returned(data: Node<'_>, out: &mut Out<'_>) {
+    let ok = data.get("success").bool() == Some(true);
+    let (result, error) = (data.get("result"), data.get("error"));
+    let told = [result.get("content"), result, error.get("message"), error];
+    let output = told.into_iter().find(|told| told.exists()).map(Node::words);
+    out.tool_result(data.get("toolCallId").str(), ok, &output.unwrap_or_default());
+}
+
+fn result(event: Node<'_>, out: &mut Out<'_>) {
+    out.session(event.get("sessionId").str(), None);
+    let took = Took { turns: None, millis: event.get("usage").get("totalApiDurationMs").count() };
+    let code = event.get("exitCode");
+    match code.count() {
+        Some(0) => out.succeed(None, took),
+        _ if code.float().is_some() => {
+            let told = out.run.error.clone();
+            out.fail(&told.unwrap_or_else(|| format!("exit code {}", code.words())), took);
+        }
+        _ => out.fail("its result could not be read", took),
+    }
+}
+
+/// Events that say nothing a transcript needs: pieces of what follows whole, and bookkeeping.
+fn is_chatter(kind: &str) -> bool {
+    let pieces =
+        ["_delta", ".message_start", ".turn_start", ".turn_end", ".call_start", ".call_end"];
+    pieces.iter().any(|end| kind.ends_with(end))
+        || matches!(kind, "user.message" | "session.idle" | "permission.requested")
+}
+
+fn tokens(data: Node<'_>) -> Usage {
+    Usage {
+        input_tokens: data.get("inputTokens").count(),
+        cached_tokens: data.get("cacheReadTokens").count(),
+        output_tokens: data.get("outputTokens").count(),
+        reasoning_tokens: data.get("reasoningTokens").count(),
+        cost_usd: None,
+    }
+}

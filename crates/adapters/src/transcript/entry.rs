@@ -1,0 +1,294 @@
+//! What a transcript is made of, the same for every agent, and how much of it is kept.
+
+use std::fmt;
+
+use coven_model::Usage;
+use coven_terminal::sanitise::strip;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Most of one thing the agent said, thought or answered. Answers are for people and for the next
+/// step; a mebibyte is a thick book.
+pub const TEXT_LIMIT: usize = 1024 * 1024;
+
+/// Most of what one tool was given or returned. The whole is on the tape.
+pub const TOOL_LIMIT: usize = 64 * 1024;
+
+/// Most of a line that was not understood, and of a message for people.
+pub const LINE_EXCERPT: usize = 4 * 1024;
+
+/// Most of a name or an id.
+const NAME_LIMIT: usize = 256;
+
+/// Most of one text inside the input of a tool, when the whole input is too large.
+const INNER_LIMIT: usize = 2 * 1024;
+
+/// One thing that happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Entry {
+    /// The agent named its conversation.
+    Session {
+        /// The id to resume it by.
+        id: String,
+        /// The model, where told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// The agent said something.
+    Text {
+        /// What.
+        text: Excerpt,
+        /// Whether it is a piece that continues the piece before it. Otherwise it is whole.
+        delta: bool,
+    },
+    /// The agent thought aloud.
+    Thinking {
+        /// What.
+        text: Excerpt,
+    },
+    /// The agent uses a tool.
+    ToolCall {
+        /// Which call this is, where told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// The tool, as the agent calls it.
+        name: String,
+        /// What the tool is given. Too much of it is shortened, text by text; what is still too
+        /// much is the beginning of its JSON, as text.
+        input: Value,
+    },
+    /// A tool returned.
+    ToolResult {
+        /// Which call it answers, where told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// Whether the tool did what it was asked to.
+        ok: bool,
+        /// What it returned.
+        output: Excerpt,
+    },
+    /// The agent was not allowed to do something.
+    Denial(Denial),
+    /// The agent tries to reach its model again.
+    Retry {
+        /// Which attempt, counted from 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u64>,
+        /// How many there will be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<u64>,
+        /// How long it waits before, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay_ms: Option<u64>,
+        /// The HTTP status that made it try again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u64>,
+    },
+    /// Something went wrong.
+    Error {
+        /// What, in the agent's words.
+        message: String,
+        /// Whether the agent says that this ended its turn.
+        fatal: bool,
+    },
+    /// Something worth knowing: a warning, or a line on standard error.
+    Warning {
+        /// What, in the agent's words.
+        message: String,
+    },
+    /// Tokens and cost.
+    Usage {
+        /// How much.
+        usage: Usage,
+        /// Whether this is all of the run so far and replaces what was told before. Otherwise it
+        /// comes on top. Either way it is about this run alone: what a resumed conversation had
+        /// used before is already taken off.
+        cumulative: bool,
+    },
+    /// The agent says that its turn is over.
+    Result {
+        /// Whether it says that it succeeded.
+        ok: bool,
+        /// Its answer when it succeeded, what went wrong otherwise, where told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<Excerpt>,
+        /// How many turns with its model it took.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turns: Option<u64>,
+        /// How long it took by its own clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
+    /// A line that was not understood, or only in part.
+    Unknown {
+        /// Its beginning, and how much more there was.
+        line: Excerpt,
+    },
+}
+
+/// Something the agent wanted to do and was not allowed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The tool, as the agent calls it.
+    pub tool: String,
+    /// What it wanted to do with it, or why it may not. One line, may be empty.
+    pub detail: String,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.detail.is_empty() {
+            formatter.write_str(&self.tool)
+        } else {
+            write!(formatter, "{}: {}", self.tool, self.detail)
+        }
+    }
+}
+
+/// Text of which a part may have been left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excerpt {
+    /// What was kept.
+    pub text: String,
+    /// How many bytes were left out: at the end, unless the place where the excerpt stands says
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+}
+
+impl Excerpt {
+    /// The beginning of a text.
+    pub(super) fn of(text: &str, limit: usize) -> Self {
+        let kept = text.floor_char_boundary(limit);
+        Self { text: text[..kept].to_owned(), omitted: (text.len() - kept) as u64 }
+    }
+
+    /// The beginning of something that ought to be text, of which `omitted` bytes are gone
+    /// already.
+    pub(super) fn of_bytes(bytes: &[u8], omitted: u64, limit: usize) -> Self {
+        let mut kept = bytes.len().min(limit);
+        if omitted > 0 || kept < bytes.len() {
+            // Not in the middle of a character: up to three bytes of it may be before the cut.
+            let whole = |kept: &usize| {
+                str::from_utf8(&bytes[..*kept])
+                    .map_or_else(|bad| bad.error_len().is_some(), |_| true)
+            };
+            kept = (kept.saturating_sub(3)..=kept).rev().find(whole).unwrap_or(kept);
+        }
+        let text = String::from_utf8_lossy(&bytes[..kept]).into_owned();
+        Self { text, omitted: omitted + (bytes.len() - kept) as u64 }
+    }
+
+    /// Whether nothing was left out.
+    pub const fn is_whole(&self) -> bool {
+        self.omitted == 0
+    }
+
+    /// How many bytes the whole text has.
+    pub const fn length(&self) -> u64 {
+        self.text.len() as u64 + self.omitted
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)?;
+        if self.omitted > 0 {
+            write!(formatter, "… ({} more bytes)", self.omitted)?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A message for people as one clean line: without control characters, short enough to show.
+pub(super) fn one_line(text: &str) -> String {
+    // What is cut off first cannot cost time; blanks are taken together afterwards.
+    let head = &text[..text.floor_char_boundary(4 * LINE_EXCERPT)];
+    let clean = strip(head.as_bytes());
+    let words: Vec<&str> = clean.split_whitespace().collect();
+    let line = words.join(" ");
+    let kept = line.floor_char_boundary(LINE_EXCERPT);
+    let cut = kept < line.len() || head.len() < text.len();
+    if cut { format!("{}…", &line[..kept]) } else { line }
+}
+
+/// A name as one short clean line.
+pub(super) fn name(text: &str) -> String {
+    let mut name = one_line(text);
+    name.truncate(name.floor_char_boundary(NAME_LIMIT));
+    name
+}
+
+/// What a tool is given, shortened when it is too much.
+pub(super) fn input(value: Option<&Value>) -> Value {
+    let Some(value) = value else { return Value::Null };
+    let fits =
+        |value: &Value| serde_json::to_string(value).is_ok_and(|json| json.len() <= TOOL_LIMIT);
+    if fits(value) {
+        return value.clone();
+    }
+    let mut shorter = value.clone();
+    shorten(&mut shorter);
+    if fits(&shorter) {
+        return shorter;
+    }
+    Value::String(Excerpt::of(&shorter.to_string(), TOOL_LIMIT).to_string())
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > INNER_LIMIT => {
+            *text = Excerpt::of(text, INNER_LIMIT).to_string();
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_excerpt_ends_between_characters_and_says_what_is_missing() {
+        let excerpt = Excerpt::of("aé漢", 4);
+        assert_eq!((excerpt.text.as_str(), excerpt.omitted), ("aé", 3));
+        assert_eq!(excerpt.to_string(), "aé… (3 more bytes)");
+        for limit in 0..8 {
+            let bytes = Excerpt::of_bytes("aé漢".as_bytes(), 0, limit);
+            assert_eq!(bytes, Excerpt::of("aé漢", limit), "{limit}");
+        }
+        let broken = Excerpt::of_bytes(b"a\xff\xff\xff\xffb", 10, 5);
+        assert_eq!(
+            (broken.text.as_str(), broken.omitted),
+            ("a\u{fffd}\u{fffd}\u{fffd}\u{fffd}", 11)
+        );
+    }
+
+    #[test]
+    fn a_large_input_keeps_its_shape_if_it_can() {
+        let large = "x".repeat(1_000_000);
+        let short = input(Some(&json!({ "path": "a", "content": large })));
+        assert_eq!(short["path"], "a");
+        assert!(short["content"].as_str().unwrap().ends_with("x… (997952 more bytes)"));
+        let many = input(Some(&json!(vec!["word"; 100_000])));
+        assert!(many.as_str().unwrap().starts_with("[\"word\","));
+        assert!(many.as_str().unwrap().len() < TOOL_LIMIT + 40);
+    }
+
+    #[test]
+    fn a_message_is_one_clean_line() {
+        assert_eq!(one_line(" \u{1b}[31ma\r\n\tb\u{0}\u{7} "), "a b");
+        assert_eq!(one_line(&"é".repeat(9000)).chars().count(), LINE_EXCERPT / 2 + 1);
+        assert_eq!(name(&"n".repeat(1000)).len(), NAME_LIMIT);
+    }
+}

@@ -1,0 +1,115 @@
+//! Gemini's `stream-json`, and the one document of its `json`. Cost is not told.
+
+use coven_model::Usage;
+
+use super::json::{Node, message};
+use super::run::{Out, Took};
+
+/// Reads one event, or the document; false if it was not understood.
+pub(super) fn event(event: Node<'_>, out: &mut Out<'_>) -> bool {
+    match event.get("type").str() {
+        Some("init") => out.session(event.get("session_id").str(), event.get("model").str()),
+        Some("message") => return said(event, out),
+        Some("tool_use") => {
+            let Some(name) = event.get("tool_name").str() else { return false };
+            out.tool_call(event.get("tool_id").str(), name, event.get("parameters").0);
+        }
+        Some("tool_result") => {
+            let ok = event.get("status").str() == Some("success");
+            let error = event.get("error");
+            let output = event.get("output").str().or(error.get("message").str());
+            let output = output.map_or_else(|| error.words(), str::to_owned);
+            out.tool_result(event.get("tool_id").str(), ok, &output);
+        }
+        Some("error") => {
+            let text = message(&event.get("message").words());
+            match event.get("severity").str() {
+                Some("warning") => out.warn(&text),
+                _ => out.error(&text, false),
+            }
+        }
+        Some("result") => result(event, out),
+        None => return document(event, out),
+        Some(_) => return false,
+    }
+    true
+}
+
+fn said(event: Node<'_>, out: &mut Out<'_>) -> bool {
+    let delta = event.get("delta").bool().unwrap_or(false);
+    match (event.get("role").str(), event.get("content").str()) {
+        (Some("assistant"), Some(piece)) if delta => out.say_piece(piece),
+        (Some("assistant"), Some(text)) => out.say(text),
+        // What the agent was asked is not news.
+        (Some("user"), _) => {}
+        _ => return false,
+    }
+    true
+}
+
+fn result(event: Node<'_>, out: &mut Out<'_>) {
+    let stats = event.get("stats");
+    out.used_in_all(Usage {
+        input_tokens: stats.get("input_tokens").count(),
+        cached_tokens: stats.get("cached").count(),
+        output_tokens: stats.get("output_tokens").count(),
+        ..Usage::default()
+    });
+    let took = Took { turns: None, millis: stats.get("duration_ms").count() };
+    let error = event.get("error");
+    match event.get("status").str() {
+        Some("success") if !error.exists() => out.succeed(None, took),
+        Some(_) => out.fail(&why(error), took),
+        None => out.fail("its result could not be read", took),
+    }
+}
+
+/// The document is the result: it has an answer, or an error. On standard error, where Gemini
+/// prints it when it failed, it is only told: what any program may print there decides nothing.
+fn document(event: Node<'_>, out: &mut Out<'_>) -> bool {
+    let (answer, error) = (event.get("response"), event.get("error"));
+    if !answer.exists() && !error.exists() {
+        return false;
+    }
+    out.session(event.get("session_id").str(), None);
+    let models =
+        event.get("stats").get("models").fields().map(|(_, model)| tokens(model.get("tokens")));
+    out.used_in_all(models.fold(Usage::default(), Usage::plus));
+    match answer.str() {
+        _ if error.exists() => {
+            out.error(&why(error), true);
+            out.fail(&why(error), Took::default());
+        }
+        Some(answer) => out.succeed(Some(answer), Took::default()),
+        None => out.fail("its result could not be read", Took::default()),
+    }
+    true
+}
+
+/// A document on standard error: what went wrong, if that is what it tells.
+pub(super) fn complaint(document: Node<'_>, out: &mut Out<'_>) -> bool {
+    let error = document.get("error");
+    if !error.get("message").exists() {
+        return false;
+    }
+    out.session(document.get("session_id").str(), None);
+    out.error(&why(error), true);
+    true
+}
+
+fn why(error: Node<'_>) -> String {
+    let told = error.get("message").str().map_or_else(|| error.words(), str::to_owned);
+    message(&told)
+}
+
+/// Here thoughts come on top of what was written.
+fn tokens(tokens: Node<'_>) -> Usage {
+    let (written, thought) = (tokens.get("candidates").count(), tokens.get("thoughts").count());
+    Usage {
+        input_tokens: tokens.get("prompt").count(),
+        cached_tokens: tokens.get("cached").count(),
+        output_tokens: written.map(|written| written.saturating_add(thought.unwrap_or(0))),
+        reasoning_tokens: thought,
+        cost_usd: None,
+    }
+}

@@ -1,0 +1,151 @@
+//! Cuts bytes into lines, however they arrive, without ever keeping a line that has no end.
+
+use super::limits::{HEAD_LIMIT, LINE_LIMIT};
+
+/// One line without its line feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// All of it, or its beginning.
+    pub(super) bytes: &'a [u8],
+    /// How many bytes are missing at the end; not 0 for a line over the limit.
+    pub(super) omitted: u64,
+}
+
+/// The line that has not ended yet.
+#[derive(Clone, Debug)]
+enum Pending {
+    /// All of it so far.
+    Whole(Vec<u8>),
+    /// It is over the limit: its beginning, and how long it is so far.
+    Overlong { head: Vec<u8>, length: u64 },
+}
+
+/// Cuts a stream into lines. A line of more than [`LINE_LIMIT`] bytes is kept only by its head.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    pending: Pending,
+}
+
+impl Lines {
+    pub(super) const fn new() -> Self {
+        Self { pending: Pending::Whole(Vec::new()) }
+    }
+
+    /// Reads the next bytes and hands over every line that they end.
+    pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(Line<'_>)) {
+        let mut rest = bytes;
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let (piece, after) = (&rest[..end], &rest[end + 1..]);
+            if self.is_empty() {
+                // A whole line in one chunk is not copied.
+                out(whole_or_head(piece));
+            } else {
+                self.push(piece);
+                self.finish(&mut out);
+            }
+            rest = after;
+        }
+        self.push(rest);
+    }
+
+    /// Ends the line, or the stream: hands over what is there, if there is anything.
+    pub(super) fn finish(&mut self, mut out: impl FnMut(Line<'_>)) {
+        let pending = std::mem::replace(&mut self.pending, Pending::Whole(Vec::new()));
+        match pending {
+            Pending::Whole(bytes) if bytes.is_empty() => {}
+            Pending::Whole(mut bytes) => {
+                out(Line { bytes: &bytes, omitted: 0 });
+                if bytes.capacity() <= HEAD_LIMIT {
+                    // The usual line: its memory serves the next one.
+                    bytes.clear();
+                    self.pending = Pending::Whole(bytes);
+                }
+            }
+            Pending::Overlong { head, length } => {
+                out(Line { bytes: &head, omitted: length - head.len() as u64 });
+            }
+        }
+    }
+
+    /// How many bytes it keeps.
+    pub(super) fn buffered(&self) -> usize {
+        match &self.pending {
+            Pending::Whole(bytes) => bytes.capacity(),
+            Pending::Overlong { head, .. } => head.capacity(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(&self.pending, Pending::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        match &mut self.pending {
+            Pending::Overlong { length, .. } => *length += piece.len() as u64,
+            Pending::Whole(bytes) if bytes.len() + piece.len() <= LINE_LIMIT => {
+                append(bytes, piece);
+            }
+            Pending::Whole(bytes) => {
+                let length = (bytes.len() + piece.len()) as u64;
+                let mut head = Vec::with_capacity(HEAD_LIMIT);
+                head.extend(bytes.iter().chain(piece).take(HEAD_LIMIT));
+                self.pending = Pending::Overlong { head, length };
+            }
+        }
+    }
+}
+
+/// Appends, growing as vectors do but never beyond the limit of a line.
+pub(super) fn append(bytes: &mut Vec<u8>, piece: &[u8]) {
+    let needed = bytes.len() + piece.len();
+    if needed > bytes.capacity() {
+        let capacity = needed.max((2 * bytes.capacity()).min(LINE_LIMIT));
+        bytes.reserve_exact(capacity - bytes.len());
+    }
+    bytes.extend_from_slice(piece);
+}
+
+fn whole_or_head(line: &[u8]) -> Line<'_> {
+    let kept = if line.len() > LINE_LIMIT { HEAD_LIMIT } else { line.len() };
+    Line { bytes: &line[..kept], omitted: (line.len() - kept) as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(chunks: &[&[u8]]) -> Vec<(usize, u64)> {
+        let mut lines = Lines::new();
+        let mut found = Vec::new();
+        let mut keep = |line: Line<'_>| found.push((line.bytes.len(), line.omitted));
+        for chunk in chunks {
+            lines.feed(chunk, &mut keep);
+            assert!(lines.buffered() <= LINE_LIMIT);
+        }
+        lines.finish(&mut keep);
+        found
+    }
+
+    #[test]
+    fn a_line_may_be_as_long_as_the_limit_and_not_longer() {
+        for (length, kept) in [(LINE_LIMIT, LINE_LIMIT), (LINE_LIMIT + 1, HEAD_LIMIT)] {
+            let mut bytes = vec![b'x'; length];
+            let expected = [(kept, (length - kept) as u64)];
+            assert_eq!(cut(&[&bytes]), expected);
+            assert_eq!(cut(&[&bytes[..1], &bytes[1..]]), expected);
+            assert_eq!(cut(&[&bytes[..length - 1], &bytes[length - 1..]]), expected);
+            bytes.push(b'\n');
+            assert_eq!(cut(&[&bytes]), expected);
+            assert_eq!(cut(&[&bytes[..length], &bytes[length..]]), expected);
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_for_every_split() {
+        let bytes = b"\none\n\ntwo\r\n\nthree";
+        let expected = [(0, 0), (3, 0), (0, 0), (4, 0), (0, 0), (5, 0)];
+        for at in 0..=bytes.len() {
+            assert_eq!(cut(&[&bytes[..at], &bytes[at..]]), expected, "{at}");
+        }
+    }
+}

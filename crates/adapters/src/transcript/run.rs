@@ -1,0 +1,320 @@
+//! What is known of a run so far. Everything a format finds goes through [`Out`], which tells it
+//! to the caller and keeps what the conclusion needs.
+
+use coven_model::{Dollars, Usage};
+use serde_json::Value;
+
+use super::entry::{self, Denial, Entry, Excerpt, TEXT_LIMIT, TOOL_LIMIT, one_line};
+use super::limits::{DENIALS_LIMIT, REMEMBERED};
+
+/// Whether the agent has said that its turn is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum End {
+    /// It has not.
+    #[default]
+    Open,
+    /// It had, and then went on.
+    Reopened,
+    /// It has, and succeeded.
+    Succeeded,
+    /// It has, and failed for this reason.
+    Failed(String),
+}
+
+/// What is known so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    pub(super) session: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) end: End,
+    /// Something happened after which the run is no success, whatever it says later.
+    pub(super) spoiled: Option<String>,
+    pub(super) answer: Answer,
+    pub(super) usage: Usage,
+    /// What the conversation had used up before this run.
+    pub(super) previous: Usage,
+    pub(super) denials: Vec<Denial>,
+    pub(super) denied: u64,
+    pub(super) error: Option<String>,
+    pub(super) hint: Hint,
+}
+
+/// What the agent said last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answer {
+    pub(super) text: Option<Excerpt>,
+    /// Whether the next piece continues it.
+    continues: bool,
+}
+
+/// A line outside the format that may say why a run failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hint {
+    /// The last line that speaks of an error.
+    pub(super) error: Option<String>,
+    /// The last other line.
+    pub(super) last: Option<String>,
+}
+
+impl Hint {
+    fn see(&mut self, line: &str) {
+        // Indented lines belong to a stack trace or a list.
+        if line.starts_with([' ', '\t']) || !line.contains(char::is_alphanumeric) {
+            return;
+        }
+        let line = one_line(line);
+        if line.to_ascii_lowercase().contains("error") {
+            self.error = Some(line);
+        } else {
+            self.last = Some(line);
+        }
+    }
+}
+
+impl Run {
+    /// How many bytes it keeps.
+    pub(super) fn buffered(&self) -> usize {
+        let denials = self.denials.iter().map(|denial| denial.tool.len() + denial.detail.len());
+        let texts = [&self.error, &self.spoiled, &self.hint.error, &self.hint.last];
+        self.answer.text.as_ref().map_or(0, |answer| answer.text.capacity())
+            + denials.sum::<usize>()
+            + texts.into_iter().flatten().map(String::len).sum::<usize>()
+    }
+}
+
+/// Where a format writes what it found.
+pub(super) struct Out<'a> {
+    pub(super) run: &'a mut Run,
+    emit: &'a mut dyn FnMut(Entry),
+    /// What follows comes from a helper of the agent: it is told, but it is not the agent's
+    /// answer.
+    pub(super) aside: bool,
+}
+
+impl<'a> Out<'a> {
+    pub(super) fn new(run: &'a mut Run, emit: &'a mut dyn FnMut(Entry)) -> Self {
+        Self { run, emit, aside: false }
+    }
+
+    /// The conversation has this id. One that could not be handed to a command line is no id.
+    pub(super) fn session(&mut self, id: Option<&str>, model: Option<&str>) {
+        let usable = |id: &&str| {
+            !id.is_empty()
+                && id.len() <= 256
+                && !id.starts_with('-')
+                && !id.contains(|c: char| c.is_control() || c.is_whitespace())
+        };
+        let Some(id) = id.filter(usable) else { return };
+        let model = model.map(entry::name).or_else(|| self.run.model.clone());
+        if self.run.session.as_deref() == Some(id) && self.run.model == model {
+            return;
+        }
+        self.run.session = Some(id.to_owned());
+        self.run.model.clone_from(&model);
+        (self.emit)(Entry::Session { id: id.to_owned(), model });
+    }
+
+    /// The agent said something whole.
+    pub(super) fn say(&mut self, text: &str) {
+        let text = Excerpt::of(text, TEXT_LIMIT);
+        if !self.aside {
+            self.goes_on();
+            self.run.answer = Answer { text: Some(text.clone()), continues: false };
+        }
+        (self.emit)(Entry::Text { text, delta: false });
+    }
+
+    /// The agent said a piece of something.
+    pub(super) fn say_piece(&mut self, piece: &str) {
+        let text = Excerpt::of(piece, TEXT_LIMIT);
+        self.goes_on();
+        let answer = &mut self.run.answer;
+        match &mut answer.text {
+            Some(whole) if answer.continues => {
+                let room = if whole.is_whole() { TEXT_LIMIT - whole.text.len() } else { 0 };
+                let kept = piece.floor_char_boundary(room);
+                whole.text.push_str(&piece[..kept]);
+                whole.omitted += (piece.len() - kept) as u64;
+            }
+            _ => *answer = Answer { text: Some(text.clone()), continues: true },
+        }
+        (self.emit)(Entry::Text { text, delta: true });
+    }
+
+    pub(super) fn think(&mut self, text: &str) {
+        (self.emit)(Entry::Thinking { text: Excerpt::of(text, TEXT_LIMIT) });
+    }
+
+    pub(super) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
+        if !self.aside {
+            self.goes_on();
+            self.run.answer.continues = false;
+        }
+        let (id, name) = (id.map(entry::name), entry::name(name));
+        (self.emit)(Entry::ToolCall { id, name, input: entry::input(input) });
+    }
+
+    pub(super) fn tool_result(&mut self, id: Option<&str>, ok: bool, output: &str) {
+        if !self.aside {
+            self.run.answer.continues = false;
+        }
+        let output = Excerpt::of(output, TOOL_LIMIT);
+        (self.emit)(Entry::ToolResult { id: id.map(entry::name), ok, output });
+    }
+
+    pub(super) fn deny(&mut self, tool: &str, detail: &str) {
+        let denial = Denial { tool: entry::name(tool), detail: one_line(detail) };
+        self.run.denied += 1;
+        if self.run.denials.len() < DENIALS_LIMIT {
+            self.run.denials.push(denial.clone());
+        }
+        (self.emit)(Entry::Denial(denial));
+    }
+
+    pub(super) fn retry(&mut self, retry: Retry) {
+        let Retry { attempt, max, delay_ms, status } = retry;
+        (self.emit)(Entry::Retry { attempt, max, delay_ms, status });
+    }
+
+    pub(super) fn error(&mut self, message: &str, fatal: bool) {
+        let message = one_line(message);
+        self.run.error = Some(message.clone());
+        (self.emit)(Entry::Error { message, fatal });
+    }
+
+    pub(super) fn warn(&mut self, message: &str) {
+        (self.emit)(Entry::Warning { message: one_line(message) });
+    }
+
+    /// A line on standard error, or one that is not of the format.
+    pub(super) fn hint(&mut self, line: &str) {
+        self.run.hint.see(line);
+    }
+
+    /// This was used on top of everything before.
+    pub(super) fn used(&mut self, usage: Usage) {
+        if !usage.is_unknown() {
+            self.run.usage = self.run.usage.plus(usage);
+            (self.emit)(Entry::Usage { usage, cumulative: false });
+        }
+    }
+
+    /// This is all that was used in this run so far.
+    pub(super) fn used_in_all(&mut self, usage: Usage) {
+        if !usage.is_unknown() {
+            self.run.usage = usage;
+            (self.emit)(Entry::Usage { usage, cumulative: true });
+        }
+    }
+
+    /// The agent says that it succeeded, with this answer; without one, what it said last is it.
+    pub(super) fn succeed(&mut self, answer: Option<&str>, took: Took) {
+        self.run.end = End::Succeeded;
+        let text = answer.map(|answer| Excerpt::of(answer, TEXT_LIMIT));
+        if text.is_some() {
+            self.run.answer.text.clone_from(&text);
+        }
+        self.run.answer.continues = false;
+        (self.emit)(Entry::Result { ok: true, text, turns: took.turns, duration_ms: took.millis });
+    }
+
+    /// The agent says that it failed.
+    pub(super) fn fail(&mut self, why: &str, took: Took) {
+        let why = if why.trim().is_empty() { "it does not say why" } else { why };
+        self.run.end = End::Failed(one_line(why));
+        self.run.answer.continues = false;
+        let text = Some(Excerpt::of(why, TEXT_LIMIT));
+        (self.emit)(Entry::Result { ok: false, text, turns: took.turns, duration_ms: took.millis });
+    }
+
+    /// Whatever comes, the run is no success.
+    pub(super) fn spoil(&mut self, why: &str) {
+        self.run.spoiled.get_or_insert_with(|| one_line(why));
+    }
+
+    /// The agent does something: its turn is not over, even if it said so before.
+    pub(super) fn goes_on(&mut self) {
+        if matches!(self.run.end, End::Succeeded | End::Failed(_)) {
+            self.run.end = End::Reopened;
+            self.run.answer.continues = false;
+        }
+    }
+
+    pub(super) fn unknown(&mut self, line: Excerpt) {
+        (self.emit)(Entry::Unknown { line });
+    }
+}
+
+/// What a result tells about the way to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Took {
+    pub(super) turns: Option<u64>,
+    pub(super) millis: Option<u64>,
+}
+
+/// What is told about another attempt to reach the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Retry {
+    pub(super) attempt: Option<u64>,
+    pub(super) max: Option<u64>,
+    pub(super) delay_ms: Option<u64>,
+    pub(super) status: Option<u64>,
+}
+
+/// The last few keys with what belongs to them; the oldest is forgotten first.
+#[derive(Clone, Debug)]
+pub(super) struct Recent<T>(Vec<(String, T)>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Recent<T> {
+    pub(super) fn get(&self, key: &str) -> Option<&T> {
+        self.0.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// Remembers, and says what was remembered for that key before.
+    pub(super) fn put(&mut self, key: &str, value: T) -> Option<T> {
+        let key = entry::name(key);
+        let before = self.take(&key);
+        if self.0.len() >= REMEMBERED {
+            self.0.remove(0);
+        }
+        self.0.push((key, value));
+        before
+    }
+
+    pub(super) fn take(&mut self, key: &str) -> Option<T> {
+        let at = self.0.iter().position(|(known, _)| known == key)?;
+        Some(self.0.remove(at).1)
+    }
+}
+
+/// What a total has more than an earlier one. What is unknown stays unknown, and a total that is
+/// less than the earlier one began anew: then it is the answer itself.
+pub(super) fn beyond(total: Usage, earlier: Usage) -> Usage {
+    fn part<T: Copy + PartialOrd>(
+        total: Option<T>,
+        earlier: Option<T>,
+        less: impl Fn(T, T) -> T,
+    ) -> Option<T> {
+        match (total, earlier) {
+            (Some(total), Some(earlier)) if total >= earlier => Some(less(total, earlier)),
+            (total, _) => total,
+        }
+    }
+    let tokens = |total, earlier| part(total, earlier, u64::saturating_sub);
+    let dollars = |total: Dollars, earlier: Dollars| {
+        Dollars::new(total.as_f64() - earlier.as_f64()).unwrap_or_default()
+    };
+    Usage {
+        input_tokens: tokens(total.input_tokens, earlier.input_tokens),
+        cached_tokens: tokens(total.cached_tokens, earlier.cached_tokens),
+        output_tokens: tokens(total.output_tokens, earlier.output_tokens),
+        reasoning_tokens: tokens(total.reasoning_tokens, earlier.reasoning_tokens),
+        cost_usd: part(total.cost_usd, earlier.cost_usd, dollars),
+    }
+}

@@ -1,0 +1,5 @@
+//! The crate from outside.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod transcript;

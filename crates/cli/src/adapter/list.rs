@@ -1,0 +1,91 @@
+//! `coven adapter ls`.
+
+use coven_adapters::AdapterConfigLoader;
+use coven_adapters::loader::{Loaded, Standing};
+use coven_adapters::registry::Metadata;
+use coven_model::Mode;
+use serde_json::json;
+
+use crate::failure::Result;
+use crate::{folders, output};
+
+pub(super) fn run(as_json: bool) -> Result {
+    let catalogue = AdapterConfigLoader::new(folders::adapters()).load_all();
+    if as_json {
+        let entries: Vec<_> = catalogue
+            .iter()
+            .map(|(kind, loaded)| match loaded {
+                Ok(loaded) => entry(kind, loaded),
+                Err(error) => json!({"type": kind, "error": error.to_string()}),
+            })
+            .collect();
+        return output::json(&json!(entries));
+    }
+    let mut rows = vec![["TYPE", "NAME", "MODES", "TESTED", "FROM"].map(str::to_owned).to_vec()];
+    let mut notes = Vec::new();
+    for (kind, loaded) in &catalogue {
+        match loaded {
+            Ok(loaded) => {
+                let metadata = Metadata::new(kind, &loaded.config);
+                let modes: Vec<&str> = metadata.modes.keys().map(|mode| mode.as_str()).collect();
+                rows.push(vec![
+                    kind.clone(),
+                    metadata.display_name,
+                    modes.join(", "),
+                    metadata.tested_version.unwrap_or_else(|| "-".to_owned()),
+                    from(loaded),
+                ]);
+                notes.extend(
+                    loaded.reports.iter().map(|report| report.render(output::colour_on_stderr())),
+                );
+            }
+            Err(error) => notes.push(format!("{kind}: {error}\n")),
+        }
+    }
+    output::write(&output::table(&rows))?;
+    for note in notes {
+        eprint!("\n{note}");
+    }
+    Ok(())
+}
+
+fn entry(kind: &str, loaded: &Loaded) -> serde_json::Value {
+    let metadata = Metadata::new(kind, &loaded.config);
+    let modes: Vec<&str> = metadata.modes.keys().copied().map(Mode::as_str).collect();
+    let problems: Vec<_> = loaded.reports.iter().map(coven_notation::Report::to_json).collect();
+    json!({
+        "type": kind,
+        "displayName": metadata.display_name,
+        "icon": metadata.icon,
+        "modes": modes,
+        "testedVersion": metadata.tested_version,
+        "layers": layers(loaded),
+        "problems": problems,
+    })
+}
+
+pub(super) fn layers(loaded: &Loaded) -> serde_json::Value {
+    let layers = loaded.origins.iter().map(|origin| {
+        json!({
+            "layer": origin.layer.to_string(),
+            "path": origin.path,
+            "standing": match origin.standing {
+                Standing::Used => "used",
+                Standing::LastGood => "last good content",
+                Standing::Broken => "broken",
+                Standing::Untrusted => "not trusted",
+            },
+        })
+    });
+    layers.collect()
+}
+
+fn from(loaded: &Loaded) -> String {
+    let layers = loaded.origins.iter().map(|origin| match origin.standing {
+        Standing::Used => origin.layer.to_string(),
+        Standing::LastGood => format!("{} (last good)", origin.layer),
+        Standing::Broken => format!("{} (broken)", origin.layer),
+        Standing::Untrusted => format!("{} (not trusted)", origin.layer),
+    });
+    layers.collect::<Vec<_>>().join(" < ")
+}

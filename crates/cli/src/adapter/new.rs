@@ -1,0 +1,98 @@
+//! `coven adapter new`.
+
+use std::env;
+use std::fs;
+use std::io::Write;
+
+use coven_adapters::AdapterConfigLoader;
+use coven_adapters::loader::{FILE, is_type};
+
+use crate::failure::{Failure, Result};
+use crate::{folders, output};
+
+/// What a new file begins with: an agent that takes its prompt as the last argument and shows one
+/// thing while it works, another while it waits.
+const TEMPLATE: &str = r#"{
+  "schemaVersion": 1,
+  "metadata": { "displayName": "@NAME@" },
+  "command": "@TYPE@",
+  "versionArgs": ["--version"],
+  "modes": {
+    "interactive": { "baseArgs": [], "promptPosition": "last" },
+    "headless": { "baseArgs": ["--print"], "promptPosition": "last", "transcript": "text" }
+  },
+  "permissions": {
+    "ask": [],
+    "all": ["--yes"]
+  },
+  "model": ["--model", "${model}"],
+  "states": {
+    "interaction_approval": {
+      "pattern": "Do you want to proceed\\?",
+      "kind": "approval",
+      "region": "tail:8",
+      "description": "the question before a command is run"
+    },
+    "execution_running": {
+      "pattern": "esc to interrupt",
+      "kind": "working",
+      "region": "tail:3",
+      "description": "shown while it works"
+    },
+    "interaction_idle": {
+      "pattern": "^> ",
+      "kind": "idle",
+      "region": "tail:3",
+      "description": "the prompt"
+    }
+  },
+  "volatile": ["\\d+s"],
+  "keys": {
+    "approve": ["y"],
+    "deny": ["Esc"],
+    "interrupt": ["Esc"],
+    "submit": ["Enter"]
+  },
+  "stop": { "grace": "5s" }
+}
+"#;
+
+pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
+    if !is_type(kind) {
+        return Err(Failure::usage(format!("{kind:?} cannot be the type of an adapter"))
+            .hint("use lower-case letters, digits, `-` and `_`"));
+    }
+    let text = match from {
+        Some(from) => {
+            let loader = AdapterConfigLoader::new(folders::adapters());
+            let mut config =
+                loader.load(from, None).map_err(Failure::failed)?.config.as_ref().clone();
+            config.command.get_or_insert_with(|| from.to_owned());
+            let json = serde_json::to_string_pretty(&config).map_err(Failure::failed)?;
+            format!("{json}\n")
+        }
+        None => TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind),
+    };
+    let folder = if project {
+        env::current_dir().map_err(Failure::failed)?.join(".coven/adapters")
+    } else {
+        folders::config().map(|config| config.join("adapters")).ok_or_else(|| {
+            Failure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
+                .hint("set HOME, or use --project")
+        })?
+    };
+    let folder = folder.join(kind);
+    let file = folder.join(FILE);
+    let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let mut open = match fs::File::create_new(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(Failure::failed(format!("{} is already there", file.display()))
+                .hint("edit it, or choose another type"));
+        }
+        opened => opened.map_err(failed)?,
+    };
+    open.write_all(text.as_bytes()).map_err(failed)?;
+    eprintln!("Edit it, then: coven adapter check {}", file.display());
+    output::line(&file.display().to_string())
+}

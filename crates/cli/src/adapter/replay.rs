@@ -1,0 +1,78 @@
+//! `coven adapter replay`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, stdin};
+use std::path::Path;
+use std::time::Duration;
+
+use coven_adapters::AdapterConfigLoader;
+use coven_adapters::replay::{Told, replay};
+use coven_model::Verdict;
+use serde_json::json;
+
+use crate::failure::{Failure, Result};
+use crate::{folders, output};
+
+pub(super) fn run(kind: &str, file: &Path, as_json: bool, config: Option<&Path>) -> Result {
+    let loader = AdapterConfigLoader::new(folders::adapters());
+    let loaded = loader.load(kind, config).map_err(Failure::failed)?;
+    for report in &loaded.reports {
+        eprintln!("{}", report.render(output::colour_on_stderr()));
+    }
+    let mut written = Ok(());
+    let told = |told| {
+        if written.is_ok() {
+            written = tell(&told, as_json);
+        }
+    };
+    replay(loaded.rules, open(file)?, told).map_err(|error| {
+        Failure::failed(format!("{} cannot be replayed: {error}", file.display()))
+            .hint("a recording is an asciicast v2 file, as `asciinema rec` or `coven play --export` make it")
+    })?;
+    written
+}
+
+fn open(file: &Path) -> Result<Box<dyn BufRead>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::new(stdin())));
+    }
+    let open = File::open(file)
+        .map_err(|error| Failure::failed(format!("could not open {}: {error}", file.display())))?;
+    Ok(Box::new(BufReader::new(open)))
+}
+
+fn tell(told: &Told, as_json: bool) -> Result {
+    match told {
+        Told::Verdict(time, verdict) if as_json => output::line(&line(*time, verdict).to_string()),
+        Told::Verdict(time, verdict) => {
+            let state = match verdict.kind {
+                Some(kind) => format!("{} ({kind})", verdict.state),
+                None => verdict.state.to_string(),
+            };
+            let evidence = &verdict.evidence;
+            output::line(&format!(
+                "{:>9.3}  {state:<20}  {} in {}: {}",
+                time.as_secs_f64(),
+                evidence.rule,
+                evidence.region,
+                coven_notation::printable(&evidence.text),
+            ))
+        }
+        Told::Mark(..) if as_json => Ok(()),
+        Told::Mark(time, label) => output::line(&format!(
+            "{:>9.3}  # {}",
+            time.as_secs_f64(),
+            coven_notation::printable(label)
+        )),
+    }
+}
+
+fn line(time: Duration, verdict: &Verdict) -> serde_json::Value {
+    // Milliseconds are as exact as the screen is looked at.
+    let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
+    let mut line = json!({"t": seconds, "state": verdict.state, "kind": verdict.kind, "evidence": verdict.evidence});
+    if let (Some(digest), Some(object)) = (&verdict.digest, line.as_object_mut()) {
+        object.insert("digest".to_owned(), json!(digest));
+    }
+    line
+}

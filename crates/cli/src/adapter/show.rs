@@ -1,0 +1,34 @@
+//! `coven adapter show`.
+
+use coven_adapters::{AdapterConfigLoader, builtin};
+use serde_json::json;
+
+use super::list::layers;
+use crate::failure::{Failure, Result};
+use crate::{folders, output};
+
+pub(super) fn run(kind: &str, as_json: bool, source: bool) -> Result {
+    if source {
+        let text = builtin::source(kind).ok_or_else(|| {
+            let types: Vec<&str> = builtin::types().collect();
+            Failure::failed(format!("`{kind}` is not built in"))
+                .hint(format!("these are: {}", types.join(", ")))
+        })?;
+        return output::write(text);
+    }
+    let loader = AdapterConfigLoader::new(folders::adapters());
+    let loaded = loader.load(kind, None).map_err(Failure::failed)?;
+    for report in &loaded.reports {
+        eprintln!("{}", report.render(output::colour_on_stderr()));
+    }
+    let config = serde_json::to_value(&*loaded.config).map_err(Failure::failed)?;
+    if as_json {
+        return output::json(&json!({"type": kind, "layers": layers(&loaded), "config": config}));
+    }
+    for origin in &loaded.origins {
+        let place =
+            origin.path.as_ref().map_or_else(String::new, |path| format!(": {}", path.display()));
+        eprintln!("from {}{place}", origin.layer);
+    }
+    output::json(&config)
+}
