@@ -30,6 +30,17 @@ pub struct Options {
     pub config_path: Option<PathBuf>,
 }
 
+/// A piece of what a program printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    /// Whether it came on standard error; a terminal has only one stream.
+    pub on_stderr: bool,
+    /// The bytes.
+    pub raw: &'a [u8],
+    /// The same as text, without sequences and secrets.
+    pub clean: &'a str,
+}
+
 /// Whatever differs between agent CLIs.
 ///
 /// The adapter files make [`Adapter`]s. A program that embeds Coven can bring a type of its own;
@@ -54,6 +65,11 @@ pub trait AgentAdapter: Send + Sync {
     /// How to answer it without a person, if it says so.
     fn auto_policy(&self) -> Option<&AutoPolicy> {
         None
+    }
+
+    /// Is told everything the program prints, the same way from a terminal and from pipes.
+    fn observe(&self, output: Observation<'_>) {
+        let _ = output;
     }
 
     /// What is known about it beyond that.
@@ -147,4 +163,10 @@ impl AgentAdapter for Adapter {
 /// that is no key is left out.
 pub fn keys(names: &[String]) -> Vec<Key> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// The id of a conversation that a program shows on its screen.
+pub fn session_on(resume: &crate::config::Resume, screen: &str) -> Option<String> {
+    let pattern = regex::Regex::new(resume.screen_pattern.as_deref()?).ok()?;
+    Some(pattern.captures(screen)?.get(1)?.as_str().to_owned())
 }

@@ -51,6 +51,7 @@ pub struct Sniffer {
     resized: Option<Duration>,
     printed: Duration,
     exited: bool,
+    worked: bool,
 }
 
 impl Sniffer {
@@ -79,6 +80,7 @@ impl Sniffer {
             resized: None,
             printed: Duration::ZERO,
             exited: false,
+            worked: false,
         }
     }
 
@@ -100,6 +102,12 @@ impl Sniffer {
         self.questions.asked()
     }
 
+    /// Whether the agent has worked since this was last asked, however briefly: a signal counts
+    /// even if the next one came before anybody looked.
+    pub fn take_worked(&mut self) -> bool {
+        std::mem::take(&mut self.worked)
+    }
+
     /// The question as a person should see it, while the agent waits.
     pub fn excerpt(&self) -> &[String] {
         self.questions.excerpt()
@@ -115,6 +123,7 @@ impl Sniffer {
                 } else {
                     self.questions.left();
                 }
+                self.worked |= status.state == ProgramState::Working;
                 self.status = match status.state {
                     ProgramState::Clear => None,
                     _ => Some(Told::new(status.clone(), now, self.status.as_ref())),
@@ -128,6 +137,7 @@ impl Sniffer {
         let told = self.rules.title(title).map(|(kind, _)| (kind, title.trim().to_owned()));
         let kind = told.as_ref().map(|(kind, _)| *kind);
         let before = self.title.as_ref().map(|told| told.value.0);
+        self.worked |= kind == Some(Kind::Working);
         if kind != before {
             if kind.is_some_and(Kind::awaits) {
                 self.questions.announced();
@@ -271,8 +281,20 @@ impl Sniffer {
             self.candidate = None;
             return self.adopt(reading, now);
         }
+        let announced = reading.unpainted.then(|| reading.clone());
         self.candidate = Some((reading, due));
-        false
+        announced.is_some_and(|reading| self.announce(reading))
+    }
+
+    /// The agent says that it asks, and does not show what yet: it waits, but there is nothing
+    /// that an answer could be bound to. A question that was shown already may be missing while
+    /// it is painted anew.
+    fn announce(&mut self, reading: Reading) -> bool {
+        if self.questions.is_open() {
+            return false;
+        }
+        self.questions.left();
+        self.publish(reading.into_verdict(None))
     }
 
     fn adopt(&mut self, reading: Reading, now: Duration) -> bool {
@@ -283,16 +305,13 @@ impl Sniffer {
             None
         };
         if reading.state == AgentState::Working {
-            self.errors.rearm();
+            self.worked = true;
+            // Only when work begins: who interrupts it has seen what stands there.
+            if self.verdict.state != AgentState::Working {
+                self.errors.rearm();
+            }
         }
-        let evidence = Evidence {
-            source: reading.source,
-            rule: reading.rule,
-            region: reading.region,
-            text: reading.text,
-            since: millis(reading.since),
-        };
-        self.publish(Verdict { state: reading.state, kind: reading.kind, evidence, digest })
+        self.publish(reading.into_verdict(digest))
     }
 
     /// Takes a verdict over. The text of the evidence may change while the verdict stays.

@@ -145,6 +145,12 @@ pub trait Pane: Send {
     /// How it ended. Nothing while it runs, or where that cannot be known.
     fn exit_status(&mut self) -> Option<ExitStatus>;
 
+    /// Puts a note on the record of the process, for domains that keep one.
+    fn mark(&mut self, note: &str) -> io::Result<()> {
+        let _ = note;
+        Ok(())
+    }
+
     /// Readable when there is something to read or the process has ended. A pane without one must
     /// be looked at every time.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;

@@ -39,3 +39,8 @@ impl Driver {
         Ok(runtime.tick())
     }
 }
+
+/// Watches a descriptor for something to read, on the tokio reactor.
+pub fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    system::watch(descriptor)
+}

@@ -95,11 +95,6 @@ impl HolderPane {
         }
     }
 
-    /// Puts a note on the tape.
-    pub fn mark(&mut self, note: &str) -> io::Result<()> {
-        self.send(&ToHolder::Mark(note.as_bytes()))
-    }
-
     fn send(&mut self, frame: &ToHolder<'_>) -> io::Result<()> {
         if !matches!(self.state, State::Connected) {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -297,6 +292,10 @@ impl Pane for HolderPane {
 
     fn exit_status(&mut self) -> Option<ExitStatus> {
         if self.is_alive() { None } else { self.exit().map(|exit| exit.status) }
+    }
+
+    fn mark(&mut self, note: &str) -> io::Result<()> {
+        self.send(&ToHolder::Mark(note.as_bytes()))
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {

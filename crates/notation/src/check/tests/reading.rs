@@ -1,0 +1,109 @@
+//! Schemas as such: what is published, what is not understood, and what serde says last.
+
+use insta::assert_snapshot;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Step, about};
+use crate::{Node, Source, Syntax, check, parse, schema_of};
+
+fn tree(text: &str) -> Node {
+    parse(&Source::new("file", text), Syntax::Json).unwrap()
+}
+
+fn messages(text: &str, schema: &serde_json::Value) -> Vec<String> {
+    check(&tree(text), schema).into_iter().map(|problem| problem.message).collect()
+}
+
+#[test]
+fn the_published_schema_is_draft_07_and_names_the_type() {
+    let schema = schema_of::<Step>();
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    assert_eq!(schema["title"], "Step");
+    assert_eq!(schema["required"], json!(["name", "prompt"]));
+    assert_eq!(schema["additionalProperties"], json!(false));
+    assert_eq!(schema["properties"]["timeout"]["examples"][0], "30m");
+}
+
+#[test]
+fn what_only_serde_can_refuse_is_reported_at_its_place() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(try_from = "String")]
+    #[schemars(with = "String")]
+    struct Even;
+    impl TryFrom<String> for Even {
+        type Error = String;
+        fn try_from(text: String) -> Result<Self, String> {
+            if text.len().is_multiple_of(2) { Ok(Self) } else { Err(format!("`{text}` is odd")) }
+        }
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only reading it matters")]
+    struct File {
+        list: Vec<Even>,
+    }
+    assert_eq!(about::<File>("list: [ab]\n"), "");
+    assert_snapshot!(about::<File>("list:\n  - ab\n  - abc\n"), @r"
+    error[bad-value]: `abc` is odd
+     --> step.yaml:3:5
+      |
+    3 |   - abc
+      |     ^^^
+    ");
+}
+
+#[test]
+fn names_of_keys_can_be_checked() {
+    let schema = json!({"type": "object", "propertyNames": {"pattern": "^[A-Z]+$"}});
+    assert_eq!(messages(r#"{"OK": 1}"#, &schema), Vec::<String>::new());
+    assert_eq!(messages(r#"{"no": 1}"#, &schema), ["`no`: `no` does not have the form `^[A-Z]+$`"]);
+}
+
+#[test]
+fn a_schema_that_allows_nothing_and_one_that_allows_all_are_understood() {
+    assert_eq!(messages("[1, {}]", &json!(true)), Vec::<String>::new());
+    let schema = json!({"properties": {"a": false}});
+    assert_eq!(
+        messages(r#"{"a": 1}"#, &schema),
+        ["`a`: nothing is allowed here, found the number 1"]
+    );
+}
+
+#[test]
+fn fixed_positions_and_parts_that_all_must_fit_are_checked() {
+    let schema = json!({"items": [{"type": "string"}, {"type": "integer"}], "maxItems": 2});
+    assert_eq!(
+        messages(r#"["a", "b", 1]"#, &schema),
+        [
+            "the list may have at most 2 entries, found 3",
+            "`[1]`: expected a whole number, found the string `b`",
+        ]
+    );
+    let schema = json!({"allOf": [{"minimum": 2}, {"exclusiveMaximum": 9}]});
+    assert_eq!(messages("1", &schema), ["must be at least 2, found 1"]);
+    assert_eq!(messages("9", &schema), ["must be less than 9, found 9"]);
+}
+
+#[test]
+fn references_that_lead_nowhere_or_in_a_circle_end() {
+    let schema = json!({"$ref": "#/definitions/a", "definitions": {
+        "a": {"$ref": "#/definitions/b"}, "b": {"$ref": "#/definitions/a"}}});
+    assert_eq!(messages("1", &schema), Vec::<String>::new());
+    assert_eq!(messages("1", &json!({"$ref": "#/nowhere"})), Vec::<String>::new());
+    let schema = json!({"anyOf": [{"$ref": "#"}, {"type": "string"}]});
+    assert_eq!(messages("\"x\"", &schema), Vec::<String>::new());
+}
+
+#[test]
+fn alternatives_inside_alternatives_cannot_keep_us_busy_for_ever() {
+    let branch = |name: &str| {
+        json!({"type": "object", "required": [name],
+        "properties": {"next": {"$ref": "#"}}})
+    };
+    let schema = json!({"anyOf": [branch("a"), branch("b"), branch("c"), branch("d")]});
+    let text = format!("{}{{}}{}", "{\"next\":".repeat(60), "}".repeat(60));
+    let started = std::time::Instant::now();
+    assert!(!messages(&text, &schema).is_empty());
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}

@@ -1,0 +1,58 @@
+//! Files that people write: YAML and JSON, read strictly, with every problem at its place.
+//!
+//! Somebody who edits a configuration makes more than one mistake at a time, and wants to see
+//! them all, each with its line and with a suggestion. Deserialising straight into a struct
+//! stops at the first one and, behind tagged or flattened enums, blames the wrong line. So a
+//! file is read in three steps, and [`read()`] does them all:
+//!
+//! 1. [`parse()`] makes a tree of [`Node`]s that know their place in the file;
+//! 2. [`check()`] holds the tree against the JSON schema of the struct, the same schema that we
+//!    publish, and collects every [`Problem`];
+//! 3. only a tree without errors becomes the struct.
+//!
+//! ```
+//! use coven_notation::{Report, Source, Syntax, read};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! #[serde(deny_unknown_fields)]
+//! struct Step {
+//!     name: String,
+//!     prompt: Option<String>,
+//! }
+//!
+//! let source = Source::new("step.yaml", "name: plan\npromt: Split the work\n");
+//! let read = read::<Step>(&source, Syntax::Yaml);
+//! assert!(read.value.is_none());
+//!
+//! let report = Report::new(source, read.problems);
+//! assert!(report.render(false).contains("did you mean `prompt`?"));
+//! ```
+//!
+//! What a caller checks beyond the schema (a name that is used twice, a variable that does not
+//! exist) becomes a [`Problem`] too, at the span of its [`Node`], or exactly at a piece of a
+//! string with [`within`].
+
+mod check;
+pub mod duration;
+mod near;
+mod node;
+mod parse;
+pub mod pattern;
+mod printable;
+mod problem;
+mod read;
+mod report;
+mod source;
+mod within;
+
+pub use check::check;
+pub use duration::HumanDuration;
+pub use near::near;
+pub use node::{Entry, Node, PathStep, Value};
+pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Syntax, parse};
+pub use printable::printable;
+pub use problem::{Problem, Severity};
+pub use read::{Read, read, schema_of};
+pub use report::Report;
+pub use source::{Position, Source, Span};
+pub use within::{find_within, within};

@@ -1,0 +1,39 @@
+//! What is accepted, what is refused, and in which words.
+
+mod json;
+mod limits;
+mod yaml;
+
+use super::{Syntax, parse};
+use crate::{Node, Report, Source};
+
+/// The report about a text that is refused.
+fn refused(text: &str, syntax: Syntax) -> String {
+    let source = Source::new("file", text);
+    let problems = parse(&source, syntax).unwrap_err();
+    Report::new(source, problems).render(false)
+}
+
+fn yaml(text: &str) -> Node {
+    accepted(text, Syntax::Yaml)
+}
+
+fn accepted(text: &str, syntax: Syntax) -> Node {
+    let source = Source::new("file", text);
+    parse(&source, syntax).unwrap_or_else(|problems| {
+        panic!("{}", Report::new(source.clone(), problems).render(false))
+    })
+}
+
+/// Every value with the text it stands for, in order.
+fn places(text: &str, node: &Node) -> Vec<String> {
+    let mut all = vec![text[node.span.range()].to_owned()];
+    for entry in node.entries() {
+        all.push(text[entry.key_span.range()].to_owned());
+        all.extend(places(text, &entry.value));
+    }
+    for item in node.items() {
+        all.extend(places(text, item));
+    }
+    all
+}

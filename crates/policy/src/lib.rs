@@ -1,0 +1,1 @@
+//! Which questions of an agent may be answered without a person, and how.

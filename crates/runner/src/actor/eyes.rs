@@ -1,0 +1,159 @@
+//! How an agent is read: by its screen, or by its structured output.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use coven_adapters::transcript::Decoder;
+use coven_adapters::sniffer::{Pace, Sniffer};
+use coven_adapters::AgentAdapter;
+use coven_model::{AgentState, Digest, Evidence, EvidenceSource, Verdict};
+use coven_terminal::screen::{Damage, Screen, Size};
+
+use super::handle::{Answered, Delivered};
+use crate::answer::Pressing;
+use crate::delivery::{Delivery, Message};
+
+/// How an agent is read.
+pub(crate) enum Eyes {
+    /// By its screen.
+    Terminal(Box<Terminal>),
+    /// By its structured output.
+    Transcript(Box<Decoder>),
+    /// There is nothing to read any more.
+    Gone,
+}
+
+/// An agent's terminal, and what is under way on it.
+pub(crate) struct Terminal {
+    pub(super) screen: Screen,
+    pub(super) sniffer: Sniffer,
+    pub(super) pace: Pace,
+    /// The question that was reported last.
+    pub(super) question: Option<Digest>,
+    pub(super) deliveries: VecDeque<(Delivery, Source)>,
+    pub(super) pressing: Option<(Pressing, Answered)>,
+    pub(super) next_message: u64,
+    /// It has worked and the end of its turn was not told yet.
+    pub(super) worked: bool,
+    /// It has worked since a delivery last looked.
+    pub(super) fresh_work: bool,
+    /// When to come by again for a delivery or an answer.
+    pub(super) wake: Option<Duration>,
+    /// It has a message whose turn has not ended, since then.
+    pub(super) turn: Option<Duration>,
+    /// Bytes since the screen was last saved, and when the last came.
+    pub(super) unsaved: (u64, Duration),
+}
+
+/// Where a message comes from, which is where its end is told.
+pub(super) enum Source {
+    Asked(Delivered),
+    Answer(Answered),
+    /// The task's prompt, for an agent that takes none at its start.
+    Prompt,
+    /// The task's queue.
+    Queue,
+}
+
+impl Eyes {
+    pub(crate) fn terminal(
+        adapter: &dyn AgentAdapter,
+        screen: Screen,
+        prompt: bool,
+        typed_prompt: Option<String>,
+    ) -> Self {
+        let mut terminal = Terminal::new(screen, Sniffer::new(adapter.rules()));
+        terminal.turn = prompt.then_some(Duration::ZERO);
+        if let Some(prompt) = typed_prompt {
+            let id = terminal.message_id();
+            let delivery = Delivery::new(id, Message::new(prompt), Duration::ZERO);
+            terminal.deliveries.push_back((delivery, Source::Prompt));
+        }
+        Self::Terminal(Box::new(terminal))
+    }
+
+    pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, questions: u64) -> Self {
+        let sniffer = Sniffer::after_questions(adapter.rules(), questions);
+        let mut terminal = Terminal::new(screen, sniffer);
+        terminal.pace.changed(Duration::ZERO);
+        Self::Terminal(Box::new(terminal))
+    }
+
+    pub(crate) fn transcript(decoder: Decoder) -> Self {
+        Self::Transcript(Box::new(decoder))
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self {
+            Self::Terminal(terminal) => terminal.sniffer.verdict().clone(),
+            Self::Transcript(_) | Self::Gone => Verdict {
+                state: AgentState::Working,
+                kind: None,
+                evidence: Evidence {
+                    source: EvidenceSource::Process,
+                    rule: "started".to_owned(),
+                    region: "process".to_owned(),
+                    text: "a headless run works until it ends".to_owned(),
+                    since: 0,
+                },
+                digest: None,
+            },
+        }
+    }
+}
+
+impl Terminal {
+    fn new(screen: Screen, sniffer: Sniffer) -> Self {
+        Self {
+            screen,
+            sniffer,
+            pace: Pace::default(),
+            question: None,
+            deliveries: VecDeque::new(),
+            pressing: None,
+            next_message: 1,
+            worked: false,
+            fresh_work: false,
+            wake: None,
+            turn: None,
+            unsaved: (0, Duration::ZERO),
+        }
+    }
+
+    pub(super) fn message_id(&mut self) -> u64 {
+        let id = self.next_message;
+        self.next_message += 1;
+        id
+    }
+
+    /// Takes output in, and gives what the terminal answers to it.
+    pub(super) fn feed(&mut self, bytes: &[u8], now: Duration) -> Vec<u8> {
+        self.screen.feed(bytes);
+        self.sniffer.printed(now);
+        for signal in self.screen.take_signals() {
+            self.sniffer.signal(&signal, now);
+            self.pace.changed(now);
+        }
+        if self.screen.take_damage() != Damage::None {
+            self.pace.changed(now);
+        }
+        self.unsaved = (self.unsaved.0 + bytes.len() as u64, now);
+        self.screen.take_replies()
+    }
+
+    pub(super) fn typed(&mut self, now: Duration) {
+        self.sniffer.typed(now);
+    }
+
+    pub(super) fn resize(&mut self, size: Size, now: Duration) {
+        self.screen.resize(size);
+        self.sniffer.resized(now);
+        self.pace.changed(now);
+    }
+
+    /// When it has to be looked at again.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        let look = self.pace.due(self.screen.modes().synchronized);
+        [look, self.sniffer.deadline()].into_iter().flatten().min()
+    }
+}

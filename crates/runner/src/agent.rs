@@ -1,0 +1,147 @@
+//! An agent on a terminal.
+
+use std::sync::Arc;
+
+use coven_adapters::AgentAdapter;
+use coven_model::{Digest, Mode, Outcome, Verdict};
+use coven_runtime::domain::Pane;
+use coven_terminal::keys::Key;
+use coven_terminal::screen::{Screen, Size};
+use coven_terminal::snapshot::Snapshot;
+use tokio::sync::{oneshot, watch};
+
+use crate::actor::{Actor, Eyes, Handle, Request, StopError};
+use crate::answer::{Action, AnswerError};
+use crate::delivery::{DeliveryError, Message};
+use crate::event::Subscription;
+use crate::launch::{self, StartError};
+use crate::task::{Place, Task};
+
+/// An agent on a terminal. Clones are handles to the same agent; when the last one is dropped the
+/// agent goes on until it ends, if its domain lets it.
+#[derive(Clone, Debug)]
+pub struct AgentRunner {
+    handle: Handle,
+}
+
+/// What a terminal shows at one moment.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The screen.
+    pub snapshot: Snapshot,
+    /// Bytes that paint the same screen on another terminal.
+    pub dump: Vec<u8>,
+    /// The end of the output it was made from.
+    pub offset: u64,
+}
+
+impl AgentRunner {
+    /// Starts an agent. Must be called within a tokio runtime that has I/O and time.
+    pub fn start(
+        adapter: Arc<dyn AgentAdapter>,
+        task: Task,
+        place: &Place,
+    ) -> Result<Self, StartError> {
+        if task.mode != Mode::Interactive {
+            return Err(StartError::Mode { wanted: Mode::Interactive });
+        }
+        let launch = launch::plan(&*adapter, &task, place)?;
+        let config = launch::prepare(&launch, &task, place)?;
+        let pane = place.domain.spawn(&config)?;
+        let screen = Screen::new(task.size);
+        let eyes = Eyes::terminal(
+            &*adapter,
+            screen,
+            task.prompt.is_some(),
+            launch.typed_prompt.clone(),
+        );
+        let actor = Actor::new(adapter, task, pane, eyes, place.folder.clone(), 0)
+            .with_session(launch.agent_session);
+        Ok(Self { handle: actor.spawn()? })
+    }
+
+    /// Follows an agent that was started before: its process, its screen rebuilt up to `offset`,
+    /// and how many questions it had asked.
+    pub fn adopt(
+        adapter: Arc<dyn AgentAdapter>,
+        task: Task,
+        pane: Box<dyn Pane>,
+        mut screen: Screen,
+        offset: u64,
+        questions: u64,
+        folder: Option<std::path::PathBuf>,
+    ) -> Result<Self, StartError> {
+        screen.set_replies(true);
+        let eyes = Eyes::adopted(&*adapter, screen, questions);
+        let actor = Actor::new(adapter, task, pane, eyes, folder, offset);
+        Ok(Self { handle: actor.spawn()? })
+    }
+
+    /// Sends a message and waits until it is verified that the agent works on it.
+    pub async fn send(&self, message: Message) -> Result<(), DeliveryError> {
+        let ask = |reply| Request::Send { message, reply };
+        self.handle.ask(ask).await.unwrap_or(Err(DeliveryError::Ended))
+    }
+
+    /// Pastes a text into the prompt without submitting it.
+    pub async fn paste(&self, text: impl Into<String>) -> Result<(), DeliveryError> {
+        let ask = |reply| Request::Paste { text: text.into(), reply };
+        self.handle.ask(ask).await.unwrap_or(Err(DeliveryError::Ended))
+    }
+
+    /// Presses keys as a person at the keyboard would: nothing is verified.
+    pub async fn keys(&self, keys: Vec<Key>) {
+        self.handle.tell(Request::Keys(keys)).await;
+    }
+
+    /// Writes bytes as a terminal in front of a person would: nothing is verified.
+    pub async fn write(&self, bytes: Vec<u8>) {
+        self.handle.tell(Request::Bytes(bytes)).await;
+    }
+
+    /// Gives the terminal another size.
+    pub async fn resize(&self, size: Size) {
+        self.handle.tell(Request::Resize(size)).await;
+    }
+
+    /// Interrupts what the agent is doing, with the keys of its adapter.
+    pub async fn interrupt(&self) {
+        self.handle.tell(Request::Interrupt).await;
+    }
+
+    /// Answers the question with this digest, if the agent still asks it.
+    pub async fn answer(&self, digest: Digest, action: Action) -> Result<(), AnswerError> {
+        let ask = |reply| Request::Answer { digest, action, reply };
+        self.handle.ask(ask).await.unwrap_or(Err(AnswerError::Ended))
+    }
+
+    /// What the terminal shows now.
+    pub async fn view(&self) -> Option<View> {
+        self.handle.ask(|reply: oneshot::Sender<View>| Request::View(reply)).await
+    }
+
+    /// What the agent is doing.
+    pub fn verdict(&self) -> Verdict {
+        self.handle.verdict.borrow().clone()
+    }
+
+    /// What the agent is doing, to wait for changes of.
+    pub fn watch(&self) -> watch::Receiver<Verdict> {
+        self.handle.verdict.clone()
+    }
+
+    /// Stops the agent and everything it started, and waits until nothing is left.
+    pub async fn stop(&self) -> Result<Outcome, StopError> {
+        self.handle.stop().await
+    }
+
+    /// Everything that happens from now on.
+    pub fn subscribe(&self) -> Subscription {
+        self.handle.subscribe()
+    }
+
+    /// Waits for the end of the task.
+    pub async fn done(&self) -> Option<Outcome> {
+        self.handle.done().await
+    }
+}

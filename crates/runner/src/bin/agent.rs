@@ -1,0 +1,71 @@
+//! The program that the tests of this crate drive: the demo agent, and the holder it runs under.
+//! What `coven demo-agent` and `coven hold` do, without the rest of `coven`.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use coven_demo::{DEFAULT_MODEL, Options, OutputFormat, Permissions, Streams};
+use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
+
+fn main() -> ExitCode {
+    let done = match std::env::args().nth(1).as_deref() {
+        Some("hold") => held(),
+        Some(coven_demo::SUBCOMMAND) => return demo(),
+        _ => None,
+    };
+    if done.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn held() -> Option<()> {
+    match HoldVerb::from_args(std::env::args_os().skip(2)).ok()? {
+        HoldVerb::Hold(request) => {
+            let report = io::stdout().as_fd().try_clone_to_owned().ok()?;
+            hold(request, &mut File::from(report)).ok()
+        }
+        HoldVerb::Snap(folder) => snap(&Folder::new(folder)).ok(),
+    }
+}
+
+fn demo() -> ExitCode {
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = Streams { input: input.as_fd(), output: output.as_fd(), errors: errors.as_fd() };
+    match options().and_then(|options| coven_demo::run(&options, streams).ok()) {
+        Some(code) => ExitCode::from(code),
+        None => ExitCode::from(2),
+    }
+}
+
+fn options() -> Option<Options> {
+    let mut options = Options {
+        prompt: None,
+        headless: false,
+        output_format: OutputFormat::Text,
+        permissions: Permissions::Ask,
+        resume: None,
+        session_id: None,
+        model: DEFAULT_MODEL.to_owned(),
+        first: None,
+        script: None,
+        alternate: false,
+        delay: Duration::from_millis(20),
+        helper: None,
+    };
+    let mut arguments = std::env::args().skip(2);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--headless" => options.headless = true,
+            "--alt" => options.alternate = true,
+            "--output-format" => options.output_format = arguments.next()?.parse().ok()?,
+            "--permissions" => options.permissions = arguments.next()?.parse().ok()?,
+            "--resume" => options.resume = Some(arguments.next()?),
+            "--session-id" => options.session_id = Some(arguments.next()?),
+            "--model" => options.model = arguments.next()?,
+            "--helper" => options.helper = Some(arguments.next()?.parse().ok()?),
+            _ => options.prompt = Some(argument.into()),
+        }
+    }
+    Some(options)
+}

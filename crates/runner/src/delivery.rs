@@ -1,0 +1,311 @@
+//! A message on its way to an agent, verified at every step.
+//!
+//! It is typed, it must show up on the screen, it is submitted, it must leave the prompt, and the
+//! agent must begin to work. What cannot be verified within its time is an error that names the
+//! step. Nothing is ever typed twice.
+
+use std::fmt;
+use std::time::Duration;
+
+use coven_model::AgentState;
+
+/// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
+/// start on a busy machine.
+const READY: Duration = Duration::from_secs(120);
+
+/// How long the agent may take to read what was typed: longer than any hiccup, shorter than
+/// anybody's patience.
+const TYPED: Duration = Duration::from_secs(10);
+
+/// How long what was typed may take to show up on the screen.
+const ECHOED: Duration = Duration::from_secs(10);
+
+/// How long the message may take to leave the prompt once it is submitted.
+const SUBMITTED: Duration = Duration::from_secs(10);
+
+/// How long the agent may take to begin to work. Some look things up first.
+const STARTED: Duration = Duration::from_secs(30);
+
+/// How long what was typed must rest on the screen before it is submitted: programs that tell
+/// pasted text by its speed take a submit that comes too soon for a line end.
+const REST: Duration = Duration::from_millis(200);
+
+/// How much of the end of a message is looked for on the screen.
+const NEEDLE: usize = 24;
+
+/// How far a message has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// The runner has it.
+    Accepted,
+    /// Every byte was written.
+    Typed,
+    /// It is on the screen.
+    Echoed,
+    /// It was submitted and has left the prompt.
+    Submitted,
+    /// The agent works on it.
+    TurnStarted,
+}
+
+impl Stage {
+    /// All stages, in order.
+    pub const EVERY: [Self; 5] =
+        [Self::Accepted, Self::Typed, Self::Echoed, Self::Submitted, Self::TurnStarted];
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Accepted => "accepted",
+            Self::Typed => "typed",
+            Self::Echoed => "echoed",
+            Self::Submitted => "submitted",
+            Self::TurnStarted => "turn started",
+        })
+    }
+}
+
+/// A message for an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What to say.
+    pub text: String,
+    /// Whether the agent must begin to work for it to count as delivered. A command of the
+    /// program itself, such as `/help`, starts no turn.
+    pub expect_turn: bool,
+}
+
+impl Message {
+    /// A message that the agent is to work on.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), expect_turn: true }
+    }
+}
+
+/// Why a message was not delivered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeliveryError {
+    /// The agent asks something, and the message would answer it.
+    #[error("the agent waits for an answer; the message was not typed")]
+    Awaiting,
+    /// The agent was not ready in time. Nothing was typed.
+    #[error("the agent was not ready within {} s (it is {state}); nothing was typed", READY.as_secs())]
+    NotReady {
+        /// What it was doing.
+        state: AgentState,
+    },
+    /// A step could not be verified.
+    #[error("the message was {reached}, but it could not be verified that it was {missing}")]
+    Unverified {
+        /// How far it came.
+        reached: Stage,
+        /// What was not seen.
+        missing: Stage,
+    },
+    /// The text cannot be typed.
+    #[error("the message cannot be typed: {0}")]
+    Untypable(String),
+    /// The agent has ended.
+    #[error("the agent has ended")]
+    Ended,
+    /// The message is empty.
+    #[error("the message is empty")]
+    Empty,
+}
+
+/// What a delivery needs to know about the agent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight<'a> {
+    pub(crate) state: AgentState,
+    /// The whole screen without spaces and frames.
+    pub(crate) screen: &'a str,
+    /// The lines around the cursor, the same way.
+    pub(crate) prompt: &'a str,
+    /// Whether it has worked since the last look.
+    pub(crate) worked: bool,
+    /// Whether everything that was to be written was.
+    pub(crate) written: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Wait, at most until then.
+    Wait(Duration),
+    /// Type the text.
+    Type,
+    /// Press the keys that submit it.
+    Submit,
+    /// It is delivered.
+    Done,
+    /// It is not.
+    Failed(DeliveryError),
+}
+
+/// One message on its way.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) id: u64,
+    pub(crate) message: Message,
+    needle: String,
+    stage: Stage,
+    since: Duration,
+    /// How often needle and placeholder were on the screen before.
+    before: (usize, usize),
+    /// The message was typed while the agent worked, so its turn comes later.
+    queued: bool,
+    submitted: bool,
+    echoed_at: Duration,
+    worked: bool,
+    answers: bool,
+}
+
+impl Delivery {
+    pub(crate) fn new(id: u64, message: Message, now: Duration) -> Self {
+        let last = message.text.lines().rev().find(|line| !line.trim().is_empty());
+        let squeezed = squeeze(last.unwrap_or_default());
+        let skip = squeezed.chars().count().saturating_sub(NEEDLE);
+        Self {
+            id,
+            message,
+            needle: squeezed.chars().skip(skip).collect(),
+            stage: Stage::Accepted,
+            since: now,
+            before: (0, 0),
+            queued: false,
+            submitted: false,
+            echoed_at: now,
+            worked: false,
+            answers: false,
+        }
+    }
+
+    /// A text that answers a question: the agent waits for it, and need not work afterwards.
+    pub(crate) fn answer(id: u64, text: String, now: Duration) -> Self {
+        let mut delivery = Self::new(id, Message { text, expect_turn: false }, now);
+        delivery.answers = true;
+        delivery
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    fn reach(&mut self, stage: Stage, now: Duration) {
+        self.stage = stage;
+        self.since = now;
+    }
+
+    fn count(&self, screen: &str) -> (usize, usize) {
+        let lower = screen.to_lowercase();
+        (screen.matches(&self.needle).count(), lower.matches("[pasted").count())
+    }
+
+    /// Looks at the agent and says what to do. To be called until it says to wait.
+    pub(crate) fn step(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
+        if sight.state == AgentState::Exited {
+            // A message such as /quit ends the program, and that is what it was for.
+            let ended = self.submitted && !self.message.expect_turn;
+            return if ended { Step::Done } else { Step::Failed(DeliveryError::Ended) };
+        }
+        self.worked |= sight.worked && self.submitted;
+        match self.stage {
+            Stage::Accepted => self.accepted(sight, now),
+            Stage::Typed => self.typed(sight, now),
+            Stage::Echoed => self.echoed(sight, now),
+            Stage::Submitted => self.submitted(sight, now),
+            Stage::TurnStarted => Step::Done,
+        }
+    }
+
+    fn accepted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
+        match sight.state {
+            AgentState::Awaiting if !self.answers => Step::Failed(DeliveryError::Awaiting),
+            AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
+                self.queued = sight.state == AgentState::Working;
+                self.before = self.count(sight.screen);
+                self.reach(Stage::Typed, now);
+                Step::Type
+            }
+            state => {
+                let due = self.since + READY;
+                if due <= now { Step::Failed(DeliveryError::NotReady { state }) } else { Step::Wait(due) }
+            }
+        }
+    }
+
+    fn typed(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
+        if !sight.written {
+            return self.wait_for(Stage::Typed, TYPED, now);
+        }
+        let (needles, placeholders) = self.count(sight.screen);
+        if needles > self.before.0 || placeholders > self.before.1 {
+            self.echoed_at = now;
+            self.reach(Stage::Echoed, now);
+            return Step::Wait(now + REST);
+        }
+        self.wait_for(Stage::Echoed, ECHOED, now)
+    }
+
+    fn echoed(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
+        if !self.submitted {
+            let due = self.echoed_at + REST;
+            if now < due {
+                return Step::Wait(due);
+            }
+            self.submitted = true;
+            self.since = now;
+            return Step::Submit;
+        }
+        if !sight.written {
+            return self.wait_for(Stage::Submitted, SUBMITTED, now);
+        }
+        let left_prompt = !sight.prompt.contains(&self.needle)
+            && !sight.prompt.to_lowercase().contains("[pasted");
+        let asks = sight.state == AgentState::Awaiting && !self.answers;
+        if self.worked || left_prompt || asks {
+            self.reach(Stage::Submitted, now);
+            return self.submitted(sight, now);
+        }
+        self.wait_for(Stage::Submitted, SUBMITTED, now)
+    }
+
+    fn submitted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
+        let started = self.worked || sight.state == AgentState::Awaiting;
+        if started || self.queued || !self.message.expect_turn {
+            if started || self.queued {
+                self.reach(Stage::TurnStarted, now);
+            }
+            return Step::Done;
+        }
+        self.wait_for(Stage::TurnStarted, STARTED, now)
+    }
+
+    fn wait_for(&self, missing: Stage, limit: Duration, now: Duration) -> Step {
+        let due = self.since + limit;
+        if due <= now {
+            Step::Failed(DeliveryError::Unverified { reached: self.reached(missing), missing })
+        } else {
+            Step::Wait(due)
+        }
+    }
+}
+
+impl Delivery {
+    /// How far it came, where the step to a stage failed. A message that was never written in
+    /// full was only accepted.
+    fn reached(&self, missing: Stage) -> Stage {
+        if missing == Stage::Typed { Stage::Accepted } else { self.stage }
+    }
+}
+
+/// A text without anything that wrapping or a frame around it changes.
+pub(crate) fn squeeze(text: &str) -> String {
+    text.chars()
+        .filter(|char| !char.is_whitespace() && !matches!(char, '\u{2500}'..='\u{259f}'))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

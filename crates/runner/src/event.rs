@@ -1,0 +1,103 @@
+//! What a runner tells: everything that happens to its agent, to whoever listens.
+
+use std::sync::Arc;
+
+use coven_adapters::transcript::Entry;
+use coven_model::{AwaitingKind, Digest, Outcome, Usage, Verdict};
+use coven_runtime::domain::Stream;
+use tokio::sync::broadcast;
+
+use crate::delivery::Stage;
+
+/// Something that happened to an agent.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// It printed something.
+    Output {
+        /// On which stream.
+        stream: Stream,
+        /// Where in all of its output this begins, over all streams.
+        offset: u64,
+        /// The bytes as they came.
+        raw: Arc<[u8]>,
+        /// The same as text, without sequences and secrets. May lag behind the bytes by a piece
+        /// that could be the beginning of a sequence, a character or a secret.
+        clean: Arc<str>,
+    },
+    /// What it is doing changed.
+    State(Verdict),
+    /// It asks something.
+    Awaiting(Question),
+    /// What it asked is no longer there.
+    NoLongerAwaiting(Digest),
+    /// It has worked and is done: ready for the next message, or stopped by an error.
+    TurnEnded {
+        /// Whether the turn ended with an error.
+        error: bool,
+    },
+    /// An entry of its structured output.
+    Entry(Arc<Entry>),
+    /// What it has used up, as far as it tells.
+    Usage(Usage),
+    /// A message on its way to it.
+    Delivery {
+        /// Which message.
+        id: u64,
+        /// How far it came.
+        stage: Stage,
+    },
+    /// A queued input could not be delivered, and those behind it were not tried.
+    DeliveryFailed {
+        /// Which message.
+        id: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The task is over. Nothing follows, unless the process was to be kept alive.
+    Done(Box<Outcome>),
+}
+
+/// What an agent asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What kind of answer it waits for.
+    pub kind: AwaitingKind,
+    /// The rule of the adapter that saw it.
+    pub rule: String,
+    /// The name of the dialog, where the adapter knows it.
+    pub dialog: Option<String>,
+    /// What it shows, line by line.
+    pub excerpt: Vec<String>,
+    /// What an answer must name.
+    pub digest: Digest,
+}
+
+/// What a subscriber is told.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// Something happened.
+    Event(Event),
+    /// The subscriber was too slow and missed this many events. The output is on the tape.
+    Lagged(u64),
+}
+
+/// A subscription to an agent's events.
+#[derive(Debug)]
+pub struct Subscription {
+    receiver: broadcast::Receiver<Event>,
+}
+
+impl Subscription {
+    pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Self {
+        Self { receiver }
+    }
+
+    /// The next update; nothing once the runner is gone.
+    pub async fn next(&mut self) -> Option<Update> {
+        match self.receiver.recv().await {
+            Ok(event) => Some(Update::Event(event)),
+            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Update::Lagged(missed)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! An agent without a terminal: one prompt, structured output, an end.
+
+use std::sync::Arc;
+
+use coven_adapters::AgentAdapter;
+use coven_adapters::transcript::{Decoder, Format};
+use coven_model::{Mode, Outcome, Usage};
+use coven_runtime::domain::Pane;
+
+use crate::actor::{Actor, Eyes, Handle, Request, StopError};
+use crate::event::Subscription;
+use crate::launch::{self, StartError};
+use crate::task::{Place, Task};
+
+/// An agent without a terminal. Clones are handles to the same agent.
+#[derive(Clone, Debug)]
+pub struct HeadlessRunner {
+    handle: Handle,
+}
+
+impl HeadlessRunner {
+    /// Starts an agent. `previous` is what an earlier part of a resumed conversation used up.
+    /// Must be called within a tokio runtime that has I/O and time.
+    pub fn start(
+        adapter: Arc<dyn AgentAdapter>,
+        task: Task,
+        place: &Place,
+        previous: Usage,
+    ) -> Result<Self, StartError> {
+        if task.mode != Mode::Headless {
+            return Err(StartError::Mode { wanted: Mode::Headless });
+        }
+        let launch = launch::plan(&*adapter, &task, place)?;
+        let config = launch::prepare(&launch, &task, place)?;
+        let mut pane = place.domain.spawn(&config)?;
+        if launch::closes_input(&launch) {
+            // A process that has ended already has no input to close.
+            let _ = pane.close_input();
+        }
+        let eyes = Eyes::transcript(decoder(&*adapter, previous));
+        let actor = Actor::new(adapter, task, pane, eyes, place.folder.clone(), 0)
+            .with_session(launch.agent_session);
+        Ok(Self { handle: actor.spawn()? })
+    }
+
+    /// Follows an agent that was started before. Its pane must give all of its output, from the
+    /// first byte on, because the result is read from all of it.
+    pub fn adopt(
+        adapter: Arc<dyn AgentAdapter>,
+        task: Task,
+        pane: Box<dyn Pane>,
+        previous: Usage,
+        folder: Option<std::path::PathBuf>,
+    ) -> Result<Self, StartError> {
+        let eyes = Eyes::transcript(decoder(&*adapter, previous));
+        let actor = Actor::new(adapter, task, pane, eyes, folder, 0);
+        Ok(Self { handle: actor.spawn()? })
+    }
+
+    /// Writes text to the agent's standard input.
+    pub async fn send(&self, text: impl Into<String>) {
+        self.handle.tell(Request::Bytes(text.into().into_bytes())).await;
+    }
+
+    /// Closes the agent's standard input.
+    pub async fn close_input(&self) {
+        self.handle.tell(Request::CloseInput).await;
+    }
+
+    /// Stops the agent and everything it started, and waits until nothing is left.
+    pub async fn stop(&self) -> Result<Outcome, StopError> {
+        self.handle.stop().await
+    }
+
+    /// Everything that happens from now on.
+    pub fn subscribe(&self) -> Subscription {
+        self.handle.subscribe()
+    }
+
+    /// Waits for the end of the task.
+    pub async fn done(&self) -> Option<Outcome> {
+        self.handle.done().await
+    }
+}
+
+fn decoder(adapter: &dyn AgentAdapter, previous: Usage) -> Decoder {
+    let mode = adapter.config().modes.get(Mode::Headless);
+    let format = mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok());
+    Decoder::new(format.unwrap_or(Format::Text)).resumed_from(previous)
+}

@@ -1,0 +1,31 @@
+//! One agent alive: a process from the runtime, read and driven through its adapter.
+//!
+//! [`AgentRunner`] has an agent on a terminal, [`HeadlessRunner`] one that takes a prompt and
+//! answers in structured output. Each is an actor with a handle: the handle asks, the actor does,
+//! and everything that happens is an [`Event`] that anybody may subscribe to.
+//!
+//! A runner never decides. It reports what an agent asks, with a digest of exactly what was on the
+//! screen, and it carries out an answer only if that is still there. Nothing an agent prints ever
+//! reaches our own output.
+
+mod actor;
+mod agent;
+mod answer;
+mod delivery;
+mod event;
+mod headless;
+mod launch;
+mod outcome;
+mod output;
+mod redact;
+mod task;
+
+pub use actor::StopError;
+pub use agent::{AgentRunner, View};
+pub use answer::{Action, AnswerError};
+pub use delivery::{DeliveryError, Message, Stage};
+pub use event::{Event, Question, Subscription, Update};
+pub use headless::HeadlessRunner;
+pub use launch::StartError;
+pub use redact::Redactor;
+pub use task::{OkCodes, Place, Task};

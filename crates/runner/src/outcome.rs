@@ -1,0 +1,83 @@
+//! How a task ended: exit code, signal, timeout and what the agent itself said, together.
+
+use coven_adapters::transcript::{Decoder, Entry};
+use coven_model::{Ending, Outcome, Usage};
+use coven_runtime::domain::ExitStatus;
+
+use crate::task::OkCodes;
+
+/// Why the process is being ended, if it was us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Somebody asked for it.
+    Stopped,
+    /// Its time was up.
+    TimedOut,
+    /// The task was done.
+    Completed,
+}
+
+/// How the process ended, as far as is known.
+pub(crate) fn ending(cause: Option<Cause>, status: Option<ExitStatus>) -> Ending {
+    match (cause, status) {
+        (Some(Cause::Stopped | Cause::Completed), _) => Ending::Stopped,
+        (Some(Cause::TimedOut), _) => Ending::TimedOut,
+        (None, Some(ExitStatus::Code(code))) => Ending::Exited { code },
+        (None, Some(ExitStatus::Signal(signal))) => Ending::Signalled { signal },
+        (None, None) => Ending::Lost,
+    }
+}
+
+/// The outcome of an agent on a terminal, which has nothing but its exit to go by.
+pub(crate) fn of_terminal(ending: Ending, ok: &OkCodes, session: Option<String>) -> Outcome {
+    let good = matches!(&ending, Ending::Exited { code } if ok.contains(*code));
+    let reason = match &ending {
+        Ending::Exited { code } if good => format!("it ended with exit code {code}"),
+        Ending::Exited { code } => format!("it ended with exit code {code}, which is no success"),
+        Ending::Signalled { signal } => format!("it was ended by signal {signal}"),
+        Ending::TimedOut => "its time was up".to_owned(),
+        Ending::Stopped => "it was stopped".to_owned(),
+        Ending::NotStarted => "it could not be started".to_owned(),
+        Ending::Alive => "it still runs".to_owned(),
+        Ending::Lost => "it is gone, and nobody saw how it ended".to_owned(),
+    };
+    Outcome {
+        ok: good,
+        ending,
+        reason,
+        output: None,
+        usage: Usage::default(),
+        denials: Vec::new(),
+        agent_session: session,
+    }
+}
+
+/// The outcome of a task that is done though its program need not have ended.
+pub(crate) fn completed(alive: bool, session: Option<String>) -> Outcome {
+    let ending = if alive { Ending::Alive } else { Ending::Stopped };
+    Outcome {
+        ok: true,
+        ending,
+        reason: "every input was sent and its turn is over".to_owned(),
+        output: None,
+        usage: Usage::default(),
+        denials: Vec::new(),
+        agent_session: session,
+    }
+}
+
+/// The outcome of a headless run.
+pub(crate) fn of_transcript(
+    decoder: Decoder,
+    ending: Ending,
+    ok: &OkCodes,
+    emit: &mut impl FnMut(Entry),
+) -> Outcome {
+    let codes = match (&ending, ok) {
+        (_, OkCodes::These(codes)) => codes.clone(),
+        (Ending::Exited { code }, OkCodes::Any) => vec![*code],
+        (_, OkCodes::Any) => Vec::new(),
+    };
+    let conclusion = decoder.accepting(codes).finish(&ending, emit);
+    conclusion.into_outcome(ending)
+}

@@ -1,0 +1,65 @@
+//! Bytes of an agent on their way to clean text.
+
+use std::sync::Arc;
+
+use coven_runtime::domain::Stream;
+use coven_terminal::sanitise::Stripper;
+
+use crate::event::Event;
+use crate::redact::Redactor;
+
+/// Both streams of an agent.
+#[derive(Debug)]
+pub(crate) struct Output {
+    offset: u64,
+    streams: [(Stripper, Redactor); 2],
+}
+
+impl Output {
+    /// From this offset on.
+    pub(crate) fn new(offset: u64, redactor: &Redactor) -> Self {
+        let stream = || (Stripper::new(), redactor.clone());
+        Self { offset, streams: [stream(), stream()] }
+    }
+
+    /// The end of everything that came.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The event for the next bytes of a stream.
+    pub(crate) fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Event {
+        let (stripper, redactor) = &mut self.streams[index(stream)];
+        let mut clean = String::new();
+        stripper.feed(bytes, |text| clean.push_str(text));
+        let offset = self.offset;
+        self.offset += bytes.len() as u64;
+        Event::Output { stream, offset, raw: bytes.into(), clean: redactor.feed(&clean).into() }
+    }
+
+    /// What was held back, once nothing comes any more.
+    pub(crate) fn finish(&mut self) -> Vec<Event> {
+        let offset = self.offset;
+        let rest = [Stream::Output, Stream::Error].into_iter().filter_map(|stream| {
+            let (stripper, redactor) = &mut self.streams[index(stream)];
+            let mut clean = String::new();
+            stripper.finish(|text| clean.push_str(text));
+            let mut clean = redactor.feed(&clean);
+            clean.push_str(&redactor.finish());
+            (!clean.is_empty()).then(|| Event::Output {
+                stream,
+                offset,
+                raw: Arc::from([]),
+                clean: clean.into(),
+            })
+        });
+        rest.collect()
+    }
+}
+
+fn index(stream: Stream) -> usize {
+    match stream {
+        Stream::Output => 0,
+        Stream::Error => 1,
+    }
+}

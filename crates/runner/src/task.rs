@@ -1,0 +1,117 @@
+//! What a runner is asked to run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_model::{Mode, Permission};
+use coven_runtime::domain::{Domain, Sandbox};
+use coven_terminal::screen::Size;
+
+/// One task for one agent.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Tells this job from all others; the agent has it as `COVEN_JOB`.
+    pub job: String,
+    /// Terminal or headless.
+    pub mode: Mode,
+    /// The first message.
+    pub prompt: Option<String>,
+    /// Arguments of the task's own.
+    pub extra_args: Vec<String>,
+    /// What the agent may do; the adapter's default if missing.
+    pub permission: Option<Permission>,
+    /// The model; the agent's own choice if missing.
+    pub model: Option<String>,
+    /// Whether the adapter's arguments for automatic approval are added.
+    pub auto_approve: bool,
+    /// The conversation to continue.
+    pub resume: Option<String>,
+    /// The id for a new conversation, where the agent lets us choose; a UUID.
+    pub new_session: Option<String>,
+    /// Messages to send one by one, each when the agent is idle. When the last one's turn is over
+    /// the task is done, though the program still runs.
+    pub pending_inputs: Vec<String>,
+    /// Whether the process stays when the task is done.
+    pub keep_alive: bool,
+    /// Which exit codes count as success.
+    pub ok_codes: OkCodes,
+    /// How long the task may take.
+    pub timeout: Option<Duration>,
+    /// The size of the terminal.
+    pub size: Size,
+    /// Texts that must not appear in clean output or excerpts.
+    pub secrets: Vec<String>,
+}
+
+impl Task {
+    /// An interactive task with nothing special about it.
+    pub fn interactive(job: impl Into<String>, prompt: Option<&str>) -> Self {
+        Self {
+            job: job.into(),
+            mode: Mode::Interactive,
+            prompt: prompt.map(str::to_owned),
+            extra_args: Vec::new(),
+            permission: None,
+            model: None,
+            auto_approve: false,
+            resume: None,
+            new_session: None,
+            pending_inputs: Vec::new(),
+            keep_alive: false,
+            ok_codes: OkCodes::default(),
+            timeout: None,
+            size: Size::new(120, 40),
+            secrets: Vec::new(),
+        }
+    }
+
+    /// A headless task with nothing special about it.
+    pub fn headless(job: impl Into<String>, prompt: &str) -> Self {
+        Self { mode: Mode::Headless, ..Self::interactive(job, Some(prompt)) }
+    }
+}
+
+/// Which exit codes count as success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OkCodes {
+    /// These.
+    These(Vec<i32>),
+    /// Whatever the program says: any exit is success.
+    Any,
+}
+
+impl Default for OkCodes {
+    fn default() -> Self {
+        Self::These(vec![0])
+    }
+}
+
+impl OkCodes {
+    /// Whether a code counts as success.
+    pub fn contains(&self, code: i32) -> bool {
+        match self {
+            Self::These(codes) => codes.contains(&code),
+            Self::Any => true,
+        }
+    }
+}
+
+/// Where a task runs.
+#[derive(Clone)]
+pub struct Place {
+    /// What starts its process.
+    pub domain: Arc<dyn Domain>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// The whole environment it starts from; the adapter changes it.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The folder of this attempt, for domains that keep one.
+    pub folder: Option<PathBuf>,
+    /// What it may write to, if it is confined.
+    pub sandbox: Option<Sandbox>,
+    /// Programs that are not to be looked up in `PATH`: `coven` is the one that runs.
+    pub programs: BTreeMap<String, PathBuf>,
+}

@@ -1,0 +1,194 @@
+//! Agents on a terminal.
+
+use coven_model::{AgentState, AwaitingKind, Choice, Ending};
+use coven_runner::{Action, AgentRunner, AnswerError, DeliveryError, Event, Message, Stage, Task};
+
+use crate::support::{Home, demo, question, state, wait};
+
+fn start(home: &Home, task: Task) -> AgentRunner {
+    AgentRunner::start(demo(), task, &home.local()).unwrap()
+}
+
+/// Spec: C0.1.1, C1.1.1, C1.6.1
+#[tokio::test]
+async fn an_agent_keeps_its_terminal_through_any_number_of_messages() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("keep", None));
+    state(&runner, AgentState::Idle).await;
+    for message in ["say first", "say second", "say third"] {
+        runner.send(Message::new(message)).await.unwrap();
+        state(&runner, AgentState::Idle).await;
+    }
+    let screen = runner.view().await.unwrap().snapshot.text();
+    for word in ["first", "second", "third"] {
+        assert!(screen.contains(word), "{word} is missing from\n{screen}");
+    }
+    let outcome = runner.stop().await.unwrap();
+    assert_eq!(outcome.ending, Ending::Stopped);
+    assert!(!outcome.ok);
+    assert_eq!(runner.verdict().state, AgentState::Exited);
+}
+
+/// Spec: C0.1.2, C1.1.2
+#[tokio::test]
+async fn what_is_sent_arrives_and_what_is_printed_is_told() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("both-ways", None));
+    let mut events = runner.subscribe();
+    state(&runner, AgentState::Idle).await;
+    runner.send(Message::new("say purple elephants")).await.unwrap();
+    let mut offsets = Vec::new();
+    let mut text = String::new();
+    wait(&mut events, "the answer", |event| match event {
+        Event::Output { offset, raw, clean, .. } => {
+            offsets.push((offset, raw.len() as u64));
+            text.push_str(&clean);
+            (text.matches("purple elephants").count() >= 2).then_some(())
+        }
+        _ => None,
+    })
+    .await;
+    assert!(!text.contains('\x1b'), "clean text has no sequences");
+    for pair in offsets.windows(2) {
+        assert_eq!(pair[0].0 + pair[0].1, pair[1].0, "offsets leave nothing out");
+    }
+    runner.stop().await.unwrap();
+}
+
+/// Spec: C1.6.3
+#[tokio::test]
+async fn a_prompt_is_an_argument_and_is_worked_on_at_once() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("prompt", Some("say straight away")));
+    let mut events = runner.subscribe();
+    wait(&mut events, "the end of the turn", |event| match event {
+        Event::TurnEnded { error } => Some(assert!(!error)),
+        Event::Delivery { .. } => panic!("a prompt is not typed"),
+        _ => None,
+    })
+    .await;
+    let screen = runner.view().await.unwrap().snapshot.text();
+    assert!(screen.contains("straight away"), "{screen}");
+    runner.stop().await.unwrap();
+}
+
+/// Spec: C0.10.1, C1.9.1, AD.2.1
+#[tokio::test]
+async fn a_question_is_reported_with_what_is_on_the_screen_and_answered_by_its_digest() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("asks", Some("approve touch made.txt; say done")));
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    assert_eq!(asked.kind, AwaitingKind::Approval);
+    assert!(asked.excerpt.iter().any(|line| line.contains("touch made.txt")), "{asked:?}");
+    assert!(!home.path().join("made.txt").exists());
+    runner.answer(asked.digest, Action::Choose(Choice::Approve)).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert!(home.path().join("made.txt").exists());
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_denied_command_is_not_run() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("denies", Some("approve touch made.txt; say on")));
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    runner.answer(asked.digest, Action::Choose(Choice::Deny)).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert!(!home.path().join("made.txt").exists());
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn two_questions_with_the_same_words_are_two_questions() {
+    let home = Home::new();
+    let prompt = "approve echo x >> made.txt; approve echo x >> made.txt; say done";
+    let runner = start(&home, Task::interactive("twice", Some(prompt)));
+    let mut events = runner.subscribe();
+    let first = question(&mut events).await;
+    runner.answer(first.digest.clone(), Action::Choose(Choice::Approve)).await.unwrap();
+    let second = question(&mut events).await;
+    assert_eq!(first.excerpt, second.excerpt);
+    assert_ne!(first.digest, second.digest);
+    assert_eq!(
+        runner.answer(first.digest, Action::Choose(Choice::Approve)).await,
+        Err(AnswerError::Stale),
+        "an answer counts for the question it was given for"
+    );
+    runner.answer(second.digest, Action::Choose(Choice::Approve)).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert_eq!(std::fs::read_to_string(home.path().join("made.txt")).unwrap(), "x\nx\n");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_is_not_typed_into_a_question() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("not-typed", Some("approve touch made.txt")));
+    let mut events = runner.subscribe();
+    question(&mut events).await;
+    assert_eq!(runner.send(Message::new("yes please")).await, Err(DeliveryError::Awaiting));
+    assert!(!home.path().join("made.txt").exists());
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_delivery_goes_through_every_stage_in_order() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("stages", None));
+    let mut events = runner.subscribe();
+    runner.send(Message::new("say one\nsay two\nsay three")).await.unwrap();
+    let mut stages = Vec::new();
+    wait(&mut events, "the last stage", |event| match event {
+        Event::Delivery { stage, .. } => {
+            stages.push(stage);
+            (stage == Stage::TurnStarted).then_some(())
+        }
+        _ => None,
+    })
+    .await;
+    let all = [Stage::Typed, Stage::Echoed, Stage::Submitted, Stage::TurnStarted];
+    assert_eq!(stages, all);
+    runner.stop().await.unwrap();
+}
+
+/// Spec: C0.11.1, C0.11.2
+#[tokio::test]
+async fn queued_inputs_go_out_at_idle_and_then_the_task_is_done() {
+    let home = Home::new();
+    let mut task = Task::interactive("queue", Some("say zero"));
+    task.pending_inputs = vec!["say one".to_owned(), "say two".to_owned()];
+    let runner = start(&home, task);
+    let mut events = runner.subscribe();
+    let mut turns = 0;
+    let outcome = wait(&mut events, "the end of the task", |event| match event {
+        Event::TurnEnded { .. } => {
+            turns += 1;
+            None
+        }
+        Event::Done(outcome) => Some(outcome),
+        _ => None,
+    })
+    .await;
+    assert!(outcome.ok, "{outcome:?}");
+    assert_eq!(turns, 3);
+    assert_eq!(outcome.ending, Ending::Stopped, "the process does not stay behind");
+}
+
+/// Spec: C0.11.3
+#[tokio::test]
+async fn a_kept_agent_lives_on_after_its_task() {
+    let home = Home::new();
+    let mut task = Task::interactive("kept", None);
+    task.pending_inputs = vec!["say one".to_owned()];
+    task.keep_alive = true;
+    let runner = start(&home, task);
+    let outcome = runner.done().await.unwrap();
+    assert!(outcome.ok);
+    assert_eq!(outcome.ending, Ending::Alive);
+    runner.send(Message::new("say still here")).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert!(runner.view().await.unwrap().snapshot.text().contains("still here"));
+    runner.stop().await.unwrap();
+}

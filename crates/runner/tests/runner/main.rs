@@ -1,0 +1,7 @@
+//! Runners over real processes: the demo agent on real terminals and pipes.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
+
+mod agent;
+mod headless;
+mod support;

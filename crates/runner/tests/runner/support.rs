@@ -1,0 +1,110 @@
+//! What the tests of this crate share: a place of their own, and waiting for events.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_adapters::{AgentAdapter, Options, default_registry};
+use coven_model::AgentState;
+use coven_runner::{AgentRunner, Event, Place, Question, Subscription, Update};
+use coven_runtime::domain::Domain;
+use coven_runtime::hold::HolderDomain;
+use coven_runtime::LocalDomain;
+use tempfile::TempDir;
+
+/// Longer than anything here takes on a loaded machine; only a failure waits for it.
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
+
+/// The program that is the demo agent and the holder.
+pub(crate) fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_coven-runner-agent"))
+}
+
+/// A folder of its own, and everything in it that a test needs.
+pub(crate) struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A place where processes are children of the test.
+    pub(crate) fn local(&self) -> Place {
+        self.place(Arc::new(LocalDomain::new()), None)
+    }
+
+    /// A place where processes are under holders.
+    pub(crate) fn held(&self) -> Place {
+        let folder = self.path().join("attempt");
+        std::fs::create_dir_all(&folder).unwrap();
+        self.place(Arc::new(HolderDomain::new(program())), Some(folder))
+    }
+
+    fn place(&self, domain: Arc<dyn Domain>, folder: Option<PathBuf>) -> Place {
+        let set = |name: &str, value: OsString| (OsString::from(name), value);
+        let env = BTreeMap::from([
+            set("PATH", std::env::var_os("PATH").unwrap_or_default()),
+            set("HOME", self.path().into()),
+            set("COVEN_DEMO_HOME", self.path().join("demo").into()),
+        ]);
+        Place {
+            domain,
+            cwd: self.path().to_owned(),
+            env,
+            folder,
+            sandbox: None,
+            programs: BTreeMap::from([("coven".to_owned(), program())]),
+        }
+    }
+}
+
+/// The built-in demo adapter, fresh.
+pub(crate) fn demo() -> Arc<dyn AgentAdapter> {
+    default_registry().create("demo", Options::default()).unwrap().into()
+}
+
+/// The next event that is wanted, within the deadline.
+pub(crate) async fn wait<T>(
+    events: &mut Subscription,
+    what: &str,
+    mut wanted: impl FnMut(Event) -> Option<T>,
+) -> T {
+    let search = async {
+        loop {
+            match events.next().await {
+                Some(Update::Event(event)) => {
+                    if let Some(found) = wanted(event) {
+                        return found;
+                    }
+                }
+                Some(Update::Lagged(_)) => {}
+                None => panic!("the runner ended before: {what}"),
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
+}
+
+/// The next question.
+pub(crate) async fn question(events: &mut Subscription) -> Question {
+    wait(events, "a question", |event| match event {
+        Event::Awaiting(question) => Some(question),
+        _ => None,
+    })
+    .await
+}
+
+/// Waits until the agent is in a state.
+pub(crate) async fn state(runner: &AgentRunner, state: AgentState) {
+    let mut verdict = runner.watch();
+    let waited = tokio::time::timeout(DEADLINE, verdict.wait_for(|now| now.state == state)).await;
+    assert!(matches!(waited, Ok(Ok(_))), "never {state}: {:?}", runner.verdict());
+}

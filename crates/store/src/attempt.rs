@@ -1,0 +1,191 @@
+//! The folder of one attempt: what was started, how it ended, what it printed, and what we made of
+//! that. All but the outcome is written by whoever holds the process.
+
+use std::path::{Path, PathBuf};
+
+use coven_model::{Ending, Outcome};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Durability, FileError, Folder};
+
+const SPAWN: &str = "spawn.json";
+const EXIT: &str = "exit.json";
+const KILLED: &str = "killed";
+const OUTCOME: &str = "outcome.json";
+
+/// The newest version of these files that is known.
+const VERSION: u32 = 1;
+
+/// A file of an attempt cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum AttemptError {
+    /// Something cannot be reached.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file is not what it should be.
+    #[error("{} is damaged: {source}. Without it the attempt counts as lost", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A newer program wrote it.
+    #[error("{} has version {version}, newer than this program knows ({VERSION}): use the newer one",
+        path.display())]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+}
+
+/// A process that cannot be mistaken for a later one with the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// The process id.
+    pub pid: i32,
+    /// When it started, in clock ticks since the system did.
+    pub start: u64,
+}
+
+/// What was started (`spawn.json`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Spawn {
+    /// The job.
+    pub job: String,
+    /// The command line, for people.
+    pub argv: Vec<String>,
+    /// The working directory, for people.
+    #[serde(default)]
+    pub cwd: String,
+    /// Names of the environment's variables.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// The start of the system in which this happened.
+    pub boot_id: String,
+    /// Who holds the process, once it runs.
+    #[serde(default)]
+    pub holder: Option<Process>,
+    /// The process, once it runs.
+    #[serde(default)]
+    pub process: Option<Process>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Status {
+    /// It exited with this code.
+    Code(i32),
+    /// It was ended by this signal.
+    Signal(i32),
+}
+
+impl From<Status> for Ending {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Code(code) => Self::Exited { code },
+            Status::Signal(signal) => Self::Signalled { signal },
+        }
+    }
+}
+
+/// How it ended (`exit.json`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exit {
+    /// How the process itself ended.
+    pub status: Status,
+    /// The end of its output.
+    pub output: u64,
+    /// When nothing of it ran any more, in microseconds since it was started.
+    pub time: u64,
+    /// Whether it was told to stop.
+    pub stopped: bool,
+}
+
+/// A version that stands in every file.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// `outcome.json`.
+#[derive(Serialize)]
+struct OutcomeFile<'a> {
+    version: u32,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+}
+
+/// The folder of one attempt.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    folder: Folder,
+}
+
+impl Attempt {
+    /// The attempt in a folder.
+    pub fn new(folder: Folder) -> Self {
+        Self { folder }
+    }
+
+    /// Where it is. Whoever starts the process is given this path.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What was started here, if anything was.
+    pub fn spawn(&self) -> Result<Option<Spawn>, AttemptError> {
+        self.read(SPAWN)
+    }
+
+    /// How it ended, if it did and somebody saw it.
+    pub fn exit(&self) -> Result<Option<Exit>, AttemptError> {
+        self.read(EXIT)
+    }
+
+    /// Whether it was told to stop. What was stopped before it started must never start.
+    pub fn is_killed(&self) -> Result<bool, AttemptError> {
+        Ok(self.folder.stat(KILLED)?.is_some())
+    }
+
+    /// What the attempt came to, if that was decided.
+    pub fn outcome(&self) -> Result<Option<Outcome>, AttemptError> {
+        self.read(OUTCOME)
+    }
+
+    /// Decides what the attempt came to, for good: it is on the disk when this returns, and only
+    /// then may anybody be told. If it was decided before, that is returned and nothing changes.
+    pub fn decide(&self, outcome: &Outcome) -> Result<Outcome, AttemptError> {
+        if let Some(decided) = self.outcome()? {
+            return Ok(decided);
+        }
+        let file = OutcomeFile { version: VERSION, outcome };
+        let mut text = serde_json::to_vec_pretty(&file)
+            .map_err(|source| AttemptError::Damaged { path: self.path().join(OUTCOME), source })?;
+        text.push(b'\n');
+        self.folder.replace(OUTCOME, &text, Durability::Synced)?;
+        Ok(outcome.clone())
+    }
+
+    /// What was printed and typed.
+    pub fn tape(&self) -> Result<coven_tape::Reader, coven_tape::Error> {
+        coven_tape::Reader::open(self.path())
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, AttemptError> {
+        let Some(text) = self.folder.read(name)? else { return Ok(None) };
+        let path = || self.path().join(name);
+        let damaged = |source| AttemptError::Damaged { path: path(), source };
+        let Versioned { version } = serde_json::from_slice(&text).map_err(damaged)?;
+        if version > VERSION {
+            return Err(AttemptError::Newer { path: path(), version });
+        }
+        serde_json::from_slice(&text).map(Some).map_err(damaged)
+    }
+}

@@ -1,0 +1,101 @@
+//! What stands between us and a file, in words that say what to do.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// Something could not be done to a file or folder.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {}", path.display(), self.reason())]
+pub struct FileError {
+    /// What was tried, as a verb.
+    pub action: &'static str,
+    /// Where.
+    pub path: PathBuf,
+    /// What stood in the way.
+    pub obstacle: Obstacle,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// What stood in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// There is no such thing.
+    Missing,
+    /// We may not.
+    Denied,
+    /// The file system takes no writes.
+    ReadOnly,
+    /// A part of the path is not a folder.
+    NotAFolder,
+    /// It is a folder, a pipe or a device.
+    NotAFile,
+    /// It is a symbolic link.
+    Link,
+    /// The disk is full, or the quota used up.
+    Full,
+    /// The disk or its connection failed.
+    Broken,
+    /// Something else, which the source tells.
+    Other,
+}
+
+impl FileError {
+    pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_path_buf(), obstacle: Obstacle::of(&source), source }
+    }
+
+    fn reason(&self) -> String {
+        match self.obstacle {
+            Obstacle::Other => self.source.to_string(),
+            obstacle => obstacle.to_string(),
+        }
+    }
+}
+
+impl Obstacle {
+    fn of(error: &io::Error) -> Self {
+        let Some(errno) = Errno::from_io_error(error) else {
+            return match error.kind() {
+                io::ErrorKind::StorageFull => Self::Full,
+                _ => Self::Other,
+            };
+        };
+        match errno {
+            Errno::NOENT => Self::Missing,
+            Errno::ACCESS | Errno::PERM => Self::Denied,
+            Errno::ROFS => Self::ReadOnly,
+            Errno::NOTDIR => Self::NotAFolder,
+            Errno::ISDIR | Errno::NXIO => Self::NotAFile,
+            Errno::LOOP => Self::Link,
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full,
+            Errno::IO => Self::Broken,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Missing => "it does not exist",
+            Self::Denied => "permission denied; see who owns it and what its mode allows",
+            Self::ReadOnly => {
+                "the file system is read-only; mount it writable or choose another base directory"
+            }
+            Self::NotAFolder => "it is not a folder; move what is there out of the way",
+            Self::NotAFile => "it is not a regular file; move what is there out of the way",
+            Self::Link => {
+                "it is a symbolic link, and links are not followed here; put the real thing in its \
+                 place"
+            }
+            Self::Full => "no room is left on the disk; make some and try again",
+            Self::Broken => "the disk reports an error; check it before anything else",
+            Self::Other => "it failed",
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! Listing sessions without opening each: a cache of what a list shows, checked against the length
+//! of every journal.
+//!
+//! `sessions/index.jsonl` has a line per session, framed as in a journal, and the last line of a
+//! session counts. Each says how long the journal was when it was written. A journal only grows, so
+//! one that still has this length has not changed; any other is looked at again. What cannot be
+//! read is ignored: the file can be deleted at any time.
+
+mod cache;
+mod entry;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use coven_model::SessionId;
+use rustix::fs::OFlags;
+
+pub use self::entry::Entry;
+pub use self::resolve::ResolveError;
+use crate::folder::{Durability, FileError};
+use crate::journal;
+use crate::layout::BaseDir;
+
+/// The name of the cache in the folder of all sessions.
+pub const FILE: &str = "index.jsonl";
+
+/// So many lines may be superfluous before the cache is written anew.
+const SLACK: usize = 1000;
+
+/// All sessions of a base directory, as they were when it was loaded or told.
+#[derive(Debug)]
+pub struct Index {
+    base: BaseDir,
+    sessions: BTreeMap<SessionId, Known>,
+    /// How many lines the cache has; none if it must be written anew before it can be added to.
+    lines: Option<usize>,
+    /// Whether a newer program wrote the cache, which then is left alone.
+    newer: bool,
+}
+
+/// A session, and how long its journal was when this was so.
+#[derive(Clone, Debug)]
+struct Known {
+    entry: Entry,
+    journal: u64,
+}
+
+impl Index {
+    /// Lists the sessions of a base directory. Changes nothing on the disk.
+    pub fn load(base: &BaseDir) -> Result<Self, FileError> {
+        let cached = cache::read(base)?;
+        let mut known = cached.known;
+        let mut sessions = BTreeMap::new();
+        let mut complete = cached.lines.is_some();
+        for id in base.ids()? {
+            // A folder without a journal is no session, or none any more.
+            let name = format!("{id}/{}", journal::FILE);
+            let Some(stat) = base.sessions().stat(&name)? else { continue };
+            let journal = stat.st_size as u64;
+            let session = match known.remove(&id) {
+                Some(session) if session.journal == journal => session,
+                _ => {
+                    complete = false;
+                    Known { entry: entry::look(base, &id), journal }
+                }
+            };
+            sessions.insert(id, session);
+        }
+        let lines = cached.lines.filter(|_| complete);
+        Ok(Self { base: base.clone(), sessions, lines, newer: cached.newer })
+    }
+
+    /// The sessions, by id, which is by age.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.sessions.values().map(|known| &known.entry)
+    }
+
+    /// One session.
+    pub fn get(&self, id: &SessionId) -> Option<&Entry> {
+        self.sessions.get(id).map(|known| &known.entry)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// The session that is meant by an id, a beginning of one, or a name.
+    pub fn resolve(&self, text: &str) -> Result<&Entry, ResolveError> {
+        resolve::resolve(self, text)
+    }
+
+    /// A readable name for a new session that none of these has.
+    pub fn new_name(&self, id: &SessionId) -> String {
+        crate::names::name(id, |name| self.entries().any(|entry| entry.name == name))
+    }
+
+    /// Says how a session stands, at a moment when its journal had this many bytes. If the cache
+    /// cannot be written, only the next load takes longer.
+    pub fn set(&mut self, entry: Entry, journal_bytes: u64) -> Result<(), FileError> {
+        let known = Known { entry, journal: journal_bytes };
+        let line = cache::line(&known);
+        self.sessions.insert(known.entry.id.clone(), known);
+        match self.lines {
+            Some(lines) if lines < 2 * self.sessions.len() + SLACK => {
+                let flags = OFlags::WRONLY | OFlags::APPEND;
+                let folder = self.base.sessions();
+                let written = folder.file(FILE, flags).and_then(|mut file| {
+                    file.write_all(&line).map_err(|source| folder.error("write", FILE, source))
+                });
+                self.lines = written.is_ok().then_some(lines + 1);
+                written
+            }
+            _ => self.save(),
+        }
+    }
+
+    /// Forgets a session that was removed.
+    pub fn remove(&mut self, id: &SessionId) {
+        self.sessions.remove(id);
+    }
+
+    /// Writes the cache anew. For whoever holds the lock of the base directory.
+    pub fn save(&mut self) -> Result<(), FileError> {
+        if self.newer {
+            return Ok(());
+        }
+        let text = cache::all(self.sessions.values());
+        self.lines = None;
+        self.base.sessions().replace(FILE, &text, Durability::Cache)?;
+        self.lines = Some(self.sessions.len());
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! What a list shows of a session, and reading it from the session itself.
+
+use std::path::PathBuf;
+
+use coven_model::{SessionId, Timestamp, WorkflowStatus};
+use serde::Deserialize;
+
+use crate::folder::{FileError, Folder};
+use crate::journal;
+use crate::layout::BaseDir;
+use crate::names;
+use crate::view;
+
+/// How much of a goal a list shows, in characters.
+const GOAL: usize = 300;
+
+/// A session in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its id.
+    pub id: SessionId,
+    /// Its readable name.
+    pub name: String,
+    /// What it is for; the beginning, if that is long.
+    pub goal: Option<String>,
+    /// Where it stands.
+    pub status: WorkflowStatus,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// The base directory it was found below.
+    pub base_dir: PathBuf,
+    /// Whether its journal has nothing that this does not show. If not, it is what was known last,
+    /// and opening the session tells how it stands.
+    pub fresh: bool,
+}
+
+impl Entry {
+    /// The beginning of a goal, as a list shows it.
+    pub fn short_goal(goal: &str) -> String {
+        match goal.char_indices().nth(GOAL) {
+            Some((end, _)) => format!("{}…", &goal[..end]),
+            None => goal.to_owned(),
+        }
+    }
+}
+
+/// The part of a view that a list needs. What else is in it is skipped.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Seen {
+    up_to: u64,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    goal: Option<String>,
+    #[serde(default)]
+    status: WorkflowStatus,
+    #[serde(default)]
+    created_at: Timestamp,
+    #[serde(default)]
+    updated_at: Timestamp,
+}
+
+/// Reads what a list needs from a session's folder. What cannot be read does not keep a session
+/// from being listed.
+pub(super) fn look(base: &BaseDir, id: &SessionId) -> Entry {
+    let folder = base.sessions().enter(id.as_str());
+    let (seen, last) = match &folder {
+        Ok(folder) => (seen(folder).ok().flatten(), last(folder, id)),
+        Err(_) => (None, None),
+    };
+    let fresh = seen.as_ref().is_some_and(|seen| Some(seen.up_to) == last);
+    let base_dir = base.path().to_path_buf();
+    let Some(seen) = seen else {
+        let (name, status) = (names::name(id, |_| false), WorkflowStatus::default());
+        let (created_at, updated_at) = (Timestamp::default(), Timestamp::default());
+        let id = id.clone();
+        return Entry { id, name, goal: None, status, created_at, updated_at, base_dir, fresh };
+    };
+    Entry {
+        id: id.clone(),
+        name: if seen.name.is_empty() { names::name(id, |_| false) } else { seen.name },
+        goal: seen.goal.as_deref().map(Entry::short_goal),
+        status: seen.status,
+        created_at: seen.created_at,
+        updated_at: seen.updated_at,
+        base_dir,
+        fresh,
+    }
+}
+
+fn seen(folder: &Folder) -> Result<Option<Seen>, FileError> {
+    let text = folder.read(view::FILE)?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+}
+
+/// The number of the last fact of a session.
+fn last(folder: &Folder, id: &SessionId) -> Option<u64> {
+    journal::last_seq(folder, id).ok()
+}

@@ -1,0 +1,63 @@
+//! Which session somebody means.
+
+use coven_model::SessionId;
+
+use super::{Entry, Index};
+
+/// How many candidates a message names.
+const NAMED: usize = 5;
+
+/// It is not clear which session is meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// None is.
+    #[error("no session has the id or name `{text}`; `coven ls` lists them")]
+    Unknown {
+        /// What was asked for.
+        text: String,
+    },
+    /// Several ids begin like this.
+    #[error("`{text}` could be {}; give more of the id, or the name", list(candidates))]
+    Ambiguous {
+        /// What was asked for.
+        text: String,
+        /// All it could be, as id and name.
+        candidates: Vec<(SessionId, String)>,
+    },
+}
+
+fn list(candidates: &[(SessionId, String)]) -> String {
+    let named = candidates.iter().take(NAMED).map(|(id, name)| format!("{id} ({name})"));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match candidates.len().checked_sub(NAMED) {
+        None | Some(0) => named,
+        Some(more) => format!("{named} or {more} more"),
+    }
+}
+
+/// An id first, then a name, then the beginning of an id.
+pub(super) fn resolve<'a>(index: &'a Index, text: &str) -> Result<&'a Entry, ResolveError> {
+    if let Some(entry) = SessionId::new(text).ok().and_then(|id| index.get(&id)) {
+        return Ok(entry);
+    }
+    let named: Vec<&Entry> = index.entries().filter(|entry| entry.name == text).collect();
+    let found = if named.is_empty() { beginning_with(index, text) } else { named };
+    match found.as_slice() {
+        [] => Err(ResolveError::Unknown { text: text.chars().take(80).collect() }),
+        [entry] => Ok(entry),
+        several => {
+            let candidates = several.iter().map(|entry| (entry.id.clone(), entry.name.clone()));
+            let (text, candidates) = (text.to_owned(), candidates.collect());
+            Err(ResolveError::Ambiguous { text, candidates })
+        }
+    }
+}
+
+fn beginning_with<'a>(index: &'a Index, text: &str) -> Vec<&'a Entry> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    // Ids are in lower case; people need not care.
+    let text = text.to_ascii_lowercase();
+    index.entries().filter(|entry| entry.id.as_str().starts_with(&text)).collect()
+}

@@ -1,0 +1,211 @@
+//! Reading a journal from any fact on, while it grows.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coven_model::SessionId;
+use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
+
+use super::error::{Damage, OpenError, ReadError};
+use super::scan::{Line, Lines, Mark, Marks, check, damaged, is_torn, read_header};
+use super::shared::Shared;
+use super::{FILE, Record, VERSION};
+use crate::folder::{FileError, Folder, Obstacle};
+use crate::spill;
+use crate::values::Values;
+
+/// A reader of a journal. It never waits and never writes.
+///
+/// One made by the writer sees exactly what is durable. One opened beside another process sees
+/// every whole line, the last of which its writer may still take back.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    source: Source,
+    values: Option<Values>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// The writer is in this process.
+    Shared(Shared),
+    /// The writer is elsewhere, or nobody.
+    Apart(Apart),
+}
+
+/// A file that somebody else may be writing to.
+#[derive(Debug)]
+struct Apart {
+    file: Arc<File>,
+    version: u32,
+    /// Where the first record begins.
+    start: u64,
+    marks: Marks,
+    /// How far it was read, and that far it must stay.
+    seen: u64,
+}
+
+impl Reader {
+    pub(super) fn shared(path: PathBuf, shared: Shared) -> Self {
+        Self { path, source: Source::Shared(shared), values: None }
+    }
+
+    /// Opens the journal of a session without writing to it or locking it.
+    pub fn open(folder: &Folder, session: &SessionId) -> Result<Self, OpenError> {
+        let path = folder.path().join(FILE);
+        let file = folder.file(FILE, OFlags::RDONLY).map_err(|error| match error.obstacle {
+            Obstacle::Missing => OpenError::Missing { path: path.clone() },
+            _ => OpenError::File(error),
+        })?;
+        let len = length(&file, &path)?;
+        let mut lines = Lines::new(&file, 0, len);
+        let header = read_header(&mut lines, &path)?;
+        if header.session != session.as_str() {
+            let (expected, found) = (session.to_string(), header.session);
+            return Err(OpenError::WrongSession { path, expected, found });
+        }
+        let start = lines.offset();
+        let (version, marks) = (header.v, Marks::default());
+        let apart = Apart { file: Arc::new(file), version, start, marks, seen: start };
+        Ok(Self { path, source: Source::Apart(apart), values: None })
+    }
+
+    /// Puts values that lie aside back into their facts. Without this they are `null`.
+    #[must_use]
+    pub fn with_values(self, values: Values) -> Self {
+        Self { values: Some(values), ..self }
+    }
+
+    /// The version it was begun with. If it is newer than [`VERSION`], it may hold facts that
+    /// nobody here knows.
+    pub fn version(&self) -> u32 {
+        match &self.source {
+            Source::Shared(_) => VERSION,
+            Source::Apart(apart) => apart.version,
+        }
+    }
+
+    /// The facts from this number on, up to what is there now. To follow a journal that grows,
+    /// call it again with the next number.
+    ///
+    /// Finding the place takes no longer in a long journal than in a short one, as long as the
+    /// reader, or its writer, has been there before.
+    pub fn read_from<T: DeserializeOwned>(&mut self, seq: u64) -> Result<Records<'_, T>, ReadError> {
+        let seq = seq.max(1);
+        let (file, end, mark) = match &self.source {
+            Source::Shared(shared) => {
+                let (file, end, mark) = shared.before(seq);
+                // Without facts there is no place to begin, and nothing to read either.
+                (file, end, mark.unwrap_or(Mark { seq: 1, offset: end }))
+            }
+            Source::Apart(apart) => {
+                let len = length(&apart.file, &self.path)?;
+                if len < apart.seen {
+                    return Err(ReadError::Shrunk { path: self.path.clone() });
+                }
+                let first = Mark { seq: 1, offset: apart.start };
+                (Arc::clone(&apart.file), len, apart.marks.before(seq).unwrap_or(first))
+            }
+        };
+        let Mark { seq: next, offset } = mark;
+        let lines = Lines::new(file, offset, end);
+        Ok(Records { reader: self, lines, end, next, wanted: seq, ended: false, kind: PhantomData })
+    }
+
+    /// All facts from this number on, for those who want them at once.
+    pub fn read_all<T: DeserializeOwned>(&mut self, seq: u64) -> Result<Vec<Record<T>>, ReadError> {
+        self.read_from(seq)?.collect()
+    }
+
+    fn decode<T: DeserializeOwned>(
+        &self,
+        seq: u64,
+        json: &[u8],
+        aside: &BTreeMap<String, String>,
+    ) -> Result<T, ReadError> {
+        let unknown = |source| ReadError::Unknown { path: self.path.clone(), seq, source };
+        let (false, Some(values)) = (aside.is_empty(), &self.values) else {
+            return serde_json::from_slice(json).map_err(unknown);
+        };
+        let mut value = serde_json::from_slice(json).map_err(unknown)?;
+        spill::put_back(&mut value, aside, values)
+            .map_err(|source| ReadError::Value { seq, source })?;
+        serde_json::from_value(value).map_err(unknown)
+    }
+
+    fn passed(&mut self, seq: u64, offset: u64, end: u64) {
+        if let Source::Apart(apart) = &mut self.source
+            && end > apart.seen
+        {
+            apart.marks.add(seq, offset);
+            apart.seen = end;
+        }
+    }
+}
+
+/// The facts of a journal, in order. Ends at the first error.
+#[derive(Debug)]
+pub struct Records<'r, T> {
+    reader: &'r mut Reader,
+    lines: Lines<Arc<File>>,
+    /// Where the file ended when this was made.
+    end: u64,
+    /// The fact in the next line, and the first that is wanted.
+    next: u64,
+    wanted: u64,
+    ended: bool,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Records<'_, T> {
+    /// The next fact that is wanted.
+    fn advance(&mut self) -> Result<Option<Record<T>>, ReadError> {
+        loop {
+            let (offset, seq) = (self.lines.offset(), self.next);
+            let damage = |damage: Damage| damaged(&self.reader.path, seq, offset, damage).into();
+            let read = self.lines.next();
+            let line = match read {
+                Ok(Line::Whole(line)) => line,
+                // Its writer is not done with it, or was cut off.
+                Ok(Line::Partial | Line::End) => return Ok(None),
+                Ok(Line::TooLong) => return Err(damage(Damage::TooLong)),
+                Err(source) => return Err(FileError::new("read", &self.reader.path, source).into()),
+            };
+            let end = offset + line.len() as u64;
+            let (json, envelope) = match check(line, seq) {
+                Ok(checked) => checked,
+                Err(_) if is_torn(line, offset, self.end) => return Ok(None),
+                Err(wrong) => return Err(damage(wrong)),
+            };
+            let wanted = seq >= self.wanted;
+            let fact = wanted.then(|| self.reader.decode(seq, json, &envelope.aside)).transpose()?;
+            self.reader.passed(seq, offset, end);
+            self.next += 1;
+            if let Some(fact) = fact {
+                return Ok(Some(Record { seq, time: envelope.time, fact }));
+            }
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Iterator for Records<'_, T> {
+    type Item = Result<Record<T>, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.advance().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+fn length(file: &File, path: &Path) -> Result<u64, FileError> {
+    let metadata = file.metadata().map_err(|source| FileError::new("read", path, source))?;
+    Ok(metadata.len())
+}

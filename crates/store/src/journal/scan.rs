@@ -1,0 +1,216 @@
+//! Going through a journal line by line: what holds, where it ends, and what is wrong with it.
+
+use std::borrow::Borrow;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::error::{Damage, Damaged, OpenError};
+use super::frame::{Envelope, Header, read_line};
+use super::{MAX_LINE, VERSION};
+use crate::folder::FileError;
+
+/// How much is read at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// How far apart the places are that are remembered for jumping to.
+const STRIDE: u64 = 64 * 1024;
+
+/// A tail that was cut off because nobody had been told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where the file ends now.
+    pub offset: u64,
+    /// How many bytes were cut off.
+    pub bytes: u64,
+}
+
+/// Where a record begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) seq: u64,
+    pub(super) offset: u64,
+}
+
+/// Some places of a journal, far enough apart to be few.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marks(Vec<Mark>);
+
+impl Marks {
+    /// Remembers the place if the last one is far enough away.
+    pub(super) fn add(&mut self, seq: u64, offset: u64) {
+        if self.0.last().is_none_or(|last| offset >= last.offset + STRIDE) {
+            self.0.push(Mark { seq, offset });
+        }
+    }
+
+    /// The last place at or before a fact.
+    pub(super) fn before(&self, seq: u64) -> Option<Mark> {
+        let after = self.0.partition_point(|mark| mark.seq <= seq);
+        self.0[..after].last().copied()
+    }
+}
+
+/// The lines of a file between two offsets. Memory is bounded by the longest line.
+#[derive(Debug)]
+pub(crate) struct Lines<F> {
+    file: F,
+    buffer: Vec<u8>,
+    /// What of the buffer is not handed out yet.
+    from: usize,
+    /// Where in the file that begins, and where to stop.
+    offset: u64,
+    end: u64,
+}
+
+/// What [`Lines::next`] found.
+pub(crate) enum Line<'a> {
+    /// A line with its newline.
+    Whole(&'a [u8]),
+    /// Bytes without a newline, up to the end.
+    Partial,
+    /// More bytes without a newline than a line may have.
+    TooLong,
+    /// Nothing more.
+    End,
+}
+
+impl<F: Borrow<File>> Lines<F> {
+    pub(crate) fn new(file: F, offset: u64, end: u64) -> Self {
+        Self { file, buffer: Vec::new(), from: 0, offset, end }
+    }
+
+    /// Where the next line begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next line.
+    pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
+        let mut searched = self.from;
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..]) {
+                let line = self.from..searched + at + 1;
+                self.from = line.end;
+                self.offset += line.len() as u64;
+                return Ok(Line::Whole(&self.buffer[line]));
+            }
+            let len = self.buffer.len() - self.from;
+            if len >= MAX_LINE {
+                return Ok(Line::TooLong);
+            }
+            self.buffer.drain(..self.from);
+            (self.from, searched) = (0, len);
+            if self.fill()? == 0 {
+                return Ok(if len == 0 { Line::End } else { Line::Partial });
+            }
+        }
+    }
+
+    /// Reads more behind what there is; how much it was.
+    fn fill(&mut self) -> io::Result<usize> {
+        let len = self.buffer.len();
+        let at = self.offset + len as u64;
+        // A long line is read in ever larger pieces.
+        let want = CHUNK.max(len).min(usize::try_from(self.end - at).unwrap_or(usize::MAX));
+        self.buffer.resize(len + want, 0);
+        let got = loop {
+            match self.file.borrow().read_at(&mut self.buffer[len..], at) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.buffer.truncate(len + *got.as_ref().unwrap_or(&0));
+        got
+    }
+}
+
+/// What a whole journal came to.
+#[derive(Debug)]
+pub(super) struct Scanned {
+    pub(super) marks: Marks,
+    /// The number of the last fact; 0 if there is none.
+    pub(super) last: u64,
+    /// Where its line ends.
+    pub(super) end: u64,
+    /// Where the file ends.
+    pub(super) len: u64,
+}
+
+impl Scanned {
+    /// What does not count at the end.
+    pub(super) fn cut(&self) -> Option<Cut> {
+        (self.end < self.len).then(|| Cut { offset: self.end, bytes: self.len - self.end })
+    }
+}
+
+/// Checks every line of a journal that is to be written to.
+pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<Scanned, OpenError> {
+    let failed = |source| FileError::new("read", path, source);
+    let len = file.metadata().map_err(failed)?.len();
+    let mut lines = Lines::new(file, 0, len);
+    let header = read_header(&mut lines, path)?;
+    if header.v > VERSION {
+        return Err(OpenError::Newer { path: path.to_path_buf(), version: header.v });
+    }
+    if header.session != session {
+        let (expected, found) = (session.to_owned(), header.session);
+        return Err(OpenError::WrongSession { path: path.to_path_buf(), expected, found });
+    }
+    let mut scanned = Scanned { marks: Marks::default(), last: 0, end: lines.offset(), len };
+    loop {
+        let offset = lines.offset();
+        let expected = scanned.last + 1;
+        let damage = match lines.next().map_err(failed)? {
+            Line::End | Line::Partial => return Ok(scanned),
+            Line::TooLong => Damage::TooLong,
+            Line::Whole(line) => match check(line, expected) {
+                Ok((_, envelope)) if envelope.v > VERSION => {
+                    let version = envelope.v;
+                    return Err(OpenError::Newer { path: path.to_path_buf(), version });
+                }
+                Ok(_) => {
+                    scanned.marks.add(expected, offset);
+                    (scanned.last, scanned.end) = (expected, lines.offset());
+                    continue;
+                }
+                Err(_) if is_torn(line, offset, len) => return Ok(scanned),
+                Err(damage) => damage,
+            },
+        };
+        return Err(damaged(path, expected, offset, damage).into());
+    }
+}
+
+/// Reads the first line. It is on the disk before the journal has its name, so it is never torn.
+pub(super) fn read_header(lines: &mut Lines<&File>, path: &Path) -> Result<Header, OpenError> {
+    let header = match lines.next().map_err(|source| FileError::new("read", path, source))? {
+        Line::Whole(line) => Header::read(line),
+        Line::Partial | Line::TooLong | Line::End => Err(Damage::Header),
+    };
+    header.map_err(|_| damaged(path, 0, 0, Damage::Header).into())
+}
+
+/// The JSON and the envelope of the line of this fact.
+pub(super) fn check(line: &[u8], expected: u64) -> Result<(&[u8], Envelope), Damage> {
+    let json = read_line(line)?;
+    let envelope = Envelope::read(json)?;
+    match envelope.seq {
+        found if found == expected => Ok((json, envelope)),
+        found => Err(Damage::Order { expected, found }),
+    }
+}
+
+/// Whether a line that does not hold may be left from a power cut: it is the last, and pages of it
+/// never reached the disk. We write no NUL.
+pub(super) fn is_torn(line: &[u8], offset: u64, len: u64) -> bool {
+    offset + line.len() as u64 == len && memchr::memchr(0, line).is_some()
+}
+
+/// Damage in the line where fact `seq` should be.
+pub(super) fn damaged(path: &Path, seq: u64, offset: u64, damage: Damage) -> Damaged {
+    // The header is the first line, so fact 1 is in the second.
+    let (line, readable) = (seq + 1, seq.saturating_sub(1));
+    Damaged { path: path.to_path_buf(), line, offset, damage, readable }
+}

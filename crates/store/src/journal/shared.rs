@@ -1,0 +1,38 @@
+//! What the writer of a journal and its readers in the same process share: the file, and how much
+//! of it is durable. Readers see nothing beyond that.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::scan::{Mark, Marks};
+
+/// The durable part of a journal.
+#[derive(Clone, Debug)]
+pub(super) struct Shared(Arc<Mutex<Durable>>);
+
+#[derive(Debug)]
+pub(super) struct Durable {
+    pub(super) file: Arc<File>,
+    /// Up to where everything is on the disk.
+    pub(super) end: u64,
+    /// The number of the last fact there.
+    pub(super) last: u64,
+    pub(super) marks: Marks,
+}
+
+impl Shared {
+    pub(super) fn new(durable: Durable) -> Self {
+        Self(Arc::new(Mutex::new(durable)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Durable> {
+        // Nothing that panics runs under this lock, and half a change would still be a state.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file, up to where to read, and the place to begin for a fact.
+    pub(super) fn before(&self, seq: u64) -> (Arc<File>, u64, Option<Mark>) {
+        let durable = self.lock();
+        (Arc::clone(&durable.file), durable.end, durable.marks.before(seq))
+    }
+}

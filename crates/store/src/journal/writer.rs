@@ -1,0 +1,305 @@
+//! Writing a journal: durable, whole or not at all, and never going on after a doubt.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coven_model::{SessionId, Timestamp};
+use rustix::fs::{FlockOperation, OFlags, Stat};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::error::{AppendError, CreateError, OpenError};
+use super::frame::{self, Encoded, Header};
+use super::reader::Reader;
+use super::scan::{Cut, Marks, scan};
+use super::shared::{Durable, Shared};
+use super::{FILE, MAX_LINE, disk};
+use crate::folder::{FileError, Folder, Obstacle, same_file};
+
+/// The one writer of a journal. The file is locked as long as it lives.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    shared: Shared,
+    state: State,
+    cut: Option<Cut>,
+}
+
+/// Whether the journal may be written to.
+#[derive(Debug)]
+enum State {
+    Sound,
+    /// A write or a sync failed in a way after which the file is not known.
+    Poisoned(String),
+}
+
+/// What lies where the journal was opened.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The journal.
+    Ours,
+    /// Nothing.
+    Gone,
+    /// Another file.
+    Other,
+}
+
+impl Journal {
+    /// Makes the journal of a new session in its folder.
+    pub fn create(folder: &Folder, session: &SessionId) -> Result<Self, CreateError> {
+        let path = folder.path().join(FILE);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let file = folder.file(FILE, flags).map_err(|error| match error.source.kind() {
+            io::ErrorKind::AlreadyExists => CreateError::Exists { path: path.clone() },
+            _ => CreateError::File(error),
+        })?;
+        let header = Header::line(session);
+        let written = || -> io::Result<()> {
+            lock(&file)?;
+            disk::write(&file, &header, 0)?;
+            disk::sync(&file)
+        };
+        let synced = written().map_err(|source| folder.error("write", FILE, source));
+        if let Err(error) = synced.and_then(|()| folder.sync()) {
+            // A journal without its first line would be taken for a damaged one.
+            let _ = folder.remove(FILE);
+            return Err(error.into());
+        }
+        let (end, last, marks) = (header.len() as u64, 0, Marks::default());
+        Ok(Self::new(path, Durable { file: Arc::new(file), end, last, marks }, None))
+    }
+
+    /// Opens the journal of a session to go on with it. A torn tail is cut off, which
+    /// [`cut`](Self::cut) tells; everything that is left is checked and on the disk.
+    pub fn open(folder: &Folder, session: &SessionId) -> Result<Self, OpenError> {
+        let path = folder.path().join(FILE);
+        let file = folder.file(FILE, OFlags::RDWR).map_err(|error| match error.obstacle {
+            Obstacle::Missing => OpenError::Missing { path: path.clone() },
+            _ => OpenError::File(error),
+        })?;
+        match lock(&file) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(OpenError::InUse { path });
+            }
+            Err(source) => return Err(folder.error("lock", FILE, source).into()),
+        }
+        let scanned = scan(&file, &path, session.as_str())?;
+        let cut = scanned.cut();
+        let failed = |source| folder.error("write", FILE, source);
+        if let Some(Cut { offset, .. }) = cut {
+            disk::trim(&file, offset).map_err(failed)?;
+        }
+        // The last line may be there only because the system has not been switched off since it
+        // was written. Nothing may follow from it before it is on the disk.
+        disk::sync(&file).map_err(failed)?;
+        let (end, last, marks) = (scanned.end, scanned.last, scanned.marks);
+        Ok(Self::new(path, Durable { file: Arc::new(file), end, last, marks }, cut))
+    }
+
+    fn new(path: PathBuf, durable: Durable, cut: Option<Cut>) -> Self {
+        Self { path, shared: Shared::new(durable), state: State::Sound, cut }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was cut off when it was opened.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
+    }
+
+    /// The number of the last fact; 0 if there is none.
+    pub fn last(&self) -> u64 {
+        self.shared.lock().last
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> u64 {
+        self.shared.lock().end
+    }
+
+    /// A reader of what is durable, which sees what is appended later too.
+    pub fn reader(&self) -> Reader {
+        Reader::shared(self.path.clone(), self.shared.clone())
+    }
+
+    /// Records facts, all with the same time, in one write and one sync. Returns their numbers.
+    ///
+    /// When this fails, none of them is recorded.
+    pub fn append<T: Serialize>(
+        &mut self,
+        time: Timestamp,
+        facts: &[T],
+    ) -> Result<Range<u64>, AppendError> {
+        let next = self.last() + 1;
+        let encoded: Result<Vec<Encoded>, AppendError> =
+            facts.iter().zip(next..).map(|(fact, seq)| encode(fact, seq)).collect();
+        self.append_encoded(time, &encoded?)
+    }
+
+    pub(crate) fn append_encoded(
+        &mut self,
+        time: Timestamp,
+        facts: &[Encoded],
+    ) -> Result<Range<u64>, AppendError> {
+        if let State::Poisoned(why) = &self.state {
+            let (path, why) = (self.path.clone(), why.clone());
+            return Err(AppendError::Poisoned { path, why });
+        }
+        let (file, end) = self.durable();
+        let last = self.last();
+        let seqs = last + 1..last + 1 + facts.len() as u64;
+        if facts.is_empty() {
+            return Ok(seqs);
+        }
+        let mut bytes = Vec::new();
+        let mut places = Vec::with_capacity(facts.len());
+        for (fact, seq) in facts.iter().zip(seqs.clone()) {
+            let from = bytes.len();
+            places.push((seq, end + from as u64));
+            frame::encode_record(seq, time, fact, &mut bytes)
+                .map_err(|why| AppendError::Fact { seq, why })?;
+            let len = bytes.len() - from;
+            if len > MAX_LINE {
+                return Err(AppendError::TooLong { seq, len });
+            }
+        }
+        self.write(&file, &bytes, end, seqs.start)?;
+        let mut durable = self.shared.lock();
+        places.into_iter().for_each(|(seq, offset)| durable.marks.add(seq, offset));
+        durable.end = end + bytes.len() as u64;
+        durable.last = seqs.end - 1;
+        Ok(seqs)
+    }
+
+    /// Puts bytes at the end and on the disk, or leaves the file as it was.
+    fn write(&mut self, file: &File, bytes: &[u8], end: u64, seq: u64) -> Result<(), AppendError> {
+        let failed = |action, source| FileError::new(action, &self.path, source);
+        if let Err(source) = disk::write(file, bytes, end) {
+            let source = failed("write", source);
+            let Err(trim) = disk::trim(file, end) else {
+                return Err(AppendError::Write { seq, source });
+            };
+            let why = format!("{source}; and it could not be taken back: {trim}");
+            self.state = State::Poisoned(why);
+            return Err(AppendError::Lost { seq, source });
+        }
+        let Err(source) = disk::sync(file) else { return Ok(()) };
+        // The system may now believe that the pages are clean. They must not be read as facts by
+        // whoever opens the file next, so they go; whether the disk follows is not known.
+        let _ = disk::trim(file, end);
+        let source = failed("sync", source);
+        self.state = State::Poisoned(source.to_string());
+        Err(AppendError::Lost { seq, source })
+    }
+
+    /// Whether the file is still where it was opened.
+    pub(crate) fn place(&self) -> Result<Place, FileError> {
+        let failed = |errno: Errno| FileError::new("look at", &self.path, errno.into());
+        let file = Arc::clone(&self.shared.lock().file);
+        let ours: Stat = rustix::fs::fstat(&*file).map_err(failed)?;
+        match rustix::fs::lstat(&self.path) {
+            Ok(there) if same_file(&ours, &there) => Ok(Place::Ours),
+            Ok(_) => Ok(Place::Other),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Place::Gone),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    /// Writes all durable bytes to a new file in a folder, from the file that is still open though
+    /// it may have no name any more, and goes on with that.
+    pub(crate) fn move_to(&mut self, folder: &Folder) -> Result<(), FileError> {
+        let draft = format!("{FILE}.new");
+        folder.remove(&draft)?;
+        let copy = folder.file(&draft, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        let (old, end) = self.durable();
+        let copied = || -> io::Result<()> {
+            lock(&copy)?;
+            copy_bytes(&old, &copy, end)?;
+            disk::sync(&copy)
+        };
+        copied().map_err(|source| folder.error("write", FILE, source))?;
+        folder.rename(&draft, folder, FILE)?;
+        folder.sync()?;
+        self.shared.lock().file = Arc::new(copy);
+        self.path = folder.path().join(FILE);
+        Ok(())
+    }
+
+    /// Says that the folder of the journal has another name now.
+    pub(crate) fn renamed(&mut self, folder: &Folder) {
+        self.path = folder.path().join(FILE);
+    }
+
+    /// The file and how much of it is durable.
+    fn durable(&self) -> (Arc<File>, u64) {
+        let durable = self.shared.lock();
+        (Arc::clone(&durable.file), durable.end)
+    }
+
+    /// Whether a file has nothing but what this journal has, from its beginning.
+    pub(crate) fn begins_with(&self, other: &File) -> io::Result<bool> {
+        let (file, end) = self.durable();
+        let len = other.metadata()?.len();
+        let (mut mine, mut theirs) = (vec![0; COPY], vec![0; COPY]);
+        let mut at = 0;
+        while at < len.min(end) {
+            let want = COPY.min(usize::try_from(len.min(end) - at).unwrap_or(COPY));
+            file.read_exact_at(&mut mine[..want], at)?;
+            other.read_exact_at(&mut theirs[..want], at)?;
+            if mine[..want] != theirs[..want] {
+                return Ok(false);
+            }
+            at += want as u64;
+        }
+        Ok(len <= end)
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Closing the file would not do: a reader may have it open too, and so may, for a moment,
+        // a process that is just being started.
+        let _ = rustix::fs::flock(&*self.durable().0, FlockOperation::Unlock);
+    }
+}
+
+/// How much is copied at a time.
+const COPY: usize = 256 * 1024;
+
+fn copy_bytes(from: &File, to: &File, end: u64) -> io::Result<()> {
+    let mut buffer = vec![0; COPY];
+    let mut at = 0;
+    while at < end {
+        let want = COPY.min(usize::try_from(end - at).unwrap_or(COPY));
+        from.read_exact_at(&mut buffer[..want], at)?;
+        disk::write(to, &buffer[..want], at)?;
+        at += want as u64;
+    }
+    Ok(())
+}
+
+/// One fact as JSON.
+pub(crate) fn encode<T: Serialize>(fact: &T, seq: u64) -> Result<Encoded, AppendError> {
+    let json = serde_json::to_vec(fact)
+        .map_err(|error| AppendError::Fact { seq, why: error.to_string() })?;
+    if json.len() > frame::longest() {
+        return Err(AppendError::TooLong { seq, len: json.len() });
+    }
+    Ok(Encoded { json, ..Encoded::default() })
+}
+
+/// Locks the file against every other writer, in this process or another.
+fn lock(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?)
+}

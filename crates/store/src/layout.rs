@@ -1,0 +1,162 @@
+//! Where things lie below a base directory. Paths are made of checked ids only.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use coven_model::{AttemptId, SessionId};
+use rustix::fs::OFlags;
+
+use crate::folder::{FileError, Folder, Obstacle, absent_is_none};
+
+/// The folder of a base directory that is ours.
+const COVEN: &str = ".coven";
+const SESSIONS: &str = "sessions";
+const TASKS: &str = "tasks";
+
+/// Sessions may hold what agents saw, so they are for their owner alone.
+const PRIVATE: u32 = 0o700;
+/// `.coven` also holds files that people share: the umask decides.
+const SHARED: u32 = 0o777;
+
+/// What git is not to see. People may change the file; it is never written again.
+const GITIGNORE: &str = "\
+# Written once by Coven. Sessions hold everything agents saw and said: keep them out of git.
+/sessions/
+/lock
+";
+
+/// A base directory with its `.coven` folder.
+#[derive(Clone, Debug)]
+pub struct BaseDir {
+    path: PathBuf,
+    coven: Folder,
+    sessions: Folder,
+}
+
+impl BaseDir {
+    /// Opens a base directory and makes what is missing in it. The directory itself must exist.
+    ///
+    /// The path becomes absolute and free of links, so that one directory has one name.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let base = open(path)?;
+        let coven = base.make(COVEN, SHARED)?;
+        write_gitignore(&coven)?;
+        let sessions = coven.make(SESSIONS, PRIVATE)?;
+        Ok(Self { path: base.path().to_path_buf(), coven, sessions })
+    }
+
+    /// Opens a base directory without changing it; none if there are no sessions.
+    pub fn find(path: &Path) -> Result<Option<Self>, FileError> {
+        let base = open(path)?;
+        let Some(coven) = base.find(COVEN)? else { return Ok(None) };
+        let Some(sessions) = coven.find(SESSIONS)? else { return Ok(None) };
+        Ok(Some(Self { path: base.path().to_path_buf(), coven, sessions }))
+    }
+
+    /// The base directory: absolute, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder `.coven`.
+    pub fn coven(&self) -> &Folder {
+        &self.coven
+    }
+
+    /// The folder of all sessions.
+    pub fn sessions(&self) -> &Folder {
+        &self.sessions
+    }
+
+    /// Where a session lies, or would lie.
+    pub fn session_path(&self, id: &SessionId) -> PathBuf {
+        self.path.join(COVEN).join(SESSIONS).join(id.as_str())
+    }
+
+    /// Where an attempt of a session lies, or would lie.
+    pub fn attempt_path(&self, id: &SessionId, attempt: &AttemptId) -> PathBuf {
+        let tasks = self.session_path(id).join(TASKS);
+        tasks.join(attempt.task.as_str()).join(attempt.attempt.to_string())
+    }
+
+    /// The ids of the sessions that have a folder, in no order.
+    pub fn ids(&self) -> Result<Vec<SessionId>, FileError> {
+        let names = self.sessions.folders()?;
+        Ok(names.into_iter().filter_map(|name| SessionId::new(name).ok()).collect())
+    }
+}
+
+/// The folder of an attempt below that of its session, made if asked for.
+pub(crate) fn attempt(
+    session: &Folder,
+    attempt: &AttemptId,
+    make: bool,
+) -> Result<Option<Folder>, FileError> {
+    let number = attempt.attempt.to_string();
+    let mut folder = session.clone();
+    for name in [TASKS, attempt.task.as_str(), &number] {
+        folder = match (make, folder.find(name)?) {
+            (_, Some(found)) => found,
+            (true, None) => folder.make(name, PRIVATE)?,
+            (false, None) => return Ok(None),
+        };
+    }
+    Ok(Some(folder))
+}
+
+/// The attempts that have a folder, in order.
+pub(crate) fn attempts(session: &Folder) -> Result<Vec<AttemptId>, FileError> {
+    let mut found = Vec::new();
+    let Some(tasks) = session.find(TASKS)? else { return Ok(found) };
+    for task in tasks.folders()? {
+        let Ok(id) = coven_model::TaskId::new(task.as_str()) else { continue };
+        for number in tasks.enter(&task)?.folders()? {
+            // Only the usual way to write a number, so that no attempt has two folders.
+            let attempt = number.parse().ok().filter(|n: &u32| *n > 0 && n.to_string() == number);
+            found.extend(attempt.map(|attempt| AttemptId { task: id.clone(), attempt }));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Makes a folder for our eyes only.
+pub(crate) fn make_private(parent: &Folder, name: &str) -> Result<Folder, FileError> {
+    parent.make(name, PRIVATE)
+}
+
+fn open(path: &Path) -> Result<Folder, FileError> {
+    let absolute = fs::canonicalize(path).map_err(|source| FileError::new("open", path, source))?;
+    Folder::open(&absolute)
+}
+
+fn write_gitignore(coven: &Folder) -> Result<(), FileError> {
+    let name = ".gitignore";
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    let mut file = match coven.file(name, flags) {
+        Ok(file) => file,
+        // Whatever there is, it is not ours to change.
+        Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    file.write_all(GITIGNORE.as_bytes()).map_err(|source| {
+        // Half of it would never be completed.
+        let _ = coven.remove(name);
+        coven.error("write", name, source)
+    })
+}
+
+/// Opens the folder of a session, if it is there.
+pub(crate) fn session(base: &BaseDir, id: &SessionId) -> Result<Option<Folder>, FileError> {
+    match absent_is_none(base.sessions.enter(id.as_str())) {
+        // The whole of `.coven` may have been removed and made again since we opened it.
+        Ok(None) => match BaseDir::find(&base.path) {
+            Ok(Some(now)) => now.sessions.find(id.as_str()),
+            Ok(None) => Ok(None),
+            Err(error) if error.obstacle == Obstacle::Missing => Ok(None),
+            Err(error) => Err(error),
+        },
+        other => other,
+    }
+}

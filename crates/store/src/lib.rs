@@ -1,0 +1,49 @@
+//! Sessions on disk: journal, readable view, index, lock, retention.
+//!
+//! A [`BaseDir`] is where sessions live, [`Lock`] says who works in it. A [`Session`] is one folder
+//! with one writer: its [`journal`] is the truth, one fact a line; its [`view`] is for people and
+//! rebuilt whenever it is missing or older; large [`values`] lie beside them, and so does the
+//! folder of every [`attempt`]. [`index`] lists sessions without opening each, [`retention`]
+//! removes old ones.
+//!
+//! The crate does not know what the facts mean, nor who writes them: they are whatever the caller
+//! can turn into JSON. Time is the caller's too.
+//!
+//! # On disk
+//!
+//! ```text
+//! <baseDir>/.coven/.gitignore                      keeps what is below out of git; written once
+//!                  lock                            locked by the one who works here
+//!                  sessions/index.jsonl            a cache of what `ls` shows
+//!                           .trash/                sessions on their way out
+//!                           <id>/journal.jsonl     the facts
+//!                                session.json      the readable view
+//!                                values/<sha256>   values over 64 KiB, as JSON
+//!                                tasks/<task>/<attempt>/
+//! ```
+//!
+//! Paths are made of checked ids only, and below the base directory no symbolic link is followed.
+
+pub mod attempt;
+pub mod folder;
+pub mod index;
+pub mod journal;
+pub mod layout;
+pub mod lock;
+pub mod names;
+pub mod retention;
+pub mod session;
+mod spill;
+pub mod values;
+pub mod view;
+
+pub use attempt::Attempt;
+pub use folder::{FileError, Folder, Obstacle};
+pub use index::{Entry, Index};
+pub use journal::{Journal, Reader, Record};
+pub use layout::BaseDir;
+pub use lock::Lock;
+pub use retention::Retention;
+pub use session::Session;
+pub use values::Values;
+pub use view::View;

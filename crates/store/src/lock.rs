@@ -1,0 +1,181 @@
+//! One lock per base directory, with a note that says who holds it.
+//!
+//! The lock is the system's (`flock` on `.coven/lock`) and goes with the process, however that
+//! ends. The note in the file is for people: it may be left from somebody who is gone.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
+
+use coven_model::Timestamp;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{FileError, Folder, same_file};
+use crate::layout::BaseDir;
+
+const FILE: &str = "lock";
+
+/// How often the file may be replaced between opening and locking it. More is no accident.
+const TRIES: usize = 10;
+
+/// Who holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// The version of this note.
+    pub version: u32,
+    /// The process.
+    pub pid: i32,
+    /// When it started, in clock ticks since the system did: tells it from a later process with
+    /// the same id.
+    pub start: u64,
+    /// The start of the system in which this happened.
+    pub boot_id: String,
+    /// The program and its version.
+    pub program: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Where it can be reached, if it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
+}
+
+impl Holder {
+    /// A note about this process.
+    pub fn this_process(program: &str, since: Timestamp, socket: Option<PathBuf>) -> Self {
+        let pid = std::process::id() as i32;
+        let (start, boot_id) = (start_of(pid).unwrap_or(0), boot_id());
+        Self { version: 1, pid, start, boot_id, program: program.to_owned(), since, socket }
+    }
+
+    /// Whether this very process still runs. A note of one that does not is left over.
+    pub fn is_alive(&self) -> bool {
+        self.boot_id == boot_id() && start_of(self.pid) == Some(self.start)
+    }
+}
+
+/// A base directory cannot be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody holds it.
+    #[error("{} is in use by {}", path.display(), described(holder.as_ref()))]
+    Held {
+        /// The base directory.
+        path: PathBuf,
+        /// Who, if the note can be read.
+        holder: Option<Box<Holder>>,
+    },
+    /// Something cannot be reached.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+fn described(holder: Option<&Box<Holder>>) -> String {
+    match holder {
+        Some(holder) => format!(
+            "{} (process {}); use it through that one, or stop it first",
+            holder.program, holder.pid
+        ),
+        None => "another process that left no note; see who has its `.coven/lock` open".to_owned(),
+    }
+}
+
+/// A lock that is held. Dropping it lets it go.
+#[derive(Debug)]
+pub struct Lock {
+    coven: Folder,
+    path: PathBuf,
+    file: File,
+}
+
+/// What became of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is held.
+    Held,
+    /// Its file was deleted or replaced, so that somebody else could take one as well. Nothing more
+    /// may be written; [`Lock::take`] it again first.
+    Lost,
+}
+
+impl Lock {
+    /// Takes the lock of a base directory, or tells who holds it. Never waits.
+    pub fn take(base: &BaseDir, holder: &Holder) -> Result<Self, LockError> {
+        let coven = Folder::open(base.coven().path())?;
+        for _ in 0..TRIES {
+            let mut file = coven.file(FILE, OFlags::RDWR | OFlags::CREATE)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    let holder = read(&mut file).map(Box::new);
+                    return Err(LockError::Held { path: base.path().to_path_buf(), holder });
+                }
+                Err(errno) => return Err(coven.error("lock", FILE, errno.into()).into()),
+            }
+            let mut lock = Self { path: coven.path().join(FILE), coven: coven.clone(), file };
+            // It may have been replaced after it was opened, and then this is nobody's lock.
+            if lock.standing()? == Standing::Held {
+                lock.note(holder).map_err(|source| coven.error("write", FILE, source))?;
+                return Ok(lock);
+            }
+        }
+        Err(coven.error("lock", FILE, io::ErrorKind::ResourceBusy.into()).into())
+    }
+
+    /// Who holds the lock of a base directory, as far as the note tells. Does not try to take it.
+    pub fn holder(base: &BaseDir) -> Result<Option<Holder>, FileError> {
+        let note = base.coven().read(FILE)?;
+        let holder: Option<Holder> = note.and_then(|note| serde_json::from_slice(&note).ok());
+        Ok(holder.filter(Holder::is_alive))
+    }
+
+    /// Whether the file that is locked is still the one that others would lock.
+    pub fn standing(&self) -> Result<Standing, FileError> {
+        let failed = |errno: Errno| self.coven.error("look at", FILE, errno.into());
+        let ours = rustix::fs::fstat(&self.file).map_err(failed)?;
+        match rustix::fs::lstat(&self.path) {
+            Ok(there) if same_file(&ours, &there) => Ok(Standing::Held),
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(Standing::Lost),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    fn note(&mut self, holder: &Holder) -> io::Result<()> {
+        let mut note = serde_json::to_vec_pretty(holder)?;
+        note.push(b'\n');
+        self.file.rewind()?;
+        // In one write and then cut, so that a reader rarely sees half of it.
+        self.file.write_all(&note)?;
+        self.file.set_len(note.len() as u64)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The file stays, because deleting it would let two processes lock two files. The note
+        // goes; if that fails it is a stale note, which is harmless.
+        let _ = self.file.set_len(0);
+        // Closing the file would not do: a process that is just being started has it open too.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+fn read(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// When a process started, in clock ticks since the system did.
+fn start_of(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may have anything in it, so count from behind its closing parenthesis.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}

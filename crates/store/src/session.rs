@@ -1,0 +1,221 @@
+//! One session on disk: its journal, its values, its view and its attempts, with one writer.
+
+mod look;
+mod restore;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use coven_model::{AttemptId, SessionId, Timestamp};
+use serde::Serialize;
+
+pub use self::look::Look;
+pub use self::restore::Restored;
+use crate::attempt::Attempt;
+use crate::folder::{FileError, Folder, Obstacle};
+use crate::journal::{self, AppendError, CreateError, Cut, Journal, OpenError, Reader};
+use crate::layout::{self, BaseDir};
+use crate::spill;
+use crate::values::Values;
+use crate::view::{self, Head, View, ViewError};
+
+/// What the folder of a new session is called until it is complete.
+pub(crate) const DRAFT: &str = ".new-";
+
+/// A session that this process writes to. `V` is what its view shows.
+///
+/// If the folder is deleted while the session runs, the next append puts it back.
+#[derive(Debug)]
+pub struct Session<V: Serialize> {
+    base: BaseDir,
+    id: SessionId,
+    folder: Folder,
+    journal: Journal,
+    values: Values,
+    view: View<V>,
+}
+
+/// Facts that were recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Their numbers.
+    pub seqs: Range<u64>,
+    /// What was put back first, because somebody had deleted it.
+    pub restored: Option<Restored>,
+}
+
+impl<V: Serialize> Session<V> {
+    /// Makes a new session below a base directory. It has a folder once this has succeeded, and
+    /// otherwise has none.
+    pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
+        let sessions = base.sessions();
+        let exists = || CreateError::Exists { path: base.session_path(id) };
+        if sessions.stat(id.as_str())?.is_some() {
+            return Err(exists());
+        }
+        let draft = format!("{DRAFT}{id}");
+        let made = layout::make_private(sessions, &draft)?;
+        // Left from a creation that was cut short: it never was a session.
+        made.remove(journal::FILE)?;
+        let mut journal = Journal::create(&made, id)?;
+        sessions.rename(&draft, sessions, id.as_str()).map_err(|error| {
+            match error.source.kind() {
+                std::io::ErrorKind::DirectoryNotEmpty => exists(),
+                _ => error.into(),
+            }
+        })?;
+        sessions.sync()?;
+        let folder = sessions.enter(id.as_str())?;
+        journal.renamed(&folder);
+        Ok(Self::new(base, id, folder, journal)?)
+    }
+
+    /// Opens a session to go on with it. A torn end of its journal is cut off, see
+    /// [`cut`](Self::cut).
+    pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, OpenError> {
+        let path = base.session_path(id).join(journal::FILE);
+        let folder = layout::session(base, id)?.ok_or(OpenError::Missing { path })?;
+        if let Some(Head { version, .. }) = Head::read(&folder)?
+            && version > view::VERSION
+        {
+            return Err(OpenError::Newer { path: folder.path().join(view::FILE), version });
+        }
+        let journal = Journal::open(&folder, id)?;
+        Ok(Self::new(base, id, folder, journal)?)
+    }
+
+    fn new(
+        base: &BaseDir,
+        id: &SessionId,
+        folder: Folder,
+        journal: Journal,
+    ) -> Result<Self, FileError> {
+        let (values, view) = (Values::new(&folder), View::new(&folder)?);
+        Ok(Self { base: base.clone(), id: id.clone(), folder, journal, values, view })
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The base directory it lives below.
+    pub fn base_dir(&self) -> &Path {
+        self.base.path()
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The number of the last fact; 0 if there is none.
+    pub fn last(&self) -> u64 {
+        self.journal.last()
+    }
+
+    /// How long its journal is, which is what [`Index::set`](crate::Index::set) asks for.
+    pub fn journal_bytes(&self) -> u64 {
+        self.journal.bytes()
+    }
+
+    /// What was cut off its journal when it was opened.
+    pub fn cut(&self) -> Option<Cut> {
+        self.journal.cut()
+    }
+
+    /// Records facts: on the disk when this returns, and none of them when it fails. Values over
+    /// [`LIMIT`](crate::values::LIMIT) are put aside first.
+    pub fn append<T: Serialize>(
+        &mut self,
+        time: Timestamp,
+        facts: &[T],
+    ) -> Result<Appended, AppendError> {
+        let restored = self.put_back()?;
+        let next = self.last() + 1;
+        let mut encoded = Vec::with_capacity(facts.len());
+        for (fact, seq) in facts.iter().zip(next..) {
+            let fact = spill::take_out(journal::encode(fact, seq)?, &self.values)
+                .map_err(|source| AppendError::Value { seq, source })?;
+            encoded.push(fact);
+        }
+        let seqs = self.journal.append_encoded(time, &encoded)?;
+        Ok(Appended { seqs, restored })
+    }
+
+    /// A reader of its facts, complete with the values that lie aside. It sees what is appended
+    /// later too, and may be used on another thread.
+    pub fn reader(&self) -> Reader {
+        self.journal.reader().with_values(self.values.clone())
+    }
+
+    /// Its values.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Whether the view must be made from the journal again.
+    pub fn view_needs_rebuild(&self) -> bool {
+        self.view.needs_rebuild(self.last())
+    }
+
+    /// Takes the view of everything up to the last fact, and writes it if it is due. Tells whether
+    /// it did.
+    pub fn change_view(&mut self, view: V, now: Instant) -> Result<bool, ViewError> {
+        let last = self.last();
+        let changed = self.view.change(view, last, now);
+        self.or_put_back(changed)
+    }
+
+    /// When to call [`flush_view`](Self::flush_view); none if the view is written.
+    pub fn view_due(&self) -> Option<Instant> {
+        self.view.due()
+    }
+
+    /// Writes the view if it is due. Tells whether it did.
+    pub fn flush_view(&mut self, now: Instant) -> Result<bool, ViewError> {
+        let flushed = self.view.flush(now);
+        self.or_put_back(flushed)
+    }
+
+    /// Writes the view now, if it has changed.
+    pub fn finish_view(&mut self) -> Result<bool, ViewError> {
+        let finished = self.view.finish();
+        self.or_put_back(finished)
+    }
+
+    /// Tries once more where the folder was deleted.
+    fn or_put_back(&mut self, written: Result<bool, ViewError>) -> Result<bool, ViewError> {
+        match written {
+            Err(ViewError::File(error)) if error.obstacle == Obstacle::Missing => {
+                match self.put_back() {
+                    Ok(Some(_)) => self.view.finish(),
+                    Ok(None) | Err(_) => Err(ViewError::File(error)),
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// The folder of an attempt, made if it is not there.
+    pub fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
+        let made = layout::attempt(&self.folder, attempt, true)?;
+        let path = || self.base.attempt_path(&self.id, attempt);
+        made.map(Attempt::new).ok_or_else(|| missing(path()))
+    }
+
+    /// The folder of an attempt, if it is there.
+    pub fn attempt(&self, attempt: &AttemptId) -> Result<Option<Attempt>, FileError> {
+        Ok(layout::attempt(&self.folder, attempt, false)?.map(Attempt::new))
+    }
+
+    /// The attempts that have a folder, in order.
+    pub fn attempts(&self) -> Result<Vec<AttemptId>, FileError> {
+        layout::attempts(&self.folder)
+    }
+}
+
+fn missing(path: PathBuf) -> FileError {
+    FileError::new("create", &path, std::io::ErrorKind::NotFound.into())
+}

@@ -1,0 +1,163 @@
+//! `session.json`: the state of a session for people and other programs. It is made from the
+//! journal and never read in its place.
+//!
+//! Changes are written at most every 100 ms, and the last one always: by [`View::flush`] when it is
+//! due, or at the latest when the view goes. There is no timer here; [`View::due`] tells the caller
+//! when to come back.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Durability, FileError, Folder};
+
+/// The name of the file in the folder of a session.
+pub const FILE: &str = "session.json";
+
+/// The version that is written. The shape is in docs/reference/session-json.md.
+pub const VERSION: u32 = 1;
+
+/// At least this long lies between two writes. Nobody reads faster, and a view of a long session is
+/// much more to write than a fact.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A view cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// Something cannot be reached.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The view of the caller cannot be a file.
+    #[error("the view cannot be written: {why}")]
+    Shape {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What every view says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head {
+    /// The version of its shape.
+    pub version: u32,
+    /// The last fact it knows.
+    pub up_to: u64,
+}
+
+impl Head {
+    /// What the view in the folder of a session says; none if there is none, or none that can be
+    /// read.
+    pub fn read(session: &Folder) -> Result<Option<Self>, FileError> {
+        let bytes = session.read(FILE)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Whether a view with this head shows the journal whose last fact has this number. One that
+    /// is ahead of its journal is wrong too: the tail it knew was cut off.
+    pub fn shows(self, last: u64) -> bool {
+        self.version == VERSION && self.up_to == last
+    }
+}
+
+/// Writes the view of one session. `V` must serialise as an object; `version` and `upTo` are put
+/// in front of it.
+///
+/// Serialising waits until the view is written, so a change that is overtaken costs nothing but
+/// making a `V`.
+#[derive(Debug)]
+pub struct View<V: Serialize> {
+    session: Folder,
+    /// What is to be written, and the last fact in it.
+    pending: Option<(V, u64)>,
+    written: Option<Instant>,
+    /// What the file said when this was made, and since then what was written.
+    on_disk: Option<Head>,
+}
+
+impl<V: Serialize> View<V> {
+    /// The view in the folder of a session.
+    pub fn new(session: &Folder) -> Result<Self, FileError> {
+        let on_disk = Head::read(session)?;
+        Ok(Self { session: session.clone(), pending: None, written: None, on_disk })
+    }
+
+    /// Whether the file is missing, cannot be read, or does not show this fact as the last. Then
+    /// the caller makes a view from the journal and gives it to [`change`](Self::change).
+    pub fn needs_rebuild(&self, last: u64) -> bool {
+        self.pending.is_none() && !self.on_disk.is_some_and(|head| head.shows(last))
+    }
+
+    /// What the file says about itself.
+    pub fn head(&self) -> Option<Head> {
+        self.on_disk
+    }
+
+    /// Takes a new view, and writes it if the last write is long enough ago. Tells whether it did.
+    ///
+    /// When writing fails, the view is kept and due again; the journal is not affected.
+    pub fn change(&mut self, view: V, up_to: u64, now: Instant) -> Result<bool, ViewError> {
+        self.pending = Some((view, up_to));
+        self.flush(now)
+    }
+
+    /// When to call [`flush`](Self::flush); none if everything is written.
+    pub fn due(&self) -> Option<Instant> {
+        self.pending.as_ref()?;
+        // What was never written is due since long ago, which is when it may be written.
+        self.written.map(|written| written + INTERVAL)
+    }
+
+    /// Writes what is pending if it is due. Tells whether it did.
+    pub fn flush(&mut self, now: Instant) -> Result<bool, ViewError> {
+        if self.due().is_some_and(|due| now < due) {
+            return Ok(false);
+        }
+        // A disk that is full is not tried again at once either.
+        self.written = self.pending.is_some().then_some(now).or(self.written);
+        self.finish()
+    }
+
+    /// Writes what is pending, due or not. Tells whether there was anything.
+    pub fn finish(&mut self) -> Result<bool, ViewError> {
+        let Some((view, up_to)) = &self.pending else { return Ok(false) };
+        let (bytes, up_to) = (render(view, *up_to)?, *up_to);
+        self.session.replace(FILE, &bytes, Durability::Cache)?;
+        self.on_disk = Some(Head { version: VERSION, up_to });
+        self.pending = None;
+        Ok(true)
+    }
+
+    /// Goes on in the new folder of the session, where there is no view yet.
+    pub(crate) fn move_to(&mut self, session: &Folder) {
+        self.session = session.clone();
+        self.on_disk = None;
+    }
+}
+
+impl<V: Serialize> Drop for View<V> {
+    fn drop(&mut self) {
+        // Nobody can be told, and the view is rebuilt when the session is opened again.
+        let _ = self.finish();
+    }
+}
+
+/// The file: version and last fact first, so that the beginning is enough to tell them.
+fn render<V: Serialize>(view: &V, up_to: u64) -> Result<Vec<u8>, ViewError> {
+    let shape = |why: String| ViewError::Shape { why };
+    let json = serde_json::to_vec_pretty(view).map_err(|error| shape(error.to_string()))?;
+    let mut text = format!("{{\n  \"version\": {VERSION},\n  \"upTo\": {up_to}").into_bytes();
+    match json.strip_prefix(b"{") {
+        Some(b"}") => text.extend_from_slice(b"\n}"),
+        Some(rest) => {
+            text.push(b',');
+            text.extend_from_slice(rest);
+        }
+        None => return Err(shape("it does not serialise as an object".to_owned())),
+    }
+    text.push(b'\n');
+    match serde_json::from_slice::<Head>(&text) {
+        Ok(head) if head.shows(up_to) => Ok(text),
+        _ => Err(shape("it has a `version` or `upTo` of its own".to_owned())),
+    }
+}

@@ -1,0 +1,249 @@
+//! A grimoire as it is written.
+
+use std::collections::BTreeMap;
+
+use coven_model::{Mode, Permission, Sandbox};
+use coven_notation::HumanDuration;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{exit_codes, expect, for_each, kebab, sandbox, shell, trigger};
+use crate::plan::{InputType, OnFailure, OnLimit};
+
+/// A grimoire: a workflow of named steps that run one after another.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grimoire {
+    /// What it is called: lowercase letters, digits and dashes, such as `review-loop`.
+    #[schemars(schema_with = "kebab")]
+    pub name: String,
+    /// What it does, in a sentence for people who choose between grimoires.
+    #[schemars(length(min = 1))]
+    pub description: String,
+    /// What starts it: `manual` (the default), or an event.
+    #[schemars(schema_with = "trigger")]
+    #[serde(default)]
+    pub trigger: Value,
+    /// What it wants to be given, by name: `${input.NAME}`.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Input>,
+    /// What holds for every step that does not say otherwise.
+    #[serde(default)]
+    pub defaults: Defaults,
+    /// The steps, in the order in which they run.
+    #[schemars(length(min = 1))]
+    pub steps: Vec<Step>,
+}
+
+/// Something a grimoire wants to be given.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Input {
+    /// What it is, for people.
+    pub description: String,
+    /// What it must be; `string` if nothing is said.
+    #[serde(rename = "type")]
+    #[schemars(with = "InputTypeName")]
+    pub kind: InputType,
+    /// Whether a run without it is refused.
+    pub required: bool,
+    /// What it is if it is not given.
+    pub default: Option<Value>,
+}
+
+/// The types of inputs.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum InputTypeName {
+    String,
+    Number,
+    Boolean,
+    Array,
+    Object,
+}
+
+/// What holds for every step that does not say otherwise. Keys that a step's type does not have
+/// are left out there.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Defaults {
+    /// The agent's type, such as `claude`; `${input.NAME}` lets whoever starts a run choose.
+    pub adapter: Option<String>,
+    /// `headless` (the default: one prompt, no questions) or `interactive` (on a terminal).
+    pub mode: Option<Mode>,
+    /// The model.
+    pub model: Option<String>,
+    /// What agents may do without asking: `read-only`, `ask`, `edits` or `all`.
+    pub permissions: Option<Permission>,
+    /// Further arguments for the agent's program.
+    pub extra_args: Option<Vec<String>>,
+    /// Whether the adapter's policy may answer an agent's questions.
+    pub auto_approve: Option<bool>,
+    /// How far jobs are confined: `off`, `read-only` or `workspace`.
+    #[schemars(schema_with = "sandbox")]
+    pub sandbox: Option<Sandbox>,
+    /// How long each attempt may take, such as `30m`.
+    pub timeout: Option<HumanDuration>,
+    /// How often a failed attempt is repeated.
+    pub retry: Option<Retry>,
+    /// The folder to work in; relative ones start at the run's base directory.
+    pub cwd: Option<String>,
+    /// What is added to the environment of each job.
+    pub env: BTreeMap<String, String>,
+    /// The shell for commands.
+    #[schemars(schema_with = "shell")]
+    pub shell: Value,
+}
+
+/// One step.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What it is called: lowercase letters, digits and dashes, once in the grimoire.
+    #[schemars(schema_with = "kebab")]
+    pub name: String,
+    /// What it does: `agent`, `agent-loop`, `parallel-agents`, `script` or `gate`.
+    #[serde(rename = "type")]
+    pub kind: StepType,
+    /// The step is skipped unless this holds when its turn comes: `size == 'large'`.
+    pub when: Option<String>,
+    /// How long each attempt may take, such as `30m`.
+    pub timeout: Option<HumanDuration>,
+    /// How often a failed attempt is repeated.
+    pub retry: Option<Retry>,
+    /// The folder to work in; relative ones start at the run's base directory.
+    pub cwd: Option<String>,
+    /// What is added to the environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The variable that the result is kept in: `${NAME}` in later steps.
+    pub output: Option<String>,
+    /// What happens when the step fails: `block` asks a person, `fail` fails the run, `continue`
+    /// goes on. Gates and parallel agents block unless told otherwise, the others fail.
+    #[schemars(with = "Option<OnFailureName>")]
+    pub on_failure: Option<OnFailure>,
+    /// Whether a person must agree before it starts.
+    #[serde(default)]
+    pub needs_approval: bool,
+    /// What the agent is told. For agents.
+    pub prompt: Option<String>,
+    /// The agent's type, such as `claude`. For agents.
+    pub adapter: Option<String>,
+    /// `headless` (the default: one prompt, no questions) or `interactive`. For agents.
+    pub mode: Option<Mode>,
+    /// The model. For agents.
+    pub model: Option<String>,
+    /// What the agent may do without asking: `read-only`, `ask`, `edits` or `all`. For agents.
+    pub permissions: Option<Permission>,
+    /// Further arguments for the agent's program. For agents.
+    pub extra_args: Option<Vec<String>>,
+    /// Whether the adapter's policy may answer the agent's questions. For agents.
+    pub auto_approve: Option<bool>,
+    /// How far the job is confined: `off`, `read-only` or `workspace`.
+    #[schemars(schema_with = "sandbox")]
+    #[serde(default)]
+    pub sandbox: Option<Sandbox>,
+    /// What the result must be: `text`, `json`, or a JSON schema. For agents and scripts.
+    #[schemars(schema_with = "expect")]
+    #[serde(default)]
+    pub expect: Value,
+    /// Which exit codes count as success: a list, or `any`; 0 if nothing is said.
+    #[schemars(schema_with = "exit_codes")]
+    #[serde(default)]
+    pub ok_exit_codes: Value,
+    /// The array that is run over: `${tasks}`, or a list. For `parallel-agents`.
+    #[schemars(schema_with = "for_each")]
+    #[serde(default)]
+    pub for_each: Value,
+    /// What an element is called in the prompt; `item` if nothing is said. For `parallel-agents`.
+    #[serde(rename = "as")]
+    pub item: Option<String>,
+    /// How many agents run at a time; 4 if nothing is said. For `parallel-agents`.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_concurrent: Option<u32>,
+    /// The agent that judges each round. For `agent-loop`.
+    pub arbiter: Option<Arbiter>,
+    /// How many rounds there are at most; 5 if nothing is said. For `agent-loop`.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_iterations: Option<u32>,
+    /// What happens after the last round: `block` (the default) asks a person, `proceed` goes on
+    /// with what there is, `fail` fails the step. For `agent-loop`.
+    #[schemars(with = "Option<OnLimitName>")]
+    pub on_max_iterations: Option<OnLimit>,
+    /// The command. For scripts and gates.
+    pub command: Option<String>,
+    /// The shell for the command: `bash`, `sh` or `zsh`, or a program with arguments.
+    #[schemars(schema_with = "shell")]
+    #[serde(default)]
+    pub shell: Value,
+    /// What is said to the person who is asked. For gates.
+    pub message: Option<String>,
+}
+
+/// The types of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum StepType {
+    /// One agent, once.
+    Agent,
+    /// An agent and an arbiter in turns.
+    AgentLoop,
+    /// One agent for each element of an array.
+    ParallelAgents,
+    /// A command.
+    Script,
+    /// A check that has to pass.
+    Gate,
+}
+
+/// What a step may do when it fails.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum OnFailureName {
+    Block,
+    Fail,
+    Continue,
+}
+
+/// What a loop may do after its last round.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum OnLimitName {
+    Block,
+    Proceed,
+    Fail,
+}
+
+/// How often a failed attempt is repeated.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// How many attempts there are altogether, the first one included.
+    #[schemars(range(min = 1, max = 100))]
+    pub attempts: u32,
+    /// How long to wait before each but the first, such as `10s`.
+    pub delay: Option<HumanDuration>,
+}
+
+/// The agent that judges the rounds of a loop. It can look at everything and change nothing.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arbiter {
+    /// What it is asked. It is given the round's output and the story of the rounds so far.
+    #[schemars(length(min = 1))]
+    pub prompt: String,
+    /// Its type; that of the step if nothing is said.
+    pub adapter: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Further arguments for its program.
+    pub extra_args: Option<Vec<String>>,
+}

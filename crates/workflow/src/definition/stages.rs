@@ -1,0 +1,85 @@
+//! A stage workflow as it is written.
+
+use std::collections::BTreeMap;
+
+use coven_model::{Mode, Permission};
+use coven_notation::HumanDuration;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{exit_codes, id};
+
+/// A stage workflow: stages that run one after another, each with tasks that run side by side.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct StageWorkflow {
+    /// Where an editor finds the schema of this file; of no meaning for the run.
+    #[serde(rename = "$schema")]
+    pub schema: Option<String>,
+    /// What it is called: letters, digits, `-` and `_`.
+    #[schemars(schema_with = "id")]
+    pub id: String,
+    /// What the run is for.
+    pub goal: Option<String>,
+    /// The stages, in the order in which they run.
+    #[schemars(length(min = 1))]
+    pub stages: Vec<Stage>,
+}
+
+/// Tasks that run side by side. The next stage starts when all of them are complete.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Stage {
+    /// What it is called; once in the workflow.
+    #[schemars(schema_with = "id")]
+    pub id: String,
+    /// The tasks.
+    #[schemars(length(min = 1))]
+    pub tasks: Vec<Task>,
+}
+
+/// One agent with something to do.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Task {
+    /// What it is called; once in the workflow.
+    #[schemars(schema_with = "id")]
+    pub id: String,
+    /// The agent's type, such as `gemini`.
+    #[schemars(length(min = 1))]
+    pub adapter: String,
+    /// `interactive` (the default: on a terminal) or `headless` (one prompt, no questions).
+    pub execution_mode: Option<Mode>,
+    /// What the agent is told at launch. A headless task needs one.
+    pub prompt: Option<String>,
+    /// Further arguments for the agent's program.
+    pub extra_args: Option<Vec<String>>,
+    /// The folder to work in; relative ones start at the run's base directory.
+    pub cwd: Option<String>,
+    /// What is added to the environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What people call the agent; the id if nothing is said.
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// What the agent may do without asking: `read-only`, `ask`, `edits` or `all`.
+    pub permissions: Option<Permission>,
+    /// Whether the adapter's policy may answer the agent's questions.
+    #[serde(default)]
+    pub auto_approve: bool,
+    /// What the agent is told later, one text each time it is idle. Then the task is done.
+    #[serde(default)]
+    pub pending_inputs: Vec<String>,
+    /// Whether the agent is left running when its task is done.
+    #[serde(default)]
+    pub keep_alive: bool,
+    /// Which exit codes count as success: a list, or `any`; 0 if nothing is said.
+    #[schemars(schema_with = "exit_codes")]
+    #[serde(default)]
+    pub ok_exit_codes: Value,
+    /// How long it may take, such as `30m`.
+    pub timeout: Option<HumanDuration>,
+}

@@ -1,0 +1,399 @@
+//! The plan of a run: what both forms of definition, grimoires and stage workflows, become once
+//! they are checked. Plain data; nothing in it has to be looked up again.
+//!
+//! A plan is written whole into a session's journal, so a run keeps the plan it began with,
+//! whatever happens to the file it came from. Fields may be added with a default; none may change
+//! its meaning.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use coven_model::time::millis;
+use coven_model::{ExitCodes, Mode, Permission, Sandbox, TaskId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::condition::Condition;
+use crate::expect::Expect;
+use crate::shell::ShellCommand;
+use crate::template::Template;
+
+/// How many items of a fan-out run at a time unless the step says otherwise.
+pub const DEFAULT_CONCURRENCY: u32 = 4;
+/// How many rounds a loop has at most unless the step says otherwise.
+pub const DEFAULT_ITERATIONS: u32 = 5;
+/// What an item is called unless the step says otherwise.
+pub const DEFAULT_ITEM: &str = "item";
+
+/// What is to be done, step by step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// The grimoire's name, or the stage workflow's id.
+    pub name: String,
+    /// Which form it was written in.
+    pub form: Form,
+    /// What it is for, where the definition says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The same for people who choose between grimoires.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What starts it by itself.
+    #[serde(default, skip_serializing_if = "Trigger::is_manual")]
+    pub trigger: Trigger,
+    /// What it wants to be given, in the order of the definition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<PlanInput>,
+    /// The steps, which run one after another.
+    pub steps: Vec<Step>,
+    /// The definition as it was written, for people.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub definition: Value,
+}
+
+/// Which form a plan was written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Named steps, in YAML.
+    Grimoire,
+    /// Stages of parallel tasks, in JSON.
+    Stages,
+}
+
+/// What starts a plan by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "on")]
+pub enum Trigger {
+    /// Nothing does.
+    #[default]
+    Manual,
+    /// An event.
+    Event {
+        /// Its type.
+        event: String,
+        /// What must be true of it.
+        #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+        condition: Option<Condition>,
+    },
+}
+
+impl Trigger {
+    fn is_manual(&self) -> bool {
+        *self == Self::Manual
+    }
+}
+
+/// Something a plan wants to be given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanInput {
+    /// Its name: `${input.NAME}`.
+    pub name: String,
+    /// What it is, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What it must be.
+    #[serde(default, rename = "type")]
+    pub kind: InputType,
+    /// Whether a run without it is refused.
+    #[serde(default)]
+    pub required: bool,
+    /// What it is if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// What an input must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputType {
+    /// A text.
+    #[default]
+    String,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list.
+    Array,
+    /// A map.
+    Object,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Its name, unique in the plan; the stage's id in a stage workflow.
+    pub name: String,
+    /// It is skipped unless this holds when its turn comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+    /// How long each attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
+    pub timeout: Option<Duration>,
+    /// How often a failed attempt is repeated without asking anybody.
+    #[serde(default, skip_serializing_if = "Retry::is_default")]
+    pub retry: Retry,
+    /// The folder its jobs work in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Template>,
+    /// What is added to the environment of its jobs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Template>,
+    /// The variable its result is kept in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What happens when it fails.
+    pub on_failure: OnFailure,
+    /// Whether a person must agree before it starts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_approval: bool,
+    /// What it does.
+    pub action: Action,
+    /// Where its fields stand in the definition, by name: `name`, `when`, `prompt`, `command`,
+    /// `for_each`, `cwd`, `env.NAME`, `arbiter.prompt`, `message`, `tasks.ID.prompt`. For errors
+    /// that show only when the step starts. May be empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, Place>,
+}
+
+/// Where something stands in a file; both count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The column, in characters.
+    pub column: u32,
+}
+
+/// How often a failed attempt is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// How many attempts there are altogether, the first one included; at least 1.
+    pub attempts: u32,
+    /// How long to wait before each but the first.
+    #[serde(default, with = "millis")]
+    pub delay: Duration,
+}
+
+impl Retry {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 1, delay: Duration::ZERO }
+    }
+}
+
+/// What happens when a step fails for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// A person is asked.
+    Block,
+    /// The run fails.
+    Fail,
+    /// The next step starts; the step's output is null.
+    Continue,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "type")]
+pub enum Action {
+    /// One agent, once.
+    Agent {
+        /// The agent.
+        agent: AgentSpec,
+    },
+    /// An agent and an arbiter in turns.
+    AgentLoop {
+        /// The agent that works.
+        agent: AgentSpec,
+        /// The agent that judges. Its permissions and sandbox are made read-only at the start,
+        /// whatever stands here.
+        arbiter: AgentSpec,
+        /// How many rounds there are at most; at least 1.
+        max_iterations: u32,
+        /// What happens when the last round did not end it.
+        on_max_iterations: OnLimit,
+    },
+    /// One agent for each element of an array.
+    ParallelAgents {
+        /// The agent.
+        agent: AgentSpec,
+        /// What gives the array.
+        for_each: Template,
+        /// What the element is called in the agent's texts.
+        #[serde(rename = "as")]
+        item: String,
+        /// How many run at a time; at least 1.
+        max_concurrent: u32,
+    },
+    /// A command.
+    Script {
+        /// The command.
+        script: Script,
+        /// What it must print.
+        #[serde(default, skip_serializing_if = "Expect::is_text")]
+        expect: Expect,
+    },
+    /// A check that has to pass.
+    Gate {
+        /// The command that checks; without one a person is asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        script: Option<Script>,
+        /// What is said to the person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Template>,
+    },
+    /// Tasks side by side: one stage of a stage workflow.
+    Stage {
+        /// The tasks.
+        tasks: Vec<StageTask>,
+    },
+}
+
+impl Action {
+    /// The name of the step's type.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Agent { .. } => "agent",
+            Self::AgentLoop { .. } => "agent-loop",
+            Self::ParallelAgents { .. } => "parallel-agents",
+            Self::Script { .. } => "script",
+            Self::Gate { .. } => "gate",
+            Self::Stage { .. } => "stage",
+        }
+    }
+
+    /// What happens when such a step fails and the definition does not say.
+    pub fn default_on_failure(&self) -> OnFailure {
+        match self {
+            Self::ParallelAgents { .. } | Self::Gate { .. } | Self::Stage { .. } => {
+                OnFailure::Block
+            }
+            Self::Agent { .. } | Self::AgentLoop { .. } | Self::Script { .. } => OnFailure::Fail,
+        }
+    }
+}
+
+/// What happens when a loop has had its last round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLimit {
+    /// A person is asked.
+    #[default]
+    Block,
+    /// The last round's output is the result.
+    Proceed,
+    /// The step fails.
+    Fail,
+}
+
+/// How an agent is to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSpec {
+    /// The adapter's type.
+    pub adapter: String,
+    /// What people call it; the task's id if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// With a terminal, or with one prompt and no questions.
+    pub mode: Mode,
+    /// The model, if one is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Template>,
+    /// What it may do without asking; nothing means the adapter's default for the mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permission>,
+    /// Further arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<Template>,
+    /// Whether the adapter's policy may answer for a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_approve: bool,
+    /// How far it is confined.
+    #[serde(default)]
+    pub sandbox: Sandbox,
+    /// What it is told at launch. Only an interactive agent can do without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Template>,
+    /// What it must answer.
+    #[serde(default, skip_serializing_if = "Expect::is_text")]
+    pub expect: Expect,
+    /// What it is told later, one each time it is idle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending_inputs: Vec<Template>,
+    /// Whether it stays when its task is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_alive: bool,
+    /// Which exit codes count as success.
+    #[serde(default)]
+    pub ok_exit_codes: ExitCodes,
+}
+
+impl AgentSpec {
+    /// An agent of this type with nothing else said.
+    pub fn new(adapter: impl Into<String>, mode: Mode, prompt: Option<Template>) -> Self {
+        Self {
+            adapter: adapter.into(),
+            name: None,
+            mode,
+            model: None,
+            permissions: None,
+            extra_args: Vec::new(),
+            auto_approve: false,
+            sandbox: Sandbox::Off,
+            prompt,
+            expect: Expect::Text,
+            pending_inputs: Vec::new(),
+            keep_alive: false,
+            ok_exit_codes: ExitCodes::default(),
+        }
+    }
+}
+
+/// A command for a shell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Script {
+    /// The command.
+    pub command: ShellCommand,
+    /// The shell and its arguments, before the command; nothing means the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<Vec<String>>,
+    /// Which exit codes count as success.
+    #[serde(default)]
+    pub ok_exit_codes: ExitCodes,
+    /// How far it is confined.
+    #[serde(default)]
+    pub sandbox: Sandbox,
+}
+
+/// One task of a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StageTask {
+    /// Its id as given, unique in the workflow.
+    pub id: TaskId,
+    /// The agent.
+    pub agent: AgentSpec,
+    /// The folder it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Template>,
+    /// What is added to its environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Template>,
+    /// How long it may take.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
+    pub timeout: Option<Duration>,
+}

@@ -1,0 +1,53 @@
+//! The rules a run is safe by. In tests one of them can be broken, to see that it is needed.
+
+/// A rule whose absence the model checker turns into a counterexample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rule {
+    /// What is over takes nothing in any more.
+    FinalAbsorbs,
+    /// A run ends when its last job has.
+    DrainFirst,
+    /// Nothing starts once a run is to end.
+    NothingStartsLate,
+    /// An outcome counts for the attempt it belongs to, and once.
+    OutcomesCountOnce,
+    /// An intervention is decided once.
+    DecidedOnce,
+    /// An old observation is no news.
+    ObservationsGrow,
+    /// A wish to try again is fulfilled once.
+    RetriedOnce,
+}
+
+#[cfg(test)]
+impl Rule {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::FinalAbsorbs,
+        Self::DrainFirst,
+        Self::NothingStartsLate,
+        Self::OutcomesCountOnce,
+        Self::DecidedOnce,
+        Self::ObservationsGrow,
+        Self::RetriedOnce,
+    ];
+}
+
+/// Which rules hold: all of them, except in tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Rules {
+    #[cfg(test)]
+    pub(crate) broken: Option<Rule>,
+}
+
+impl Rules {
+    #[cfg(test)]
+    pub(crate) fn hold(self, rule: Rule) -> bool {
+        self.broken != Some(rule)
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "in tests it says which rule is broken")]
+    pub(crate) fn hold(self, _: Rule) -> bool {
+        true
+    }
+}

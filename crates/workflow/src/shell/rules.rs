@@ -1,0 +1,228 @@
+//! What shells and programs do with the words they are given: which of them execute a value.
+
+use super::scan::ShellProblem;
+
+/// A place where no variable may stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    SingleQuotes,
+    QuotedHeredoc,
+    Backticks,
+    Arithmetic,
+    Pattern,
+    Executed(String),
+    VariableName(String),
+}
+
+impl Spot {
+    pub(super) fn problem(self, name: String) -> ShellProblem {
+        match self {
+            Self::SingleQuotes => ShellProblem::SingleQuotes { name },
+            Self::QuotedHeredoc => ShellProblem::QuotedHeredoc { name },
+            Self::Backticks => ShellProblem::Backticks { name },
+            Self::Arithmetic => ShellProblem::Arithmetic { name },
+            Self::Pattern => ShellProblem::Pattern { name },
+            Self::Executed(by) => ShellProblem::Executed { name, by },
+            Self::VariableName(by) => ShellProblem::VariableName { name, by },
+        }
+    }
+}
+
+/// Operators of `[[` whose operands are calculated. `[` and `test` take plain numbers only.
+pub(super) const CALCULATING_TESTS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+/// What the shell's own commands do with a variable in this word.
+pub(super) fn spot(
+    program: &str,
+    previous: &str,
+    current: &str,
+    calculates: bool,
+    in_test: bool,
+) -> Option<Spot> {
+    let name = || Some(Spot::VariableName(program.to_owned()));
+    match program {
+        "eval" | "trap" => Some(Spot::Executed(program.to_owned())),
+        "let" => Some(Spot::Arithmetic),
+        "[[" if in_test && CALCULATING_TESTS.contains(&previous) => Some(Spot::Arithmetic),
+        "[[" | "[" | "test" if matches!(previous, "-v" | "-R") => name(),
+        "read" | "unset" | "mapfile" | "readarray" | "getopts" => name(),
+        "printf" | "wait" if matches!(previous, "-v" | "-p") => name(),
+        _ if declares(program) && calculates => Some(Spot::Arithmetic),
+        _ if declares(program) && !current.contains('=') => name(),
+        _ => None,
+    }
+}
+
+/// Whether a command of the shell makes variables.
+pub(super) fn declares(program: &str) -> bool {
+    matches!(program, "declare" | "typeset" | "local" | "export" | "readonly" | "integer")
+}
+
+/// Words before a command that are not the command.
+pub(super) fn is_prefix(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "then"
+            | "elif"
+            | "else"
+            | "fi"
+            | "while"
+            | "until"
+            | "do"
+            | "done"
+            | "!"
+            | "{"
+            | "}"
+            | "time"
+            | "exec"
+            | "command"
+            | "builtin"
+            | "sudo"
+            | "env"
+            | "nohup"
+            | "coproc"
+    )
+}
+
+/// `NAME=value` before a command.
+pub(super) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
+}
+
+fn is_name(text: &str) -> bool {
+    let text = text.split_once('[').map_or(text, |(name, _)| name);
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether the word so far is an open subscript: `list[`, or `[` in a list of values.
+pub(super) fn is_subscript(word: &str, in_list: bool) -> bool {
+    let Some((before, inside)) = word.split_once('[') else { return false };
+    let named = if before.is_empty() { in_list } else { is_name(before) };
+    named && !inside.contains(']')
+}
+
+/// A program that takes a program as an argument: the kind, and which name of it was used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interpreter(usize, usize);
+
+struct Known {
+    names: &'static [&'static str],
+    /// Options before the program; a single letter may stand in a cluster.
+    flags: &'static [&'static str],
+    /// Options that have a value of their own.
+    valued: &'static [&'static str],
+    operands: Operands,
+}
+
+/// Which arguments that are no options are the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    /// None: the first is a file, and what follows belongs to that. Without one, the program is
+    /// read from standard input.
+    File,
+    /// The first one is the program, the others are files.
+    First,
+    /// The first one is a name, the others are the program.
+    Others,
+}
+
+const KNOWN: [Known; 8] = [
+    Known {
+        names: &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish"],
+        flags: &["-c"],
+        valued: &["-o", "+o", "-O", "+O"],
+        operands: Operands::File,
+    },
+    Known {
+        names: &["python3", "python", "python2"],
+        flags: &["-c"],
+        valued: &["-W", "-X"],
+        operands: Operands::File,
+    },
+    Known {
+        names: &["perl", "ruby", "lua"],
+        flags: &["-e", "-E"],
+        valued: &["-I"],
+        operands: Operands::File,
+    },
+    Known {
+        names: &["node", "deno", "bun"],
+        flags: &["-e", "-p", "--eval", "--print"],
+        valued: &["-r"],
+        operands: Operands::File,
+    },
+    Known { names: &["php"], flags: &["-r"], valued: &["-d"], operands: Operands::File },
+    Known {
+        names: &["awk", "gawk", "mawk", "nawk"],
+        flags: &["-e", "--source"],
+        valued: &["-v", "-F", "-f"],
+        operands: Operands::First,
+    },
+    Known {
+        names: &["sed", "gsed"],
+        flags: &["-e", "--expression"],
+        valued: &["-f", "-l"],
+        operands: Operands::First,
+    },
+    Known {
+        names: &["ssh", "su"],
+        flags: &["-c"],
+        valued: &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"],
+        operands: Operands::Others,
+    },
+];
+
+/// Whether a word is this option, alone or as the last letter of several.
+fn is_flag(word: &str, flag: &str) -> bool {
+    let cluster = flag.len() == 2 && word.len() > 2 && !word.starts_with("--");
+    word == flag || (cluster && word.starts_with(&flag[..1]) && word.ends_with(&flag[1..]))
+}
+
+impl Interpreter {
+    pub(super) fn find(word: &str) -> Option<Self> {
+        let word = word.rsplit('/').next().unwrap_or(word);
+        KNOWN.iter().enumerate().find_map(|(kind, known)| {
+            Some(Self(kind, known.names.iter().position(|name| *name == word)?))
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        KNOWN[self.0].names[self.1]
+    }
+
+    /// Whether the word being read is, or is part of, the program it executes. `direct` if it is
+    /// the command itself and not only named in one.
+    pub(super) fn takes_program(
+        self,
+        previous: &str,
+        current: &str,
+        operands: usize,
+        direct: bool,
+    ) -> bool {
+        let known = &KNOWN[self.0];
+        let flag = known.flags.iter().any(|flag| is_flag(previous, flag) || current.starts_with(flag));
+        let operand = direct && !current.starts_with('-') && !self.is_option(previous, current);
+        match known.operands {
+            Operands::File => flag && operands == 0,
+            Operands::First => flag || (operand && operands == 0),
+            Operands::Others => flag || (operand && operands > 0),
+        }
+    }
+
+    /// Whether its program comes from standard input.
+    pub(super) fn reads_program(self, operands: usize, flagged: bool) -> bool {
+        KNOWN[self.0].operands == Operands::File && operands == 0 && !flagged
+    }
+
+    /// Whether a word announces the program.
+    pub(super) fn is_program_flag(self, word: &str) -> bool {
+        KNOWN[self.0].flags.iter().any(|flag| is_flag(word, flag))
+    }
+
+    /// Whether a word is an option, or the value of one.
+    pub(super) fn is_option(self, previous: &str, word: &str) -> bool {
+        word.starts_with(['-', '+'])
+            || KNOWN[self.0].valued.iter().any(|flag| is_flag(previous, flag))
+    }
+}

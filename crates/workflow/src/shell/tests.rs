@@ -1,0 +1,224 @@
+//! Commands, and what becomes of the variables in them.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn scope() -> Scope {
+    match json!({
+        "input": {"base": "main", "base-branch": "b"},
+        "x": "value", "y": "other", "list": [1, 2], "none": null,
+        "steps": {"run-tests": {"status": "done", "exit_code": 0}},
+    }) {
+        Value::Object(map) => Scope::new(map),
+        _ => Scope::default(),
+    }
+}
+
+fn text(command: &str) -> String {
+    ShellCommand::parse(command).unwrap().prepare(&scope()).unwrap().text
+}
+
+/// What is wrong with a command, each with the text it is about.
+fn wrong(command: &str) -> String {
+    let (_, errors) = ShellCommand::parse_all(command);
+    let show = |error: &ShellError| {
+        let place = &command[error.offset..error.offset + error.length];
+        format!("{place} => {error}")
+    };
+    errors.iter().map(show).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_variable_becomes_a_quoted_reference_to_the_environment() {
+    insta::assert_snapshot!(text("git diff ${input.base}"), @r#"git diff "${COVEN_V1}""#);
+    insta::assert_snapshot!(text(r#"git diff "origin/${input.base}...HEAD""#), @r#"git diff "origin/${COVEN_V1}...HEAD""#);
+    insta::assert_snapshot!(text("a ${x} ${y} ${x} ${inputs.base} ${input.base}"), @r#"a "${COVEN_V1}" "${COVEN_V2}" "${COVEN_V1}" "${COVEN_V3}" "${COVEN_V3}""#);
+    insta::assert_snapshot!(text("echo ${steps.run-tests.status} ${input.base-branch} ${list[0]}"), @r#"echo "${COVEN_V1}" "${COVEN_V2}" "${COVEN_V3}""#);
+    insta::assert_snapshot!(text(r#"echo "$(git log "${x}" | head -n ${y})""#), @r#"echo "$(git log "${COVEN_V1}" | head -n "${COVEN_V2}")""#);
+    insta::assert_snapshot!(text("FILE=${x} make ${y} > ${x} 2>&1"), @r#"FILE="${COVEN_V1}" make "${COVEN_V2}" > "${COVEN_V1}" 2>&1"#);
+    insta::assert_snapshot!(text(r#"echo "${FILE:-${x}}" ${FILE:-${y}}"#), @r#"echo "${FILE:-${COVEN_V1}}" ${FILE:-"${COVEN_V2}"}"#);
+    insta::assert_snapshot!(text("cat <<EOF\nIt's ${x} and $(echo ${y})\nEOF\necho ${x}"), @r#"
+    cat <<EOF
+    It's ${COVEN_V1} and $(echo "${COVEN_V2}")
+    EOF
+    echo "${COVEN_V1}"
+    "#);
+    insta::assert_snapshot!(text("diff <(echo ${x}) >(cat ${y})"), @r#"diff <(echo "${COVEN_V1}") >(cat "${COVEN_V2}")"#);
+    let prepared = ShellCommand::parse("${list} ${none}").unwrap().prepare(&scope()).unwrap();
+    let env = [("COVEN_V1", "[1,2]"), ("COVEN_V2", "")];
+    assert_eq!(prepared.env, env.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn what_is_the_shells_own_stays_as_it_is() {
+    for command in [
+        "echo ${HOME} $x ${#x} ${x:-y} ${x%.*} ${x//a/b} ${!x} ${list[@]} ${LIST[0]} ${x-y}",
+        "echo $$ $? $! $1 ${1} ${@} ${*}",
+        r"echo \${x} '$x' $'it\'s' $((1 + 2)) $(( N + 1 )) `date`",
+        "# a comment with ${x} and it's fine\necho ok # ${also.this}",
+        "case $1 in a) echo a;; (b) echo b;; esac",
+        "echo $(case a in a) echo b;; esac) done",
+        "cat <<'EOF'\n$HOME it's `x`\nEOF\necho 'done'",
+        "cat <<-\"END\"\n\ttext '\n\tEND\necho \"a\"",
+        "f() { echo a; }; if ((1 > 0)); then f; fi; for ((i = 0; i < 3; i++)); do :; done",
+        "[[ $a =~ ^(a|b)$ && ( -n $b || $c -eq 1 ) ]] && echo yes",
+        "A=(one 'two' \"three\"); echo \"${A[0]}\" {1..3} @(x|y)",
+    ] {
+        assert_eq!(wrong(command), "", "{command}");
+        assert_eq!(text(command), command);
+    }
+}
+
+#[test]
+fn a_doubled_dollar_leaves_braces_to_the_shell() {
+    insta::assert_snapshot!(text("for f in *; do echo $${f} \"$${f}\" ${x}; done"), @r#"for f in *; do echo ${f} "${f}" "${COVEN_V1}"; done"#);
+    insta::assert_snapshot!(text("echo $${f:-${x}}"), @r#"echo ${f:-"${COVEN_V1}"}"#);
+}
+
+#[test]
+fn a_variable_is_refused_where_a_shell_expands_nothing() {
+    insta::assert_snapshot!(wrong("echo '${x}' $'${x}'"), @"
+    ${x} => `${x}` stands in single quotes, where a shell expands nothing
+    ${x} => `${x}` stands in single quotes, where a shell expands nothing
+    ");
+    insta::assert_snapshot!(wrong("cat <<'EOF'\n${x}\nEOF\ncat <<\\END\n${y}\nEND"), @"
+    ${x} => `${x}` stands in a here-document whose delimiter is quoted, where a shell expands nothing
+    ${y} => `${y}` stands in a here-document whose delimiter is quoted, where a shell expands nothing
+    ");
+    insta::assert_snapshot!(wrong("echo `basename ${x}` \"`${y}`\""), @"
+    ${x} => `${x}` stands between backticks, where quotes do not work as elsewhere
+    ${y} => `${y}` stands between backticks, where quotes do not work as elsewhere
+    ");
+    insta::assert_snapshot!(wrong("echo ${input.base:-main} ${FILE#${x}}"), @"
+    ${input.base:-main} => `${input.base:-main}` mixes a variable of the workflow with an operator of the shell
+    ${x} => `${x}` stands in a pattern, where its characters have a meaning of their own
+    ");
+}
+
+#[test]
+fn a_variable_is_refused_where_a_shell_would_execute_it() {
+    for command in [
+        "echo $((${x} + 1))",
+        "echo $(( $(echo ${x}) ))",
+        "((n = ${x}))",
+        "if (( ${x} > 1 )); then :; fi",
+        "for ((i = 0; i < ${x}; i++)); do :; done",
+        "echo $[${x}]",
+        "let n=${x}",
+        "let \"n = ${x}\"",
+        "[[ ${x} -eq 1 ]]",
+        "[[ 1 -lt \"${x}\" ]]",
+        "[[ -n $a && ( 1 -gt ${x} ) ]]",
+        "[[ -v ${x} ]]",
+        "test -v \"${x}\"",
+        "eval ${x}",
+        "a=1 command eval \"echo ${x}\"",
+        "if true; then eval ${x}; fi",
+        "f() { eval ${x}; }",
+        "eval \"$(echo ${x})\"",
+        "trap \"rm ${x}\" EXIT",
+        "declare \"${x}=1\"",
+        "declare -i n=${x}",
+        "read ${x}",
+        "printf -v ${x} %s a",
+        "a[${x}]=1",
+        "a=([${x}]=1)",
+        "echo ${a[${x}]} ${A:${x}:1}",
+        "bash -c \"echo ${x}\"",
+        "/bin/sh -euc ${x}",
+        "bash -euo pipefail -c ${x}",
+        "find . -exec sh -c \"ls ${x}\" \\;",
+        "python3 -c \"print('${x}')\"",
+        "sed -i \"s/a/${x}/\" file",
+        "awk \"/${x}/ { print }\" file",
+        "ssh host \"ls ${x}\"",
+        "bash <<EOF\necho ${x}\nEOF",
+        "python3 - <<EOF\nprint('${x}')\nEOF",
+        "bash <<< ${x}",
+    ] {
+        let (_, errors) = ShellCommand::parse_all(command);
+        assert!(
+            errors.iter().any(|error| matches!(
+                error.problem,
+                ShellProblem::Arithmetic { .. }
+                    | ShellProblem::Executed { .. }
+                    | ShellProblem::VariableName { .. }
+            )),
+            "{command}: {errors:?}"
+        );
+    }
+}
+
+#[test]
+fn what_only_looks_dangerous_is_accepted() {
+    for command in [
+        "[ \"${x}\" -gt 3 ]",
+        "[[ ${x} == a* && -f ${y} ]]",
+        "echo \"[${x}]\" \"list[${x}]\" bash -c ${x}",
+        "bash script.sh -c ${x}",
+        "python3 tool.py ${x}",
+        "export A=${x} B=\"${y}\"",
+        "local n=${x}",
+        "awk -v n=${x} '{ print n }' ${y}",
+        "sed -n '1p' ${x}",
+        "ssh ${x} uptime",
+        "while read -r line; do echo ${x}; done < ${y}",
+        "read -r a b <<< \"${x}\"",
+        "cat <<EOF\n[${x}] eval ${y}\nEOF",
+        "python3 tool.py <<EOF\n${x}\nEOF",
+        "test -n ${x} -a -f ${y}",
+        "git commit -m \"eval $(( 1 + 1 )): ${x}\"",
+    ] {
+        assert_eq!(wrong(command), "", "{command}");
+    }
+}
+
+#[test]
+fn what_is_left_open_is_told_with_its_place() {
+    insta::assert_snapshot!(wrong("echo 'it"), @"' => this quote is not closed");
+    insta::assert_snapshot!(wrong("echo \"a $(date"), @r#"
+    " => this quote is not closed
+    ( => this parenthesis is not closed
+    "#);
+    insta::assert_snapshot!(wrong("echo ${A:-b"), @"${ => this `${` is not closed");
+    insta::assert_snapshot!(wrong("echo `date"), @"` => this backtick is not closed");
+    insta::assert_snapshot!(wrong("echo a\0b").replace('\0', "NUL"), @"NUL => a command cannot hold a NUL character");
+    let deep = "$(".repeat(100_000);
+    assert!(ShellCommand::parse(&deep).is_err());
+    let deep = "\"${A:-".repeat(100_000);
+    assert!(ShellCommand::parse(&deep).is_err());
+}
+
+#[test]
+fn a_value_that_no_environment_takes_points_to_the_file() {
+    let scope = scope()
+        .with("huge", Value::from("x".repeat(LARGEST_VALUE + 1)))
+        .with("fits", Value::from("x".repeat(LARGEST_VALUE)))
+        .with("nul", Value::from("a\0b"));
+    let prepare = |text: &str| ShellCommand::parse(text).unwrap().prepare(&scope);
+    assert!(prepare("${fits}").is_ok());
+    insta::assert_snapshot!(prepare("a ${huge}").unwrap_err(), @r#"`${huge}` has 98305 bytes, and a command can be given at most 98304; read it from the JSON file that `$COVEN_VARS` names, for example with `jq -r .huge "$COVEN_VARS"`"#);
+    insta::assert_snapshot!(prepare("a ${nul}").unwrap_err(), @"`${nul}` holds a NUL character, which no command can be given; read it from the JSON file that `$COVEN_VARS` names");
+    insta::assert_snapshot!(prepare("a ${missing}").unwrap_err(), @"`${missing}` is not defined: there is no variable of that name");
+    assert_eq!(prepare("a ${huge}").unwrap_err().offset(), 2);
+    let many: String = (0..12).map(|index| format!("${{many[{index}]}} ")).collect();
+    let scope = scope.with("many", json!(vec!["x".repeat(LARGEST_VALUE); 12]));
+    let error = ShellCommand::parse(&many).unwrap().prepare(&scope).unwrap_err();
+    assert!(matches!(error, PrepareError::TooMuch { .. }), "{error}");
+}
+
+#[test]
+fn a_command_is_its_source_on_disk_and_raw_text_stays_raw() {
+    let command = ShellCommand::parse("echo ${x}").unwrap();
+    let stored = serde_json::to_string(&command).unwrap();
+    assert_eq!(stored, "\"echo ${x}\"");
+    assert_eq!(serde_json::from_str::<ShellCommand>(&stored).unwrap(), command);
+    assert!(serde_json::from_str::<ShellCommand>("\"eval ${x}\"").is_err());
+    let raw = ShellCommand::raw("print(f'${x}')");
+    let stored = serde_json::to_string(&raw).unwrap();
+    let back: ShellCommand = serde_json::from_str(&stored).unwrap();
+    assert_eq!(back, raw);
+    assert_ne!(back, ShellCommand::parse("print").unwrap());
+    assert_eq!(back.prepare(&scope()).unwrap().text, "print(f'${x}')");
+}

@@ -1,0 +1,265 @@
+//! The state of a run: the fold of its facts, and nothing else.
+//!
+//! Copying a state is cheap however long the run is ([`Shelf`]), because every decision works on a
+//! copy. What is to be read from a state is here; only `fold` changes it.
+
+mod identity;
+mod outstanding;
+mod refused;
+mod shelf;
+mod step;
+mod task;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use coven_model::event::StoppingEnd;
+use coven_model::{
+    AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus, Timestamp, Usage,
+    WorkflowStatus,
+};
+use serde::{Serialize, Serializer};
+
+pub use identity::Identity;
+pub use refused::Refused;
+pub use shelf::Shelf;
+pub use step::{Judged, Progress, StepRun};
+pub use task::{AnswerPhase, Asked, Live, TaskPhase, TaskRun, Typing};
+pub(crate) use step::place;
+pub(crate) use variables::{Local, Names};
+
+use crate::plan::{Action, Step};
+use crate::rules::Rules;
+
+/// A session, from before it exists to after its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct State {
+    pub(crate) run: Option<Run>,
+    /// Why nothing may be written any more, if so.
+    pub(crate) closed: Option<String>,
+    #[serde(skip)]
+    pub(crate) rules: Rules,
+}
+
+/// A run that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// What it was made with.
+    #[serde(serialize_with = "shared")]
+    pub identity: Arc<Identity>,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Whether people were told that it waits for them.
+    pub blocked: bool,
+    /// All steps of the plan.
+    pub steps: Shelf<StepRun>,
+    /// The first step that is not over.
+    pub cursor: u32,
+    /// What waits for a person, by number.
+    #[serde(serialize_with = "values")]
+    pub interventions: BTreeMap<u64, Arc<Pending>>,
+    /// The number of the next intervention.
+    pub next_intervention: u64,
+    /// Agents that were left alive on purpose, with their attempts.
+    pub kept: BTreeMap<TaskId, u32>,
+    /// How often it was told to try a step again.
+    pub retries: u32,
+    /// What was used up by steps that are over.
+    pub usage: Usage,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
+pub enum Phase {
+    /// Made, and not begun.
+    Created,
+    /// Under way.
+    Running,
+    /// To end as soon as nothing is alive.
+    Stopping {
+        /// As what.
+        end: StoppingEnd,
+        /// Who or what wanted it.
+        by: String,
+        /// Why.
+        why: String,
+    },
+    /// All steps are over.
+    Completed,
+    /// A step failed.
+    Failed {
+        /// Why.
+        error: String,
+    },
+    /// Somebody ended it.
+    Cancelled {
+        /// Who.
+        by: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Something that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pending {
+    /// What waits.
+    pub intervention: Intervention,
+    /// The attempt whose screen it is about.
+    pub attempt: Option<u32>,
+}
+
+impl State {
+    /// The run, once there is one.
+    pub fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    /// Why this session can only be looked at: it was written by a later version, or cannot be
+    /// understood. Decisions do nothing then.
+    pub fn closed(&self) -> Option<&str> {
+        self.closed.as_deref()
+    }
+
+    /// Where the run stands, in one word.
+    pub fn status(&self) -> WorkflowStatus {
+        self.run.as_ref().map_or(WorkflowStatus::Pending, Run::status)
+    }
+}
+
+impl Run {
+    /// The session's id.
+    pub fn session(&self) -> &SessionId {
+        &self.identity.session
+    }
+
+    /// Where it stands, in one word.
+    pub fn status(&self) -> WorkflowStatus {
+        match &self.phase {
+            Phase::Created => WorkflowStatus::Pending,
+            Phase::Running if !self.interventions.is_empty() => WorkflowStatus::Blocked,
+            Phase::Running | Phase::Stopping { .. } => WorkflowStatus::Running,
+            Phase::Completed => WorkflowStatus::Completed,
+            Phase::Failed { .. } => WorkflowStatus::Failed,
+            Phase::Cancelled { .. } => WorkflowStatus::Cancelled,
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Completed | Phase::Failed { .. } | Phase::Cancelled { .. })
+    }
+
+    /// The step whose turn it is, with its place.
+    pub fn current(&self) -> Option<(u32, &Step, &StepRun)> {
+        let place = self.cursor as usize;
+        Some((self.cursor, self.identity.plan.steps.get(place)?, self.steps.get(place)?))
+    }
+
+    /// What waits for a person, the oldest first.
+    pub fn interventions(&self) -> impl Iterator<Item = &Intervention> {
+        self.interventions.values().map(|pending| &pending.intervention)
+    }
+
+    /// An open intervention and its number.
+    pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &Pending)> {
+        let number = self.number(id)?;
+        Some((number, self.interventions.get(&number)?))
+    }
+
+    /// The number of an intervention of this session.
+    pub(crate) fn number(&self, id: &InterventionId) -> Option<u64> {
+        let (session, number) = id.as_str().rsplit_once('/')?;
+        (session == self.identity.session.as_str()).then(|| number.parse().ok())?
+    }
+
+    /// Where a task is: its step and its place in the step.
+    pub(crate) fn locate(&self, task: &TaskId) -> Option<(usize, usize)> {
+        let (step, place) = self.identity.locate(task)?;
+        let found = self.steps.get(step)?.tasks.get(place)?;
+        (found.id == *task).then_some((step, place))
+    }
+
+    /// A task that was started at least once.
+    pub fn task(&self, task: &TaskId) -> Option<&TaskRun> {
+        let (step, place) = self.locate(task)?;
+        self.steps.get(step)?.tasks.get(place)
+    }
+
+    /// The live job with this id.
+    pub fn live(&self, job: &AttemptId) -> Option<&Live> {
+        self.task(&job.task).filter(|task| task.attempt == job.attempt)?.live()
+    }
+
+    /// All jobs that have not ended and were not left alive on purpose.
+    pub fn live_jobs(&self) -> impl Iterator<Item = (&TaskRun, &Live)> {
+        let step = self.current().map(|(_, _, run)| run).filter(|run| run.live > 0);
+        let tasks = step.into_iter().flat_map(|run| run.tasks.iter());
+        tasks.filter_map(|task| Some((task, task.live()?)))
+    }
+
+    /// The status of a task, also of one that was not started yet. Nothing for what is no task.
+    pub fn task_status(&self, task: &TaskId) -> Option<TaskStatus> {
+        match self.task(task) {
+            Some(task) => Some(match task.status() {
+                TaskStatus::Pending if self.is_over() => TaskStatus::Cancelled,
+                status => status,
+            }),
+            None => self.identity.locate(task).map(|_| TaskStatus::Pending),
+        }
+    }
+
+    /// What was used up altogether.
+    pub fn usage(&self) -> Usage {
+        let current = self.current().filter(|(_, _, run)| !run.is_over());
+        let tasks = current.into_iter().flat_map(|(_, _, run)| run.tasks.iter());
+        tasks.fold(self.usage, |sum, task| sum.plus(task.usage()))
+    }
+
+    /// The errors so far: of steps that failed, and of the run.
+    pub fn errors(&self) -> impl Iterator<Item = (&str, &str)> {
+        let steps = self.identity.plan.steps.iter().zip(self.steps.iter());
+        steps.filter_map(|(step, run)| match &run.progress {
+            Progress::Failed { error, .. } => Some((step.name.as_str(), error.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Whether the step's agents are done at their first idle after working. In a stage, only
+    /// those with a queue of inputs are.
+    pub(crate) fn ends_when_idle(step: &Step, live: &Live) -> bool {
+        !matches!(step.action, Action::Stage { .. }) || !live.inputs.is_empty()
+    }
+}
+
+/// Writes what is shared as if it were not.
+pub(crate) fn shared<T: Serialize, S: Serializer>(
+    value: &Arc<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.as_ref().serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "serde gives it so")]
+pub(crate) fn maybe_shared<T: Serialize, S: Serializer>(
+    value: &Option<Arc<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.as_deref().serialize(serializer)
+}
+
+fn values<K, T: Serialize, S: Serializer>(
+    map: &BTreeMap<K, Arc<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(map.values().map(AsRef::as_ref))
+}

@@ -1,0 +1,145 @@
+//! What a run was made with. It never changes.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use coven_model::event::SessionCreated;
+use coven_model::{SessionId, TaskId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::shared;
+use crate::plan::{Action, Plan};
+
+/// What a run was made with.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The session's id.
+    pub session: SessionId,
+    /// Its readable name.
+    pub name: String,
+    /// The plan.
+    pub plan: Plan,
+    /// The inputs by name.
+    #[serde(serialize_with = "shared")]
+    pub input: Arc<Value>,
+    /// What the run is for.
+    pub goal: Option<String>,
+    /// The folder it belongs to.
+    pub base_dir: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    #[serde(skip)]
+    index: Index,
+}
+
+/// Where things are in the plan.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    steps: HashMap<String, usize>,
+    stage_tasks: HashMap<TaskId, (usize, usize)>,
+    /// Which steps write a variable, in order.
+    outputs: HashMap<String, Vec<usize>>,
+}
+
+impl Index {
+    fn new(plan: &Plan) -> Self {
+        let mut index = Self::default();
+        for (place, step) in plan.steps.iter().enumerate() {
+            index.steps.entry(step.name.clone()).or_insert(place);
+            if let Some(output) = &step.output {
+                index.outputs.entry(output.clone()).or_default().push(place);
+            }
+            if let Action::Stage { tasks } = &step.action {
+                for (at, task) in tasks.iter().enumerate() {
+                    index.stage_tasks.entry(task.id.clone()).or_insert((place, at));
+                }
+            }
+        }
+        index
+    }
+}
+
+impl Identity {
+    /// What the fact says, if its plan can be read.
+    pub(crate) fn new(created: &SessionCreated) -> Result<Self, serde_json::Error> {
+        let plan: Plan = serde::Deserialize::deserialize(&created.plan)?;
+        Ok(Self {
+            session: created.session.clone(),
+            name: created.name.clone(),
+            index: Index::new(&plan),
+            input: Arc::new(created.input.clone()),
+            goal: created.goal.clone().or_else(|| plan.goal.clone()),
+            base_dir: created.base_dir.clone(),
+            created_at: created.at,
+            plan,
+        })
+    }
+
+    /// The step of this name.
+    pub(crate) fn step(&self, name: &str) -> Option<usize> {
+        self.index.steps.get(name).copied()
+    }
+
+    /// The last step before `cursor` that writes this variable.
+    pub(crate) fn writer(&self, variable: &str, cursor: usize) -> Option<usize> {
+        let writers = self.index.outputs.get(variable)?;
+        let before = writers.partition_point(|step| *step < cursor);
+        writers.get(before.checked_sub(1)?).copied()
+    }
+
+    /// The variables that steps write.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.index.outputs.keys().map(String::as_str)
+    }
+
+    /// The step and the place that a task has by its name, whether or not it was ever started.
+    pub(crate) fn locate(&self, task: &TaskId) -> Option<(usize, usize)> {
+        if let Some(found) = self.index.stage_tasks.get(task) {
+            return Some(*found);
+        }
+        let (name, rest) = match task.as_str().split_once('.') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (task.as_str(), None),
+        };
+        let step = self.step(name)?;
+        let action = &self.plan.steps.get(step)?.action;
+        let place = match (action, rest) {
+            (Action::Agent { .. } | Action::Script { .. } | Action::Gate { .. }, None) => 0,
+            (Action::ParallelAgents { .. }, Some(index)) => index.parse::<u32>().ok()? as usize,
+            (Action::AgentLoop { .. }, Some(rest)) => {
+                let (round, arbiter) = match rest.strip_suffix(".arbiter") {
+                    Some(round) => (round, 1),
+                    None => (rest, 0),
+                };
+                let round: u32 = round.strip_prefix('r')?.parse().ok()?;
+                round.checked_sub(1)? as usize * 2 + arbiter
+            }
+            _ => return None,
+        };
+        Some((step, place))
+    }
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        self.session == other.session
+            && self.name == other.name
+            && self.created_at == other.created_at
+            && self.input == other.input
+            && self.goal == other.goal
+            && self.base_dir == other.base_dir
+            && self.plan == other.plan
+    }
+}
+
+impl Eq for Identity {}
+
+/// By the id alone: a plan may be large, and two different runs never have the same id.
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.session.hash(hasher);
+    }
+}

@@ -1,0 +1,133 @@
+//! What has to be done, as far as the facts tell: all orders that were given and not yet seen to
+//! be carried out. After a restart they are simply given again.
+
+use coven_model::event::{Event, Purpose, StoppingEnd, Timer};
+use coven_model::{AttemptId, InterventionId};
+
+use super::{AnswerPhase, Live, Phase, Run, State, TaskPhase, TaskRun};
+use crate::command::{Answer, Command};
+
+impl State {
+    /// Every order that may still have to be carried out.
+    pub fn outstanding(&self) -> Vec<Command> {
+        let Some(run) = self.run.as_ref().filter(|run| !run.is_over()) else { return Vec::new() };
+        if self.closed.is_some() {
+            return Vec::new();
+        }
+        let mut commands = Vec::new();
+        for (task, live) in run.live_jobs() {
+            commands.extend(run.orders(task, live));
+        }
+        if let Some((_, _, step)) = run.current().filter(|_| run.phase == Phase::Running) {
+            for (place, due) in &step.delayed {
+                if let Some(task) = step.task(*place as usize) {
+                    commands.push(Command::SetTimer { timer: task.next_attempt(), due: *due });
+                }
+            }
+        }
+        commands.extend(run.stops_for_kept());
+        commands
+    }
+
+    /// The attempt that a fact is about, read before the fact is folded.
+    pub(crate) fn subject(&self, event: &Event) -> Option<AttemptId> {
+        match event {
+            Event::TaskStarted(started) => Some(started.spec.job.attempt.clone()),
+            Event::TaskStopping { job, .. } | Event::InputQueued { job, .. } => Some(job.clone()),
+            Event::InputDecided { intervention, attempt, .. } => {
+                Some(AttemptId { task: intervention.task.clone()?, attempt: *attempt })
+            }
+            Event::InterventionResolved { id, .. } => {
+                let (_, pending) = self.run.as_ref()?.pending(id)?;
+                let task = pending.intervention.task.clone()?;
+                Some(AttemptId { task, attempt: pending.attempt? })
+            }
+            _ => None,
+        }
+    }
+
+    /// The orders that follow from a fact about `subject` that was just folded into this state.
+    pub(crate) fn orders_after(&self, event: &Event, subject: Option<&AttemptId>) -> Vec<Command> {
+        let Some(run) = self.run.as_ref().filter(|run| !run.is_over()) else { return Vec::new() };
+        let wanted = |order: &Command| match (event, order) {
+            (Event::TaskStarted(_), Command::Start(_))
+            | (Event::TaskStopping { .. } | Event::WorkflowStopping { .. }, Command::Stop(_))
+            | (Event::InterventionResolved { .. }, Command::Stop(_) | Command::Send { .. })
+            | (Event::InputQueued { .. }, Command::Send { .. }) => true,
+            (Event::InputDecided { intervention, .. }, Command::Answer(answer)) => {
+                answer.intervention == intervention.id
+            }
+            (Event::InterventionResolved { id, .. }, Command::Answer(answer)) => {
+                answer.intervention == *id
+            }
+            _ => false,
+        };
+        let orders = match event {
+            Event::TimerSet { timer, due } => {
+                return vec![Command::SetTimer { timer: timer.clone(), due: *due }];
+            }
+            Event::WorkflowStopping { .. } => self.outstanding(),
+            _ => {
+                let task = subject.and_then(|job| Some((job, run.task(&job.task)?)));
+                let task = task.filter(|(job, task)| task.attempt == job.attempt);
+                let live = task.and_then(|(_, task)| Some((task, task.live()?)));
+                live.map(|(task, live)| run.orders(task, live)).unwrap_or_default()
+            }
+        };
+        orders.into_iter().filter(wanted).collect()
+    }
+}
+
+impl Run {
+    /// Everything that is to be done about a live job.
+    fn orders(&self, task: &TaskRun, live: &Live) -> Vec<Command> {
+        let job = task.job();
+        if live.stop.is_some() || matches!(self.phase, Phase::Stopping { .. }) {
+            return vec![Command::Stop(job)];
+        }
+        let mut orders = vec![Command::Start(Box::new(live.spec.as_ref().clone()))];
+        if let Some(due) = live.deadline {
+            let timer = Timer { job: job.clone(), purpose: Purpose::Timeout };
+            orders.push(Command::SetTimer { timer, due });
+        }
+        for asked in &live.asked {
+            if let AnswerPhase::Decided(decision) = &asked.answer {
+                orders.push(Command::Answer(Box::new(Answer {
+                    job: job.clone(),
+                    intervention: InterventionId::in_session(self.session(), asked.number),
+                    digest: asked.digest.clone(),
+                    decision: decision.as_ref().clone(),
+                })));
+            }
+        }
+        if let Some(typing) = &live.typing {
+            orders.push(Command::Send { job, number: typing.number, text: typing.text.clone() });
+        }
+        orders
+    }
+
+    /// A cancelled run takes those with it that were left alive.
+    fn stops_for_kept(&self) -> Vec<Command> {
+        if !matches!(self.phase, Phase::Stopping { end: StoppingEnd::Cancelled, .. }) {
+            return Vec::new();
+        }
+        let job = |(task, attempt): (&_, &u32)| AttemptId { task: Clone::clone(task), attempt: *attempt };
+        self.kept.iter().map(job).map(Command::Stop).collect()
+    }
+}
+
+impl TaskRun {
+    /// The timer that starts its next attempt.
+    pub(crate) fn next_attempt(&self) -> Timer {
+        let attempt = self.attempt.saturating_add(1);
+        Timer { job: AttemptId { task: self.id.clone(), attempt }, purpose: Purpose::Retry }
+    }
+
+    /// When it is to be started again.
+    pub(crate) fn due(&self) -> Option<coven_model::Timestamp> {
+        match self.phase {
+            TaskPhase::Delayed { due } => Some(due),
+            _ => None,
+        }
+    }
+}

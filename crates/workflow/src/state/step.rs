@@ -1,0 +1,237 @@
+//! One step of a run: where it stands, its tasks, and what is counted about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use coven_model::event::{Decision, LoopVerdict, Role};
+use coven_model::{InterventionKind, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::shelf::Shelf;
+use super::task::{TaskPhase, TaskRun};
+use super::{maybe_shared, shared};
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRun {
+    /// Where it stands.
+    pub progress: Progress,
+    /// Its tasks, each at the place that its role gives it.
+    pub tasks: Shelf<TaskRun>,
+    /// What it runs over.
+    #[serde(serialize_with = "maybe_shared")]
+    pub items: Option<Arc<Vec<Value>>>,
+    /// What was read from the arbiter, in order.
+    pub judged: Vec<Judged>,
+    /// How many rounds it may have.
+    pub rounds: u32,
+    /// How many of its jobs have not ended.
+    pub live: u32,
+    /// How many of its tasks failed for good.
+    pub failed: u32,
+    /// The tasks that are to be started again.
+    pub ready: BTreeSet<u32>,
+    /// The tasks that are to be started again later.
+    pub delayed: BTreeMap<u32, Timestamp>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Where a step stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "progress")]
+pub enum Progress {
+    /// Its turn has not come.
+    Waiting,
+    /// It has begun.
+    Running,
+    /// It waits for a person to decide the intervention of this number.
+    Blocked {
+        /// The number.
+        intervention: u64,
+    },
+    /// A person decided; what follows is not yet written down.
+    Decided {
+        /// About what.
+        kind: InterventionKind,
+        /// What.
+        decision: Box<Decision>,
+    },
+    /// It succeeded.
+    Completed {
+        /// Its output.
+        #[serde(serialize_with = "shared")]
+        output: Arc<Value>,
+        /// The exit code, if it ran one command.
+        exit_code: Option<i32>,
+    },
+    /// It failed.
+    Failed {
+        /// Why.
+        error: String,
+        /// Whether the run goes on with the next step.
+        continues: bool,
+        /// The exit code, if it ran one command.
+        exit_code: Option<i32>,
+    },
+    /// It was left out.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One answer of an arbiter, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Judged {
+    /// The round.
+    pub round: u32,
+    /// The arbiter's attempt.
+    pub attempt: u32,
+    /// What it said.
+    pub verdict: LoopVerdict,
+    /// Why.
+    pub reason: String,
+}
+
+/// The place of a task among the tasks of its step.
+pub fn place(role: Role) -> usize {
+    let round = |round: u32| round.saturating_sub(1) as usize * 2;
+    match role {
+        Role::Main => 0,
+        Role::Stage(place) | Role::Item(place) => place as usize,
+        Role::Round(number) => round(number),
+        Role::Arbiter(number) => round(number) + 1,
+    }
+}
+
+impl Default for StepRun {
+    fn default() -> Self {
+        Self {
+            progress: Progress::Waiting,
+            tasks: Shelf::default(),
+            items: None,
+            judged: Vec::new(),
+            rounds: 0,
+            live: 0,
+            failed: 0,
+            ready: BTreeSet::new(),
+            delayed: BTreeMap::new(),
+            started_at: None,
+            ended_at: None,
+        }
+    }
+}
+
+impl StepRun {
+    /// Whether it is over and the next step may follow.
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self.progress,
+            Progress::Completed { .. } | Progress::Skipped { .. } | Progress::Failed { continues: true, .. }
+        )
+    }
+
+    /// A task by its place.
+    pub fn task(&self, place: usize) -> Option<&TaskRun> {
+        self.tasks.get(place)
+    }
+
+    /// Adds the next task. Nothing happens if another one should come first.
+    pub(crate) fn add(&mut self, task: TaskRun) {
+        if place(task.role) == self.tasks.len() {
+            self.count(self.tasks.len() as u32, &task.phase, true);
+            self.tasks.push(task);
+        }
+    }
+
+    /// Changes a task and keeps the counts right.
+    pub(crate) fn change(&mut self, place: usize, change: impl FnOnce(&mut TaskRun)) {
+        let Some(task) = self.tasks.get_mut(place) else { return };
+        let before = Mark::of(&task.phase);
+        change(task);
+        let after = Mark::of(&task.phase);
+        if before != after {
+            self.mark(place as u32, before, false);
+            self.mark(place as u32, after, true);
+        }
+    }
+
+    fn count(&mut self, place: u32, phase: &TaskPhase, more: bool) {
+        self.mark(place, Mark::of(phase), more);
+    }
+
+    fn mark(&mut self, place: u32, mark: Mark, more: bool) {
+        let count = |number: &mut u32| {
+            *number = if more { *number + 1 } else { number.saturating_sub(1) };
+        };
+        match mark {
+            Mark::Live => count(&mut self.live),
+            Mark::Failed => count(&mut self.failed),
+            Mark::Ready if more => drop(self.ready.insert(place)),
+            Mark::Ready => drop(self.ready.remove(&place)),
+            Mark::Delayed(due) if more => drop(self.delayed.insert(place, due)),
+            Mark::Delayed(_) => drop(self.delayed.remove(&place)),
+            Mark::Other => {}
+        }
+    }
+
+    /// Makes everything that failed or was stopped ready to be tried `attempts` times more.
+    pub(crate) fn rearm(&mut self, attempts: u32) {
+        for place in 0..self.tasks.len() {
+            let again = self.tasks.get(place).is_some_and(|task| {
+                matches!(task.phase, TaskPhase::Failed { .. } | TaskPhase::Cancelled)
+            });
+            if again {
+                self.again(place, attempts);
+            }
+        }
+    }
+
+    /// Makes one task ready to be tried `attempts` times more.
+    pub(crate) fn again(&mut self, place: usize, attempts: u32) {
+        self.change(place, |task| {
+            task.limit = task.attempt.saturating_add(attempts.max(1));
+            task.phase = TaskPhase::Ready;
+        });
+    }
+
+    /// What the arbiter said in the end about a round.
+    pub fn verdict(&self, round: u32) -> Option<&Judged> {
+        self.judged.iter().rev().find(|judged| judged.round == round)
+    }
+
+    /// How often in a row the newest answers of a round could not be read.
+    pub fn unreadable(&self, round: u32) -> usize {
+        let newest = self.judged.iter().rev().take_while(|judged| {
+            judged.round == round && judged.verdict == LoopVerdict::Unreadable
+        });
+        newest.count()
+    }
+}
+
+/// What is counted about a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Live,
+    Failed,
+    Ready,
+    Delayed(Timestamp),
+    Other,
+}
+
+impl Mark {
+    fn of(phase: &TaskPhase) -> Self {
+        match phase {
+            TaskPhase::Live(_) => Self::Live,
+            TaskPhase::Failed { .. } => Self::Failed,
+            TaskPhase::Ready => Self::Ready,
+            TaskPhase::Delayed { due } => Self::Delayed(*due),
+            TaskPhase::Done { .. } | TaskPhase::Cancelled => Self::Other,
+        }
+    }
+}

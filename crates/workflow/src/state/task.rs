@@ -1,0 +1,234 @@
+//! One task of a step: its attempts, and what its live job is in the middle of.
+
+use std::sync::Arc;
+
+use coven_model::event::{Decision, Role, StopCause};
+use coven_model::{
+    AttemptId, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::shared;
+
+/// A task that was started at least once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskRun {
+    /// Its id.
+    pub id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// What it is in its step.
+    pub role: Role,
+    /// The newest attempt, from 1.
+    pub attempt: u32,
+    /// The last attempt that is made without asking anybody.
+    pub limit: u32,
+    /// Where it stands.
+    pub phase: TaskPhase,
+    /// Why the last attempt that failed did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the attempts that ended have used up.
+    pub usage: Usage,
+    /// When the newest attempt was asked for.
+    pub started_at: Timestamp,
+    /// When the newest attempt ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
+pub enum TaskPhase {
+    /// It is to be started again.
+    Ready,
+    /// It is to be started again at this time.
+    Delayed {
+        /// When.
+        due: Timestamp,
+    },
+    /// Its job was asked for and has not ended.
+    Live(Box<Live>),
+    /// It succeeded.
+    Done {
+        /// Its output.
+        #[serde(serialize_with = "shared")]
+        value: Arc<Value>,
+        /// The exit code, if there was an exit.
+        exit_code: Option<i32>,
+        /// Whether its agent was left alive on purpose.
+        kept: bool,
+    },
+    /// It failed for good.
+    Failed {
+        /// The exit code, if there was an exit.
+        exit_code: Option<i32>,
+        /// Whether nobody saw how it ended.
+        lost: bool,
+    },
+    /// It was stopped with the run.
+    Cancelled,
+}
+
+/// A job that was asked for and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Live {
+    /// The job.
+    #[serde(serialize_with = "shared")]
+    pub spec: Arc<JobSpec>,
+    /// When its time is up, once it is known.
+    pub deadline: Option<Timestamp>,
+    /// Why it is being stopped, and by whom.
+    pub stop: Option<(StopCause, String)>,
+    /// What the agent had answered when that was decided.
+    pub output: Option<String>,
+    /// What is typed one after another when it is idle.
+    #[serde(serialize_with = "shared")]
+    pub inputs: Arc<Vec<String>>,
+    /// How many of those were taken up.
+    pub taken: u32,
+    /// How many texts were given to it, whoever wrote them.
+    pub sent: u32,
+    /// The text that is being typed.
+    pub typing: Option<Typing>,
+    /// The intervention that says its turn is over.
+    pub turn: Option<u64>,
+    /// What it asked, the newest last.
+    pub asked: Vec<Asked>,
+    /// The newest observation that something followed from.
+    pub seen: u64,
+    /// What it has used up so far.
+    pub usage: Usage,
+}
+
+/// A text on its way to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Typing {
+    /// Which text of the job, from 1.
+    pub number: u32,
+    /// The text.
+    pub text: String,
+}
+
+/// Something an agent asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Asked {
+    /// The intervention's number.
+    pub number: u64,
+    /// What was on the screen.
+    pub digest: Digest,
+    /// What became of it.
+    pub answer: AnswerPhase,
+}
+
+/// What became of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnswerPhase {
+    /// Somebody has to decide.
+    Open,
+    /// It was decided, and the answer is on its way.
+    Decided(Box<Decision>),
+    /// The answer was given.
+    Given,
+    /// It is not asked any more, or the answer came too late.
+    Void,
+}
+
+/// How many old questions of a job are remembered, to know a late repetition.
+const REMEMBERED: usize = 32;
+
+impl Live {
+    /// A job that was just asked for.
+    pub fn new(spec: JobSpec, inputs: Vec<String>) -> Self {
+        Self {
+            spec: Arc::new(spec),
+            deadline: None,
+            stop: None,
+            output: None,
+            inputs: Arc::new(inputs),
+            taken: 0,
+            sent: 0,
+            typing: None,
+            turn: None,
+            asked: Vec::new(),
+            seen: 0,
+            usage: Usage::default(),
+        }
+    }
+
+    /// Whether it waits for a person.
+    pub fn waits(&self) -> bool {
+        self.turn.is_some() || self.asked.iter().any(|asked| asked.answer == AnswerPhase::Open)
+    }
+
+    /// The numbers of the interventions that wait for a person.
+    pub fn open(&self) -> impl Iterator<Item = u64> {
+        let asked = self.asked.iter().filter(|asked| asked.answer == AnswerPhase::Open);
+        asked.map(|asked| asked.number).chain(self.turn)
+    }
+
+    /// The question with this number.
+    pub fn question(&self, number: u64) -> Option<&Asked> {
+        self.asked.iter().find(|asked| asked.number == number)
+    }
+
+    /// Adds a question and forgets the oldest that nothing can follow from.
+    pub(crate) fn ask(&mut self, question: Asked) {
+        let over =
+            |asked: &Asked| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
+        if self.asked.len() >= REMEMBERED
+            && let Some(oldest) = self.asked.iter().position(over)
+        {
+            self.asked.remove(oldest);
+        }
+        self.asked.push(question);
+    }
+
+    pub(crate) fn set_answer(&mut self, number: u64, answer: AnswerPhase) {
+        if let Some(asked) = self.asked.iter_mut().find(|asked| asked.number == number) {
+            asked.answer = answer;
+        }
+    }
+
+    /// The next text of the queue.
+    pub fn next_input(&self) -> Option<&String> {
+        self.inputs.get(self.taken as usize)
+    }
+}
+
+impl TaskRun {
+    /// The newest attempt.
+    pub fn job(&self) -> AttemptId {
+        AttemptId { task: self.id.clone(), attempt: self.attempt }
+    }
+
+    /// Its live job, if it has one.
+    pub fn live(&self) -> Option<&Live> {
+        match &self.phase {
+            TaskPhase::Live(live) => Some(live),
+            _ => None,
+        }
+    }
+
+    /// Its status.
+    pub fn status(&self) -> TaskStatus {
+        match &self.phase {
+            TaskPhase::Ready | TaskPhase::Delayed { .. } => TaskStatus::Pending,
+            TaskPhase::Live(live) if live.waits() => TaskStatus::WaitingForUser,
+            TaskPhase::Live(_) => TaskStatus::Running,
+            TaskPhase::Done { .. } => TaskStatus::Done,
+            TaskPhase::Failed { .. } => TaskStatus::Error,
+            TaskPhase::Cancelled => TaskStatus::Cancelled,
+        }
+    }
+
+    /// What it has used up, the live job included.
+    pub fn usage(&self) -> Usage {
+        self.live().map_or(self.usage, |live| self.usage.plus(live.usage))
+    }
+}

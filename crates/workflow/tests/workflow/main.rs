@@ -1,0 +1,3 @@
+//! Definitions from the outside: real files, real shells, and every message a person may see.
+
+mod shell;
