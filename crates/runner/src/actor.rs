@@ -26,11 +26,11 @@ use crate::output::Output;
 use crate::redact::Redactor;
 use crate::task::Task;
 
+pub use ending::StopError;
+use ending::Stopping;
 pub(crate) use eyes::Eyes;
 use handle::Answered;
 pub(crate) use handle::{Handle, Request};
-pub use ending::StopError;
-use ending::Stopping;
 
 /// How much is read before anything else gets a turn.
 const TURN: usize = 64 * 1024;

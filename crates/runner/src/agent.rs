@@ -49,12 +49,8 @@ impl AgentRunner {
         let config = launch::prepare(&launch, &task, place)?;
         let pane = place.domain.spawn(&config)?;
         let screen = Screen::new(task.size);
-        let eyes = Eyes::terminal(
-            &*adapter,
-            screen,
-            task.prompt.is_some(),
-            launch.typed_prompt.clone(),
-        );
+        let eyes =
+            Eyes::terminal(&*adapter, screen, task.prompt.is_some(), launch.typed_prompt.clone());
         let actor = Actor::new(adapter, task, pane, eyes, place.folder.clone(), 0)
             .with_session(launch.agent_session);
         Ok(Self { handle: actor.spawn()? })

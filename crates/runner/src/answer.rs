@@ -47,7 +47,11 @@ pub enum AnswerError {
 }
 
 /// The keys for a choice: those of the dialog that was seen, else the adapter's own.
-pub(crate) fn keys_for(config: &Config, rule: &str, choice: Choice) -> Result<Vec<Key>, AnswerError> {
+pub(crate) fn keys_for(
+    config: &Config,
+    rule: &str,
+    choice: Choice,
+) -> Result<Vec<Key>, AnswerError> {
     let names = match dialog(config, rule) {
         Some(dialog) if !dialog.answers.is_empty() => dialog_keys(dialog, choice),
         _ => match choice {

@@ -11,7 +11,7 @@ use coven_model::AgentState;
 
 /// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
 /// start on a busy machine.
-const READY: Duration = Duration::from_secs(120);
+const READY: Duration = Duration::from_mins(2);
 
 /// How long the agent may take to read what was typed: longer than any hiccup, shorter than
 /// anybody's patience.
@@ -155,10 +155,20 @@ pub(crate) struct Delivery {
     before: (usize, usize),
     /// The message was typed while the agent worked, so its turn comes later.
     queued: bool,
-    submitted: bool,
-    echoed_at: Duration,
-    worked: bool,
+    /// It answers a question.
     answers: bool,
+    submission: Submission,
+}
+
+/// Whether a message was submitted, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Submission {
+    /// It rests on the screen since then.
+    Due(Duration),
+    /// The keys were pressed.
+    Pressed,
+    /// The agent has worked since.
+    Worked,
 }
 
 impl Delivery {
@@ -174,10 +184,8 @@ impl Delivery {
             since: now,
             before: (0, 0),
             queued: false,
-            submitted: false,
-            echoed_at: now,
-            worked: false,
             answers: false,
+            submission: Submission::Due(now),
         }
     }
 
@@ -190,6 +198,14 @@ impl Delivery {
 
     pub(crate) fn stage(&self) -> Stage {
         self.stage
+    }
+
+    fn is_submitted(&self) -> bool {
+        !matches!(self.submission, Submission::Due(_))
+    }
+
+    fn has_worked(&self) -> bool {
+        self.submission == Submission::Worked
     }
 
     fn reach(&mut self, stage: Stage, now: Duration) {
@@ -206,10 +222,12 @@ impl Delivery {
     pub(crate) fn step(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
         if sight.state == AgentState::Exited {
             // A message such as /quit ends the program, and that is what it was for.
-            let ended = self.submitted && !self.message.expect_turn;
+            let ended = self.is_submitted() && !self.message.expect_turn;
             return if ended { Step::Done } else { Step::Failed(DeliveryError::Ended) };
         }
-        self.worked |= sight.worked && self.submitted;
+        if sight.worked && self.is_submitted() {
+            self.submission = Submission::Worked;
+        }
         match self.stage {
             Stage::Accepted => self.accepted(sight, now),
             Stage::Typed => self.typed(sight, now),
@@ -230,7 +248,11 @@ impl Delivery {
             }
             state => {
                 let due = self.since + READY;
-                if due <= now { Step::Failed(DeliveryError::NotReady { state }) } else { Step::Wait(due) }
+                if due <= now {
+                    Step::Failed(DeliveryError::NotReady { state })
+                } else {
+                    Step::Wait(due)
+                }
             }
         }
     }
@@ -241,7 +263,7 @@ impl Delivery {
         }
         let (needles, placeholders) = self.count(sight.screen);
         if needles > self.before.0 || placeholders > self.before.1 {
-            self.echoed_at = now;
+            self.submission = Submission::Due(now);
             self.reach(Stage::Echoed, now);
             return Step::Wait(now + REST);
         }
@@ -249,12 +271,12 @@ impl Delivery {
     }
 
     fn echoed(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
-        if !self.submitted {
-            let due = self.echoed_at + REST;
+        if let Submission::Due(since) = self.submission {
+            let due = since + REST;
             if now < due {
                 return Step::Wait(due);
             }
-            self.submitted = true;
+            self.submission = Submission::Pressed;
             self.since = now;
             return Step::Submit;
         }
@@ -264,7 +286,7 @@ impl Delivery {
         let left_prompt = !sight.prompt.contains(&self.needle)
             && !sight.prompt.to_lowercase().contains("[pasted");
         let asks = sight.state == AgentState::Awaiting && !self.answers;
-        if self.worked || left_prompt || asks {
+        if self.has_worked() || left_prompt || asks {
             self.reach(Stage::Submitted, now);
             return self.submitted(sight, now);
         }
@@ -272,7 +294,7 @@ impl Delivery {
     }
 
     fn submitted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
-        let started = self.worked || sight.state == AgentState::Awaiting;
+        let started = self.has_worked() || sight.state == AgentState::Awaiting;
         if started || self.queued || !self.message.expect_turn {
             if started || self.queued {
                 self.reach(Stage::TurnStarted, now);

@@ -143,7 +143,7 @@ impl Actor {
                 let mut verdict = self.verdict.borrow().clone();
                 verdict.state = AgentState::Exited;
                 "exited".clone_into(&mut verdict.evidence.rule);
-                verdict.evidence.text = outcome.reason.clone();
+                verdict.evidence.text.clone_from(&outcome.reason);
                 self.verdict.send_replace(verdict.clone());
                 self.tell(Event::State(verdict));
                 outcome

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use coven_adapters::transcript::Decoder;
-use coven_adapters::sniffer::{Pace, Sniffer};
 use coven_adapters::AgentAdapter;
+use coven_adapters::sniffer::{Pace, Sniffer};
+use coven_adapters::transcript::Decoder;
 use coven_model::{AgentState, Digest, Evidence, EvidenceSource, Verdict};
 use coven_terminal::screen::{Damage, Screen, Size};
 

@@ -43,8 +43,7 @@ impl Actor {
             }
             Request::Paste { text, reply } => {
                 let typed = self.key_modes().ok_or(DeliveryError::Ended).and_then(|modes| {
-                    paste(&text, modes)
-                        .map_err(|error| DeliveryError::Untypable(error.to_string()))
+                    paste(&text, modes).map_err(|error| DeliveryError::Untypable(error.to_string()))
                 });
                 let result = typed.map(|bytes| self.write(&bytes));
                 let _ = reply.send(result);
@@ -65,7 +64,7 @@ impl Actor {
                 }
             }
             Request::Interrupt => self.interrupt(),
-            Request::Answer { digest, action, reply } => self.answer(digest, action, reply),
+            Request::Answer { digest, action, reply } => self.answer(&digest, action, reply),
             Request::View(reply) => {
                 let offset = self.output.offset();
                 if let Eyes::Terminal(terminal) = &mut self.eyes {
@@ -105,7 +104,7 @@ impl Actor {
     }
 
     /// Answers a question, if exactly that is on the screen at this very moment.
-    fn answer(&mut self, digest: Digest, action: Action, reply: Answered) {
+    fn answer(&mut self, digest: &Digest, action: Action, reply: Answered) {
         // Everything the agent has printed so far counts.
         for _ in 0..DRAIN {
             self.read();
@@ -122,12 +121,10 @@ impl Actor {
             let _ = reply.send(Err(AnswerError::Stale));
             return;
         }
-        terminal.pace.looked();
-        let snapshot = terminal.screen.snapshot();
-        terminal.sniffer.look(&snapshot, now);
+        let snapshot = terminal.look(now);
         let verdict = terminal.sniffer.verdict().clone();
         self.report();
-        if verdict.digest.as_ref() != Some(&digest) {
+        if verdict.digest.as_ref() != Some(digest) {
             let _ = reply.send(Err(AnswerError::Stale));
             return;
         }
@@ -209,10 +206,7 @@ impl Actor {
         let due = terminal.pace.due(terminal.screen.modes().synchronized);
         let mut snapshot = None;
         if due.is_some_and(|due| due <= now) {
-            terminal.pace.looked();
-            let shot = terminal.screen.snapshot();
-            terminal.sniffer.look(&shot, now);
-            snapshot = Some(shot);
+            snapshot = Some(terminal.look(now));
         }
         terminal.sniffer.tick(now);
         let woken = terminal.wake.is_some_and(|wake| wake <= now);
@@ -236,9 +230,6 @@ impl Actor {
     fn report(&mut self) {
         let Eyes::Terminal(terminal) = &mut self.eyes else { return };
         let verdict = terminal.sniffer.verdict().clone();
-        let worked = terminal.sniffer.take_worked();
-        terminal.worked |= worked;
-        terminal.fresh_work |= worked;
         let known = self.verdict.borrow().clone();
         let changed = (known.state, known.kind, &known.digest)
             != (verdict.state, verdict.kind, &verdict.digest);
@@ -248,8 +239,14 @@ impl Actor {
             terminal.worked = false;
             terminal.turn = None;
         }
-        let gone = terminal.question.take_if(|asked| Some(&*asked) != verdict.digest.as_ref());
-        let asked = verdict.digest.clone().filter(|digest| terminal.question.as_ref() != Some(digest));
+        // An answer that is being typed changes what is asked; that is no new question.
+        let asking = if terminal.is_answering() {
+            terminal.question.clone()
+        } else {
+            verdict.digest.clone()
+        };
+        let gone = terminal.question.take_if(|asked| Some(&*asked) != asking.as_ref());
+        let asked = asking.filter(|digest| terminal.question.as_ref() != Some(digest));
         let excerpt: Vec<String> = match &asked {
             Some(digest) => {
                 terminal.question = Some(digest.clone());
@@ -385,7 +382,8 @@ impl Actor {
                     let id = delivery.id;
                     self.task.pending_inputs.clear();
                     self.tell(Event::DeliveryFailed { id, reason: error.to_string() });
-                    let mut outcome = outcome::completed(self.task.keep_alive, self.session.clone());
+                    let mut outcome =
+                        outcome::completed(self.task.keep_alive, self.session.clone());
                     outcome.ok = false;
                     outcome.reason = format!("message {id} was not delivered: {error}");
                     self.finish_task(outcome);
@@ -459,14 +457,31 @@ impl Actor {
 }
 
 impl Terminal {
+    /// Looks at the screen. Only then does it count that the agent has worked: a signal may have
+    /// come before the screen that belongs to it.
+    fn look(&mut self, now: Duration) -> Snapshot {
+        self.pace.looked();
+        let snapshot = self.screen.snapshot();
+        self.sniffer.look(&snapshot, now);
+        let worked = self.sniffer.take_worked();
+        self.worked |= worked;
+        self.fresh_work |= worked;
+        snapshot
+    }
+
+    /// Whether an answer is on its way.
+    fn is_answering(&self) -> bool {
+        let typing = matches!(self.deliveries.front(), Some((_, Source::Answer(_))));
+        self.pressing.is_some() || typing
+    }
+
     /// Nothing that was under way can be done any more.
     pub(super) fn fail_everything(&mut self) {
         if let Some((_, reply)) = self.pressing.take() {
             let _ = reply.send(Err(AnswerError::Ended));
         }
         for (delivery, source) in self.deliveries.drain(..) {
-            let quits = delivery.stage() >= Stage::Echoed
-                && !delivery.message.expect_turn;
+            let quits = delivery.stage() >= Stage::Echoed && !delivery.message.expect_turn;
             let result = if quits { Ok(()) } else { Err(DeliveryError::Ended) };
             match source {
                 Source::Asked(reply) => drop(reply.send(result)),

@@ -1,1 +1,123 @@
-//! Tests of the delivery.
+//! Deliveries against agents that misbehave at each step.
+
+use super::*;
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn sight<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> Sight<'a> {
+    Sight { state, screen, prompt, worked, written: true }
+}
+
+fn typed(text: &str) -> Delivery {
+    let mut delivery = Delivery::new(1, Message::new(text), s(0));
+    let idle = sight(AgentState::Idle, "", "", false);
+    assert_eq!(delivery.step(&idle, s(0)), Step::Type);
+    delivery
+}
+
+fn submitted(text: &str) -> Delivery {
+    let mut delivery = typed(text);
+    let shown = squeeze(text);
+    let echo = sight(AgentState::Idle, &shown, &shown, false);
+    assert!(matches!(delivery.step(&echo, s(1)), Step::Wait(_)));
+    assert_eq!(delivery.stage(), Stage::Echoed);
+    assert_eq!(delivery.step(&echo, s(2)), Step::Submit);
+    delivery
+}
+
+fn failed(reached: Stage, missing: Stage) -> Step {
+    Step::Failed(DeliveryError::Unverified { reached, missing })
+}
+
+#[test]
+fn an_agent_that_is_not_ready_is_not_typed_at() {
+    let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+    let starting = sight(AgentState::Starting, "", "", false);
+    assert_eq!(delivery.step(&starting, s(1)), Step::Wait(READY));
+    let error = DeliveryError::NotReady { state: AgentState::Starting };
+    assert_eq!(delivery.step(&starting, READY), Step::Failed(error));
+}
+
+#[test]
+fn text_that_is_not_taken_or_not_shown_fails_at_that_step_and_is_not_typed_again() {
+    let mut stuck = typed("hello");
+    let unwritten = Sight { written: false, ..sight(AgentState::Idle, "", "", false) };
+    assert!(matches!(stuck.step(&unwritten, s(1)), Step::Wait(_)));
+    assert_eq!(stuck.step(&unwritten, s(60)), failed(Stage::Accepted, Stage::Typed));
+
+    let mut unseen = typed("hello");
+    let blank = sight(AgentState::Idle, "", "", false);
+    assert!(matches!(unseen.step(&blank, s(1)), Step::Wait(_)));
+    assert_eq!(unseen.step(&blank, s(60)), failed(Stage::Typed, Stage::Echoed));
+}
+
+#[test]
+fn words_that_were_on_the_screen_before_are_no_echo() {
+    let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+    let before = sight(AgentState::Idle, "hello", "", false);
+    assert_eq!(delivery.step(&before, s(0)), Step::Type);
+    assert!(matches!(delivery.step(&before, s(1)), Step::Wait(_)));
+    assert_eq!(delivery.stage(), Stage::Typed);
+    let after = sight(AgentState::Idle, "hello>hello", "hello", false);
+    delivery.step(&after, s(2));
+    assert_eq!(delivery.stage(), Stage::Echoed);
+}
+
+#[test]
+fn a_placeholder_for_a_long_paste_is_an_echo() {
+    let mut delivery = typed("one\ntwo\nthree");
+    let pasted = sight(AgentState::Idle, "[Pasted~3lines]", "[Pasted~3lines]", false);
+    delivery.step(&pasted, s(1));
+    assert_eq!(delivery.stage(), Stage::Echoed);
+}
+
+#[test]
+fn a_text_that_stays_in_the_prompt_was_not_submitted() {
+    let mut delivery = submitted("hello");
+    let still = sight(AgentState::Idle, "hello", "hello", false);
+    assert!(matches!(delivery.step(&still, s(3)), Step::Wait(_)));
+    assert_eq!(delivery.step(&still, s(60)), failed(Stage::Echoed, Stage::Submitted));
+}
+
+#[test]
+fn an_agent_that_does_not_begin_to_work_is_told() {
+    let mut delivery = submitted("hello");
+    let gone = sight(AgentState::Idle, "hello", "", false);
+    assert!(matches!(delivery.step(&gone, s(3)), Step::Wait(_)));
+    assert_eq!(delivery.stage(), Stage::Submitted);
+    assert_eq!(delivery.step(&gone, s(90)), failed(Stage::Submitted, Stage::TurnStarted));
+}
+
+#[test]
+fn a_turn_that_was_over_before_anybody_looked_still_started() {
+    let mut delivery = submitted("hello");
+    let done = sight(AgentState::Idle, "hello answer", "", true);
+    assert_eq!(delivery.step(&done, s(3)), Step::Done);
+    assert_eq!(delivery.stage(), Stage::TurnStarted);
+}
+
+#[test]
+fn a_command_of_the_program_needs_no_turn_and_may_end_it() {
+    let quit = Message { text: "/quit".to_owned(), expect_turn: false };
+    for (state, ended) in [(AgentState::Idle, false), (AgentState::Exited, true)] {
+        let mut delivery = Delivery::new(1, quit.clone(), s(0));
+        delivery.step(&sight(AgentState::Idle, "", "", false), s(0));
+        let echo = sight(AgentState::Idle, "/quit", "/quit", false);
+        delivery.step(&echo, s(1));
+        assert_eq!(delivery.step(&echo, s(2)), Step::Submit);
+        assert_eq!(delivery.step(&sight(state, "bye", "", false), s(3)), Step::Done, "{ended}");
+    }
+}
+
+#[test]
+fn an_agent_that_asks_or_has_ended_gets_nothing() {
+    for (state, error) in [
+        (AgentState::Awaiting, DeliveryError::Awaiting),
+        (AgentState::Exited, DeliveryError::Ended),
+    ] {
+        let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+        assert_eq!(delivery.step(&sight(state, "", "", false), s(0)), Step::Failed(error));
+    }
+}

@@ -62,7 +62,10 @@ async fn a_prompt_is_an_argument_and_is_worked_on_at_once() {
     let runner = start(&home, Task::interactive("prompt", Some("say straight away")));
     let mut events = runner.subscribe();
     wait(&mut events, "the end of the turn", |event| match event {
-        Event::TurnEnded { error } => Some(assert!(!error)),
+        Event::TurnEnded { error } => {
+            assert!(!error);
+            Some(())
+        }
         Event::Delivery { .. } => panic!("a prompt is not typed"),
         _ => None,
     })
@@ -190,5 +193,117 @@ async fn a_kept_agent_lives_on_after_its_task() {
     runner.send(Message::new("say still here")).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert!(runner.view().await.unwrap().snapshot.text().contains("still here"));
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_turn_and_not_the_agent() {
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("interrupt", Some("think 600; say never")));
+    let mut events = runner.subscribe();
+    state(&runner, AgentState::Working).await;
+    runner.interrupt().await;
+    wait(&mut events, "the end of the turn", |event| match event {
+        Event::TurnEnded { .. } => Some(()),
+        _ => None,
+    })
+    .await;
+    state(&runner, AgentState::Idle).await;
+    runner.send(Message::new("say alive")).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_by_itself_says_how() {
+    let home = Home::new();
+    for (prompt, ok, ending) in [
+        ("exit 0", true, Ending::Exited { code: 0 }),
+        ("exit 3", false, Ending::Exited { code: 3 }),
+        ("die TERM", false, Ending::Signalled { signal: 15 }),
+    ] {
+        let outcome = start(&home, Task::interactive("ends", Some(prompt))).done().await.unwrap();
+        assert_eq!((outcome.ok, &outcome.ending), (ok, &ending), "{prompt}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_takes_too_long_is_stopped_and_says_so() {
+    let home = Home::new();
+    let mut task = Task::interactive("late", Some("hang"));
+    task.timeout = Some(std::time::Duration::from_millis(400));
+    let outcome = start(&home, task).done().await.unwrap();
+    assert_eq!(outcome.ending, Ending::TimedOut);
+    assert_eq!(outcome.reason, "its time was up");
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_is_an_error_at_the_start() {
+    let home = Home::new();
+    let mut place = home.local();
+    place.programs.clear();
+    place.env.insert("PATH".into(), home.path().into());
+    let error = AgentRunner::start(demo(), Task::interactive("none", None), &place).unwrap_err();
+    assert!(error.to_string().starts_with("`coven` was not found"), "{error}");
+}
+
+#[tokio::test]
+async fn secrets_are_neither_in_clean_text_nor_in_a_question() {
+    let home = Home::new();
+    let mut task =
+        Task::interactive("secret", Some("say key hunter2hunter2; approve echo hunter2hunter2"));
+    task.secrets = vec!["hunter2hunter2".to_owned()];
+    let runner = start(&home, task);
+    let mut events = runner.subscribe();
+    let mut clean = String::new();
+    let asked = wait(&mut events, "the question", |event| match event {
+        Event::Output { clean: text, .. } => {
+            clean.push_str(&text);
+            None
+        }
+        Event::Awaiting(question) => Some(question),
+        _ => None,
+    })
+    .await;
+    assert!(clean.contains("[redacted]") && !clean.contains("hunter2"), "{clean}");
+    assert!(asked.excerpt.iter().any(|line| line.contains("echo [redacted]")), "{asked:?}");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_question_is_answered_with_text_and_a_choice_with_keys() {
+    let home = Home::new();
+    let runner = start(
+        &home,
+        Task::interactive("text", Some("ask Which colour?; choose What? red|blue; say done")),
+    );
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    assert_eq!(asked.kind, AwaitingKind::Question);
+    runner.answer(asked.digest, Action::Text("mauve".to_owned())).await.unwrap();
+    let asked = question(&mut events).await;
+    assert_eq!(asked.kind, AwaitingKind::Choice);
+    let keys = ["Down", "Enter"].map(|key| key.parse().unwrap()).to_vec();
+    runner.answer(asked.digest, Action::Keys(keys)).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    let screen = runner.view().await.unwrap().snapshot.text();
+    assert!(screen.contains("mauve") && screen.contains("blue"), "{screen}");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_view_paints_the_same_screen_elsewhere_and_a_new_size_arrives() {
+    use coven_terminal::screen::{Screen, Size};
+    let home = Home::new();
+    let runner = start(&home, Task::interactive("view", Some("say hello")));
+    state(&runner, AgentState::Idle).await;
+    let view = runner.view().await.unwrap();
+    let mut other = Screen::new(view.snapshot.size());
+    other.feed(&view.dump);
+    assert_eq!(other.snapshot().text(), view.snapshot.text());
+    runner.resize(Size::new(50, 12)).await;
+    runner.send(Message::new("say resized")).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert_eq!(runner.view().await.unwrap().snapshot.size(), Size::new(50, 12));
     runner.stop().await.unwrap();
 }

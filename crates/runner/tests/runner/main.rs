@@ -4,4 +4,5 @@
 
 mod agent;
 mod headless;
+mod held;
 mod support;

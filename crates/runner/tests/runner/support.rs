@@ -9,9 +9,9 @@ use std::time::Duration;
 use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_model::AgentState;
 use coven_runner::{AgentRunner, Event, Place, Question, Subscription, Update};
+use coven_runtime::LocalDomain;
 use coven_runtime::domain::Domain;
 use coven_runtime::hold::HolderDomain;
-use coven_runtime::LocalDomain;
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.

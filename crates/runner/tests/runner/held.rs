@@ -1,0 +1,76 @@
+//! Agents under holders: they outlive their runner, and another one takes them over.
+
+use coven_adapters::AgentAdapter;
+use coven_model::{AgentState, Choice};
+use coven_runner::{Action, AgentRunner, Place, Task};
+use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
+use coven_runtime::processes;
+use coven_tape::{Event as Taped, Reader};
+use coven_terminal::screen::Options as ScreenOptions;
+
+use crate::support::{DEADLINE, Home, demo, question, state};
+
+/// A runner that died: its actor is gone, its agent is not.
+async fn abandon(home: &Home, place: &Place, task: Task) -> coven_model::Digest {
+    let (place, adapter) = (place.clone(), demo());
+    let _ = home;
+    // The actor lives on a reactor of its own, which ends with this thread as a killed one would.
+    let digest = std::thread::spawn(move || {
+        let reactor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        reactor.block_on(async {
+            let runner = AgentRunner::start(adapter, task, &place).unwrap();
+            let mut events = runner.subscribe();
+            question(&mut events).await.digest
+        })
+    });
+    tokio::task::spawn_blocking(move || digest.join().unwrap()).await.unwrap()
+}
+
+fn adopted(place: &Place, task: Task, adapter: std::sync::Arc<dyn AgentAdapter>) -> AgentRunner {
+    let folder = Folder::new(place.folder.clone().unwrap());
+    let rebuilt = rebuild(&folder, &ScreenOptions::default()).unwrap();
+    let Adopted::Alive(pane) = adopt(&folder, rebuilt.offset).unwrap() else {
+        panic!("the agent should still run")
+    };
+    let folder = place.folder.clone();
+    AgentRunner::adopt(adapter, task, Box::new(pane), rebuilt.screen, rebuilt.offset, 1, folder)
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adopted_agent_asks_the_same_question_with_the_same_digest() {
+    let home = Home::new();
+    let place = home.held();
+    let job = format!("adopted-{}", std::process::id());
+    let task = Task::interactive(&*job, Some("approve touch made.txt; say done"));
+    let before = abandon(&home, &place, task.clone()).await;
+
+    let runner = adopted(&place, task, demo());
+    state(&runner, AgentState::Awaiting).await;
+    assert_eq!(runner.verdict().digest, Some(before.clone()));
+    runner.answer(before, Action::Choose(Choice::Approve)).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert!(home.path().join("made.txt").exists());
+    runner.stop().await.unwrap();
+    assert_eq!(processes::of_job(&job), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_agent_did_is_marked_on_its_tape() {
+    let home = Home::new();
+    let place = home.held();
+    let task = Task::interactive("marked", Some("say hello"));
+    let runner = AgentRunner::start(demo(), task, &place).unwrap();
+    state(&runner, AgentState::Idle).await;
+    runner.stop().await.unwrap();
+    let reader = Reader::open(place.folder.as_ref().unwrap()).unwrap();
+    let marks: Vec<String> = reader
+        .records(0)
+        .filter_map(|record| match record.unwrap().event {
+            Taped::Mark(note) => Some(note),
+            _ => None,
+        })
+        .collect();
+    assert!(marks.iter().any(|mark| mark.contains("\"idle\"")), "{marks:?}");
+    assert!(DEADLINE.as_secs() > 0);
+}
