@@ -86,18 +86,8 @@ impl Usage {
     /// bound, which is the best there is.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.combine(other, u64::saturating_add)
-    }
-
-    /// What was added since `earlier`, for agents that count over a whole conversation.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
-        self.combine(earlier, u64::saturating_sub)
-    }
-
-    fn combine(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
         let both = |one: Option<u64>, two: Option<u64>| match (one, two) {
-            (Some(one), Some(two)) => Some(join(one, two)),
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
             (one, two) => one.or(two),
         };
         Self {
@@ -106,6 +96,23 @@ impl Usage {
             output_tokens: both(self.output_tokens, other.output_tokens),
             reasoning_tokens: both(self.reasoning_tokens, other.reasoning_tokens),
             cost_usd: both(self.cost_usd.map(|cost| cost.0), other.cost_usd.map(|cost| cost.0))
+                .map(Dollars),
+        }
+    }
+
+    /// What was added since `earlier`, for agents that count over a whole conversation. A part
+    /// that is not known now stays unknown.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        let known = |now: Option<u64>, then: Option<u64>| {
+            now.map(|now| now.saturating_sub(then.unwrap_or(0)))
+        };
+        Self {
+            input_tokens: known(self.input_tokens, earlier.input_tokens),
+            cached_tokens: known(self.cached_tokens, earlier.cached_tokens),
+            output_tokens: known(self.output_tokens, earlier.output_tokens),
+            reasoning_tokens: known(self.reasoning_tokens, earlier.reasoning_tokens),
+            cost_usd: known(self.cost_usd.map(|cost| cost.0), earlier.cost_usd.map(|cost| cost.0))
                 .map(Dollars),
         }
     }
@@ -124,6 +131,7 @@ mod tests {
         assert_eq!(known.plus(unknown).cost_usd, Dollars::new(0.5));
         assert_eq!(known.plus(unknown).input_tokens, Some(15));
         assert_eq!(known.since(unknown).input_tokens, Some(5));
+        assert_eq!(unknown.since(known).cost_usd, None);
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 use coven_model::{Dollars, Usage};
 
+use super::beyond::beyond;
 use super::json::Node;
-use super::run::{Out, Recent, Retry, Took, beyond};
+use super::recent::Recent;
+use super::run::{Out, Retry, Took};
 
 /// Whose lines they are, which matters where tokens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

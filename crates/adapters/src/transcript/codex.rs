@@ -3,8 +3,10 @@
 use coven_model::Usage;
 use serde_json::{Value, json};
 
+use super::beyond::beyond;
 use super::json::{Node, message};
-use super::run::{Out, Recent, Retry, Took, beyond};
+use super::recent::Recent;
+use super::run::{Out, Retry, Took};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,8 @@
 use coven_model::{Dollars, Usage};
 
 use super::json::{Node, message};
-use super::run::{Out, Recent, Took};
+use super::recent::Recent;
+use super::run::{Out, Took};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]

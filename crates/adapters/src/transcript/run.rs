@@ -1,11 +1,11 @@
 //! What is known of a run so far. Everything a format finds goes through [`Out`], which tells it
 //! to the caller and keeps what the conclusion needs.
 
-use coven_model::{Dollars, Usage};
+use coven_model::Usage;
 use serde_json::Value;
 
 use super::entry::{self, Denial, Entry, Excerpt, TEXT_LIMIT, TOOL_LIMIT, one_line};
-use super::limits::{DENIALS_LIMIT, REMEMBERED};
+use super::limits::DENIALS_LIMIT;
 
 /// Whether the agent has said that its turn is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -259,62 +259,4 @@ pub(super) struct Retry {
     pub(super) max: Option<u64>,
     pub(super) delay_ms: Option<u64>,
     pub(super) status: Option<u64>,
-}
-
-/// The last few keys with what belongs to them; the oldest is forgotten first.
-#[derive(Clone, Debug)]
-pub(super) struct Recent<T>(Vec<(String, T)>);
-
-impl<T> Default for Recent<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T> Recent<T> {
-    pub(super) fn get(&self, key: &str) -> Option<&T> {
-        self.0.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value)
-    }
-
-    /// Remembers, and says what was remembered for that key before.
-    pub(super) fn put(&mut self, key: &str, value: T) -> Option<T> {
-        let key = entry::name(key);
-        let before = self.take(&key);
-        if self.0.len() >= REMEMBERED {
-            self.0.remove(0);
-        }
-        self.0.push((key, value));
-        before
-    }
-
-    pub(super) fn take(&mut self, key: &str) -> Option<T> {
-        let at = self.0.iter().position(|(known, _)| known == key)?;
-        Some(self.0.remove(at).1)
-    }
-}
-
-/// What a total has more than an earlier one. What is unknown stays unknown, and a total that is
-/// less than the earlier one began anew: then it is the answer itself.
-pub(super) fn beyond(total: Usage, earlier: Usage) -> Usage {
-    fn part<T: Copy + PartialOrd>(
-        total: Option<T>,
-        earlier: Option<T>,
-        less: impl Fn(T, T) -> T,
-    ) -> Option<T> {
-        match (total, earlier) {
-            (Some(total), Some(earlier)) if total >= earlier => Some(less(total, earlier)),
-            (total, _) => total,
-        }
-    }
-    let tokens = |total, earlier| part(total, earlier, u64::saturating_sub);
-    let dollars = |total: Dollars, earlier: Dollars| {
-        Dollars::new(total.as_f64() - earlier.as_f64()).unwrap_or_default()
-    };
-    Usage {
-        input_tokens: tokens(total.input_tokens, earlier.input_tokens),
-        cached_tokens: tokens(total.cached_tokens, earlier.cached_tokens),
-        output_tokens: tokens(total.output_tokens, earlier.output_tokens),
-        reasoning_tokens: tokens(total.reasoning_tokens, earlier.reasoning_tokens),
-        cost_usd: part(total.cost_usd, earlier.cost_usd, dollars),
-    }
 }

@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod casts;
+mod recordings;
 mod transcript;

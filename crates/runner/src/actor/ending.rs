@@ -124,8 +124,8 @@ impl Actor {
                 let verdict = terminal.sniffer.verdict().clone();
                 self.verdict.send_replace(verdict.clone());
                 self.tell(Event::State(verdict));
-                if let Some(digest) = terminal.question.take() {
-                    self.tell(Event::NoLongerAwaiting(digest));
+                if let Some(asked) = terminal.question.take() {
+                    self.tell(Event::NoLongerAwaiting(asked.reported));
                 }
                 if let Some(id) = self.session_on(&mut terminal) {
                     self.session = Some(id);

@@ -29,7 +29,7 @@ pub(crate) struct Terminal {
     pub(super) sniffer: Sniffer,
     pub(super) pace: Pace,
     /// The question that was reported last.
-    pub(super) question: Option<Digest>,
+    pub(super) question: Option<Asked>,
     pub(super) deliveries: VecDeque<(Delivery, Source)>,
     pub(super) pressing: Option<(Pressing, Answered)>,
     pub(super) next_message: u64,
@@ -43,6 +43,20 @@ pub(crate) struct Terminal {
     pub(super) turn: Option<Duration>,
     /// Bytes since the screen was last saved, and when the last came.
     pub(super) unsaved: (u64, Duration),
+}
+
+/// A question that was reported.
+pub(super) struct Asked {
+    /// As it was reported.
+    pub(super) reported: Digest,
+    /// As it is shown now: with another entry selected, or with half an answer typed.
+    pub(super) shown: Digest,
+}
+
+impl Asked {
+    pub(super) fn new(digest: Digest) -> Self {
+        Self { shown: digest.clone(), reported: digest }
+    }
 }
 
 /// Where a message comes from, which is where its end is told.

@@ -8,7 +8,7 @@ use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
 use coven_terminal::keys::{Key, Modes, paste, text};
 use coven_terminal::snapshot::Snapshot;
 
-use super::eyes::{Eyes, Source, Terminal};
+use super::eyes::{Asked, Eyes, Source, Terminal};
 use super::handle::Request;
 use super::{Actor, Answered};
 use crate::agent::View;
@@ -239,17 +239,21 @@ impl Actor {
             terminal.worked = false;
             terminal.turn = None;
         }
-        // An answer that is being typed changes what is asked; that is no new question.
-        let asking = if terminal.is_answering() {
-            terminal.question.clone()
-        } else {
-            verdict.digest.clone()
-        };
-        let gone = terminal.question.take_if(|asked| Some(&*asked) != asking.as_ref());
-        let asked = asking.filter(|digest| terminal.question.as_ref() != Some(digest));
+        // An answer on its way changes what is shown; that is no new question.
+        let answering = terminal.is_answering();
+        if let Some(asked) = terminal.question.as_mut().filter(|_| answering)
+            && let Some(digest) = &verdict.digest
+        {
+            asked.shown.clone_from(digest);
+        }
+        let gone = terminal
+            .question
+            .take_if(|asked| !answering && Some(&asked.shown) != verdict.digest.as_ref())
+            .map(|asked| asked.reported);
+        let asked = verdict.digest.clone().filter(|_| terminal.question.is_none());
         let excerpt: Vec<String> = match &asked {
             Some(digest) => {
-                terminal.question = Some(digest.clone());
+                terminal.question = Some(Asked::new(digest.clone()));
                 terminal.sniffer.excerpt().to_vec()
             }
             None => Vec::new(),

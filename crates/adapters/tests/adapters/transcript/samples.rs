@@ -77,7 +77,6 @@ fn a_sample_that_breaks_off_is_no_success_even_with_exit_code_0() {
             if lost.trim_ascii().is_empty() {
                 continue;
             }
-            // The error that codex tells last tells a failure before it is whole, too.
             let conclusion = &cut.conclusion;
             assert!(!conclusion.ok, "{} at {at}: {}", sample.name, conclusion.reason);
             assert!(!conclusion.complete, "{} at {at}: {}", sample.name, conclusion.reason);

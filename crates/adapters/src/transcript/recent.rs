@@ -1,0 +1,54 @@
+//! Remembers a few things by the ids that agents give them.
+
+use super::entry;
+use super::limits::REMEMBERED;
+
+/// The last few keys with what belongs to them; the oldest is forgotten first. A key counts as
+/// far as a name does: keys come from outside, and may be of any length.
+#[derive(Clone, Debug)]
+pub(super) struct Recent<T>(Vec<(String, T)>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Recent<T> {
+    pub(super) fn get(&self, key: &str) -> Option<&T> {
+        let key = entry::name(key);
+        self.0.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// Remembers, and says what was remembered for that key before.
+    pub(super) fn put(&mut self, key: &str, value: T) -> Option<T> {
+        let before = self.take(key);
+        if self.0.len() >= REMEMBERED {
+            self.0.remove(0);
+        }
+        self.0.push((entry::name(key), value));
+        before
+    }
+
+    pub(super) fn take(&mut self, key: &str) -> Option<T> {
+        let key = entry::name(key);
+        let at = self.0.iter().position(|(known, _)| *known == key)?;
+        Some(self.0.remove(at).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_forgotten_first() {
+        let mut recent = Recent::default();
+        for key in 0..=REMEMBERED {
+            assert_eq!(recent.put(&key.to_string(), key), None);
+        }
+        assert_eq!((recent.get("0"), recent.get("1")), (None, Some(&1)));
+        assert_eq!(recent.put("1", 7), Some(1));
+        assert_eq!((recent.take("1"), recent.take("1")), (Some(7), None));
+    }
+}

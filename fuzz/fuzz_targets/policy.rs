@@ -1,0 +1,82 @@
+//! Any text as the policies of a user and a project, and as what an agent shows. Whatever the two
+//! say, the project makes nothing laxer, and no dialog that is not known gets an answer.
+#![no_main]
+
+use coven_model::{AutoPolicy, AwaitingKind, HandlerName};
+use coven_notation::Source;
+use coven_policy::{Automatic, Policies, Policy, Question, Ruling};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // The parts of the input lie between form feeds, which no YAML contains.
+    let mut parts = text.split('\u{c}');
+    let mut policy = || parts.next().and_then(|text| read(text));
+    let (user, project) = (policy(), policy());
+    let excerpt: Vec<String> = parts.next().unwrap_or(text).lines().map(str::to_owned).collect();
+    let alone = Policies { user: user.clone(), project: None };
+    let both = Policies { user, project };
+    for kind in
+        [AwaitingKind::Approval, AwaitingKind::Question, AwaitingKind::Choice, AwaitingKind::Dialog]
+    {
+        for dialog in [None, Some("trust")] {
+            let question = Question {
+                adapter: "demo",
+                kind,
+                rule: "rule",
+                dialog,
+                tool: dialog,
+                excerpt: &excerpt,
+                digest: None,
+            };
+            decisions(&alone, &both, &question);
+            handlers(&question, text);
+        }
+    }
+});
+
+fn read(text: &str) -> Option<Policy> {
+    match Policy::read(&Source::new("policy.yaml", text)) {
+        Ok(policy) => Some(policy),
+        Err(report) => {
+            assert!(report.has_errors());
+            assert!(!report.render(false).contains('\u{1b}'));
+            None
+        }
+    }
+}
+
+fn decisions(alone: &Policies, both: &Policies, question: &Question<'_>) {
+    let (user, decided) = (alone.decide(question), both.decide(question));
+    if user.rule.is_some() {
+        match user.ruling {
+            Ruling::Deny => assert_eq!(decided.ruling, Ruling::Deny),
+            Ruling::Ask => assert!(matches!(decided.ruling, Ruling::Ask | Ruling::Deny)),
+            Ruling::Allow => {
+                assert!(!matches!(decided.ruling, Ruling::AllowAlways | Ruling::Answer(_)))
+            }
+            Ruling::AllowAlways | Ruling::Answer(_) => {}
+        }
+        if let Ruling::Answer(text) = &decided.ruling {
+            assert_eq!(user.ruling, Ruling::Answer(text.clone()), "the text is the user's");
+        }
+    }
+    if question.is_unknown_dialog() {
+        assert!(matches!(decided.ruling, Ruling::Ask | Ruling::Deny));
+    }
+    assert_eq!(decided.fact().is_none(), decided.ruling == Ruling::Ask);
+}
+
+fn handlers(question: &Question<'_>, text: &str) {
+    let handlers = vec![
+        HandlerName::ConfirmYes,
+        HandlerName::Type(text.to_owned()),
+        HandlerName::PressEnter,
+        HandlerName::Escape,
+    ];
+    let automatic = Automatic::new(&AutoPolicy { inject_args: Vec::new(), handlers });
+    let resolution = automatic.resolve(question);
+    assert!(resolution.skipped.is_empty());
+    let action = resolution.action.expect("one of them always answers");
+    let enters = action.input.matches(['\r', '\n']).count();
+    assert!(enters <= usize::from(!question.is_unknown_dialog()));
+}
