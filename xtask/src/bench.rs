@@ -21,6 +21,10 @@ enum Bench {
     Terminal,
     /// Panes by the thousand, idle and busy, with and without holders
     Runtime,
+    /// From an agent's question on its screen to our event, with twenty agents at once
+    Runner,
+    /// Durable facts, replay, listing and views, against a bare append and sync
+    Store,
 }
 
 impl Bench {
@@ -28,6 +32,8 @@ impl Bench {
         match self {
             Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
             Self::Runtime => ["bench", "--package", "coven-runtime", "--bench", "runtime"],
+            Self::Runner => ["bench", "--package", "coven-runner", "--bench", "runner"],
+            Self::Store => ["bench", "--package", "coven-store", "--bench", "store"],
         }
     }
 }

@@ -6,3 +6,4 @@ mod agent;
 mod headless;
 mod held;
 mod support;
+mod swarm;

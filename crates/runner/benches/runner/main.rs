@@ -1,0 +1,200 @@
+//! How long a question takes from an agent's paint to our event: twenty agents at once under
+//! holders, each flooding its terminal and asking twenty times. Writes its section of
+//! docs/benchmarks.md.
+//!
+//! ```text
+//! cargo xtask bench runner                      measure and write docs/benchmarks.md
+//! cargo xtask bench runner -- --write PATH      write another file; PATH counts from the root
+//! cargo xtask bench runner -- --quick           a short look, printed only
+//! ```
+
+#![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, io};
+
+use coven_adapters::{AgentAdapter, Options, default_registry};
+use coven_runner::{Action, AgentRunner, Event, Place, Task, Update};
+use coven_runtime::hold::HolderDomain;
+use coven_testkit::bench::{machine, page, table};
+
+/// An agent that floods and asks. The question carries the time right before it is painted, which
+/// bash knows without starting a process.
+const AGENT: &str = r#"
+printf '\033[?2004h'
+for ((n = 1; n <= QUESTIONS; n++)); do
+    lines=$((RANDOM % FLOOD))
+    for ((i = 0; i < lines; i++)); do
+        printf 'working on item %d of a long list that says nothing at all (esc to stop)\r\n' $i
+    done
+    read -rsn1 -t 0.$((RANDOM % 90 + 10)) key
+    printf '\033[2J\033[HMay I do this?\r\nApprove %s [y/n] ' $EPOCHREALTIME
+    read -rsn1 key
+    printf '\033[2J\033[H%s' "$key"
+done
+"#;
+
+const CONFIG: &str = r#"{
+  "command": "bash",
+  "modes": { "interactive": { "baseArgs": ["-c"], "promptPosition": "last" } },
+  "states": {
+    "interaction_approval": { "pattern": "Approve \\d+[.,]\\d+ \\[y/n\\]", "kind": "approval", "region": "tail:1", "begins": "^May I" },
+    "execution_running": { "pattern": "esc to stop", "kind": "working", "region": "tail:2" }
+  },
+  "keys": { "approve": ["y"] }
+}"#;
+
+struct Plan {
+    agents: usize,
+    questions: usize,
+    flood: usize,
+}
+
+/// What came of all agents.
+struct Measured {
+    plan: Plan,
+    delays: Vec<Duration>,
+    doubled: usize,
+}
+
+fn main() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut write = Some(root.join("docs/benchmarks.md"));
+    let mut plan = Plan { agents: 20, questions: 20, flood: 2000 };
+    let mut arguments = env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--quick" => {
+                plan.questions = 5;
+                write = None;
+            }
+            "--write" => write = arguments.next().map(|path| root.join(path)),
+            // Cargo's own.
+            "--bench" => {}
+            other => return Err(io::Error::other(format!("unknown argument: {other}"))),
+        }
+    }
+    let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let measured = reactor.block_on(measure(plan))?;
+    let section = section(&measured);
+    print!("{section}");
+    match write {
+        Some(path) => page::write(&path, &section),
+        None => Ok(()),
+    }
+}
+
+async fn measure(plan: Plan) -> io::Result<Measured> {
+    let home = tempfile::tempdir()?;
+    let config = home.path().join("config.json");
+    std::fs::write(&config, CONFIG)?;
+    let options = Options { config_path: Some(config), ..Options::default() };
+    let adapter: Arc<dyn AgentAdapter> =
+        default_registry().create("painter", options).map_err(io::Error::other)?.into();
+    let mut agents = Vec::new();
+    for number in 0..plan.agents {
+        let folder = home.path().join(number.to_string());
+        std::fs::create_dir_all(&folder)?;
+        let task = Task::interactive(format!("bench-runner-{number}"), Some(AGENT));
+        let place = place(&folder, &plan);
+        agents.push(tokio::spawn(follow(adapter.clone(), task, place)));
+    }
+    let (mut delays, mut doubled) = (Vec::new(), 0);
+    for agent in agents {
+        let (seen, twice) = agent.await.map_err(io::Error::other)??;
+        delays.extend(seen);
+        doubled += twice;
+    }
+    delays.sort_unstable();
+    Ok(Measured { plan, delays, doubled })
+}
+
+fn place(folder: &Path, plan: &Plan) -> Place {
+    let variable = |name: &str, value: OsString| (OsString::from(name), value);
+    Place {
+        domain: Arc::new(HolderDomain::new(PathBuf::from(env!("CARGO_BIN_EXE_coven-runner-agent")))),
+        cwd: folder.to_owned(),
+        env: BTreeMap::from([
+            variable("PATH", env::var_os("PATH").unwrap_or_default()),
+            variable("HOME", folder.into()),
+            variable("LC_ALL", "C".into()),
+            variable("QUESTIONS", plan.questions.to_string().into()),
+            variable("FLOOD", plan.flood.to_string().into()),
+        ]),
+        folder: Some(folder.to_owned()),
+        sandbox: None,
+        programs: BTreeMap::new(),
+    }
+}
+
+/// Answers every question of one agent, and says how late each was seen and how many came twice.
+async fn follow(
+    adapter: Arc<dyn AgentAdapter>,
+    task: Task,
+    place: Place,
+) -> io::Result<(Vec<Duration>, usize)> {
+    let runner = AgentRunner::start(adapter, task, &place).map_err(io::Error::other)?;
+    let mut events = runner.subscribe();
+    let (mut delays, mut doubled) = (Vec::new(), 0);
+    let mut seen = BTreeSet::new();
+    let y = "y".parse().map_err(|_| io::Error::other("y is no key"))?;
+    while let Some(update) = events.next().await {
+        match update {
+            Update::Event(Event::Awaiting(question)) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+                let painted = question.excerpt.iter().find_map(|line| painted(line));
+                let Some(painted) = painted else { continue };
+                if seen.insert(painted) {
+                    delays.push(now.saturating_sub(painted));
+                } else {
+                    doubled += 1;
+                }
+                // A question that is gone by now shows as one that was never counted again.
+                let _ = runner.answer(question.digest, Action::Keys(vec![y])).await;
+            }
+            Update::Event(Event::Done(_)) => break,
+            _ => {}
+        }
+    }
+    Ok((delays, doubled))
+}
+
+fn painted(line: &str) -> Option<Duration> {
+    let number = line.strip_prefix("Approve ")?.split_whitespace().next()?.replace(',', ".");
+    Duration::try_from_secs_f64(number.parse().ok()?).ok()
+}
+
+fn section(measured: &Measured) -> String {
+    let Measured { plan, delays, doubled } = measured;
+    let wanted = plan.agents * plan.questions;
+    let at = |share: f64| {
+        let index = ((delays.len().saturating_sub(1)) as f64 * share).round() as usize;
+        delays.get(index).map_or_else(|| "-".to_owned(), |delay| format!("{:.1} ms", delay.as_secs_f64() * 1e3))
+    };
+    let mut text = format!(
+        "## Runner\n\nWritten by `cargo xtask bench runner`. {}{} agents at once under holders, \
+         each flooding its terminal and asking {} times at random moments; the time is from right \
+         before the agent writes its question to the event in another process.\n\n",
+        machine::sentence(),
+        plan.agents,
+        plan.questions
+    );
+    text.push_str(&table::header("questions", ["asked", "seen", "seen twice", "p50", "p99", "longest"]));
+    table::row(
+        &mut text,
+        "twenty flooding agents",
+        [
+            wanted.to_string(),
+            delays.len().to_string(),
+            doubled.to_string(),
+            at(0.5),
+            at(0.99),
+            at(1.0),
+        ],
+    );
+    text
+}
