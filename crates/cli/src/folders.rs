@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use coven_adapters::Folders;
+use coven_workflow::catalogue::Places;
 
 /// `$XDG_CONFIG_HOME/coven`, which is `~/.config/coven` unless set. Relative values count as unset,
 /// as the rules say.
@@ -20,5 +21,14 @@ pub(crate) fn adapters() -> Folders {
         user: config().map(|config| config.join("adapters")),
         project: env::current_dir().ok().map(|base| base.join(".coven/adapters")),
         project_trusted: false,
+    }
+}
+
+/// Where grimoires are; the project's, as its adapters, are listed and not used.
+pub(crate) fn grimoires() -> Places {
+    Places {
+        user: config().map(|config| config.join("grimoires")),
+        project: env::current_dir().ok().map(|base| base.join(".coven/grimoires")),
+        trusted: false,
     }
 }

@@ -5,6 +5,7 @@ mod adapter;
 mod demo_agent;
 mod failure;
 mod folders;
+mod grimoire;
 mod hold;
 mod output;
 mod schema;
@@ -50,6 +51,9 @@ enum Command {
     /// Look at adapters, which say how to start, read, answer and stop an agent CLI.
     #[command(subcommand)]
     Adapter(adapter::Command),
+    /// Look at grimoires, which are workflows that people write.
+    #[command(subcommand)]
+    Grimoire(grimoire::Command),
     /// Print the JSON schema of a file that people write.
     Schema {
         /// Which file.
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Some(Command::DemoAgent(arguments)) => demo_agent::run(*arguments),
         Some(Command::Hold(arguments)) => hold::run(arguments),
         Some(Command::Adapter(command)) => failure::exit(adapter::run(command)),
+        Some(Command::Grimoire(command)) => failure::exit(grimoire::run(command)),
         Some(Command::Schema { file }) => failure::exit(schema::run(file)),
         None => failure::exit(output::write(NOTE)),
     }

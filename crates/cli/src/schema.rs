@@ -10,11 +10,20 @@ use crate::output;
 pub(crate) enum File {
     /// An adapter's `config.json`.
     Adapter,
+    /// A grimoire, which is a workflow in YAML.
+    Grimoire,
+    /// A policy, `policy.yaml`.
+    Policy,
+    /// A stage workflow, which is a workflow in JSON.
+    Workflow,
 }
 
 pub(crate) fn run(file: File) -> Result {
     let schema = match file {
         File::Adapter => coven_adapters::config::schema(),
+        File::Grimoire => coven_workflow::schema::grimoire(),
+        File::Policy => coven_policy::schema(),
+        File::Workflow => coven_workflow::schema::workflow(),
     };
     output::json(&schema)
 }

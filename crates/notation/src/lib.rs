@@ -45,6 +45,9 @@ mod report;
 mod source;
 mod within;
 
+#[cfg(test)]
+mod stopwatch;
+
 pub use check::check;
 pub use duration::HumanDuration;
 pub use near::near;

@@ -91,6 +91,9 @@ fn duplicates(node: &Node, problems: &mut Vec<Problem>) {
     let mut first = 0;
     for index in 1..order.len() {
         let (original, entry) = (&entries[order[first]], &entries[order[index]]);
+        if problems.len() >= MAX_PROBLEMS {
+            return;
+        }
         if original.key == entry.key {
             let message = format!("duplicate key `{}`", entry.key);
             problems.push(

@@ -58,6 +58,7 @@ fn tell(told: &Told, as_json: bool) -> Result {
                 coven_notation::printable(&evidence.text),
             ))
         }
+        Told::Painted(..) => Ok(()),
         Told::Mark(..) if as_json => Ok(()),
         Told::Mark(time, label) => output::line(&format!(
             "{:>9.3}  # {}",

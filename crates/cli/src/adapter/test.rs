@@ -80,7 +80,7 @@ fn test(kind: &str, rules: &Arc<Rules>, file: PathBuf) -> Result<Outcome> {
     let mut marks = 0;
     let mut wrong = Vec::new();
     let told = |told| match told {
-        Told::Verdict(_, verdict) => now = Some(verdict),
+        Told::Verdict(_, verdict) | Told::Painted(_, verdict) => now = Some(verdict),
         Told::Mark(time, mark) => {
             let Some(wanted) = expected(&mark) else { return };
             marks += 1;

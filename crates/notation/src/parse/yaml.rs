@@ -17,8 +17,6 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Problem>> {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
-        // A key may be as long as the file: the size of the file is limited already.
-        simple_key_max_lookahead: text.len() + 1,
     };
     let mut tree = Builder { text, ..Builder::default() };
     for event in Parser::new_from_str_with_options(text, options) {
@@ -129,7 +127,9 @@ impl Builder<'_> {
             }
             Event::Alias(id) => return self.alias(id, span),
             Event::UnresolvedAlias(name) => {
-                let meant = near(&name, &self.names);
+                // To compare every wrong name with every known one is for files of a human size.
+                let known = Some(&self.names).filter(|names| names.len() <= 1000);
+                let meant = near(&name, known.into_iter().flatten());
                 let help = meant.first().map(|meant| format!("did you mean `*{meant}`?"));
                 let message = format!("there is no anchor `&{name}` before this alias");
                 self.problems.push(Problem::error("unknown-alias", span, message).maybe_help(help));

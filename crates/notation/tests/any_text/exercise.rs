@@ -1,6 +1,8 @@
 //! Everything this crate does to a text, with what must hold for any text. The tests and the
 //! fuzz target `notation` share it.
 
+use std::sync::OnceLock;
+
 use coven_notation::{
     HumanDuration, Node, Report, Source, Span, Syntax, Value, check, parse, read, schema_of, within,
 };
@@ -69,18 +71,24 @@ pub(crate) fn any_text(text: &str) {
         match &parsed {
             Ok(node) => {
                 tree(&source, node);
-                harmless(Report::new(source.clone(), check(node, &schema_of::<File>())));
+                harmless(&Report::new(source.clone(), check(node, schema())));
             }
             Err(problems) => {
                 assert!(!problems.is_empty(), "refused without a reason");
-                harmless(Report::new(source.clone(), problems.clone()));
+                harmless(&Report::new(source.clone(), problems.clone()));
             }
         }
         let read = read::<File>(&source, syntax);
         assert_eq!(read.node.is_some(), parsed.is_ok());
         assert_eq!(read.value.is_some(), read.problems.is_empty(), "{:?}", read.problems);
-        harmless(Report::new(source.clone(), read.problems));
+        harmless(&Report::new(source.clone(), read.problems));
     }
+}
+
+/// Made once: the fuzzer comes here thousands of times a second.
+fn schema() -> &'static serde_json::Value {
+    static SCHEMA: OnceLock<serde_json::Value> = OnceLock::new();
+    SCHEMA.get_or_init(schema_of::<File>)
 }
 
 /// What is accepted as JSON is what `serde_json` accepts, but for our limits, with the same value.
@@ -125,7 +133,7 @@ fn place(source: &Source, span: Span) {
 }
 
 /// Nothing of the file can do something to a terminal.
-fn harmless(report: Report) {
+fn harmless(report: &Report) {
     for problem in &report.problems {
         place(&report.source, problem.span);
         for (also, _) in &problem.also {

@@ -1,0 +1,228 @@
+//! Handlers: small functions that answer a question, or decline to.
+
+mod standard;
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use coven_model::{AutoPolicy, Choice, HandlerName};
+
+use crate::Question;
+
+/// What is typed, exactly as a terminal would send it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Action {
+    /// The characters; Enter is a carriage return.
+    pub input: String,
+}
+
+/// Why a handler did not answer although it did not decline.
+#[derive(Debug, thiserror::Error)]
+pub enum HandlerError {
+    /// It failed.
+    #[error("the handler failed: {0}")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+    /// It panicked.
+    #[error("the handler panicked: {0}")]
+    Panicked(String),
+    /// It wanted to send Enter to a dialog that nobody knows.
+    #[error("the handler wanted to send Enter to a dialog that is not known")]
+    Blind,
+}
+
+impl HandlerError {
+    /// The error of a handler that cannot go on.
+    pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Something that may answer a question of an agent.
+pub trait Handler: Send + Sync {
+    /// The name that decisions and errors are reported under.
+    fn name(&self) -> Cow<'_, str>;
+
+    /// The answer to a question; `None` leaves it to the next handler.
+    fn answer(&self, question: &Question<'_>) -> Result<Option<Action>, HandlerError>;
+
+    /// The standard handler this is, if it is one.
+    fn standard(&self) -> Option<&HandlerName> {
+        None
+    }
+}
+
+/// A handler made of a function.
+pub struct Custom<F> {
+    name: String,
+    function: F,
+}
+
+impl<F> Custom<F>
+where
+    F: Fn(&Question<'_>) -> Result<Option<Action>, HandlerError> + Send + Sync,
+{
+    /// A handler with a name.
+    pub fn new(name: impl Into<String>, function: F) -> Self {
+        Self { name: name.into(), function }
+    }
+}
+
+impl<F> Handler for Custom<F>
+where
+    F: Fn(&Question<'_>) -> Result<Option<Action>, HandlerError> + Send + Sync,
+{
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.name)
+    }
+
+    fn answer(&self, question: &Question<'_>) -> Result<Option<Action>, HandlerError> {
+        (self.function)(question)
+    }
+}
+
+/// How one agent is automated: arguments for its start, and handlers for its questions.
+#[derive(Clone, Default)]
+pub struct Automatic {
+    inject_args: Vec<String>,
+    handlers: Vec<Arc<dyn Handler>>,
+}
+
+/// A handler that neither answered nor declined.
+#[derive(Debug)]
+pub struct Skipped {
+    /// Its name.
+    pub name: String,
+    /// What went wrong.
+    pub error: HandlerError,
+}
+
+/// What came out of asking the handlers.
+#[derive(Debug)]
+pub struct Resolution {
+    /// What is to be typed; nothing means that a person is asked.
+    pub action: Option<Action>,
+    /// The handler that decided.
+    pub by: Option<String>,
+    /// That handler, if it is a standard one.
+    pub standard: Option<HandlerName>,
+    /// Handlers that failed before; they must be reported, and do not stop the others.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Automatic {
+    /// The automation that a file describes.
+    pub fn new(policy: &AutoPolicy) -> Self {
+        let handlers = policy.handlers.iter().cloned();
+        Self {
+            inject_args: policy.inject_args.clone(),
+            handlers: handlers.map(|name| Arc::new(name) as Arc<dyn Handler>).collect(),
+        }
+    }
+
+    /// Adds a handler behind those that are there.
+    #[must_use]
+    pub fn with(mut self, handler: impl Handler + 'static) -> Self {
+        self.handlers.push(Arc::new(handler));
+        self
+    }
+
+    /// The arguments to add when the agent is started.
+    pub fn inject_args(&self) -> &[String] {
+        &self.inject_args
+    }
+
+    /// Asks the handlers in their order; the first that returns an action decides. A handler that
+    /// fails or panics is skipped and reported, and so is one that would press Enter in a dialog
+    /// that nobody knows.
+    pub fn resolve(&self, question: &Question<'_>) -> Resolution {
+        let mut skipped = Vec::new();
+        for handler in &self.handlers {
+            match ask(handler.as_ref(), question) {
+                Ok(None) => {}
+                Ok(Some(action)) => {
+                    let by = Some(handler.name().into_owned());
+                    let standard = handler.standard().cloned();
+                    return Resolution { action: Some(action), by, standard, skipped };
+                }
+                Err(error) => {
+                    skipped.push(Skipped { name: handler.name().into_owned(), error });
+                }
+            }
+        }
+        Resolution { action: None, by: None, standard: None, skipped }
+    }
+}
+
+impl Resolution {
+    /// The decision as a fact; `None` when a person is asked.
+    pub fn fact(&self) -> Option<coven_model::Decision> {
+        let (action, by) = (self.action.as_ref()?, self.by.as_ref()?);
+        let choice = match &self.standard {
+            Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => Choice::Approve,
+            Some(HandlerName::Escape) => Choice::Deny,
+            Some(HandlerName::Choose(_) | HandlerName::Type(_)) | None => Choice::Answer,
+        };
+        let text = match (&self.standard, choice) {
+            (Some(HandlerName::Type(text)), _) => Some(text.clone()),
+            (_, Choice::Answer) => Some(action.input.clone()),
+            _ => None,
+        };
+        Some(coven_model::Decision {
+            text,
+            handler: self.standard.clone(),
+            why: "automatic approval is on for this task".to_owned(),
+            ..coven_model::Decision::new(choice, format!("handler:{by}"))
+        })
+    }
+}
+
+fn ask(handler: &dyn Handler, question: &Question<'_>) -> Result<Option<Action>, HandlerError> {
+    // A handler of a library's user is a stranger: its panic is its own.
+    let answer = catch_unwind(AssertUnwindSafe(|| handler.answer(question)));
+    let action = answer.unwrap_or_else(|panic| Err(HandlerError::Panicked(said(&*panic))))?;
+    match action {
+        Some(action) if question.is_unknown_dialog() && action.has_enter() => {
+            Err(HandlerError::Blind)
+        }
+        other => Ok(other),
+    }
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason".into())
+}
+
+impl Action {
+    /// An action that types something.
+    pub fn new(input: impl Into<String>) -> Self {
+        Self { input: input.into() }
+    }
+
+    /// Whether Enter is among what is typed.
+    fn has_enter(&self) -> bool {
+        self.input.contains(['\r', '\n'])
+    }
+}
+
+impl fmt::Debug for Automatic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.handlers.iter().map(|handler| handler.name()).collect();
+        f.debug_struct("Automatic")
+            .field("inject_args", &self.inject_args)
+            .field("handlers", &names)
+            .finish()
+    }
+}
+
+impl<F> fmt::Debug for Custom<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Custom").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! What an agent asks, as far as it is known.
+
+use coven_model::{AwaitingKind, Digest};
+
+/// A question on an agent's screen.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The type of the agent, such as `claude`.
+    pub adapter: &'a str,
+    /// What kind of answer it waits for.
+    pub kind: AwaitingKind,
+    /// The rule of the adapter that saw the question.
+    pub rule: &'a str,
+    /// The dialog, when it is one that the adapter describes.
+    pub dialog: Option<&'a str>,
+    /// The tool it wants to use, when the adapter can tell.
+    pub tool: Option<&'a str>,
+    /// The lines that ask, joined where the terminal had wrapped them.
+    pub excerpt: &'a [String],
+    /// What binds an answer to this question.
+    pub digest: Option<&'a Digest>,
+}
+
+impl Question<'_> {
+    /// Whether this is a dialog that the adapter does not describe. Nobody knows what Enter does
+    /// there, so nobody sends it.
+    pub fn is_unknown_dialog(&self) -> bool {
+        self.kind == AwaitingKind::Dialog && self.dialog.is_none()
+    }
+
+    /// The lines as one text.
+    pub(crate) fn text(&self) -> String {
+        self.excerpt.join("\n")
+    }
+}

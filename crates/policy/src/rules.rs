@@ -1,0 +1,295 @@
+//! Rules and layers: what a policy says about a question.
+
+use std::fmt;
+
+use coven_model::{AwaitingKind, Choice};
+use regex::Regex;
+use serde::Serialize;
+
+use crate::{Policy, Question};
+
+/// What a rule says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Ruling {
+    /// Yes, this once.
+    Allow,
+    /// Yes, and the agent need not ask again.
+    AllowAlways,
+    /// No.
+    Deny,
+    /// A person decides.
+    Ask,
+    /// This text.
+    Answer(String),
+}
+
+/// Whose policy a rule is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// The user's own.
+    User,
+    /// That of a project the user has trusted.
+    Project,
+}
+
+/// Which rule it was.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct RuleName {
+    /// Its name, or `rule 3` for the third of its file.
+    pub name: String,
+    /// The line in its file.
+    pub line: usize,
+}
+
+/// What is to happen with a question, because of which rule, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What is to happen.
+    pub ruling: Ruling,
+    /// The rule that decided; none when no rule matched.
+    pub rule: Option<RuleName>,
+    /// Whose rule it is.
+    pub layer: Option<Layer>,
+    /// Why, in words: the rule's own reason, and what became of it.
+    pub reason: String,
+}
+
+/// One rule, ready to be held against questions.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) name: RuleName,
+    pub(crate) adapters: Option<Vec<String>>,
+    pub(crate) kinds: Option<Vec<AwaitingKind>>,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) dialogs: Option<Vec<String>>,
+    pub(crate) matches: Option<Regex>,
+    pub(crate) ruling: Ruling,
+    pub(crate) reason: Option<String>,
+}
+
+/// Whether a rule is about a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Yes,
+    No,
+    /// It names a tool, and nobody knows which tool this is.
+    Unknown,
+}
+
+/// The policies that apply, each of which may be missing.
+#[derive(Debug, Clone, Default)]
+pub struct Policies {
+    /// The user's.
+    pub user: Option<Policy>,
+    /// The project's, when the project is trusted.
+    pub project: Option<Policy>,
+}
+
+impl Policies {
+    /// Decides a question.
+    ///
+    /// In each policy the first rule that matches speaks. When only one policy has such a rule,
+    /// it decides. When both have one, the project's counts only where it is **stricter**:
+    ///
+    /// - deny is stricter than anything else,
+    /// - ask is stricter than allowing and answering,
+    /// - allow, once, is stricter than allow-always;
+    ///
+    /// otherwise the user's stands. So a project can forbid what its user allows, and can decide
+    /// what the user has said nothing about, and can never allow or answer what the user denies
+    /// or wants to be asked. A text of the user is never replaced by one of the project, since an
+    /// answer may be a refusal in words.
+    ///
+    /// When no rule matches, a person is asked. Two more things are always asked, whatever the
+    /// rules say: a dialog that the adapter does not know is not allowed or answered, because
+    /// that would press Enter blindly; and a decision that the question does not offer (to allow
+    /// where a text is wanted) is no decision.
+    ///
+    /// A rule that denies or asks for a `tool` also applies when the tool cannot be told: then it
+    /// asks.
+    pub fn decide(&self, question: &Question<'_>) -> Decision {
+        let speak = |policy: &Option<Policy>, layer| {
+            policy.as_ref().and_then(|policy| policy.first(question, layer))
+        };
+        let user = speak(&self.user, Layer::User);
+        let project = speak(&self.project, Layer::Project);
+        let decision = match (user, project) {
+            (Some(user), Some(project)) if project.ruling.is_stricter_than(&user.ruling) => project,
+            (Some(user), _) => user,
+            (None, Some(project)) => project,
+            (None, None) => return Decision::nobody(),
+        };
+        decision.possible(question)
+    }
+
+    /// Every rule of both policies, the user's first.
+    pub fn rules(&self) -> impl Iterator<Item = (Layer, &RuleName)> {
+        let layers = [(Layer::User, &self.user), (Layer::Project, &self.project)];
+        layers.into_iter().flat_map(|(layer, policy)| {
+            policy
+                .iter()
+                .flat_map(move |policy| policy.rules.iter().map(move |rule| (layer, &rule.name)))
+        })
+    }
+}
+
+impl Policy {
+    /// The first rule that speaks about a question, as a decision.
+    fn first(&self, question: &Question<'_>, layer: Layer) -> Option<Decision> {
+        let text = question.text();
+        self.rules.iter().find_map(|rule| {
+            let decide = |ruling: Ruling, reason: Option<String>| {
+                let rule = Some(rule.name.clone());
+                Some(Decision {
+                    ruling,
+                    rule,
+                    layer: Some(layer),
+                    reason: reason.unwrap_or_default(),
+                })
+            };
+            match (rule.fit(question, &text), &rule.ruling) {
+                (Fit::Yes, ruling) => decide(ruling.clone(), rule.reason.clone()),
+                (Fit::Unknown, Ruling::Deny | Ruling::Ask) => {
+                    let reason =
+                        "the rule is about a tool, and the tool of this question is not known";
+                    decide(Ruling::Ask, Some(reason.to_owned()))
+                }
+                (Fit::Unknown | Fit::No, _) => None,
+            }
+        })
+    }
+}
+
+impl Rule {
+    fn fit(&self, question: &Question<'_>, text: &str) -> Fit {
+        let among = |wanted: &Option<Vec<String>>, value: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == value))
+        };
+        let dialog = match (&self.dialogs, question.dialog) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (wanted, Some(dialog)) => among(wanted, dialog),
+        };
+        let fits = among(&self.adapters, question.adapter)
+            && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&question.kind))
+            && dialog
+            && self.matches.as_ref().is_none_or(|regex| regex.is_match(text));
+        if !fits {
+            return Fit::No;
+        }
+        match (&self.tools, question.tool) {
+            (Some(_), None) => Fit::Unknown,
+            (tools, tool) if among(tools, tool.unwrap_or_default()) => Fit::Yes,
+            _ => Fit::No,
+        }
+    }
+
+    /// Whether it speaks about every question there is.
+    pub(crate) fn is_about_everything(&self) -> bool {
+        let lists = [&self.adapters, &self.tools, &self.dialogs];
+        lists.iter().all(|list| list.is_none()) && self.kinds.is_none() && self.matches.is_none()
+    }
+}
+
+impl Ruling {
+    /// The choice of a person that means the same; asking is none.
+    pub fn choice(&self) -> Option<Choice> {
+        match self {
+            Self::Allow => Some(Choice::Approve),
+            Self::AllowAlways => Some(Choice::ApproveAlways),
+            Self::Deny => Some(Choice::Deny),
+            Self::Answer(_) => Some(Choice::Answer),
+            Self::Ask => None,
+        }
+    }
+
+    fn is_stricter_than(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Deny, other) => *other != Self::Deny,
+            (Self::Ask, other) => !matches!(other, Self::Ask | Self::Deny),
+            (Self::Allow, other) => *other == Self::AllowAlways,
+            (Self::AllowAlways | Self::Answer(_), _) => false,
+        }
+    }
+}
+
+impl Decision {
+    fn nobody() -> Self {
+        let reason = "no rule is about this question".to_owned();
+        Self { ruling: Ruling::Ask, rule: None, layer: None, reason }
+    }
+
+    /// The same, or asking, when the question does not permit it.
+    fn possible(self, question: &Question<'_>) -> Self {
+        let answers =
+            matches!(self.ruling, Ruling::Allow | Ruling::AllowAlways | Ruling::Answer(_));
+        let reason = if question.is_unknown_dialog() && answers {
+            format!(
+                "the rule says {}, and a dialog that is not known is never answered",
+                self.ruling
+            )
+        } else if self.ruling.choice().is_some_and(|choice| !offers(question.kind, choice)) {
+            format!("the rule says {}, which a {} does not offer", self.ruling, question.kind)
+        } else {
+            return self;
+        };
+        Self { ruling: Ruling::Ask, reason, ..self }
+    }
+
+    /// The decision as a fact; `None` when a person is asked.
+    pub fn fact(&self) -> Option<coven_model::Decision> {
+        let choice = self.ruling.choice()?;
+        let text = match &self.ruling {
+            Ruling::Answer(text) => Some(text.clone()),
+            Ruling::Deny => Some(self.reason.clone()).filter(|reason| !reason.is_empty()),
+            _ => None,
+        };
+        let why = self.reason.clone();
+        Some(coven_model::Decision { text, why, ..coven_model::Decision::new(choice, self.by()) })
+    }
+
+    /// Who decided, for the record: `policy:user:no-force-push`.
+    pub fn by(&self) -> String {
+        match (&self.rule, self.layer) {
+            (Some(rule), Some(layer)) => format!("policy:{layer}:{}", rule.name),
+            _ => "policy".to_owned(),
+        }
+    }
+}
+
+/// Whether a question of this kind can be decided so.
+pub(crate) fn offers(kind: AwaitingKind, choice: Choice) -> bool {
+    use coven_model::InterventionKind as Kind;
+    let kind = match kind {
+        AwaitingKind::Approval => Kind::Approval,
+        AwaitingKind::Question => Kind::Question,
+        AwaitingKind::Choice => Kind::Choice,
+        AwaitingKind::Dialog => Kind::Dialog,
+    };
+    kind.options().contains(&choice)
+}
+
+impl fmt::Display for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allow => "allow",
+            Self::AllowAlways => "allow-always",
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Answer(_) => "answer",
+        })
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Project => "project",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! The table of `coven policy test`.
+
+use coven_model::{Choice, Intervention, InterventionId, InterventionKind, SessionId, Timestamp};
+use coven_notation::Source;
+use insta::assert_snapshot;
+
+use super::{Past, test};
+use crate::{Policies, Policy};
+
+fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervention {
+    let session = SessionId::new("0190d1c7-0000-7000-8000-000000000001").unwrap();
+    Intervention {
+        id: InterventionId::in_session(&session, number),
+        workflow_id: session,
+        step: "build".to_owned(),
+        task: None,
+        kind,
+        reason: String::new(),
+        options: kind.options().to_vec(),
+        excerpt: excerpt.to_owned(),
+        digest: None,
+        created_at: Timestamp::default(),
+        expires_at: None,
+    }
+}
+
+#[test]
+fn each_past_intervention_is_held_against_the_rules() {
+    let text = "version: 1\nrules:\n\
+                - {name: tests, matches: ^cargo test, decision: allow}\n\
+                - {name: push, matches: git push, decision: deny}\n\
+                - {name: never, adapter: nobody, decision: deny}\n";
+    let policy = Policy::read(&Source::new("policy.yaml", text)).unwrap();
+    let policies = Policies { user: Some(policy), project: None };
+    let asked = [
+        intervention(1, InterventionKind::Approval, "Run?\ncargo test --all\n"),
+        intervention(2, InterventionKind::Approval, "Run?\ngit push\n"),
+        intervention(3, InterventionKind::Approval, "Run?\nmake\n"),
+        intervention(4, InterventionKind::FailedGate, "cargo test\n"),
+        intervention(5, InterventionKind::Approval, "cargo test\n"),
+    ];
+    let decided = [Some(Choice::Approve), Some(Choice::Approve), Some(Choice::Deny), None, None];
+    let past = asked.iter().zip(decided).map(|(intervention, decided)| Past {
+        intervention,
+        adapter: "claude",
+        dialog: None,
+        tool: None,
+        decided,
+    });
+    let trial = test(&policies, past);
+    let rows = trial.rows.iter().map(|row| {
+        let says =
+            row.decision.as_ref().map(|decision| format!("{} {}", decision.ruling, decision.by()));
+        format!("{:?} | {:?} | {:?}", says, row.past.decided, row.agrees)
+    });
+    assert_snapshot!(rows.collect::<Vec<_>>().join("\n"), @r#"
+    Some("allow policy:user:tests") | Some(Approve) | Some(true)
+    Some("deny policy:user:push") | Some(Approve) | Some(false)
+    Some("ask policy") | Some(Deny) | None
+    None | None | None
+    Some("allow policy:user:tests") | None | None
+    "#);
+    let unused: Vec<&str> = trial.unused.iter().map(|(_, rule)| rule.name.as_str()).collect();
+    assert_eq!(unused, ["never"]);
+}
