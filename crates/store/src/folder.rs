@@ -93,7 +93,8 @@ impl Folder {
         if metadata.is_file() {
             return Ok(file);
         }
-        let error = FileError::new("open", &self.path.join(name), io::ErrorKind::InvalidData.into());
+        let error =
+            FileError::new("open", &self.path.join(name), io::ErrorKind::InvalidData.into());
         Err(FileError { obstacle: Obstacle::NotAFile, ..error })
     }
 

@@ -12,13 +12,17 @@ mod resolve;
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
 pub use self::entry::Entry;
 pub use self::resolve::ResolveError;
-use crate::folder::{Durability, FileError};
+use crate::folder::{Durability, FileError, absent_is_none};
 use crate::journal;
 use crate::layout::BaseDir;
 
@@ -49,24 +53,24 @@ struct Known {
 impl Index {
     /// Lists the sessions of a base directory. Changes nothing on the disk.
     pub fn load(base: &BaseDir) -> Result<Self, FileError> {
-        let cached = cache::read(base)?;
-        let mut known = cached.known;
-        let mut sessions = BTreeMap::new();
-        let mut complete = cached.lines.is_some();
-        for id in base.ids()? {
-            // A folder without a journal is no session, or none any more.
-            let name = format!("{id}/{}", journal::FILE);
-            let Some(stat) = base.sessions().stat(&name)? else { continue };
-            let journal = stat.st_size as u64;
-            let session = match known.remove(&id) {
-                Some(session) if session.journal == journal => session,
-                _ => {
-                    complete = false;
-                    Known { entry: entry::look(base, &id), journal }
-                }
+        let bytes = base.sessions().read(FILE)?.unwrap_or_default();
+        // Two halves of about the same length, one of which the system works at and not we.
+        let (mut cached, lengths) = thread::scope(|scope| {
+            let lengths = scope.spawn(|| journal_lengths(base));
+            (cache::read(&bytes), lengths.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
+        let base_dir: Arc<Path> = Arc::from(base.path());
+        let mut complete = true;
+        let mut session = |(id, journal): (SessionId, u64)| {
+            let line = cached.known.remove(id.as_str()).filter(|line| line.journal == journal);
+            complete &= line.is_some();
+            let entry = match line {
+                Some(line) => line.entry(id.clone(), Arc::clone(&base_dir)),
+                None => entry::look(base, &id, Arc::clone(&base_dir)),
             };
-            sessions.insert(id, session);
-        }
+            (id, Known { entry, journal })
+        };
+        let sessions = lengths?.into_iter().map(&mut session).collect();
         let lines = cached.lines.filter(|_| complete);
         Ok(Self { base: base.clone(), sessions, lines, newer: cached.newer })
     }
@@ -107,18 +111,16 @@ impl Index {
         let known = Known { entry, journal: journal_bytes };
         let line = cache::line(&known);
         self.sessions.insert(known.entry.id.clone(), known);
-        match self.lines {
-            Some(lines) if lines < 2 * self.sessions.len() + SLACK => {
-                let flags = OFlags::WRONLY | OFlags::APPEND;
-                let folder = self.base.sessions();
-                let written = folder.file(FILE, flags).and_then(|mut file| {
-                    file.write_all(&line).map_err(|source| folder.error("write", FILE, source))
-                });
-                self.lines = written.is_ok().then_some(lines + 1);
-                written
-            }
-            _ => self.save(),
-        }
+        let room = 2 * self.sessions.len() + SLACK;
+        let Some(lines) = self.lines.filter(|lines| *lines < room) else { return self.save() };
+        let folder = self.base.sessions();
+        let file = absent_is_none(folder.file(FILE, OFlags::WRONLY | OFlags::APPEND))?;
+        let Some(mut file) = file else { return self.save() };
+        // If this fails there may be half a line, so the next goes into a new file.
+        self.lines = None;
+        file.write_all(&line).map_err(|source| folder.error("write", FILE, source))?;
+        self.lines = Some(lines + 1);
+        Ok(())
     }
 
     /// Forgets a session that was removed.
@@ -133,8 +135,31 @@ impl Index {
         }
         let text = cache::all(self.sessions.values());
         self.lines = None;
+        // The folder may have been deleted since it was opened.
+        self.base = BaseDir::create(self.base.path())?;
         self.base.sessions().replace(FILE, &text, Durability::Cache)?;
         self.lines = Some(self.sessions.len());
         Ok(())
     }
+}
+
+/// Every session that has a journal, in order, and how long that is. A folder without one is no
+/// session, or none any more.
+fn journal_lengths(base: &BaseDir) -> Result<Vec<(SessionId, u64)>, FileError> {
+    let mut ids = base.ids()?;
+    ids.sort_unstable();
+    let mut found = Vec::with_capacity(ids.len());
+    let mut name = String::new();
+    for id in ids {
+        name.clear();
+        name.extend([id.as_str(), "/", journal::FILE]);
+        match base.sessions().stat(&name) {
+            Ok(Some(stat)) => found.push((id, stat.st_size as u64)),
+            Ok(None) => {}
+            // One that cannot be looked into is listed all the same, as one of which little is
+            // known, and hides no other.
+            Err(_) => found.push((id, 0)),
+        }
+    }
+    Ok(found)
 }

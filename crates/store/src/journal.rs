@@ -34,12 +34,12 @@ mod writer;
 use coven_model::Timestamp;
 
 pub use self::error::{AppendError, CreateError, Damage, Damaged, OpenError, ReadError};
+pub(crate) use self::frame::{Encoded, encode_line, read_line};
 pub use self::reader::{Reader, Records};
 pub use self::scan::Cut;
+pub(crate) use self::tail::last_seq;
 pub use self::writer::Journal;
 pub(crate) use self::writer::{Place, encode};
-pub(crate) use self::frame::{Encoded, encode_line, read_line};
-pub(crate) use self::tail::last_seq;
 
 /// The name of the file in the folder of a session.
 pub const FILE: &str = "journal.jsonl";

@@ -60,7 +60,7 @@ impl Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Somebody holds it.
-    #[error("{} is in use by {}", path.display(), described(holder.as_ref()))]
+    #[error("{} is in use by {}", path.display(), described(holder.as_deref()))]
     Held {
         /// The base directory.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum LockError {
     File(#[from] FileError),
 }
 
-fn described(holder: Option<&Box<Holder>>) -> String {
+fn described(holder: Option<&Holder>) -> String {
     match holder {
         Some(holder) => format!(
             "{} (process {}); use it through that one, or stop it first",
@@ -103,7 +103,8 @@ pub enum Standing {
 impl Lock {
     /// Takes the lock of a base directory, or tells who holds it. Never waits.
     pub fn take(base: &BaseDir, holder: &Holder) -> Result<Self, LockError> {
-        let coven = Folder::open(base.coven().path())?;
+        // The folder may have been deleted since it was opened.
+        let coven = BaseDir::create(base.path())?.coven().clone();
         for _ in 0..TRIES {
             let mut file = coven.file(FILE, OFlags::RDWR | OFlags::CREATE)?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -66,15 +66,17 @@ pub struct Removed {
 
 impl Retention {
     /// The sessions that are to go, oldest first. One that is not finished is never among them, nor
-    /// one of which not everything is known, nor one that `kept` says is needed.
+    /// one of which not everything is known, one with agents that were left alive on purpose, or
+    /// one that `needed` says is.
     pub fn expired(
         &self,
         index: &Index,
         now: Timestamp,
-        kept: impl Fn(&SessionId) -> bool,
+        needed: impl Fn(&SessionId) -> bool,
     ) -> Vec<SessionId> {
         let finished = index.entries().filter(|entry| entry.fresh && entry.status.is_final());
-        let mut finished: Vec<_> = finished.filter(|entry| !kept(&entry.id)).collect();
+        let mut finished: Vec<_> =
+            finished.filter(|entry| !entry.kept && !needed(&entry.id)).collect();
         finished.sort_by_key(|entry| (entry.updated_at, entry.id.clone()));
         let surplus = finished.len().saturating_sub(self.keep);
         let too_old = |updated: Timestamp| self.age.is_some_and(|age| now.since(updated) > age);
@@ -90,10 +92,10 @@ impl Retention {
         base: &BaseDir,
         index: &mut Index,
         now: Timestamp,
-        kept: impl Fn(&SessionId) -> bool,
+        needed: impl Fn(&SessionId) -> bool,
     ) -> Result<Removed, FileError> {
         let mut removed = sweep(base)?;
-        for id in self.expired(index, now, kept) {
+        for id in self.expired(index, now, needed) {
             match remove(base, &id) {
                 Ok(mut gone) => {
                     index.remove(&id);

@@ -4,7 +4,7 @@ mod look;
 mod restore;
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use coven_model::{AttemptId, SessionId, Timestamp};
@@ -163,8 +163,8 @@ impl<V: Serialize> Session<V> {
     /// Takes the view of everything up to the last fact, and writes it if it is due. Tells whether
     /// it did.
     pub fn change_view(&mut self, view: V, now: Instant) -> Result<bool, ViewError> {
-        let last = self.last();
-        let changed = self.view.change(view, last, now);
+        let (last, time) = (self.last(), self.journal.last_time());
+        let changed = self.view.change(view, last, time, now);
         self.or_put_back(changed)
     }
 
@@ -202,7 +202,7 @@ impl<V: Serialize> Session<V> {
     pub fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
         let made = layout::attempt(&self.folder, attempt, true)?;
         let path = || self.base.attempt_path(&self.id, attempt);
-        made.map(Attempt::new).ok_or_else(|| missing(path()))
+        made.map(Attempt::new).ok_or_else(|| missing(&path()))
     }
 
     /// The folder of an attempt, if it is there.
@@ -216,6 +216,6 @@ impl<V: Serialize> Session<V> {
     }
 }
 
-fn missing(path: PathBuf) -> FileError {
-    FileError::new("create", &path, std::io::ErrorKind::NotFound.into())
+fn missing(path: &Path) -> FileError {
+    FileError::new("create", path, std::io::ErrorKind::NotFound.into())
 }

@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use coven_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::{Durability, FileError, Folder};
@@ -43,6 +44,9 @@ pub struct Head {
     pub version: u32,
     /// The last fact it knows.
     pub up_to: u64,
+    /// When that was recorded.
+    #[serde(default)]
+    pub updated_at: Timestamp,
 }
 
 impl Head {
@@ -60,16 +64,16 @@ impl Head {
     }
 }
 
-/// Writes the view of one session. `V` must serialise as an object; `version` and `upTo` are put
-/// in front of it.
+/// Writes the view of one session. `V` must serialise as an object; `version`, `upTo` and
+/// `updatedAt` are put in front of it.
 ///
 /// Serialising waits until the view is written, so a change that is overtaken costs nothing but
 /// making a `V`.
 #[derive(Debug)]
 pub struct View<V: Serialize> {
     session: Folder,
-    /// What is to be written, and the last fact in it.
-    pending: Option<(V, u64)>,
+    /// What is to be written, and what it says about itself.
+    pending: Option<(V, Head)>,
     written: Option<Instant>,
     /// What the file said when this was made, and since then what was written.
     on_disk: Option<Head>,
@@ -93,11 +97,18 @@ impl<V: Serialize> View<V> {
         self.on_disk
     }
 
-    /// Takes a new view, and writes it if the last write is long enough ago. Tells whether it did.
+    /// Takes a new view, which shows everything up to a fact that was recorded at this time, and
+    /// writes it if the last write is long enough ago. Tells whether it did.
     ///
     /// When writing fails, the view is kept and due again; the journal is not affected.
-    pub fn change(&mut self, view: V, up_to: u64, now: Instant) -> Result<bool, ViewError> {
-        self.pending = Some((view, up_to));
+    pub fn change(
+        &mut self,
+        view: V,
+        up_to: u64,
+        updated_at: Timestamp,
+        now: Instant,
+    ) -> Result<bool, ViewError> {
+        self.pending = Some((view, Head { version: VERSION, up_to, updated_at }));
         self.flush(now)
     }
 
@@ -120,10 +131,9 @@ impl<V: Serialize> View<V> {
 
     /// Writes what is pending, due or not. Tells whether there was anything.
     pub fn finish(&mut self) -> Result<bool, ViewError> {
-        let Some((view, up_to)) = &self.pending else { return Ok(false) };
-        let (bytes, up_to) = (render(view, *up_to)?, *up_to);
-        self.session.replace(FILE, &bytes, Durability::Cache)?;
-        self.on_disk = Some(Head { version: VERSION, up_to });
+        let Some((view, head)) = &self.pending else { return Ok(false) };
+        self.session.replace(FILE, &render(view, *head)?, Durability::Cache)?;
+        self.on_disk = Some(*head);
         self.pending = None;
         Ok(true)
     }
@@ -142,22 +152,37 @@ impl<V: Serialize> Drop for View<V> {
     }
 }
 
-/// The file: version and last fact first, so that the beginning is enough to tell them.
-fn render<V: Serialize>(view: &V, up_to: u64) -> Result<Vec<u8>, ViewError> {
-    let shape = |why: String| ViewError::Shape { why };
-    let json = serde_json::to_vec_pretty(view).map_err(|error| shape(error.to_string()))?;
-    let mut text = format!("{{\n  \"version\": {VERSION},\n  \"upTo\": {up_to}").into_bytes();
-    match json.strip_prefix(b"{") {
-        Some(b"}") => text.extend_from_slice(b"\n}"),
-        Some(rest) => {
+/// What a view may say about itself already.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Own {
+    version: Option<u32>,
+    up_to: Option<u64>,
+    updated_at: Option<u64>,
+}
+
+/// The file: what it says about itself first, so that people see that first too.
+fn render<V: Serialize>(view: &V, head: Head) -> Result<Vec<u8>, ViewError> {
+    let shape = |why: &str| ViewError::Shape { why: why.to_owned() };
+    let json = serde_json::to_vec_pretty(view).map_err(|error| shape(&error.to_string()))?;
+    let inside = json.strip_prefix(b"{").ok_or_else(|| shape("it is not an object"))?;
+    let own: Own = serde_json::from_slice(&json).map_err(|error| shape(&error.to_string()))?;
+    if own.version.is_some() || own.up_to.is_some() || own.updated_at.is_some() {
+        return Err(shape("it has a `version`, `upTo` or `updatedAt` of its own"));
+    }
+    let Head { version, up_to, updated_at } = head;
+    let mut text = format!(
+        "{{\n  \"version\": {version},\n  \"upTo\": {up_to},\n  \"updatedAt\": {}",
+        updated_at.as_millis()
+    )
+    .into_bytes();
+    match inside {
+        b"}" => text.extend_from_slice(b"\n}"),
+        rest => {
             text.push(b',');
             text.extend_from_slice(rest);
         }
-        None => return Err(shape("it does not serialise as an object".to_owned())),
     }
     text.push(b'\n');
-    match serde_json::from_slice::<Head>(&text) {
-        Ok(head) if head.shows(up_to) => Ok(text),
-        _ => Err(shape("it has a `version` or `upTo` of its own".to_owned())),
-    }
+    Ok(text)
 }

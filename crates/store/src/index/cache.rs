@@ -1,15 +1,15 @@
 //! The file of the index: framed lines, none of which has to be believed.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, FILE, Known};
-use crate::folder::FileError;
+use super::{Entry, Known};
 use crate::journal::{encode_line, read_line};
-use crate::layout::BaseDir;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -24,63 +24,63 @@ struct Header {
 /// Every other line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
-    id: SessionId,
-    name: String,
+pub(super) struct Line<'a> {
+    id: &'a str,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    goal: Option<String>,
+    goal: Option<Cow<'a, str>>,
     status: WorkflowStatus,
     created_at: Timestamp,
     updated_at: Timestamp,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    kept: bool,
     /// How long the journal was.
-    journal: u64,
+    pub(super) journal: u64,
+}
+
+impl Line<'_> {
+    /// What it says of a session that is there, below this base directory.
+    pub(super) fn entry(self, id: SessionId, base_dir: Arc<Path>) -> Entry {
+        let Self { name, goal, status, created_at, updated_at, kept, .. } = self;
+        let (name, goal) = (name.into_owned(), goal.map(Cow::into_owned));
+        Entry { id, name, goal, status, created_at, updated_at, kept, base_dir, fresh: true }
+    }
 }
 
 /// What the file says.
 #[derive(Debug, Default)]
-pub(super) struct Cached {
-    pub(super) known: BTreeMap<SessionId, Known>,
+pub(super) struct Cached<'a> {
+    /// The last line of each session, by its id.
+    pub(super) known: HashMap<&'a str, Line<'a>>,
     /// How many lines it has; none if it cannot be added to.
     pub(super) lines: Option<usize>,
     pub(super) newer: bool,
 }
 
-pub(super) fn read(base: &BaseDir) -> Result<Cached, FileError> {
-    let Some(bytes) = base.sessions().read(FILE)? else { return Ok(Cached::default()) };
+pub(super) fn read(bytes: &[u8]) -> Cached<'_> {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let header: Option<Header> = lines.next().and_then(json);
     match header {
         Some(Header { coven, v: VERSION }) if coven == "index" => {}
-        Some(Header { v, .. }) => return Ok(Cached { newer: v > VERSION, ..Cached::default() }),
-        None => return Ok(Cached::default()),
+        Some(Header { v, .. }) => return Cached { newer: v > VERSION, ..Cached::default() },
+        None => return Cached::default(),
     }
-    let mut cached = Cached { lines: Some(0), ..Cached::default() };
-    let mut whole = true;
+    let (mut known, mut count, mut whole) = (HashMap::new(), 0, true);
     for line in lines {
-        match json::<Line>(line) {
-            Some(line) => {
-                let known = known(line, base.path());
-                cached.known.insert(known.entry.id.clone(), known);
-            }
+        match json::<Line<'_>>(line) {
+            Some(line) => _ = known.insert(line.id, line),
             // Whatever it was about is looked at again; and a file that does not end with a whole
             // line must not be added to.
             None => whole = false,
         }
-        cached.lines = cached.lines.map(|lines| lines + 1);
+        count += 1;
     }
-    cached.lines = cached.lines.filter(|_| whole);
-    Ok(cached)
+    Cached { known, lines: whole.then_some(count), newer: false }
 }
 
 fn json<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
     serde_json::from_slice(read_line(line).ok()?).ok()
-}
-
-fn known(line: Line, base: &Path) -> Known {
-    let Line { id, name, goal, status, created_at, updated_at, journal } = line;
-    let base_dir = base.to_path_buf();
-    let entry = Entry { id, name, goal, status, created_at, updated_at, base_dir, fresh: true };
-    Known { entry, journal }
 }
 
 /// The line of a session; none for what is not known for sure.
@@ -89,9 +89,17 @@ pub(super) fn line(known: &Known) -> Vec<u8> {
     if !known.entry.fresh {
         return line;
     }
-    let Entry { id, name, goal, status, created_at, updated_at, .. } = known.entry.clone();
-    let journal = known.journal;
-    let told = Line { id, name, goal, status, created_at, updated_at, journal };
+    let Entry { id, name, goal, status, created_at, updated_at, kept, .. } = &known.entry;
+    let told = Line {
+        id: id.as_str(),
+        name: Cow::Borrowed(name),
+        goal: goal.as_deref().map(Cow::Borrowed),
+        status: *status,
+        created_at: *created_at,
+        updated_at: *updated_at,
+        kept: *kept,
+        journal: known.journal,
+    };
     // Nothing in it can fail to become JSON; and if it did, the session is looked at again.
     if let Ok(json) = serde_json::to_vec(&told) {
         encode_line(&json, &mut line);

@@ -1,9 +1,11 @@
 //! What a list shows of a session, and reading it from the session itself.
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::folder::{FileError, Folder};
 use crate::journal;
@@ -29,8 +31,10 @@ pub struct Entry {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// Whether agents of it were left alive on purpose.
+    pub kept: bool,
     /// The base directory it was found below.
-    pub base_dir: PathBuf,
+    pub base_dir: Arc<Path>,
     /// Whether its journal has nothing that this does not show. If not, it is what was known last,
     /// and opening the session tells how it stands.
     pub fresh: bool,
@@ -47,7 +51,7 @@ impl Entry {
 }
 
 /// The part of a view that a list needs. What else is in it is skipped.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Seen {
     up_to: u64,
@@ -61,24 +65,21 @@ struct Seen {
     created_at: Timestamp,
     #[serde(default)]
     updated_at: Timestamp,
+    #[serde(default)]
+    kept: Vec<IgnoredAny>,
 }
 
 /// Reads what a list needs from a session's folder. What cannot be read does not keep a session
 /// from being listed.
-pub(super) fn look(base: &BaseDir, id: &SessionId) -> Entry {
+pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Entry {
     let folder = base.sessions().enter(id.as_str());
     let (seen, last) = match &folder {
         Ok(folder) => (seen(folder).ok().flatten(), last(folder, id)),
         Err(_) => (None, None),
     };
     let fresh = seen.as_ref().is_some_and(|seen| Some(seen.up_to) == last);
-    let base_dir = base.path().to_path_buf();
-    let Some(seen) = seen else {
-        let (name, status) = (names::name(id, |_| false), WorkflowStatus::default());
-        let (created_at, updated_at) = (Timestamp::default(), Timestamp::default());
-        let id = id.clone();
-        return Entry { id, name, goal: None, status, created_at, updated_at, base_dir, fresh };
-    };
+    // What nobody knows is told as it is at the beginning.
+    let seen = seen.unwrap_or_default();
     Entry {
         id: id.clone(),
         name: if seen.name.is_empty() { names::name(id, |_| false) } else { seen.name },
@@ -86,6 +87,7 @@ pub(super) fn look(base: &BaseDir, id: &SessionId) -> Entry {
         status: seen.status,
         created_at: seen.created_at,
         updated_at: seen.updated_at,
+        kept: !seen.kept.is_empty(),
         base_dir,
         fresh,
     }

@@ -53,8 +53,7 @@ impl Header {
     }
 
     pub(super) fn read(line: &[u8]) -> Result<Self, Damage> {
-        let header: Self =
-            serde_json::from_slice(read_line(line)?).map_err(|_| Damage::Header)?;
+        let header: Self = serde_json::from_slice(read_line(line)?).map_err(|_| Damage::Header)?;
         if header.coven == "journal" && header.v > 0 { Ok(header) } else { Err(Damage::Header) }
     }
 }
@@ -86,9 +85,8 @@ pub(super) fn encode_record(
     fact: &Encoded,
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
-    let inside = match fact.json.as_slice() {
-        [b'{', inside @ .., b'}'] => inside,
-        _ => return Err("a fact must serialise as an object".to_owned()),
+    let [b'{', inside @ .., b'}'] = fact.json.as_slice() else {
+        return Err("a fact must serialise as an object".to_owned());
     };
     let mut json = Vec::with_capacity(fact.json.len() + 64);
     let head = format!(r#"{{"v":{VERSION},"seq":{seq},"time":{}"#, time.as_millis());
@@ -120,21 +118,32 @@ pub(super) fn encode_record(
 /// How deep arrays and objects are nested in JSON that is well-formed.
 fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
-    let mut bytes = json.iter();
-    let mut quoted = false;
-    while let Some(byte) = bytes.next() {
-        match (quoted, byte) {
-            (true, b'\\') => _ = bytes.next(),
-            (_, b'"') => quoted = !quoted,
-            (false, b'[' | b'{') => {
+    let mut rest = json;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'"' => rest = after_text(after),
+            b'[' | b'{' => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
-            (false, b']' | b'}') => depth = depth.saturating_sub(1),
+            b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
     deepest
+}
+
+/// What follows the closing quotation mark of a text.
+fn after_text(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        let escaped = rest[at] == b'\\';
+        rest = rest.get(at + 1 + usize::from(escaped)..).unwrap_or_default();
+        if !escaped {
+            return rest;
+        }
+    }
+    &[]
 }
 
 /// How long the longest JSON of a line is.
@@ -165,8 +174,8 @@ mod tests {
     #[test]
     fn a_record_is_the_envelope_and_the_fact_in_one_object() {
         let line = encoded(r#"{"type":"a","data":1}"#).unwrap();
-        assert_eq!(line, "{\"v\":1,\"seq\":7,\"time\":9,\"type\":\"a\",\"data\":1}\te1a8ab52\n");
-        assert_eq!(encoded("{}").unwrap(), "{\"v\":1,\"seq\":7,\"time\":9}\tfbf2f3e2\n");
+        assert_eq!(line, "{\"v\":1,\"seq\":7,\"time\":9,\"type\":\"a\",\"data\":1}\tb4f1245c\n");
+        assert_eq!(encoded("{}").unwrap(), "{\"v\":1,\"seq\":7,\"time\":9}\t8a37e7a6\n");
     }
 
     #[test]

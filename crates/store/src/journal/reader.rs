@@ -94,7 +94,10 @@ impl Reader {
     ///
     /// Finding the place takes no longer in a long journal than in a short one, as long as the
     /// reader, or its writer, has been there before.
-    pub fn read_from<T: DeserializeOwned>(&mut self, seq: u64) -> Result<Records<'_, T>, ReadError> {
+    pub fn read_from<T: DeserializeOwned>(
+        &mut self,
+        seq: u64,
+    ) -> Result<Records<'_, T>, ReadError> {
         let seq = seq.max(1);
         let (file, end, mark) = match &self.source {
             Source::Shared(shared) => {
@@ -182,7 +185,8 @@ impl<T: DeserializeOwned> Records<'_, T> {
                 Err(wrong) => return Err(damage(wrong)),
             };
             let wanted = seq >= self.wanted;
-            let fact = wanted.then(|| self.reader.decode(seq, json, &envelope.aside)).transpose()?;
+            let fact =
+                wanted.then(|| self.reader.decode(seq, json, &envelope.aside)).transpose()?;
             self.reader.passed(seq, offset, end);
             self.next += 1;
             if let Some(fact) = fact {

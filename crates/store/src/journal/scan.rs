@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use coven_model::Timestamp;
+
 use super::error::{Damage, Damaged, OpenError};
 use super::frame::{Envelope, Header, read_line};
 use super::{MAX_LINE, VERSION};
@@ -132,6 +134,8 @@ pub(super) struct Scanned {
     pub(super) marks: Marks,
     /// The number of the last fact; 0 if there is none.
     pub(super) last: u64,
+    /// When it was recorded.
+    pub(super) time: Timestamp,
     /// Where its line ends.
     pub(super) end: u64,
     /// Where the file ends.
@@ -158,7 +162,8 @@ pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<Scanned, O
         let (expected, found) = (session.to_owned(), header.session);
         return Err(OpenError::WrongSession { path: path.to_path_buf(), expected, found });
     }
-    let mut scanned = Scanned { marks: Marks::default(), last: 0, end: lines.offset(), len };
+    let (end, time) = (lines.offset(), Timestamp::default());
+    let mut scanned = Scanned { marks: Marks::default(), last: 0, time, end, len };
     loop {
         let offset = lines.offset();
         let expected = scanned.last + 1;
@@ -170,7 +175,8 @@ pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<Scanned, O
                     let version = envelope.v;
                     return Err(OpenError::Newer { path: path.to_path_buf(), version });
                 }
-                Ok(_) => {
+                Ok((_, envelope)) => {
+                    scanned.time = envelope.time;
                     scanned.marks.add(expected, offset);
                     (scanned.last, scanned.end) = (expected, lines.offset());
                     continue;

@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use coven_model::Timestamp;
+
 use super::scan::{Mark, Marks};
 
 /// The durable part of a journal.
@@ -17,6 +19,8 @@ pub(super) struct Durable {
     pub(super) end: u64,
     /// The number of the last fact there.
     pub(super) last: u64,
+    /// When it was recorded.
+    pub(super) time: Timestamp,
     pub(super) marks: Marks,
 }
 

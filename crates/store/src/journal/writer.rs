@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::error::{AppendError, CreateError, OpenError};
 use super::frame::{self, Encoded, Header};
 use super::reader::Reader;
-use super::scan::{Cut, Marks, scan};
+use super::scan::{Cut, Marks, Scanned, scan};
 use super::shared::{Durable, Shared};
 use super::{FILE, MAX_LINE, disk};
 use crate::folder::{FileError, Folder, Obstacle, same_file};
@@ -72,8 +72,8 @@ impl Journal {
             let _ = folder.remove(FILE);
             return Err(error.into());
         }
-        let (end, last, marks) = (header.len() as u64, 0, Marks::default());
-        Ok(Self::new(path, Durable { file: Arc::new(file), end, last, marks }, None))
+        let (file, end, time) = (Arc::new(file), header.len() as u64, Timestamp::default());
+        Ok(Self::new(path, Durable { file, end, last: 0, time, marks: Marks::default() }, None))
     }
 
     /// Opens the journal of a session to go on with it. A torn tail is cut off, which
@@ -100,8 +100,8 @@ impl Journal {
         // The last line may be there only because the system has not been switched off since it
         // was written. Nothing may follow from it before it is on the disk.
         disk::sync(&file).map_err(failed)?;
-        let (end, last, marks) = (scanned.end, scanned.last, scanned.marks);
-        Ok(Self::new(path, Durable { file: Arc::new(file), end, last, marks }, cut))
+        let Scanned { end, last, time, marks, .. } = scanned;
+        Ok(Self::new(path, Durable { file: Arc::new(file), end, last, time, marks }, cut))
     }
 
     fn new(path: PathBuf, durable: Durable, cut: Option<Cut>) -> Self {
@@ -121,6 +121,11 @@ impl Journal {
     /// The number of the last fact; 0 if there is none.
     pub fn last(&self) -> u64 {
         self.shared.lock().last
+    }
+
+    /// When the last fact was recorded; the beginning of time if there is none.
+    pub fn last_time(&self) -> Timestamp {
+        self.shared.lock().time
     }
 
     /// How many bytes it has.
@@ -176,9 +181,11 @@ impl Journal {
         }
         self.write(&file, &bytes, end, seqs.start)?;
         let mut durable = self.shared.lock();
-        places.into_iter().for_each(|(seq, offset)| durable.marks.add(seq, offset));
+        for (seq, offset) in places {
+            durable.marks.add(seq, offset);
+        }
         durable.end = end + bytes.len() as u64;
-        durable.last = seqs.end - 1;
+        (durable.last, durable.time) = (seqs.end - 1, time);
         Ok(seqs)
     }
 

@@ -43,8 +43,9 @@ impl<V: Serialize> Session<V> {
             Place::Other => return Err(AppendError::Replaced { path }),
         }
         let (base, folder) = remake(self.base.path(), &self.id).map_err(failed)?;
-        self.journal.move_to(&folder).map_err(failed)?;
+        // The journal comes last: as long as it is not there, all of this is tried again.
         self.values.move_to(&folder).map_err(failed)?;
+        self.journal.move_to(&folder).map_err(failed)?;
         self.view.move_to(&folder);
         (self.base, self.folder) = (base, folder);
         Ok(Some(Restored { facts: self.last(), lost_values: self.lost_values() }))

@@ -70,7 +70,7 @@ fn a_write_that_fails_after_any_byte_leaves_the_journal_as_it_was() {
 
 #[test]
 fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_again() {
-    for room in 0..60 {
+    for room in 0..48 {
         let place = Place::new();
         let mut journal = Journal::create(&place.folder(), &id()).unwrap();
         journal.append(TIME, &[fact("before")]).unwrap();

@@ -1,0 +1,60 @@
+//! Writing views of several sizes, beside a bare write to a new file and a rename.
+
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+use coven_store::view::INTERVAL;
+use coven_store::{Folder, View};
+use serde_json::{Value, json};
+
+use crate::{Plan, TIME, least};
+
+/// What writing a view took.
+pub(crate) struct Written {
+    pub(crate) bytes: usize,
+    pub(crate) raw: Duration,
+    pub(crate) view: Duration,
+}
+
+/// How many entries the history of each view has.
+const HISTORIES: [usize; 3] = [10, 300, 5000];
+
+/// So many writes are measured together.
+const WRITES: usize = 20;
+
+fn view(history: usize) -> Value {
+    let entry = json!({"seq": 7, "time": 1_700_000_000_000_u64, "type": "workflow.step.completed",
+        "step": "build", "text": "all tests pass, three files changed"});
+    json!({"goal": "mend the tests", "status": "running", "history": vec![entry; history]})
+}
+
+pub(crate) fn measure(plan: &Plan) -> io::Result<Vec<Written>> {
+    HISTORIES.iter().map(|history| written(plan, *history)).collect()
+}
+
+fn written(plan: &Plan, history: usize) -> io::Result<Written> {
+    let directory = tempfile::tempdir()?;
+    let folder = Folder::open(directory.path()).map_err(io::Error::other)?;
+    let content = view(history);
+    let mut writer = View::new(&folder).map_err(io::Error::other)?;
+    let mut now = Instant::now();
+    let view = least(plan.rounds, || {
+        (0..WRITES as u64).try_for_each(|seq| {
+            now += INTERVAL;
+            let changed = writer.change(&content, seq, TIME, now).map_err(io::Error::other)?;
+            assert!(changed, "a view that is due was not written");
+            Ok(())
+        })
+    })?;
+    let bytes = fs::read(directory.path().join("session.json"))?;
+    let (draft, path) = (directory.path().join("raw.new"), directory.path().join("raw"));
+    let raw = least(plan.rounds, || {
+        (0..WRITES).try_for_each(|_| {
+            fs::write(&draft, &bytes)?;
+            fs::rename(&draft, &path)
+        })
+    })?;
+    let each = |all: Duration| all / WRITES as u32;
+    Ok(Written { bytes: bytes.len(), raw: each(raw), view: each(view) })
+}

@@ -1,0 +1,95 @@
+//! The facts of the model in a journal, and its view in a file.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use coven_model::event::SessionCreated;
+use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION};
+use coven_model::{AttemptId, Event, TaskId, TaskStatus, Usage, WorkflowStatus};
+use coven_store::session::Look;
+use coven_store::{Index, Session};
+use serde_json::{Map, Value, json};
+
+use super::{Base, TIME, id};
+
+/// Spec: C1.12.1
+/// Spec: C1.11.1
+#[test]
+fn the_events_of_the_model_are_kept_and_read_as_they_were() {
+    let base = Base::new();
+    let created = SessionCreated {
+        session: id(1),
+        name: "brisk-otter".to_owned(),
+        plan: json!({"steps": [{"name": "build", "prompt": "x".repeat(100_000)}]}),
+        input: json!({"spec": "a.md"}),
+        goal: Some("build it".to_owned()),
+        base_dir: None,
+        at: TIME,
+    };
+    let job = AttemptId { task: TaskId::new("build.3").unwrap(), attempt: 2 };
+    let events = [
+        Event::SessionCreated(Box::new(created)),
+        Event::WorkflowStarted { at: TIME },
+        Event::TaskStatus { job, status: TaskStatus::WaitingForUser, seen: 7 },
+        Event::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: TIME },
+    ];
+    let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    session.append(TIME, &events).unwrap();
+    drop(session);
+    let session = Session::<Value>::open(&base.dir(), &id(1)).unwrap();
+    let read = session.reader().read_all::<Event>(1).unwrap();
+    assert!(read.into_iter().map(|record| record.fact).eq(events));
+}
+
+/// A view with something in every place.
+fn view() -> SessionView {
+    let build = TaskId::new("build").unwrap();
+    SessionView {
+        v: VIEW_VERSION,
+        session_id: id(1),
+        name: "brisk-otter".to_owned(),
+        workflow: "implement".to_owned(),
+        status: WorkflowStatus::Failed,
+        goal: Some("build it".to_owned()),
+        base_dir: None,
+        workflow_definition: json!({"name": "implement", "steps": []}),
+        current_stage_index: 1,
+        current_step: Some("review".to_owned()),
+        task_status: BTreeMap::from([(build.clone(), TaskStatus::Done)]),
+        history: Vec::new(),
+        variables: Map::new(),
+        errors: vec![ErrorEntry { step: "review".to_owned(), error: "no".to_owned() }],
+        interventions: Vec::new(),
+        usage: Usage::default(),
+        kept: vec![build],
+        created_at: TIME,
+        started_at: None,
+        ended_at: None,
+        retries: 0,
+    }
+}
+
+/// Spec: C0.8.1
+/// Spec: C1.12.1
+#[test]
+fn the_view_of_the_model_is_on_disk_and_in_the_list() {
+    let base = Base::new();
+    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    session.append(TIME, &[Event::WorkflowStarted { at: TIME }]).unwrap();
+    session.change_view(view(), Instant::now()).unwrap();
+    drop(session);
+
+    let text = Look::open(&base.dir(), &id(1)).unwrap().view().unwrap().unwrap();
+    assert_eq!(serde_json::from_slice::<SessionView>(&text).unwrap(), view());
+    let json: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!((&json["version"], &json["upTo"]), (&json!(1), &json!(1)));
+    assert_eq!(json["currentStageIndex"], json!(1));
+    assert_eq!(json["taskStatus"], json!({"build": "DONE"}));
+    assert_eq!(json["workflowDefinition"]["name"], json!("implement"));
+
+    let index = Index::load(&base.dir()).unwrap();
+    let entry = index.resolve("brisk-otter").unwrap();
+    assert!(entry.fresh && entry.kept);
+    assert_eq!((entry.status, entry.goal.as_deref()), (WorkflowStatus::Failed, Some("build it")));
+    assert_eq!((entry.created_at, entry.updated_at), (TIME, TIME));
+}

@@ -1,0 +1,176 @@
+//! Listing sessions and finding the one that is meant.
+
+use std::fs;
+use std::time::Instant;
+
+use coven_model::{SessionId, Timestamp, WorkflowStatus};
+use coven_store::index::ResolveError;
+use coven_store::{Entry, Index, Session};
+use serde_json::{Value, json};
+
+use super::{Base, id, said};
+
+/// The view of a session, as far as a list shows it.
+pub(crate) fn view(name: &str, goal: &str, status: WorkflowStatus) -> Value {
+    json!({"name": name, "goal": goal, "status": status, "createdAt": 5,
+        "history": [1, 2, 3]})
+}
+
+/// Makes a session with one fact and a view.
+pub(crate) fn session(base: &Base, id: &SessionId, name: &str) -> Session<Value> {
+    let mut session = Session::create(&base.dir(), id).unwrap();
+    session.append(Timestamp::from_millis(6), &[said(name)]).unwrap();
+    let view = view(name, "a goal", WorkflowStatus::Running);
+    session.change_view(view, Instant::now()).unwrap();
+    session.finish_view().unwrap();
+    session
+}
+
+fn entry(base: &Base, id: &SessionId, name: &str) -> Entry {
+    Entry {
+        id: id.clone(),
+        name: name.to_owned(),
+        goal: Some("a goal".to_owned()),
+        status: WorkflowStatus::Running,
+        created_at: Timestamp::from_millis(5),
+        updated_at: Timestamp::from_millis(6),
+        kept: false,
+        base_dir: fs::canonicalize(base.path()).unwrap().into(),
+        fresh: true,
+    }
+}
+
+fn listed(base: &Base) -> Vec<Entry> {
+    Index::load(&base.dir()).unwrap().entries().cloned().collect()
+}
+
+#[test]
+fn sessions_are_listed_with_and_without_the_cache() {
+    let base = Base::new();
+    assert_eq!(listed(&base), []);
+    for (n, name) in [(1, "one"), (2, "two"), (3, "three")] {
+        session(&base, &id(n), name);
+    }
+    let expected =
+        [entry(&base, &id(1), "one"), entry(&base, &id(2), "two"), entry(&base, &id(3), "three")];
+    assert_eq!(listed(&base), expected);
+    let cache = base.path().join(".coven/sessions/index.jsonl");
+    assert!(!cache.exists(), "looking changes nothing");
+    let mut index = Index::load(&base.dir()).unwrap();
+    index.save().unwrap();
+    assert_eq!(listed(&base), expected);
+    // Taken from the cache: without views there is nothing else.
+    for n in 1..4 {
+        fs::remove_file(base.dir().session_path(&id(n)).join("session.json")).unwrap();
+    }
+    assert_eq!(listed(&base), expected);
+    fs::remove_file(&cache).unwrap();
+    assert!(listed(&base).iter().all(|entry| !entry.fresh));
+}
+
+#[test]
+fn a_session_that_went_on_is_looked_at_again() {
+    let base = Base::new();
+    let mut one = session(&base, &id(1), "one");
+    Index::load(&base.dir()).unwrap().save().unwrap();
+    one.append(Timestamp::from_millis(9), &[said("more")]).unwrap();
+    let stale = listed(&base).remove(0);
+    assert_eq!(stale, Entry { fresh: false, ..entry(&base, &id(1), "one") });
+    // What is not known for sure is not kept for later.
+    Index::load(&base.dir()).unwrap().save().unwrap();
+    one.change_view(view("one", "a goal", WorkflowStatus::Failed), Instant::now()).unwrap();
+    one.finish_view().unwrap();
+    let now = listed(&base).remove(0);
+    assert_eq!((now.fresh, now.status), (true, WorkflowStatus::Failed));
+    assert_eq!(now.updated_at, Timestamp::from_millis(9));
+}
+
+#[test]
+fn a_session_is_listed_whatever_its_view_looks_like() {
+    let base = Base::new();
+    let path = session(&base, &id(1), "one").path().join("session.json");
+    for bad in ["", "{", "[]", "{\"upTo\": 1, \"status\": \"dancing\"}", "\0"] {
+        fs::write(&path, bad).unwrap();
+        let entry = listed(&base).remove(0);
+        assert!(!entry.fresh, "{bad:?}");
+        assert_eq!(entry.id, id(1));
+        assert!(entry.name.contains('-'), "it has the name its id gives: {}", entry.name);
+    }
+}
+
+#[test]
+fn what_is_no_session_is_not_listed() {
+    let base = Base::new();
+    session(&base, &id(1), "one");
+    let sessions = base.dir().sessions().path().to_path_buf();
+    for stray in [".trash/x", "notes", id(7).as_str(), ".new-01890a5d"] {
+        fs::create_dir_all(sessions.join(stray)).unwrap();
+    }
+    fs::write(sessions.join(id(8).as_str()), "a file").unwrap();
+    assert_eq!(listed(&base).len(), 1);
+}
+
+#[test]
+fn a_cache_of_a_newer_version_is_neither_used_nor_written() {
+    let base = Base::new();
+    session(&base, &id(1), "one");
+    let json = "{\"coven\":\"index\",\"v\":2}";
+    let newer = format!("{json}\t{:08x}\n", crc32fast::hash(json.as_bytes()));
+    let cache = base.path().join(".coven/sessions/index.jsonl");
+    fs::write(&cache, &newer).unwrap();
+    let mut index = Index::load(&base.dir()).unwrap();
+    index.save().unwrap();
+    index.set(entry(&base, &id(1), "other"), 1).unwrap();
+    assert_eq!(listed(&base), [entry(&base, &id(1), "one")]);
+    assert_eq!(fs::read_to_string(&cache).unwrap(), newer);
+}
+
+#[test]
+fn a_long_goal_is_shortened_for_the_list() {
+    let base = Base::new();
+    let mut long = Session::create(&base.dir(), &id(1)).unwrap();
+    let goal = "é".repeat(10_000);
+    long.change_view(view("x", &goal, WorkflowStatus::Pending), Instant::now()).unwrap();
+    let goal = listed(&base).remove(0).goal.unwrap();
+    assert_eq!(goal.chars().count(), 301);
+    assert!(goal.ends_with("é…"));
+}
+
+#[test]
+fn a_session_is_found_by_id_beginning_and_name() {
+    let base = Base::new();
+    let other = SessionId::new("01890a5d-ffff-774b-bcce-000000000001").unwrap();
+    for (id, name) in [(&id(1), "brisk-otter"), (&id(2), "calm-heron"), (&other, "shy-lynx")] {
+        session(&base, id, name);
+    }
+    let index = Index::load(&base.dir()).unwrap();
+    let found = |text: &str| index.resolve(text).map(|entry| entry.name.clone());
+    for text in [id(2).as_str(), "calm-heron", "01890a5d-ac96-774b-bcce-000000000002"] {
+        assert_eq!(found(text).unwrap(), "calm-heron");
+    }
+    assert_eq!(found("01890a5d-f").unwrap(), "shy-lynx");
+    assert_eq!(found("01890A5D-FF").unwrap(), "shy-lynx");
+    let error = found("01890a5d-a").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`01890a5d-a` could be 01890a5d-ac96-774b-bcce-000000000001 (brisk-otter), \
+         01890a5d-ac96-774b-bcce-000000000002 (calm-heron); give more of the id, or the name"
+    );
+    for text in ["", "otter", "brisk", "../..", "01890a5d-ac96-774b-bcce-000000000009"] {
+        assert!(matches!(found(text), Err(ResolveError::Unknown { .. })), "{text}");
+    }
+    assert_eq!(
+        found("lynx").unwrap_err().to_string(),
+        "no session has the id or name `lynx`; `coven ls` lists them"
+    );
+}
+
+#[test]
+fn a_name_that_another_session_has_is_not_given_again() {
+    let base = Base::new();
+    let free = Index::load(&base.dir()).unwrap().new_name(&id(1));
+    assert_eq!(free, coven_store::names::name(&id(1), |_| false));
+    session(&base, &id(2), &free);
+    let other = Index::load(&base.dir()).unwrap().new_name(&id(1));
+    assert_ne!(other, free);
+}
