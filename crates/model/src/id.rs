@@ -124,6 +124,11 @@ impl InterventionId {
     pub fn in_session(session: &SessionId, number: u64) -> Self {
         Self(format!("{session}/{number}"))
     }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> SessionId {
+        SessionId(self.0.split('/').next().unwrap_or_default().to_owned())
+    }
 }
 
 /// One attempt at a task; attempts count from 1.

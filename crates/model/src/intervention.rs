@@ -61,9 +61,10 @@ impl InterventionKind {
     /// What a person can decide.
     pub fn options(self) -> &'static [Choice] {
         match self {
-            Self::Approval | Self::StartApproval => {
+            Self::Approval => {
                 &[Choice::Approve, Choice::ApproveAlways, Choice::Deny, Choice::Answer]
             }
+            Self::StartApproval => &[Choice::Approve, Choice::Deny],
             Self::Question | Self::Choice => &[Choice::Answer, Choice::Deny],
             Self::Dialog => &[Choice::Approve, Choice::Deny, Choice::Answer],
             Self::EndedTurn => &[Choice::Complete, Choice::Send, Choice::Stop],

@@ -4,21 +4,27 @@
 pub mod agent;
 pub mod automatic;
 pub mod digest;
+pub mod event;
 pub mod id;
 pub mod intervention;
+pub mod job;
 pub mod outcome;
 pub mod status;
 pub mod time;
 pub mod usage;
 pub mod verdict;
+pub mod view;
 
 pub use agent::{Mode, Permission};
 pub use automatic::{AutoPolicy, HandlerName};
 pub use digest::Digest;
+pub use event::{Decision, Event};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
 pub use intervention::{Choice, Intervention, InterventionKind};
+pub use job::{AgentWork, ExitCodes, JobSpec, Sandbox, ShellWork, Work};
 pub use outcome::{Ending, Outcome};
 pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use time::Timestamp;
 pub use usage::{Dollars, Usage};
 pub use verdict::{AgentState, AwaitingKind, Evidence, EvidenceSource, Verdict};
+pub use view::{PlanLane, PlanRow, PlanView, SessionView};

@@ -131,12 +131,8 @@ impl Actor {
         };
         let descriptor = descriptor.map(watch).transpose().map_err(StartError::Watch)?;
         let (requests, receiver) = mpsc::channel(REQUESTS);
-        let handle = Handle::new(
-            requests,
-            self.events.downgrade(),
-            self.verdict.subscribe(),
-            self.outcome.subscribe(),
-        );
+        let handle =
+            Handle::new(requests, &self.events, self.verdict.subscribe(), self.outcome.subscribe());
         tokio::spawn(self.run(descriptor, receiver));
         Ok(handle)
     }

@@ -131,7 +131,7 @@ impl AgentRunner {
         self.handle.stop().await
     }
 
-    /// Everything that happens from now on.
+    /// Everything that happens from now on; for the first who asks, from the start.
     pub fn subscribe(&self) -> Subscription {
         self.handle.subscribe()
     }

@@ -10,6 +10,11 @@ use coven_terminal::keys::Key;
 /// changes nothing was not taken, and the next one would mean something else.
 pub(crate) const TAKEN: Duration = Duration::from_secs(3);
 
+/// How long a question must have been asked before the first key of an answer is pressed. Programs
+/// that have just painted a dialog lose keys, or put it up once more and forget what was selected:
+/// seen up to a quarter of a second after the paint. Nobody but a rule answers faster than this.
+pub(crate) const SETTLED: Duration = Duration::from_millis(500);
+
 /// What to do about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {

@@ -72,7 +72,7 @@ impl HeadlessRunner {
         self.handle.stop().await
     }
 
-    /// Everything that happens from now on.
+    /// Everything that happens from now on; for the first who asks, from the start.
     pub fn subscribe(&self) -> Subscription {
         self.handle.subscribe()
     }
@@ -83,7 +83,7 @@ impl HeadlessRunner {
     }
 }
 
-fn decoder(adapter: &dyn AgentAdapter, previous: Usage) -> Decoder {
+pub(crate) fn decoder(adapter: &dyn AgentAdapter, previous: Usage) -> Decoder {
     let mode = adapter.config().modes.get(Mode::Headless);
     let format = mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok());
     Decoder::new(format.unwrap_or(Format::Text)).resumed_from(previous)

@@ -116,7 +116,9 @@ async fn measure(plan: Plan) -> io::Result<Measured> {
 fn place(folder: &Path, plan: &Plan) -> Place {
     let variable = |name: &str, value: OsString| (OsString::from(name), value);
     Place {
-        domain: Arc::new(HolderDomain::new(PathBuf::from(env!("CARGO_BIN_EXE_coven-runner-agent")))),
+        domain: Arc::new(HolderDomain::new(PathBuf::from(env!(
+            "CARGO_BIN_EXE_coven-runner-agent"
+        )))),
         cwd: folder.to_owned(),
         env: BTreeMap::from([
             variable("PATH", env::var_os("PATH").unwrap_or_default()),
@@ -173,7 +175,9 @@ fn section(measured: &Measured) -> String {
     let wanted = plan.agents * plan.questions;
     let at = |share: f64| {
         let index = ((delays.len().saturating_sub(1)) as f64 * share).round() as usize;
-        delays.get(index).map_or_else(|| "-".to_owned(), |delay| format!("{:.1} ms", delay.as_secs_f64() * 1e3))
+        delays
+            .get(index)
+            .map_or_else(|| "-".to_owned(), |delay| format!("{:.1} ms", delay.as_secs_f64() * 1e3))
     };
     let mut text = format!(
         "## Runner\n\nWritten by `cargo xtask bench runner`. {}{} agents at once under holders, \
@@ -183,7 +187,10 @@ fn section(measured: &Measured) -> String {
         plan.agents,
         plan.questions
     );
-    text.push_str(&table::header("questions", ["asked", "seen", "seen twice", "p50", "p99", "longest"]));
+    text.push_str(&table::header(
+        "questions",
+        ["asked", "seen", "seen twice", "p50", "p99", "longest"],
+    ));
     table::row(
         &mut text,
         "twenty flooding agents",

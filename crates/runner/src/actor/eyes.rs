@@ -10,7 +10,7 @@ use coven_model::{AgentState, Digest, Evidence, EvidenceSource, Verdict};
 use coven_terminal::screen::{Damage, Screen, Size};
 
 use super::handle::{Answered, Delivered};
-use crate::answer::Pressing;
+use crate::answer::{Action, Pressing};
 use crate::delivery::{Delivery, Message};
 
 /// How an agent is read.
@@ -32,6 +32,8 @@ pub(crate) struct Terminal {
     pub(super) question: Option<Asked>,
     pub(super) deliveries: VecDeque<(Delivery, Source)>,
     pub(super) pressing: Option<(Pressing, Answered)>,
+    /// An answer to a question that was only just asked.
+    pub(super) held: Option<Held>,
     pub(super) next_message: u64,
     /// It has worked and the end of its turn was not told yet.
     pub(super) worked: bool,
@@ -51,12 +53,22 @@ pub(super) struct Asked {
     pub(super) reported: Digest,
     /// As it is shown now: with another entry selected, or with half an answer typed.
     pub(super) shown: Digest,
+    /// When it was reported.
+    pub(super) since: Duration,
 }
 
 impl Asked {
-    pub(super) fn new(digest: Digest) -> Self {
-        Self { shown: digest.clone(), reported: digest }
+    pub(super) fn new(digest: Digest, now: Duration) -> Self {
+        Self { shown: digest.clone(), reported: digest, since: now }
     }
+}
+
+/// An answer that waits until its question has settled.
+pub(super) struct Held {
+    pub(super) digest: Digest,
+    pub(super) action: Action,
+    pub(super) reply: Answered,
+    pub(super) due: Duration,
 }
 
 /// Where a message comes from, which is where its end is told.
@@ -125,6 +137,7 @@ impl Terminal {
             question: None,
             deliveries: VecDeque::new(),
             pressing: None,
+            held: None,
             next_message: 1,
             worked: false,
             fresh_work: false,

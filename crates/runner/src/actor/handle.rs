@@ -1,5 +1,7 @@
 //! What a handle asks of its actor.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use coven_model::{Digest, Outcome, Verdict};
 use coven_terminal::keys::Key;
 use coven_terminal::screen::Size;
@@ -37,6 +39,8 @@ pub(crate) enum Request {
 pub(crate) struct Handle {
     requests: mpsc::Sender<Request>,
     events: broadcast::WeakSender<Event>,
+    /// What the first subscriber gets: everything from the start.
+    first: Arc<Mutex<Option<broadcast::Receiver<Event>>>>,
     pub(crate) verdict: watch::Receiver<Verdict>,
     outcome: watch::Receiver<Option<Outcome>>,
 }
@@ -44,11 +48,12 @@ pub(crate) struct Handle {
 impl Handle {
     pub(super) fn new(
         requests: mpsc::Sender<Request>,
-        events: broadcast::WeakSender<Event>,
+        events: &broadcast::Sender<Event>,
         verdict: watch::Receiver<Verdict>,
         outcome: watch::Receiver<Option<Outcome>>,
     ) -> Self {
-        Self { requests, events, verdict, outcome }
+        let first = Arc::new(Mutex::new(Some(events.subscribe())));
+        Self { requests, events: events.downgrade(), first, verdict, outcome }
     }
 
     /// Asks and waits for the reply; nothing if the actor has ended.
@@ -80,11 +85,11 @@ impl Handle {
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
-        let receiver = match self.events.upgrade() {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Subscription::new(first.unwrap_or_else(|| match self.events.upgrade() {
             Some(events) => events.subscribe(),
             // The receiver of a channel nobody can send to: it says at once that all is over.
             None => broadcast::channel(1).1,
-        };
-        Subscription::new(receiver)
+        }))
     }
 }

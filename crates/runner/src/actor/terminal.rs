@@ -8,7 +8,7 @@ use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
 use coven_terminal::keys::{Key, Modes, paste, text};
 use coven_terminal::snapshot::Snapshot;
 
-use super::eyes::{Asked, Eyes, Source, Terminal};
+use super::eyes::{Asked, Eyes, Held, Source, Terminal};
 use super::handle::Request;
 use super::{Actor, Answered};
 use crate::agent::View;
@@ -117,7 +117,7 @@ impl Actor {
             let _ = reply.send(Err(AnswerError::Ended));
             return;
         };
-        if terminal.pressing.is_some() {
+        if terminal.pressing.is_some() || terminal.held.is_some() {
             let _ = reply.send(Err(AnswerError::Stale));
             return;
         }
@@ -126,6 +126,10 @@ impl Actor {
         self.report();
         if verdict.digest.as_ref() != Some(digest) {
             let _ = reply.send(Err(AnswerError::Stale));
+            return;
+        }
+        if let Some(due) = self.settles_at().filter(|due| *due > now) {
+            self.hold(Held { digest: digest.clone(), action, reply, due });
             return;
         }
         let config = self.adapter.config();
@@ -149,6 +153,33 @@ impl Actor {
                 }
                 self.press(&snapshot);
             }
+        }
+    }
+
+    /// When the question that is asked will have settled.
+    fn settles_at(&self) -> Option<Duration> {
+        let Eyes::Terminal(terminal) = &self.eyes else { return None };
+        terminal.question.as_ref().map(|asked| asked.since + answer::SETTLED)
+    }
+
+    fn hold(&mut self, held: Held) {
+        self.wake(held.due);
+        if let Eyes::Terminal(terminal) = &mut self.eyes {
+            terminal.held = Some(held);
+        }
+    }
+
+    /// Gives an answer that was held back, if it is time to and its question still stands.
+    fn release(&mut self) {
+        let now = self.now();
+        let Eyes::Terminal(terminal) = &mut self.eyes else { return };
+        let asked = terminal.sniffer.verdict().digest.clone();
+        let due = |held: &mut Held| held.due <= now || asked.as_ref() != Some(&held.digest);
+        if let Some(held) = terminal.held.take_if(due) {
+            self.answer(&held.digest, held.action, held.reply);
+        } else if let Some(held) = &terminal.held {
+            let due = held.due;
+            self.wake(due);
         }
     }
 
@@ -222,12 +253,14 @@ impl Actor {
         } else {
             self.report();
         }
+        self.release();
         self.next_input();
         self.save();
     }
 
     /// Tells what changed.
     fn report(&mut self) {
+        let now = self.now();
         let Eyes::Terminal(terminal) = &mut self.eyes else { return };
         let verdict = terminal.sniffer.verdict().clone();
         let known = self.verdict.borrow().clone();
@@ -253,7 +286,7 @@ impl Actor {
         let asked = verdict.digest.clone().filter(|_| terminal.question.is_none());
         let excerpt: Vec<String> = match &asked {
             Some(digest) => {
-                terminal.question = Some(Asked::new(digest.clone()));
+                terminal.question = Some(Asked::new(digest.clone(), now));
                 terminal.sniffer.excerpt().to_vec()
             }
             None => Vec::new(),
@@ -483,6 +516,9 @@ impl Terminal {
     pub(super) fn fail_everything(&mut self) {
         if let Some((_, reply)) = self.pressing.take() {
             let _ = reply.send(Err(AnswerError::Ended));
+        }
+        if let Some(held) = self.held.take() {
+            let _ = held.reply.send(Err(AnswerError::Ended));
         }
         for (delivery, source) in self.deliveries.drain(..) {
             let quits = delivery.stage() >= Stage::Echoed && !delivery.message.expect_turn;

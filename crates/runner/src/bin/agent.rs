@@ -62,6 +62,8 @@ fn options() -> Option<Options> {
             "--permissions" => options.permissions = arguments.next()?.parse().ok()?,
             "--resume" => options.resume = Some(arguments.next()?),
             "--session-id" => options.session_id = Some(arguments.next()?),
+            "--script" => options.script = Some(arguments.next()?.into()),
+            "--first" => options.first = Some(arguments.next()?),
             "--model" => options.model = arguments.next()?,
             "--helper" => options.helper = Some(arguments.next()?.parse().ok()?),
             _ => options.prompt = Some(argument.into()),

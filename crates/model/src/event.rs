@@ -1,0 +1,371 @@
+//! The facts of a session, as they stand in its journal.
+//!
+//! A fact says what happened and carries everything its meaning needs, so that folding a journal
+//! never asks what the rules were when it was written. What is written today is read for ever: a
+//! field may be added with a default, and nothing may be renamed, removed or given a new meaning.
+//! `docs/EVENTS.md` tells the same for people.
+//!
+//! On disk a fact is `{"type": "task.ended", "data": {…}}` inside the envelope of its line.
+
+mod format;
+mod parts;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use format::KINDS;
+pub use parts::{
+    Decision, Delivered, LoopVerdict, Purpose, Role, SessionCreated, StepOutput, StopCause,
+    StoppingEnd, TaskEnded, TaskStarted, Timer,
+};
+
+use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, Usage};
+
+/// The version of the facts in this file. A journal of a higher version is opened for reading.
+pub const EVENT_VERSION: u32 = 1;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all_fields = "camelCase", remote = "Self")]
+pub enum Event {
+    /// A session was made, with everything it will ever run on.
+    #[serde(rename = "session.created")]
+    SessionCreated(Box<SessionCreated>),
+    /// A finished session was given up; its folder may go.
+    #[serde(rename = "session.deleted")]
+    SessionDeleted {
+        /// Who did.
+        by: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// The run began.
+    #[serde(rename = "workflow.started")]
+    WorkflowStarted {
+        /// When.
+        at: Timestamp,
+    },
+    /// The first thing that waits for a person came up. Other tasks go on.
+    #[serde(rename = "workflow.blocked")]
+    WorkflowBlocked {
+        /// When.
+        at: Timestamp,
+    },
+    /// Nothing waits for a person any more.
+    #[serde(rename = "workflow.resumed")]
+    WorkflowResumed {
+        /// When.
+        at: Timestamp,
+    },
+    /// The run is to end. Nothing starts any more, everything alive is being stopped.
+    #[serde(rename = "workflow.stopping")]
+    WorkflowStopping {
+        /// As what it will end.
+        end: StoppingEnd,
+        /// Who or what wanted it.
+        by: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// All steps are over.
+    #[serde(rename = "workflow.completed")]
+    WorkflowCompleted {
+        /// When.
+        at: Timestamp,
+    },
+    /// A step failed, and nothing is alive any more.
+    #[serde(rename = "workflow.failed")]
+    WorkflowFailed {
+        /// Why.
+        error: String,
+        /// The step that failed, where one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<String>,
+        /// When.
+        at: Timestamp,
+    },
+    /// The run was cancelled, and nothing is alive any more.
+    #[serde(rename = "workflow.cancelled")]
+    WorkflowCancelled {
+        /// Who did.
+        by: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// A failed or blocked run was told to try the same step again.
+    #[serde(rename = "workflow.retried")]
+    WorkflowRetried {
+        /// Which time this is, from 1.
+        run: u32,
+        /// Who wanted it.
+        by: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// A step began.
+    #[serde(rename = "workflow.step.started")]
+    StepStarted {
+        /// Its name.
+        step: String,
+        /// Its place in the plan, from 0.
+        index: u32,
+        /// Its type, by the name used in definitions.
+        #[serde(rename = "type")]
+        kind: String,
+        /// What it runs over, where it runs over something.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        items: Option<Vec<Value>>,
+        /// When.
+        at: Timestamp,
+    },
+    /// A step succeeded.
+    #[serde(rename = "workflow.step.completed")]
+    StepCompleted {
+        /// Its name.
+        step: String,
+        /// Its place in the plan, from 0.
+        index: u32,
+        /// Its output in one line, for people.
+        summary: String,
+        /// Its output.
+        output: StepOutput,
+        /// When.
+        at: Timestamp,
+    },
+    /// A step failed for good.
+    #[serde(rename = "workflow.step.failed")]
+    StepFailed {
+        /// Its name.
+        step: String,
+        /// Its place in the plan, from 0.
+        index: u32,
+        /// Why.
+        error: String,
+        /// Whether the run goes on with the next step.
+        continues: bool,
+        /// When.
+        at: Timestamp,
+    },
+    /// A step was left out; its output is null.
+    #[serde(rename = "workflow.step.skipped")]
+    StepSkipped {
+        /// Its name.
+        step: String,
+        /// Its place in the plan, from 0.
+        index: u32,
+        /// Why.
+        reason: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// An arbiter's answer was read, or somebody judged in its place.
+    #[serde(rename = "workflow.loop.judged")]
+    LoopJudged {
+        /// The step's place in the plan, from 0.
+        index: u32,
+        /// The round, from 1.
+        round: u32,
+        /// The arbiter's attempt that was read.
+        attempt: u32,
+        /// What it says.
+        verdict: LoopVerdict,
+        /// Why, in the arbiter's words, or why it cannot be read.
+        reason: String,
+    },
+    /// A loop was given more rounds.
+    #[serde(rename = "workflow.loop.extended")]
+    LoopExtended {
+        /// The step's place in the plan, from 0.
+        index: u32,
+        /// How many rounds it may have altogether now.
+        limit: u32,
+    },
+    /// Something waits for a person.
+    #[serde(rename = "workflow.intervention.required")]
+    InterventionRequired {
+        /// What.
+        intervention: Box<Intervention>,
+        /// The attempt whose screen it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+    },
+    /// It was decided. An answer to an agent is on its way from here on.
+    #[serde(rename = "workflow.intervention.resolved")]
+    InterventionResolved {
+        /// Which intervention.
+        id: InterventionId,
+        /// What was decided.
+        decision: Box<Decision>,
+        /// When.
+        at: Timestamp,
+    },
+    /// It does not wait any more though nobody decided here: the agent went on or ended.
+    #[serde(rename = "workflow.intervention.withdrawn")]
+    InterventionWithdrawn {
+        /// Which intervention.
+        id: InterventionId,
+        /// Why.
+        reason: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// A job was asked for. Written before anything is launched.
+    #[serde(rename = "task.started")]
+    TaskStarted(Box<TaskStarted>),
+    /// An attempt ended.
+    #[serde(rename = "task.ended")]
+    TaskEnded(Box<TaskEnded>),
+    /// A task's status changed in a way that no other fact says.
+    #[serde(rename = "task.status")]
+    TaskStatus {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// The new status.
+        status: TaskStatus,
+        /// The observation that this follows.
+        seen: u64,
+    },
+    /// A job is to be stopped.
+    #[serde(rename = "task.stopping")]
+    TaskStopping {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// Why.
+        cause: StopCause,
+        /// Who or what wanted it.
+        by: String,
+        /// What the agent had answered by then, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
+    /// An agent that was left alive on purpose is gone.
+    #[serde(rename = "task.released")]
+    TaskReleased {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// How it ended.
+        reason: String,
+    },
+    /// The next queued input of a task is to be typed.
+    #[serde(rename = "input.queued")]
+    InputQueued {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// Which input of the attempt, from 1.
+        number: u32,
+        /// The text.
+        text: String,
+        /// The observation that this follows.
+        seen: u64,
+    },
+    /// A question of an agent was decided by a rule, so nobody was asked. The answer is on its
+    /// way from here on.
+    #[serde(rename = "input.decided")]
+    InputDecided {
+        /// The question.
+        intervention: Box<Intervention>,
+        /// The attempt that asks.
+        attempt: u32,
+        /// The answer.
+        decision: Box<Decision>,
+    },
+    /// A text or an answer reached its agent.
+    #[serde(rename = "input.delivered")]
+    InputDelivered {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// What was delivered.
+        input: Delivered,
+        /// The observation it was confirmed by.
+        seen: u64,
+    },
+    /// An answer was not given because the agent shows something else by now.
+    #[serde(rename = "input.refused")]
+    InputRefused {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// The answer to this was not given.
+        intervention: InterventionId,
+        /// Why.
+        reason: String,
+    },
+    /// Something is to happen at a time.
+    #[serde(rename = "timer.set")]
+    TimerSet {
+        /// What.
+        timer: Timer,
+        /// When it is due.
+        due: Timestamp,
+    },
+    /// What an attempt has used up so far, altogether.
+    #[serde(rename = "agent.usage")]
+    AgentUsage {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// How much.
+        usage: Usage,
+    },
+    /// A fact of a later version. It is kept for reading, and cannot be written.
+    #[serde(skip)]
+    Unknown {
+        /// Its type.
+        kind: String,
+        /// The rest.
+        data: Value,
+    },
+}
+
+impl Event {
+    /// The fact's type.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::SessionCreated(_) => "session.created",
+            Self::SessionDeleted { .. } => "session.deleted",
+            Self::WorkflowStarted { .. } => "workflow.started",
+            Self::WorkflowBlocked { .. } => "workflow.blocked",
+            Self::WorkflowResumed { .. } => "workflow.resumed",
+            Self::WorkflowStopping { .. } => "workflow.stopping",
+            Self::WorkflowCompleted { .. } => "workflow.completed",
+            Self::WorkflowFailed { .. } => "workflow.failed",
+            Self::WorkflowCancelled { .. } => "workflow.cancelled",
+            Self::WorkflowRetried { .. } => "workflow.retried",
+            Self::StepStarted { .. } => "workflow.step.started",
+            Self::StepCompleted { .. } => "workflow.step.completed",
+            Self::StepFailed { .. } => "workflow.step.failed",
+            Self::StepSkipped { .. } => "workflow.step.skipped",
+            Self::LoopJudged { .. } => "workflow.loop.judged",
+            Self::LoopExtended { .. } => "workflow.loop.extended",
+            Self::InterventionRequired { .. } => "workflow.intervention.required",
+            Self::InterventionResolved { .. } => "workflow.intervention.resolved",
+            Self::InterventionWithdrawn { .. } => "workflow.intervention.withdrawn",
+            Self::TaskStarted(_) => "task.started",
+            Self::TaskEnded(_) => "task.ended",
+            Self::TaskStatus { .. } => "task.status",
+            Self::TaskStopping { .. } => "task.stopping",
+            Self::TaskReleased { .. } => "task.released",
+            Self::InputQueued { .. } => "input.queued",
+            Self::InputDecided { .. } => "input.decided",
+            Self::InputDelivered { .. } => "input.delivered",
+            Self::InputRefused { .. } => "input.refused",
+            Self::TimerSet { .. } => "timer.set",
+            Self::AgentUsage { .. } => "agent.usage",
+            Self::Unknown { kind, .. } => kind,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What one job is, resolved so far that only launching it is left: prompts are texts, variables
+//! are filled in. How the adapter's program is called is the runner's business.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{JobId, Mode, Permission};
+
+/// How far a job is confined.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// Not at all.
+    #[default]
+    Off,
+    /// It writes only to its own scratch folder and to what its program cannot do without.
+    ReadOnly,
+    /// As `ReadOnly`, and it may write below its working folder.
+    Workspace,
+}
+
+impl Sandbox {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+    fn is_off(&self) -> bool {
+        *self == Self::Off
+    }
+
+    /// The name used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::ReadOnly => "read-only",
+            Self::Workspace => "workspace",
+        }
+    }
+}
+
+/// Which exit codes count as success. In files: `any`, or a list of codes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ExitCodes {
+    /// Whatever the code is.
+    Any,
+    /// These and no others.
+    Only(BTreeSet<i32>),
+}
+
+impl ExitCodes {
+    /// Whether this code counts as success.
+    pub fn accept(&self, code: i32) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(codes) => codes.contains(&code),
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for ExitCodes {
+    fn default() -> Self {
+        Self::Only(BTreeSet::from([0]))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenCodes {
+    Word(AnyWord),
+    List(BTreeSet<i32>),
+}
+
+#[derive(Serialize, Deserialize)]
+enum AnyWord {
+    #[serde(rename = "any")]
+    Any,
+}
+
+impl Serialize for ExitCodes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Any => AnyWord::Any.serialize(serializer),
+            Self::Only(codes) => codes.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ExitCodes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match WrittenCodes::deserialize(deserializer)? {
+            WrittenCodes::Word(AnyWord::Any) => Self::Any,
+            WrittenCodes::List(codes) => Self::Only(codes),
+        })
+    }
+}
+
+/// One job, ready to be launched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobSpec {
+    /// Which job. Starting the same job twice starts it once.
+    pub job: JobId,
+    /// The step it belongs to.
+    pub step: String,
+    /// What people call it.
+    pub name: String,
+    /// What it does.
+    pub work: Work,
+    /// The folder it works in; relative ones start at the session's base directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// What is added to its environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// How long it may take, from its start.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::time::millis::maybe")]
+    pub timeout: Option<Duration>,
+    /// Which exit codes count as success.
+    #[serde(default, skip_serializing_if = "ExitCodes::is_default")]
+    pub ok_exit_codes: ExitCodes,
+    /// How far it is confined.
+    #[serde(default, skip_serializing_if = "Sandbox::is_off")]
+    pub sandbox: Sandbox,
+}
+
+/// What a job does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Work {
+    /// Runs an agent.
+    Agent(AgentWork),
+    /// Runs a command in a shell.
+    Shell(ShellWork),
+}
+
+impl Work {
+    /// Whether the job is an agent with a terminal and a conversation.
+    pub fn is_interactive(&self) -> bool {
+        matches!(self, Self::Agent(agent) if agent.mode == Mode::Interactive)
+    }
+}
+
+/// An agent to run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentWork {
+    /// The adapter's type.
+    pub adapter: String,
+    /// With a terminal, or with one prompt and no questions.
+    pub mode: Mode,
+    /// The model, if one is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it may do without asking; nothing means the adapter's default for the mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permission>,
+    /// Further arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<String>,
+    /// Whether the adapter's policy may answer for a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_approve: bool,
+    /// What it is told at launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Whether it stays when its task is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_alive: bool,
+}
+
+/// A command to run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellWork {
+    /// The text for the shell. Variables are references to its environment.
+    pub text: String,
+    /// The shell and its arguments, before the text; nothing means the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<Vec<String>>,
+    /// The values the text refers to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<(String, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_any_or_a_list_and_zero_alone_unless_said() {
+        assert_eq!(serde_json::from_str::<ExitCodes>("\"any\"").unwrap(), ExitCodes::Any);
+        let some: ExitCodes = serde_json::from_str("[0, 3]").unwrap();
+        assert!(some.accept(3) && !some.accept(1));
+        assert_eq!(serde_json::to_string(&some).unwrap(), "[0,3]");
+        assert!(serde_json::from_str::<ExitCodes>("\"all\"").is_err());
+        assert!(ExitCodes::default().accept(0) && !ExitCodes::default().accept(1));
+    }
+}

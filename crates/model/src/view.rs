@@ -1,0 +1,188 @@
+//! What people and pages are shown of a session: the readable view that is kept beside the
+//! journal, and the plan with everything's status. Made from the facts; nothing is read back from
+//! it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    Digest, Intervention, SessionId, TaskId, TaskStatus, Timestamp, Usage, WorkflowStatus,
+};
+
+/// The version of [`SessionView`].
+pub const VIEW_VERSION: u32 = 1;
+
+/// A session, readable: what `session.json` holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    /// The version of this shape.
+    pub v: u32,
+    /// The session's id.
+    pub session_id: SessionId,
+    /// Its readable name.
+    pub name: String,
+    /// The plan's name.
+    pub workflow: String,
+    /// Where the run stands.
+    pub status: WorkflowStatus,
+    /// What the run is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The folder it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dir: Option<String>,
+    /// The definition as it was written.
+    pub workflow_definition: Value,
+    /// The step or stage whose turn it is, from 0; as many as there are when all are over.
+    pub current_stage_index: u32,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_step: Option<String>,
+    /// Where each task stands.
+    pub task_status: BTreeMap<TaskId, TaskStatus>,
+    /// What was said to agents and what they answered, the oldest first; only the newest part.
+    pub history: Vec<HistoryEntry>,
+    /// The inputs and the outputs of steps by name. A large value is replaced by
+    /// `{"$value": DIGEST, "bytes": N}` and kept aside under its digest.
+    pub variables: Map<String, Value>,
+    /// What went wrong.
+    pub errors: Vec<ErrorEntry>,
+    /// What waits for a person.
+    pub interventions: Vec<Intervention>,
+    /// What was used up.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// Agents that were left alive on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<TaskId>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// How often it was told to try again; what a wish to try again must name.
+    #[serde(default)]
+    pub retries: u32,
+}
+
+/// One entry of a session's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub what: HistoryKind,
+    /// Which task it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// The text, cut if it is long.
+    pub text: String,
+}
+
+/// What a history entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HistoryKind {
+    /// What an agent was told at launch, or the command of a script.
+    Prompt,
+    /// A later text.
+    Input,
+    /// A question, to an agent's user or about a step.
+    Question,
+    /// What was decided.
+    Decision,
+    /// What an agent answered or a command printed.
+    Output,
+    /// A step or the run went on, failed, or ended.
+    Progress,
+}
+
+/// Something that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorEntry {
+    /// The step.
+    pub step: String,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// A value that is kept aside because it is large.
+pub fn aside(digest: &Digest, bytes: usize) -> Value {
+    serde_json::json!({ "$value": digest, "bytes": bytes })
+}
+
+/// A plan as a picture: a row for each step, a lane for each task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanView {
+    /// The plan's name.
+    pub name: String,
+    /// What the run is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Where the run stands.
+    pub status: WorkflowStatus,
+    /// The steps in order.
+    pub rows: Vec<PlanRow>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanRow {
+    /// Its name.
+    pub step: String,
+    /// Its type, by the name used in definitions.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `pending`, `running`, `blocked`, `completed`, `failed` or `skipped`.
+    pub status: String,
+    /// What it does, or why it stands as it does, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// Its tasks; of very many, those of interest.
+    pub lanes: Vec<PlanLane>,
+    /// How many of its tasks have each status, those without a lane included.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<TaskStatus, u32>,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// One task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanLane {
+    /// Its id; in a plan that has not begun, as far as it is known.
+    pub task: String,
+    /// What people call it.
+    pub name: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// The newest attempt; 0 if there was none.
+    pub attempt: u32,
+    /// Its agent, or `shell`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub adapter: String,
+    /// What it does or why it failed, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// When the newest attempt was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}

@@ -1,0 +1,11 @@
+//! What a run decides, carried out: jobs, agents, answers, timers.
+
+mod answer;
+mod controller;
+mod executor;
+mod job;
+mod shell;
+
+pub use controller::SessionController;
+pub(crate) use controller::Fresh;
+pub use executor::WorkflowExecutor;

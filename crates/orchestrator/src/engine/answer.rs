@@ -1,0 +1,52 @@
+//! From a question of an agent to a decision, and from a decision to keys.
+
+use coven_adapters::AgentAdapter;
+use coven_model::event::Decision;
+use coven_model::{Choice, HandlerName};
+use coven_policy::{Automatic, Policies, Question};
+use coven_runner::Action;
+use coven_terminal::keys::Key;
+
+/// What the policies say about a question; nothing if a person is to be asked.
+pub(super) fn decide(
+    policies: &Policies,
+    adapter: &dyn AgentAdapter,
+    automatic: bool,
+    question: &coven_runner::Question,
+) -> Option<Decision> {
+    let asked = Question {
+        adapter: adapter.kind(),
+        kind: question.kind,
+        rule: &question.rule,
+        dialog: question.dialog.as_deref(),
+        tool: None,
+        excerpt: &question.excerpt,
+        digest: Some(&question.digest),
+    };
+    let ruled = policies.decide(&asked);
+    if ruled.rule.is_some() {
+        return ruled.fact();
+    }
+    let policy = adapter.auto_policy().filter(|_| automatic)?;
+    Automatic::new(policy).resolve(&asked).fact()
+}
+
+/// How a decision is carried out on a terminal.
+pub(super) fn action(decision: &Decision) -> Action {
+    let keys = |names: &[&str]| {
+        Action::Keys(names.iter().filter_map(|name| name.parse::<Key>().ok()).collect())
+    };
+    if let Some(handler) = &decision.handler {
+        return match handler {
+            HandlerName::PressEnter => keys(&["Enter"]),
+            HandlerName::ConfirmYes => Action::Text("y".to_owned()),
+            HandlerName::Escape => keys(&["Esc"]),
+            HandlerName::Choose(number) => keys(&[&number.to_string()]),
+            HandlerName::Type(text) => Action::Text(text.clone()),
+        };
+    }
+    match (decision.choice, &decision.text) {
+        (Choice::Answer, Some(text)) => Action::Text(text.clone()),
+        (choice, _) => Action::Choose(choice),
+    }
+}

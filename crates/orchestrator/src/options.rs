@@ -1,0 +1,108 @@
+//! What an orchestrator is made with, and what a session is made with.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use coven_adapters::Folders;
+use coven_policy::Policies;
+use coven_workflow::Plan;
+use serde_json::{Map, Value};
+
+/// What an orchestrator is made with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder whose sessions it keeps.
+    pub base_dir: PathBuf,
+    /// The `coven` program: holds jobs, and is the demo agent.
+    pub program: PathBuf,
+    /// The user's folder of configuration, such as `~/.config/coven`.
+    pub config_dir: Option<PathBuf>,
+    /// Whether the `.coven/` of the base directory may be used.
+    pub trusted: bool,
+    /// How many jobs run at once.
+    pub max_agents: usize,
+    /// Which questions are answered without a person.
+    pub policies: Policies,
+    /// The adapter for steps that name none.
+    pub default_adapter: Option<String>,
+    /// Who keeps the sessions, for whoever finds them taken.
+    pub keeper: String,
+}
+
+impl Options {
+    /// The usual options for a base directory.
+    pub fn new(base_dir: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
+        Self {
+            base_dir: base_dir.into(),
+            program: program.into(),
+            config_dir: None,
+            trusted: false,
+            max_agents: 8,
+            policies: Policies::default(),
+            default_adapter: None,
+            keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+
+    pub(crate) fn adapter_folders(&self) -> Folders {
+        Folders {
+            user: self.config_dir.as_ref().map(|config| config.join("adapters")),
+            project: Some(self.base_dir.join(".coven/adapters")),
+            project_trusted: self.trusted,
+        }
+    }
+
+    pub(crate) fn grimoire_places(&self) -> coven_workflow::catalogue::Places {
+        coven_workflow::catalogue::Places {
+            user: self.config_dir.as_ref().map(|config| config.join("grimoires")),
+            project: Some(self.base_dir.join(".coven/grimoires")),
+            trusted: self.trusted,
+        }
+    }
+}
+
+/// What a session runs.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A grimoire of the catalogue, by name.
+    Grimoire(String),
+    /// A definition of either form: what it is called in messages, and its text.
+    Definition {
+        /// What it is called in messages, such as the path of its file.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+    /// A plan that was checked before.
+    Plan(Box<Plan>),
+}
+
+/// What a session is made with.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// What it runs.
+    pub what: What,
+    /// Its inputs.
+    pub input: Map<String, Value>,
+    /// What it is for.
+    pub goal: Option<String>,
+    /// The caller's environment, which its jobs get.
+    pub env: BTreeMap<OsString, OsString>,
+}
+
+impl NewSession {
+    /// A session of a grimoire without inputs, with the environment of this process.
+    pub fn of_grimoire(name: &str) -> Self {
+        Self::of(What::Grimoire(name.to_owned()))
+    }
+
+    /// A session of a definition without inputs, with the environment of this process.
+    pub fn of_definition(name: &str, text: &str) -> Self {
+        Self::of(What::Definition { name: name.to_owned(), text: text.to_owned() })
+    }
+
+    fn of(what: What) -> Self {
+        Self { what, input: Map::new(), goal: None, env: std::env::vars_os().collect() }
+    }
+}

@@ -1,0 +1,9 @@
+//! Sessions over real processes: the demo agent under real holders, in a folder of their own.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
+
+mod grimoires;
+mod recovery;
+mod sessions;
+mod stages;
+mod support;

@@ -1,0 +1,1 @@
+//! Sessions taken up again.

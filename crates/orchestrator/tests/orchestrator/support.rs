@@ -1,0 +1,143 @@
+//! What the tests of this crate share: a base directory of their own, and waiting for events.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use coven_model::event::{Decision, Event};
+use coven_model::{Choice, Intervention, SessionId, SessionView, WorkflowStatus};
+use coven_orchestrator::{NewSession, Options, Orchestrator, Published, Subscription};
+use coven_runtime::processes;
+use tempfile::TempDir;
+
+/// Longer than anything here takes on a loaded machine; only a failure waits for it.
+pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
+
+/// The program that is the demo agent and the holder.
+pub(crate) fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_coven-orchestrator-agent"))
+}
+
+/// A base directory of its own.
+pub(crate) struct Base {
+    folder: TempDir,
+}
+
+impl Base {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new(self.path(), program());
+        options.default_adapter = Some("demo".to_owned());
+        options
+    }
+
+    pub(crate) async fn open(&self) -> Orchestrator {
+        Orchestrator::open(self.options()).await.unwrap()
+    }
+
+    /// A small environment, with everything the agents keep in the base directory.
+    pub(crate) fn env(&self) -> BTreeMap<OsString, OsString> {
+        BTreeMap::from([
+            ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
+            ("HOME".into(), self.path().into()),
+            ("COVEN_DEMO_HOME".into(), self.path().join("demo-state").into()),
+            ("TMPDIR".into(), self.path().into()),
+        ])
+    }
+
+    pub(crate) fn definition(&self, text: &str) -> NewSession {
+        NewSession { env: self.env(), ..NewSession::of_definition("test.yaml", text) }
+    }
+
+    pub(crate) fn grimoire(&self, name: &str) -> NewSession {
+        NewSession { env: self.env(), ..NewSession::of_grimoire(name) }
+    }
+}
+
+/// Waits for the end of a session.
+pub(crate) async fn end(orchestrator: &Orchestrator, id: &SessionId) -> SessionView {
+    let controller = orchestrator.controller(id).await.unwrap();
+    let waited = tokio::time::timeout(DEADLINE, controller.wait(false)).await;
+    let view = controller.view().await.unwrap();
+    assert!(waited.is_ok(), "the session never ended: {view:#?}");
+    view
+}
+
+/// Runs a definition to its end.
+pub(crate) async fn run(base: &Base, text: &str) -> (Orchestrator, SessionId, SessionView) {
+    let orchestrator = base.open().await;
+    let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    (orchestrator, id, view)
+}
+
+/// The next fact that is wanted.
+pub(crate) async fn fact<T>(
+    events: &mut Subscription,
+    what: &str,
+    mut wanted: impl FnMut(&Event) -> Option<T>,
+) -> T {
+    let search = async {
+        loop {
+            let envelope = events.next().await.unwrap();
+            let envelope = envelope.unwrap_or_else(|| panic!("the session closed before: {what}"));
+            if let Published::Fact { event, .. } = &envelope.what
+                && let Some(found) = wanted(event)
+            {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
+}
+
+/// The next intervention.
+pub(crate) async fn intervention(events: &mut Subscription) -> Intervention {
+    fact(events, "an intervention", |event| match event {
+        Event::InterventionRequired { intervention, .. } => Some((**intervention).clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// Decides an intervention as a person would, who saw what it shows.
+pub(crate) async fn decide(orchestrator: &Orchestrator, asked: &Intervention, choice: Choice) {
+    let decision = Decision::new(choice, "a test");
+    orchestrator.answer(&asked.id, decision, asked.digest.clone()).await.unwrap();
+}
+
+/// All facts of a session by their type.
+pub(crate) async fn kinds(orchestrator: &Orchestrator, id: &SessionId) -> Vec<String> {
+    let controller = orchestrator.controller(id).await.unwrap();
+    let mut events = controller.subscribe(0).await.unwrap();
+    let mut kinds = Vec::new();
+    loop {
+        let envelope = events.next().await.unwrap().unwrap();
+        if let Published::Fact { event, .. } = &envelope.what {
+            kinds.push(event.kind().to_owned());
+            let last = ["workflow.completed", "workflow.failed", "workflow.cancelled"];
+            if last.contains(&event.kind()) {
+                return kinds;
+            }
+        }
+    }
+}
+
+/// Nothing of a session runs any more.
+pub(crate) fn nothing_left(id: &SessionId, view: &SessionView) {
+    for task in view.task_status.keys() {
+        for attempt in 1..4 {
+            let job = format!("{id}/{task}/{attempt}");
+            assert_eq!(processes::of_job(&job), [], "{job} is still there");
+        }
+    }
+    assert_ne!(view.status, WorkflowStatus::Running);
+}

@@ -1,0 +1,212 @@
+//! One agent on a terminal, with everything it told so far.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_model::{AgentState, Choice, Digest, Outcome};
+use coven_runner::{Action, AgentRunner, Event, Message, Question, Subscription, Task, Update};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::left;
+use crate::stage::{Scenery, Stage};
+
+/// How long anything may take: the CLIs need half a minute to start on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Something an agent told.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    State(AgentState),
+    Asks(Question),
+    Gone(Digest),
+    TurnEnded { error: bool },
+    Failed(String),
+    Lagged(u64),
+    Done(Arc<Outcome>),
+}
+
+/// An agent on a terminal.
+pub(crate) struct Agent {
+    pub(crate) runner: AgentRunner,
+    pub(crate) scenery: Scenery,
+    told: watch::Receiver<Vec<Told>>,
+    listener: JoinHandle<()>,
+    before: std::collections::BTreeSet<u32>,
+}
+
+impl Agent {
+    pub(crate) fn start(scenery: Scenery, task: Task) -> Result<Self, String> {
+        let before = left::processes();
+        let runner = AgentRunner::start(scenery.adapter.clone(), task, &scenery.place)
+            .map_err(|error| error.to_string())?;
+        let (sender, told) = watch::channel(Vec::new());
+        let listener = tokio::spawn(listen(runner.subscribe(), sender));
+        Ok(Self { runner, scenery, told, listener, before })
+    }
+
+    /// Everything it told.
+    pub(crate) fn told(&self) -> Vec<Told> {
+        self.told.borrow().clone()
+    }
+
+    /// How much it has told, to look only at what comes after.
+    pub(crate) fn now(&self) -> usize {
+        self.told.borrow().len()
+    }
+
+    /// Waits until it has told something since a moment. Says where that stands, and what it is.
+    pub(crate) async fn wait<T>(
+        &self,
+        from: usize,
+        what: &str,
+        wanted: impl Fn(&Told) -> Option<T>,
+    ) -> Result<(usize, T), String> {
+        let mut told = self.told.clone();
+        let find = |all: &[Told]| {
+            all.iter().enumerate().skip(from).find_map(|(at, each)| Some((at, wanted(each)?)))
+        };
+        let ended = |all: &[Told]| all.iter().any(|each| matches!(each, Told::Done(_)));
+        let waited =
+            tokio::time::timeout(PATIENCE, told.wait_for(|all| find(all).is_some() || ended(all)))
+                .await;
+        let state = self.runner.verdict();
+        match waited {
+            Ok(Ok(all)) => find(&all).ok_or_else(|| {
+                let outcome = all.iter().find_map(|each| match each {
+                    Told::Done(outcome) => Some(outcome.reason.clone()),
+                    _ => None,
+                });
+                format!("it ended before {what}: {}", outcome.unwrap_or_default())
+            }),
+            Ok(Err(_)) => Err(format!("the runner ended before {what}")),
+            Err(_) => Err(format!(
+                "waited {} s in vain for {what}; it is {} by {} ({})",
+                PATIENCE.as_secs(),
+                state.state,
+                state.evidence.rule,
+                state.evidence.text
+            )),
+        }
+    }
+
+    /// Waits until it is in a state, now or later.
+    pub(crate) async fn state(&self, state: AgentState) -> Result<(), String> {
+        let mut verdict = self.runner.watch();
+        let waited =
+            tokio::time::timeout(PATIENCE, verdict.wait_for(|now| now.state == state)).await;
+        match waited {
+            Ok(Ok(_)) => Ok(()),
+            _ => {
+                let now = self.runner.verdict();
+                Err(format!(
+                    "never {state}; it is {} by {} ({})",
+                    now.state, now.evidence.rule, now.evidence.text
+                ))
+            }
+        }
+    }
+
+    pub(crate) async fn question(&self, from: usize) -> Result<(usize, Question), String> {
+        self.wait(from, "a question", |told| match told {
+            Told::Asks(question) => Some(question.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    pub(crate) async fn turn_end(&self, from: usize) -> Result<bool, String> {
+        let ended = self.wait(from, "the end of the turn", |told| match told {
+            Told::TurnEnded { error } => Some(*error),
+            _ => None,
+        });
+        ended.await.map(|(_, error)| error)
+    }
+
+    pub(crate) async fn send(&self, text: &str) -> Result<(), String> {
+        self.runner.send(Message::new(text)).await.map_err(|error| error.to_string())
+    }
+
+    pub(crate) async fn choose(&self, question: &Question, choice: Choice) -> Result<(), String> {
+        let answered = self.runner.answer(question.digest.clone(), Action::Choose(choice)).await;
+        answered.map_err(|error| format!("{choice}: {error}"))
+    }
+
+    /// The questions it asked since a moment.
+    pub(crate) fn questions(&self, from: usize) -> Vec<Question> {
+        let asked = self.told().into_iter().skip(from).filter_map(|told| match told {
+            Told::Asks(question) => Some(question),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    /// What it looks like and what it told, for people.
+    pub(crate) async fn portrait(&self, stage: &Stage) -> String {
+        let screen = self.runner.view().await.map(|view| {
+            let cursor = view.snapshot.cursor();
+            format!("cursor {cursor:?}\n{}", view.snapshot.text())
+        });
+        format!(
+            "verdict: {:?}\n\nscreen: {}\n\ntold: {:#?}\n\nrequests: {:#?}\n\ntape:\n{}",
+            self.runner.verdict(),
+            screen.unwrap_or_default(),
+            self.told(),
+            stage.turns(0),
+            self.tape()
+        )
+    }
+
+    /// What it printed and was sent, with the time, from its tape.
+    fn tape(&self) -> String {
+        let folder = self.scenery.place.folder.clone().unwrap_or_default();
+        let Ok(reader) = coven_tape::Reader::open(&folder) else { return String::new() };
+        let lines = reader.records(0).filter_map(Result::ok).map(|record| {
+            let what = match record.event {
+                coven_tape::Event::Output { bytes, .. } => {
+                    format!("> {}", String::from_utf8_lossy(&bytes).escape_debug())
+                }
+                coven_tape::Event::Input(bytes) => {
+                    format!("< {}", String::from_utf8_lossy(&bytes).escape_debug())
+                }
+                other => format!("{other:?}"),
+            };
+            format!("{:10.3} {what}\n", record.time as f64 / 1e6)
+        });
+        lines.collect()
+    }
+
+    /// How many processes it has.
+    pub(crate) fn processes(&self) -> usize {
+        left::since(&self.before).len()
+    }
+
+    /// Stops it. Says what it told last and which of its processes are left.
+    pub(crate) async fn stop(self) -> (Result<Outcome, String>, Vec<String>) {
+        let stopped = self.runner.stop().await.map_err(|error| error.to_string());
+        let job = coven_runtime::processes::of_job(&self.scenery.job);
+        let mut left: Vec<String> =
+            job.iter().map(|process| format!("{} by its job", process.pid)).collect();
+        left.extend(left::since(&self.before));
+        drop(self.runner);
+        // The listener ends with the runner.
+        let _ = tokio::time::timeout(PATIENCE, self.listener).await;
+        (stopped, left)
+    }
+}
+
+async fn listen(mut events: Subscription, told: watch::Sender<Vec<Told>>) {
+    while let Some(update) = events.next().await {
+        let each = match update {
+            Update::Lagged(missed) => Told::Lagged(missed),
+            Update::Event(Event::State(verdict)) => Told::State(verdict.state),
+            Update::Event(Event::Awaiting(question)) => Told::Asks(question),
+            Update::Event(Event::NoLongerAwaiting(digest)) => Told::Gone(digest),
+            Update::Event(Event::TurnEnded { error }) => Told::TurnEnded { error },
+            Update::Event(Event::DeliveryFailed { reason, .. }) => Told::Failed(reason),
+            Update::Event(Event::Done(outcome)) => Told::Done(Arc::new(*outcome)),
+            Update::Event(_) => continue,
+        };
+        told.send_modify(|all| all.push(each));
+    }
+}

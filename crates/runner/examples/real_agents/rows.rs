@@ -1,0 +1,341 @@
+//! The rows of an agent on a terminal.
+
+use coven_model::{AgentState, AwaitingKind, Choice, Ending, Permission, Verdict};
+use coven_runner::Task;
+use coven_testkit::model::Scene;
+
+use crate::agent::{Agent, PATIENCE, Told};
+use crate::cli::{Cli, Home};
+use crate::stage::Stage;
+use crate::{Found, Mark, Rows};
+
+/// More dialogs than any of them has; only a loop has more.
+const MOST_DIALOGS: usize = 8;
+
+/// A text of several lines, which must arrive as it is.
+const PASTED: &str =
+    "First line of three.\n  The second is indented: \"quoted\", $HOME, `tick`.\nplay:text";
+
+fn task(job: &str, prompt: Option<&str>) -> Task {
+    let mut task = Task::interactive(job, prompt);
+    task.permission = Some(Permission::Ask);
+    task
+}
+
+/// The first start: every dialog is seen, answered by its name, and behind the last one waits the
+/// prompt. Then what a CLI leaves behind when nobody keeps it from doing so is stopped.
+pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) {
+    let started = stage.scenery(Home::Fresh).map_err(|error| error.to_string());
+    let agent = match started.and_then(|scenery| {
+        let task = task(&scenery.job, None);
+        Agent::start(scenery, task)
+    }) {
+        Ok(agent) => agent,
+        Err(error) => return rows.add("first-run dialogs", Mark::Failed(error)),
+    };
+    let found = dialogs(stage.cli, &agent).await;
+    if found.is_err() {
+        stage.keep("first-run dialogs", &agent.portrait(stage).await);
+    }
+    rows.add("first-run dialogs", found);
+    let more = match stage.cli {
+        Cli::Codex => Some("stop with its daemon"),
+        Cli::Gemini => Some("stop with its relaunch"),
+        Cli::Claude | Cli::Opencode | Cli::Qwen => None,
+    };
+    let stopped = stop(agent).await;
+    if let Some(row) = more {
+        rows.add(row, stopped);
+    }
+}
+
+async fn dialogs(cli: Cli, agent: &Agent) -> Found {
+    let mut seen = Vec::new();
+    let mut from = 0;
+    while seen.len() < MOST_DIALOGS {
+        let next = agent.wait(from, "a dialog or the prompt", |told| match told {
+            Told::Asks(question) => Some(Some(question.clone())),
+            Told::State(AgentState::Idle) => Some(None),
+            _ => None,
+        });
+        let (at, next) = next.await?;
+        from = at + 1;
+        let Some(question) = next else { break };
+        let name = question.dialog.clone().unwrap_or_else(|| question.rule.clone());
+        agent
+            .choose(&question, Choice::Approve)
+            .await
+            .map_err(|error| format!("{name}: {error}"))?;
+        seen.push(name);
+    }
+    // A prompt that was only seen for a moment between two dialogs would not take a message.
+    agent.send(&format!("{} please", Scene::Text)).await?;
+    agent.turn_end(0).await?;
+    if seen != cli.dialogs() {
+        return Err(format!("saw {seen:?} instead of {:?}", cli.dialogs()));
+    }
+    let seen = if seen.is_empty() { "it shows none".to_owned() } else { seen.join(", ") };
+    Ok(format!("{seen}; then it took a message"))
+}
+
+/// Everything else, in one conversation.
+pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
+    let started = stage.scenery(Home::Settled).map_err(|error| error.to_string());
+    let prompt = format!("{} please", Scene::Text);
+    let agent = match started.and_then(|scenery| {
+        let task = task(&scenery.job, Some(&prompt));
+        Agent::start(scenery, task)
+    }) {
+        Ok(agent) => agent,
+        Err(error) => return rows.add("idle", Mark::Failed(error)),
+    };
+    macro_rules! row {
+        ($name:literal, $check:expr) => {
+            let found: Found = $check.await;
+            if found.is_err() {
+                stage.keep($name, &agent.portrait(stage).await);
+            }
+            let failed = found.is_err();
+            rows.add($name, found);
+            if failed {
+                recover(&agent).await;
+            }
+        };
+    }
+    row!("finish", finish(stage, &agent));
+    row!("idle", idle(&agent));
+    row!("working", working(stage, &agent));
+    row!("two approvals", two_approvals(stage, &agent));
+    row!("approve", approve(stage, &agent));
+    row!("deny", deny(stage, &agent));
+    row!("interrupt", interrupt(stage, &agent));
+    row!("message after interrupt", message(stage, &agent, "after the interrupt"));
+    row!("model error", error(stage, &agent));
+    row!("message after error", message(stage, &agent, "after the error"));
+    row!("multi-line paste", paste(stage, &agent));
+    rows.add("stop", stop(agent).await);
+}
+
+/// Brings an agent back to its prompt after a row that failed, as well as can be.
+async fn recover(agent: &Agent) {
+    for _ in 0..3 {
+        if agent.runner.verdict().state == AgentState::Idle {
+            return;
+        }
+        agent.runner.interrupt().await;
+        let mut verdict = agent.runner.watch();
+        let idle = verdict.wait_for(|verdict| verdict.state == AgentState::Idle);
+        let _ = tokio::time::timeout(PATIENCE / 12, idle).await;
+    }
+}
+
+async fn finish(stage: &Stage, agent: &Agent) -> Found {
+    let error = agent.turn_end(0).await?;
+    if error {
+        return Err("the first turn ended with an error".to_owned());
+    }
+    let worked = agent.told().iter().any(|told| matches!(told, Told::State(AgentState::Working)));
+    if !worked {
+        return Err("the turn ended, but it was never seen to work".to_owned());
+    }
+    let turns = stage.turns(0).len();
+    Ok(format!(
+        "the prompt given at the start was answered, {turns} request(s) to the model so far"
+    ))
+}
+
+async fn idle(agent: &Agent) -> Found {
+    agent.state(AgentState::Idle).await?;
+    let verdict = agent.runner.verdict();
+    Ok(by(&verdict))
+}
+
+fn by(verdict: &Verdict) -> String {
+    let source = format!("{:?}", verdict.evidence.source).to_lowercase();
+    format!("by {source} ({})", verdict.evidence.rule)
+}
+
+async fn working(stage: &Stage, agent: &Agent) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    agent.send(&format!("{} please", Scene::Think)).await?;
+    // The model has been asked and says nothing yet: that is work if anything is.
+    if !stage.wait(|all| all.iter().skip(turns).any(|turn| turn.open)) {
+        return Err("the model was never asked".to_owned());
+    }
+    agent.state(AgentState::Working).await?;
+    let verdict = agent.runner.verdict();
+    let open = stage.turns(turns).iter().any(|turn| turn.open);
+    let error = agent.turn_end(from).await?;
+    let states = |told: &Told| match told {
+        Told::State(state) => Some(*state),
+        _ => None,
+    };
+    let states: Vec<AgentState> = agent.told()[from..].iter().filter_map(states).collect();
+    let once = states.iter().filter(|state| **state == AgentState::Working).count() == 1;
+    if error || !once || !open {
+        return Err(format!(
+            "error {error}, open {open}, and the states of the turn were {states:?}"
+        ));
+    }
+    Ok(format!("{}, once from the message to the end of the turn", by(&verdict)))
+}
+
+async fn two_approvals(stage: &Stage, agent: &Agent) -> Found {
+    let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
+    agent.send(&format!("{} please", Scene::Twice)).await?;
+    let (at, first) = agent.question(from).await?;
+    agent.choose(&first, Choice::Approve).await?;
+    let (_, second) = agent.question(at + 1).await?;
+    if Stage::ran(&agent.scenery.place) != ran + 1 {
+        return Err("the second question came before the first command ran".to_owned());
+    }
+    agent.choose(&second, Choice::Approve).await?;
+    agent.turn_end(from).await?;
+    let (asked, runs) = (agent.questions(from), Stage::ran(&agent.scenery.place) - ran);
+    if asked.len() != 2 || runs != 2 || first.digest == second.digest {
+        return Err(format!("{} questions and {runs} runs: {asked:?}", asked.len()));
+    }
+    let results = stage.turns(0).last().map_or(0, |turn| turn.results.len());
+    Ok(format!("the same command asked about twice, two digests, {results} results for the model"))
+}
+
+async fn approve(stage: &Stage, agent: &Agent) -> Found {
+    let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
+    agent.send(&format!("{} please", Scene::Ask)).await?;
+    let (_, question) = agent.question(from).await?;
+    if question.kind != AwaitingKind::Approval {
+        return Err(format!("it is a {} and not an approval", question.kind));
+    }
+    let shown = question.excerpt.iter().any(|line| line.contains("mktemp ran-"));
+    if !shown {
+        return Err(format!("the command is not in the question: {:?}", question.excerpt));
+    }
+    if Stage::ran(&agent.scenery.place) != ran {
+        return Err("the command ran before it was approved".to_owned());
+    }
+    agent.choose(&question, Choice::Approve).await?;
+    agent.turn_end(from).await?;
+    let (asked, runs) = (agent.questions(from).len(), Stage::ran(&agent.scenery.place) - ran);
+    if (asked, runs) != (1, 1) {
+        return Err(format!("{asked} questions, {runs} runs"));
+    }
+    let told = stage.turns(0).last().and_then(|turn| turn.results.last().cloned());
+    Ok(format!(
+        "it ran once; by {} (the model was told {} bytes)",
+        question.rule,
+        told.unwrap_or_default().len()
+    ))
+}
+
+async fn deny(stage: &Stage, agent: &Agent) -> Found {
+    let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
+    agent.send(&format!("{} please", Scene::Ask)).await?;
+    let (_, question) = agent.question(from).await?;
+    agent.choose(&question, Choice::Deny).await?;
+    let error = agent.turn_end(from).await?;
+    let (asked, runs) = (agent.questions(from).len(), Stage::ran(&agent.scenery.place) - ran);
+    if error || (asked, runs) != (1, 0) {
+        return Err(format!("error {error}, {asked} questions, {runs} runs"));
+    }
+    let told = stage.turns(0).last().is_some_and(|turn| !turn.results.is_empty());
+    let told = if told { "the model was told" } else { "the turn ended there" };
+    Ok(format!("nothing ran; {told}"))
+}
+
+async fn interrupt(stage: &Stage, agent: &Agent) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    agent.send(&format!("{} please", Scene::Slow)).await?;
+    agent.state(AgentState::Working).await?;
+    // Something of the answer is on the screen, so that there is an answer to interrupt.
+    words(agent).await?;
+    agent.runner.interrupt().await;
+    let error = agent.turn_end(from).await?;
+    let open = !stage.wait(|all| all.iter().skip(turns).all(|turn| !turn.open));
+    if open {
+        return Err("it says it is idle, but the model still answers".to_owned());
+    }
+    agent.state(AgentState::Idle).await?;
+    Ok(if error { "idle; it calls it an error".to_owned() } else { "idle".to_owned() })
+}
+
+/// Waits until the slow answer shows.
+async fn words(agent: &Agent) -> Result<(), String> {
+    let mut events = agent.runner.subscribe();
+    let shows = async {
+        loop {
+            let text = agent.runner.view().await?.snapshot.text();
+            if text.contains("word3") {
+                return Some(());
+            }
+            events.next().await?;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, shows).await {
+        Ok(Some(())) => Ok(()),
+        Ok(None) => Err("it ended while it answered".to_owned()),
+        Err(_) => Err("its answer never showed".to_owned()),
+    }
+}
+
+async fn message(stage: &Stage, agent: &Agent, words: &str) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    let text = format!("{} {words}", Scene::Text);
+    agent.send(&text).await?;
+    if agent.turn_end(from).await? {
+        return Err("the turn ended with an error".to_owned());
+    }
+    arrived(stage, turns, &text)?;
+    Ok("delivered alone and answered".to_owned())
+}
+
+/// The last thing the user said is exactly this.
+fn arrived(stage: &Stage, turns: usize, text: &str) -> Result<(), String> {
+    let turns = stage.turns(turns);
+    let said = turns.iter().filter_map(|turn| turn.said.last()).collect::<Vec<_>>();
+    if said.iter().any(|said| said.trim() == text) {
+        return Ok(());
+    }
+    Err(format!("the model got {said:?} and not {text:?}"))
+}
+
+async fn error(stage: &Stage, agent: &Agent) -> Found {
+    let from = agent.now();
+    agent.send(&format!("{} please", stage.cli.error())).await?;
+    if !agent.turn_end(from).await? {
+        return Err("the turn ended as if nothing had happened".to_owned());
+    }
+    let verdict = agent.runner.verdict();
+    Ok(by(&verdict))
+}
+
+async fn paste(stage: &Stage, agent: &Agent) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    agent.send(PASTED).await?;
+    agent.turn_end(from).await?;
+    arrived(stage, turns, PASTED)?;
+    Ok("three lines arrived as they were, in one message".to_owned())
+}
+
+/// Stops an agent, and finds nothing of it afterwards.
+async fn stop(agent: Agent) -> Found {
+    let processes = agent.processes();
+    let before = agent.told().iter().any(|told| matches!(told, Told::Done(_)));
+    let lagged: u64 = agent
+        .told()
+        .iter()
+        .map(|told| if let Told::Lagged(missed) = told { *missed } else { 0 })
+        .sum();
+    let (stopped, left) = agent.stop().await;
+    let outcome = stopped?;
+    if before {
+        return Err(format!("it had ended before: {}", outcome.reason));
+    }
+    if !left.is_empty() {
+        return Err(format!("left behind: {}", left.join("; ")));
+    }
+    if outcome.ending != Ending::Stopped || lagged > 0 {
+        return Err(format!("{:?}, {lagged} events missed", outcome.ending));
+    }
+    let session = if outcome.agent_session.is_some() { ", its conversation is known" } else { "" };
+    Ok(format!("{processes} processes before, none after{session}"))
+}
