@@ -1,1 +1,121 @@
-//! Sessions side by side.
+//! Sessions side by side, and the facade in front of them.
+
+use coven_model::{SessionId, WorkflowStatus};
+use coven_orchestrator::{ExecuteError, OpenError, Orchestrator, Published, RequestError};
+use coven_runtime::processes;
+
+use crate::support::{Base, end, fact, nothing_left};
+
+const HANG: &str =
+    "name: hang\ndescription: Never ends.\nsteps:\n  - {name: wait, type: agent, mode: headless, prompt: hang}\n";
+
+fn echo(word: &str) -> String {
+    format!("name: echo-{word}\ndescription: Says {word}.\nsteps:\n  - {{name: say, type: script, command: echo {word}, output: said}}\n")
+}
+
+/// Spec: C1.5.1, C1.18.1, C1.18.2, C1.18.3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_share_nothing_and_each_hears_only_of_itself() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let mut ids = Vec::new();
+    for word in ["one", "two", "three"] {
+        ids.push(orchestrator.execute_workflow(base.definition(&echo(word))).await.unwrap());
+    }
+    for (id, word) in ids.iter().zip(["one", "two", "three"]) {
+        let mut events = orchestrator.subscribe(id, 0).await.unwrap();
+        let view = end(&orchestrator, id).await;
+        assert_eq!(view.variables["said"], word);
+        let mut seq = 0;
+        loop {
+            let envelope = events.next().await.unwrap().unwrap();
+            assert_eq!(envelope.session, *id);
+            if let Published::Fact { seq: number, event } = envelope.what {
+                seq += 1;
+                assert_eq!(number, seq, "facts are contiguous");
+                if event.kind() == "workflow.completed" {
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(orchestrator.list().len(), 3);
+}
+
+/// Spec: GR.7.3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_session_is_cancelled_when_its_agents_are_gone() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let id = orchestrator.execute_workflow(base.definition(HANG)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let job = fact(&mut events, "the job", |event| match event {
+        coven_model::event::Event::TaskStarted(started) => Some(started.spec.job.to_string()),
+        _ => None,
+    })
+    .await;
+    orchestrator.cancel(&id, "a test", "enough").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Cancelled);
+    assert_eq!(processes::of_job(&job), []);
+    nothing_left(&id, &view);
+    let again = orchestrator.cancel(&id, "a test", "again").await;
+    assert!(matches!(again, Err(RequestError::Refused(_))));
+}
+
+/// Spec: C1.12.1, C1.12.2, C1.12.3, C1.15.1, C0.5.1, C1.11.1, C0.8.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_on_disk_below_its_base_directory_with_goal_and_definition() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let mut new = base.definition(&echo("kept"));
+    new.goal = Some("keep it".to_owned());
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    end(&orchestrator, &id).await;
+    orchestrator.close().await;
+    let file = base.path().join(".coven/sessions").join(id.as_str()).join("session.json");
+    let view: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(view["goal"], "keep it");
+    assert_eq!(view["status"], "completed");
+    assert_eq!(view["workflowDefinition"]["name"], "echo-kept");
+    assert_eq!(view["taskStatus"]["say"], "DONE");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_base_directory_has_one_keeper_at_a_time() {
+    let base = Base::new();
+    let first = base.open().await;
+    let second = Orchestrator::open(base.options()).await;
+    assert!(matches!(second, Err(OpenError::Locked(_))), "{second:?}");
+    first.close().await;
+    drop(first);
+    assert!(Orchestrator::open(base.options()).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_run_says_why_and_makes_no_session() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let unknown = orchestrator.execute_workflow(base.grimoire("demmo")).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no grimoire `demmo`; did you mean `demo`?");
+    let broken = orchestrator.execute_workflow(base.definition("name: x\nstep: []\n")).await;
+    assert!(matches!(broken, Err(ExecuteError::Definition(_))));
+    let nobody = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
+    assert!(orchestrator.cancel(&nobody, "a test", "").await.is_err());
+    assert_eq!(orchestrator.list().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_not_installed_fails_its_step_with_its_name() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let mut new = base.definition(
+        "name: missing\ndescription: No such program.\nsteps:\n  - {name: ask, type: agent, adapter: codex, mode: headless, prompt: hello}\n",
+    );
+    new.env.insert("PATH".into(), base.path().into());
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Failed);
+    assert!(format!("{:?}", view.errors).contains("`codex` was not found"), "{:?}", view.errors);
+}
