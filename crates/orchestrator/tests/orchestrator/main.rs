@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
 mod grimoires;
+mod killed;
 mod recovery;
 mod sessions;
 mod stages;
