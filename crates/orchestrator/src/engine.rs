@@ -6,6 +6,6 @@ mod executor;
 mod job;
 mod shell;
 
-pub use controller::SessionController;
 pub(crate) use controller::Fresh;
+pub use controller::SessionController;
 pub use executor::WorkflowExecutor;

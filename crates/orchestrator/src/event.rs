@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use coven_model::event::Event;
 use coven_model::{AttemptId, SessionId, Timestamp, Verdict};
+use coven_runtime::domain::Stream;
 use coven_store::Reader;
 use coven_store::journal::ReadError;
-use coven_runtime::domain::Stream;
 use tokio::sync::broadcast;
 
 /// Something that happened in a session.

@@ -89,7 +89,7 @@ impl Orchestrator {
     }
 
     /// Makes a session that has not begun.
-    pub async fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
+    pub fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
         Ok(self.create(new)?.id().clone())
     }
 
@@ -105,8 +105,7 @@ impl Orchestrator {
         let name = manager.new_name(&id);
         let mut session = WorkflowSession::create(manager.base(), &id)?;
         let base_dir = Some(manager.base().path().display().to_string());
-        let creation =
-            Creation { session: id, name, plan, input, goal: new.goal, base_dir };
+        let creation = Creation { session: id, name, plan, input, goal: new.goal, base_dir };
         session.decide(Input::Create(Box::new(creation)), now())?;
         manager.note(&session)?;
         Ok(session)
@@ -176,7 +175,11 @@ impl Orchestrator {
     }
 
     /// Everything that happened in a session after a fact, then what happens.
-    pub async fn subscribe(&self, id: &SessionId, after: u64) -> Result<Subscription, RequestError> {
+    pub async fn subscribe(
+        &self,
+        id: &SessionId,
+        after: u64,
+    ) -> Result<Subscription, RequestError> {
         self.live(id).await?.subscribe(after).await
     }
 

@@ -5,5 +5,5 @@ mod session;
 
 pub use manager::SessionManager;
 pub(crate) use manager::now;
-pub use session::WorkflowSession;
 pub(crate) use session::Decided;
+pub use session::WorkflowSession;

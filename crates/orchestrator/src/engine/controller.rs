@@ -120,8 +120,9 @@ impl SessionController {
     /// Waits until the session is over, or blocked if that is asked for.
     pub async fn wait(&self, or_blocked: bool) -> WorkflowStatus {
         let mut status = self.status.clone();
-        let wanted =
-            |now: &WorkflowStatus| now.is_final() || (or_blocked && *now == WorkflowStatus::Blocked);
+        let wanted = |now: &WorkflowStatus| {
+            now.is_final() || (or_blocked && *now == WorkflowStatus::Blocked)
+        };
         match status.wait_for(wanted).await {
             Ok(status) => *status,
             Err(_) => self.status(),
@@ -342,7 +343,12 @@ impl Actor {
         if self.jobs.contains_key(&job) {
             return;
         }
-        let variables = self.session.state().run().map(|run| run.variables()).unwrap_or_default();
+        let variables = self
+            .session
+            .state()
+            .run()
+            .map(coven_workflow::state::Run::variables)
+            .unwrap_or_default();
         let handle = self.executor.start(&self.session, spec, variables, self.reports.clone());
         self.jobs.insert(job, handle);
     }
@@ -352,7 +358,8 @@ impl Actor {
             Some(handle) => handle.order(order),
             // Only a stop means something for a job that this process never started.
             None if matches!(order, Order::Stop) => {
-                let handle = self.executor.stop(&self.session, job.clone(), self.reports.clone());
+                let handle =
+                    WorkflowExecutor::stop(&self.session, job.clone(), self.reports.clone());
                 self.jobs.insert(job.clone(), handle);
             }
             None => {}

@@ -78,7 +78,6 @@ impl WorkflowExecutor {
 
     /// Makes sure that a job which nobody follows does not run and never will.
     pub(crate) fn stop(
-        &self,
         session: &WorkflowSession,
         job: AttemptId,
         reports: mpsc::Sender<Report>,

@@ -57,10 +57,7 @@ pub(crate) enum Order {
     /// Answer it.
     Answer(Box<Answer>),
     /// Send it a message.
-    Send {
-        number: u32,
-        text: String,
-    },
+    Send { number: u32, text: String },
 }
 
 /// A session's handle to one of its jobs.
@@ -277,12 +274,11 @@ impl Job {
             return None;
         }
         let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
-        let own = adapter.config().state.write.iter().filter_map(|path| {
-            match path.strip_prefix("~/") {
+        let own =
+            adapter.config().state.write.iter().filter_map(|path| match path.strip_prefix("~/") {
                 Some(rest) => Some(home.as_ref()?.join(rest)),
                 None => Some(PathBuf::from(path)),
-            }
-        });
+            });
         let mut write: Vec<PathBuf> = own.filter(|path| path.exists()).collect();
         write.push(self.attempt.path().to_owned());
         write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
@@ -294,12 +290,13 @@ impl Job {
     }
 
     fn launch(&self, adapter: &Arc<dyn AgentAdapter>) -> Result<Runner, Option<Box<Outcome>>> {
-        let not_started =
-            |error: String| Some(Box::new(failed(Ending::NotStarted, error)));
+        let not_started = |error: String| Some(Box::new(failed(Ending::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
         let task = self.task();
         let started = match task.mode {
-            Mode::Interactive => AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent),
+            Mode::Interactive => {
+                AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
+            }
             Mode::Headless => {
                 HeadlessRunner::start(adapter.clone(), task, &place, Usage::default())
                     .map(Runner::Headless)
@@ -313,11 +310,8 @@ impl Job {
         let path = self.attempt.path().to_owned();
         let folder = Folder::new(&path);
         let interactive = self.mode() == Mode::Interactive;
-        let rebuilt = if interactive {
-            rebuild(&folder, &ScreenOptions::default()).ok()
-        } else {
-            None
-        };
+        let rebuilt =
+            if interactive { rebuild(&folder, &ScreenOptions::default()).ok() } else { None };
         let offset = rebuilt.as_ref().map_or(0, |rebuilt| rebuilt.offset);
         match adopt(&folder, offset) {
             Ok(Adopted::Alive(pane)) => {
@@ -333,10 +327,14 @@ impl Job {
                         Some(path),
                     )
                     .map(Runner::Agent),
-                    None => {
-                        HeadlessRunner::adopt(adapter.clone(), task, pane, Usage::default(), Some(path))
-                            .map(Runner::Headless)
-                    }
+                    None => HeadlessRunner::adopt(
+                        adapter.clone(),
+                        task,
+                        pane,
+                        Usage::default(),
+                        Some(path),
+                    )
+                    .map(Runner::Headless),
                 };
                 adopted.map_err(|error| Some(Box::new(failed(Ending::Lost, error.to_string()))))
             }

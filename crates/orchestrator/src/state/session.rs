@@ -139,4 +139,3 @@ impl WorkflowSession {
         let _ = self.store.finish_view();
     }
 }
-

@@ -89,7 +89,10 @@ steps:
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     let results = view.variables["results"].as_array().unwrap().clone();
     let outputs: Vec<_> = results.iter().map(|result| result["output"].clone()).collect();
-    assert_eq!(outputs, [json!("did slow as 0"), json!("did quick as 1"), json!("did middling as 2")]);
+    assert_eq!(
+        outputs,
+        [json!("did slow as 0"), json!("did quick as 1"), json!("did middling as 2")]
+    );
     nothing_left(&id, &view);
 }
 
@@ -186,7 +189,7 @@ async fn a_question_of_an_agent_blocks_the_run_until_it_is_answered() {
     let base = Base::new();
     let orchestrator = base.open().await;
     let new = base.definition(
-        r#"
+        r"
 name: asking
 description: An agent that asks.
 steps:
@@ -195,7 +198,7 @@ steps:
     mode: interactive
     permissions: ask
     prompt: approve touch made.txt; say done
-"#,
+",
     );
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
@@ -204,11 +207,12 @@ steps:
     assert!(asked.excerpt.contains("touch made.txt"), "{}", asked.excerpt);
     assert!(!base.path().join("made.txt").exists());
     decide(&orchestrator, &asked, Choice::Approve).await;
-    fact(&mut events, "that it was answered", |event| match event {
-        Event::InterventionResolved { decision, .. } => Some(assert_eq!(decision.by, "a test")),
+    let by = fact(&mut events, "that it was answered", |event| match event {
+        Event::InterventionResolved { decision, .. } => Some(decision.by.clone()),
         _ => None,
     })
     .await;
+    assert_eq!(by, "a test");
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert!(base.path().join("made.txt").exists());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use coven_model::{SessionView, WorkflowStatus};
 use coven_notation::Source;
-use coven_orchestrator::{Options, Orchestrator};
+use coven_orchestrator::{NewSession, Options, Orchestrator};
 use coven_policy::{Policies, Policy};
 use coven_runtime::processes;
 
@@ -61,13 +61,12 @@ fn keeps_a_session_until_it_is_killed() {
         let policy = Policy::read(&Source::new("policy.yaml", policy)).unwrap();
         options.policies = Policies { user: Some(policy), project: None };
         let orchestrator = Orchestrator::open(options).await.unwrap();
-        let id = match orchestrator.list().first() {
-            Some(entry) => entry.id.clone(),
-            None => {
-                let mut new = coven_orchestrator::NewSession::of_definition("everything.yaml", EVERYTHING);
-                new.env.insert("COVEN_DEMO_HOME".into(), base.join("demo-state").into());
-                orchestrator.execute_workflow(new).await.unwrap()
-            }
+        let id = if let Some(entry) = orchestrator.list().first() {
+            entry.id.clone()
+        } else {
+            let mut new = NewSession::of_definition("everything.yaml", EVERYTHING);
+            new.env.insert("COVEN_DEMO_HOME".into(), base.join("demo-state").into());
+            orchestrator.execute_workflow(new).await.unwrap()
         };
         let controller = orchestrator.resume(&id).await.unwrap();
         controller.wait(false).await;
@@ -93,8 +92,9 @@ fn records(base: &Path) -> usize {
     let sessions = std::fs::read_dir(base.join(".coven/sessions")).into_iter().flatten().flatten();
     let journals = sessions.map(|entry| entry.path().join("journal.jsonl"));
     let counts = journals.filter_map(|journal| std::fs::read(journal).ok());
-    // The first line is the header.
-    counts.map(|bytes| bytes.iter().filter(|byte| **byte == b'\n').count()).max().unwrap_or(0).saturating_sub(1)
+    let lines = counts.map(|bytes| bytes.split(|byte| *byte == b'\n').count()).max().unwrap_or(0);
+    // The first line is the header, and what follows the last line end is none.
+    lines.saturating_sub(2)
 }
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {

@@ -14,7 +14,11 @@ async fn until(
 ) -> SessionId {
     let options = base.options();
     let died = std::thread::spawn(move || {
-        let reactor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let reactor = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let id = reactor.block_on(async {
             let orchestrator = coven_orchestrator::Orchestrator::open(options).await.unwrap();
             let id = orchestrator.execute_workflow(new).await.unwrap();
@@ -56,9 +60,11 @@ steps:
   - {name: third, type: script, command: echo third >> log.txt}
 "#,
     );
-    let id = until(&base, new, |event| {
-        matches!(event, Event::TaskStarted(started) if started.spec.step == "second")
-    })
+    let id = until(
+        &base,
+        new,
+        |event| matches!(event, Event::TaskStarted(started) if started.spec.step == "second"),
+    )
     .await;
     let orchestrator = reopen(&base).await;
     let view = end(&orchestrator, &id).await;

@@ -6,11 +6,12 @@ use coven_runtime::processes;
 
 use crate::support::{Base, end, fact, nothing_left};
 
-const HANG: &str =
-    "name: hang\ndescription: Never ends.\nsteps:\n  - {name: wait, type: agent, mode: headless, prompt: hang}\n";
+const HANG: &str = "name: hang\ndescription: Never ends.\nsteps:\n  - {name: wait, type: agent, mode: headless, prompt: hang}\n";
 
 fn echo(word: &str) -> String {
-    format!("name: echo-{word}\ndescription: Says {word}.\nsteps:\n  - {{name: say, type: script, command: echo {word}, output: said}}\n")
+    format!(
+        "name: echo-{word}\ndescription: Says {word}.\nsteps:\n  - {{name: say, type: script, command: echo {word}, output: said}}\n"
+    )
 }
 
 /// Spec: C1.5.1, C1.18.1, C1.18.2, C1.18.3
@@ -74,8 +75,7 @@ async fn a_session_is_on_disk_below_its_base_directory_with_goal_and_definition(
     end(&orchestrator, &id).await;
     orchestrator.close().await;
     let file = base.path().join(".coven/sessions").join(id.as_str()).join("session.json");
-    let view: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let view: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     assert_eq!(view["goal"], "keep it");
     assert_eq!(view["status"], "completed");
     assert_eq!(view["workflowDefinition"]["name"], "echo-kept");

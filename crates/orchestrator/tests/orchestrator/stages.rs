@@ -18,7 +18,9 @@ async fn tasks_of_a_stage_run_side_by_side_and_the_next_stage_waits() {
     let headless = |id: &str, prompt: &str| json!({"id": id, "adapter": "demo", "executionMode": "headless", "prompt": prompt});
     // Each of the first two waits for the other, so they only end if they run at once.
     let meet = |own: &str, other: &str| {
-        format!("disobey touch {own}; disobey until [ -e {other} ]\\; do read -t 0.05 x < /dev/zero || true\\; done; say met")
+        format!(
+            "disobey touch {own}; disobey until [ -e {other} ]\\; do read -t 0.05 x < /dev/zero || true\\; done; say met"
+        )
     };
     let definition = json!({
         "id": "side-by-side",
