@@ -23,6 +23,8 @@ enum Bench {
     Runtime,
     /// From an agent's question on its screen to our event, with twenty agents at once
     Runner,
+    /// Deciding and folding alone: steps per second, and a journal folded again
+    Workflow,
     /// Durable facts, replay, listing and views, against a bare append and sync
     Store,
 }
@@ -33,6 +35,7 @@ impl Bench {
             Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
             Self::Runtime => ["bench", "--package", "coven-runtime", "--bench", "runtime"],
             Self::Runner => ["bench", "--package", "coven-runner", "--bench", "runner"],
+            Self::Workflow => ["bench", "--package", "coven-workflow", "--bench", "workflow"],
             Self::Store => ["bench", "--package", "coven-store", "--bench", "store"],
         }
     }

@@ -20,7 +20,7 @@ use std::{env, io};
 use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_runner::{Action, AgentRunner, Event, Place, Task, Update};
 use coven_runtime::hold::HolderDomain;
-use coven_testkit::bench::{machine, page, table};
+use coven_testkit::bench::{arguments, machine, table};
 
 /// An agent that floods and asks. The question carries the time right before it is painted, which
 /// bash knows without starting a process.
@@ -62,30 +62,14 @@ struct Measured {
 }
 
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut write = Some(root.join("docs/benchmarks.md"));
-    let mut plan = Plan { agents: 20, questions: 20, flood: 2000 };
-    let mut arguments = env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--quick" => {
-                plan.questions = 5;
-                write = None;
-            }
-            "--write" => write = arguments.next().map(|path| root.join(path)),
-            // Cargo's own.
-            "--bench" => {}
-            other => return Err(io::Error::other(format!("unknown argument: {other}"))),
-        }
-    }
+    let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), None)?;
+    let questions = if arguments.quick { 5 } else { 20 };
+    let plan = Plan { agents: 20, questions, flood: 2000 };
     let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let measured = reactor.block_on(measure(plan))?;
     let section = section(&measured);
     print!("{section}");
-    match write {
-        Some(path) => page::write(&path, &section),
-        None => Ok(()),
-    }
+    arguments.publish(&section).map(drop)
 }
 
 async fn measure(plan: Plan) -> io::Result<Measured> {

@@ -16,11 +16,10 @@ mod proc;
 mod report;
 mod scale;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, io};
+use std::io;
 
-use coven_testkit::bench::page;
+use coven_testkit::bench::arguments::{self, Arguments};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use fleet::Kind;
@@ -57,7 +56,7 @@ const QUICK: Plan = Plan {
 enum Run {
     Measure {
         plan: Plan,
-        write: Option<PathBuf>,
+        arguments: Arguments,
     },
     /// One domain at one scale, in a process of its own.
     Scale {
@@ -69,8 +68,8 @@ enum Run {
 
 fn main() -> io::Result<()> {
     raise_descriptor_limit()?;
-    match arguments(env::args().skip(1))? {
-        Run::Measure { plan, write } => measure(&plan, write.as_deref()),
+    match run()? {
+        Run::Measure { plan, arguments } => measure(&plan, &arguments),
         Run::Scale { kind, count, idle } => scale::child(kind, count, idle),
     }
 }
@@ -81,38 +80,20 @@ fn raise_descriptor_limit() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?)
 }
 
-fn arguments(mut arguments: impl Iterator<Item = String>) -> io::Result<Run> {
-    let value = |name: &str, from: Option<String>| {
-        from.ok_or_else(|| io::Error::other(format!("{name} needs a value")))
-    };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut write = Some(root.join("docs/benchmarks.md"));
-    let mut plan = FULL;
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // Cargo says that it is a benchmark it runs.
-            "--bench" => {}
-            "--quick" => (plan, write) = (QUICK, None),
-            "--write" => write = Some(root.join(value("--write", arguments.next())?)),
-            scale::ARGUMENT => {
-                let mut number = || -> io::Result<u64> {
-                    value(scale::ARGUMENT, arguments.next())?.parse().map_err(io::Error::other)
-                };
-                let (count, idle) = (number()? as usize, Duration::from_millis(number()?));
-                let kind = Kind::named(&value(scale::ARGUMENT, arguments.next())?)?;
-                return Ok(Run::Scale { kind, count, idle });
-            }
-            _ => {
-                let message =
-                    format!("unknown argument {argument}; there are --quick and --write PATH");
-                return Err(io::Error::other(message));
-            }
+fn run() -> io::Result<Run> {
+    let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), Some(scale::ARGUMENT))?;
+    match arguments.own.as_slice() {
+        [] => Ok(Run::Measure { plan: if arguments.quick { QUICK } else { FULL }, arguments }),
+        [_, count, idle, kind] => {
+            let number = |text: &String| text.parse::<u64>().map_err(io::Error::other);
+            let (count, idle) = (number(count)? as usize, Duration::from_millis(number(idle)?));
+            Ok(Run::Scale { kind: Kind::named(kind)?, count, idle })
         }
+        _ => Err(io::Error::other(format!("{} needs three values", scale::ARGUMENT))),
     }
-    Ok(Run::Measure { plan, write })
 }
 
-fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
+fn measure(plan: &Plan, arguments: &Arguments) -> io::Result<()> {
     let scales = scale::measure(plan.scales)?;
     let directory = tempfile::tempdir()?;
     let streams = output::streams(plan.stream, directory.path())?;
@@ -120,8 +101,7 @@ fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
     let adoptions = adopting::measure(plan, directory.path())?;
     let section = report::section(plan, &scales, &streams, &cpu, &adoptions);
     println!("{section}");
-    if let Some(path) = write {
-        page::write(path, &section)?;
+    if let Some(path) = arguments.publish(&section)? {
         eprintln!("written to {}", path.display());
     }
     Ok(())

@@ -16,12 +16,12 @@ mod replay;
 mod report;
 mod views;
 
-use std::path::{Path, PathBuf};
+use std::io;
 use std::time::{Duration, Instant};
-use std::{env, io};
 
 use coven_model::{SessionId, Timestamp};
-use coven_testkit::bench::{cpu, page};
+use coven_testkit::bench::arguments::{self, Arguments};
+use coven_testkit::bench::cpu;
 
 /// How much to measure.
 struct Plan {
@@ -54,35 +54,12 @@ const MANY: usize = 100;
 const TIME: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 fn main() -> io::Result<()> {
-    let (plan, write) = arguments(env::args().skip(1))?;
-    measure(&plan, write.as_deref())
+    let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), None)?;
+    let plan = if arguments.quick { QUICK } else { FULL };
+    measure(&plan, &arguments)
 }
 
-fn arguments(mut arguments: impl Iterator<Item = String>) -> io::Result<(Plan, Option<PathBuf>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut write = Some(root.join("docs/benchmarks.md"));
-    let mut plan = FULL;
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // Cargo says that it is a benchmark it runs.
-            "--bench" => {}
-            "--quick" => (plan, write) = (QUICK, None),
-            "--write" => {
-                let path = arguments.next();
-                let path = path.ok_or_else(|| io::Error::other("--write needs a value"))?;
-                write = Some(root.join(path));
-            }
-            _ => {
-                let message =
-                    format!("unknown argument {argument}; there are --quick and --write PATH");
-                return Err(io::Error::other(message));
-            }
-        }
-    }
-    Ok((plan, write))
-}
-
-fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
+fn measure(plan: &Plan, arguments: &Arguments) -> io::Result<()> {
     eprintln!("appends");
     let appends = appends::measure(plan)?;
     eprintln!("replay");
@@ -93,8 +70,7 @@ fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
     let views = views::measure(plan)?;
     let section = report::section(plan, &appends, &replays, &listing, &views);
     println!("{section}");
-    if let Some(path) = write {
-        page::write(path, &section)?;
+    if let Some(path) = arguments.publish(&section)? {
         eprintln!("written to {}", path.display());
     }
     Ok(())

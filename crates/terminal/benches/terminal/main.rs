@@ -16,9 +16,8 @@ mod subjects;
 
 use std::env;
 use std::io;
-use std::path::{Path, PathBuf};
 
-use coven_testkit::bench::page;
+use coven_testkit::bench::arguments::{self, Arguments};
 
 /// How much to measure.
 struct Plan {
@@ -37,7 +36,7 @@ const QUICK: Plan = Plan { stream: 1_000_000, rounds: 1, screens: 20 };
 enum Run {
     Measure {
         plan: Plan,
-        write: Option<PathBuf>,
+        arguments: Arguments,
     },
     /// One case of the memory benchmark, in a process of its own.
     Memory {
@@ -48,43 +47,25 @@ enum Run {
 }
 
 fn main() -> io::Result<()> {
-    match arguments(env::args().skip(1))? {
-        Run::Measure { plan, write } => measure(&plan, write.as_deref()),
+    match run()? {
+        Run::Measure { plan, arguments } => measure(&plan, &arguments),
         Run::Memory { subject, case, screens } => memory::child(&subject, &case, &screens),
     }
 }
 
-fn arguments(mut arguments: impl Iterator<Item = String>) -> io::Result<Run> {
-    let value = |name: &str, from: Option<String>| {
-        from.ok_or_else(|| io::Error::other(format!("{name} needs a value")))
-    };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut write = Some(root.join("docs/benchmarks.md"));
-    let mut plan = FULL;
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // Cargo says that it is a benchmark it runs.
-            "--bench" => {}
-            "--quick" => (plan, write) = (QUICK, None),
-            "--write" => write = Some(root.join(value("--write", arguments.next())?)),
-            memory::ARGUMENT => {
-                return Ok(Run::Memory {
-                    subject: value(memory::ARGUMENT, arguments.next())?,
-                    case: value(memory::ARGUMENT, arguments.next())?,
-                    screens: value(memory::ARGUMENT, arguments.next())?,
-                });
-            }
-            _ => {
-                let message =
-                    format!("unknown argument {argument}; there are --quick and --write PATH");
-                return Err(io::Error::other(message));
-            }
+fn run() -> io::Result<Run> {
+    let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), Some(memory::ARGUMENT))?;
+    match arguments.own.as_slice() {
+        [] => Ok(Run::Measure { plan: if arguments.quick { QUICK } else { FULL }, arguments }),
+        [_, subject, case, screens] => {
+            let [subject, case, screens] = [subject, case, screens].map(Clone::clone);
+            Ok(Run::Memory { subject, case, screens })
         }
+        _ => Err(io::Error::other(format!("{} needs three values", memory::ARGUMENT))),
     }
-    Ok(Run::Measure { plan, write })
 }
 
-fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
+fn measure(plan: &Plan, arguments: &Arguments) -> io::Result<()> {
     let folder = streams::Folder::new()?;
     let streams = streams::all(plan.stream, &folder)?;
     let cpu = subjects::measure(&streams, plan.rounds, &folder)?;
@@ -93,8 +74,7 @@ fn measure(plan: &Plan, write: Option<&Path>) -> io::Result<()> {
     let memory = memory::measure(plan.screens)?;
     let section = report::section(plan, &streams, &cpu, &attach, &memory);
     println!("{section}");
-    if let Some(path) = write {
-        page::write(path, &section)?;
+    if let Some(path) = arguments.publish(&section)? {
         eprintln!("written to {}", path.display());
     }
     Ok(())
