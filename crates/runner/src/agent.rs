@@ -24,6 +24,22 @@ pub struct AgentRunner {
     handle: Handle,
 }
 
+/// An agent on a terminal that was started before, as it was found.
+pub struct Found {
+    /// Its process; what it gives begins at `offset`.
+    pub pane: Box<dyn Pane>,
+    /// Its screen, rebuilt up to `offset`.
+    pub screen: Screen,
+    /// How much of its output is on the screen.
+    pub offset: u64,
+    /// How many questions it had asked, as far as anybody knows.
+    pub questions: u64,
+    /// Whether it has worked since it was last told something; see [`worked`](crate::worked).
+    pub worked: bool,
+    /// The folder of the attempt.
+    pub folder: Option<std::path::PathBuf>,
+}
+
 /// What a terminal shows at one moment.
 #[derive(Clone, Debug)]
 pub struct View {
@@ -50,25 +66,21 @@ impl AgentRunner {
         let pane = place.domain.spawn(&config)?;
         let screen = Screen::new(task.size);
         let eyes =
-            Eyes::terminal(&*adapter, screen, task.prompt.is_some(), launch.typed_prompt.clone());
+            Eyes::terminal(&*adapter, screen, task.prompt.as_deref(), launch.typed_prompt.clone());
         let actor = Actor::new(adapter, task, pane, eyes, place.folder.clone(), 0)
             .with_session(launch.agent_session);
         Ok(Self { handle: actor.spawn()? })
     }
 
-    /// Follows an agent that was started before: its process, its screen rebuilt up to `offset`,
-    /// and how many questions it had asked.
+    /// Follows an agent that was started before.
     pub fn adopt(
         adapter: Arc<dyn AgentAdapter>,
         task: Task,
-        pane: Box<dyn Pane>,
-        mut screen: Screen,
-        offset: u64,
-        questions: u64,
-        folder: Option<std::path::PathBuf>,
+        found: Found,
     ) -> Result<Self, StartError> {
+        let Found { pane, mut screen, offset, questions, worked, folder } = found;
         screen.set_replies(true);
-        let eyes = Eyes::adopted(&*adapter, screen, questions);
+        let eyes = Eyes::adopted(&*adapter, screen, questions, worked);
         let actor = Actor::new(adapter, task, pane, eyes, folder, offset);
         Ok(Self { handle: actor.spawn()? })
     }

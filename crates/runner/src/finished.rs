@@ -1,11 +1,13 @@
-//! How a job ended that nobody followed to its end: read from what its holder left on disk.
+//! What became of a job while nobody followed it, read from what its holder wrote to disk.
 
 use std::path::Path;
 
 use coven_adapters::AgentAdapter;
+use coven_adapters::replay::is_reply;
 use coven_model::{Mode, Outcome, Usage};
 use coven_runtime::domain::ExitStatus;
 use coven_tape::{Event, Reader, Stream};
+use coven_terminal::signals::Tap;
 
 use crate::headless::decoder;
 use crate::outcome;
@@ -34,4 +36,23 @@ pub fn finished(
         }
     }
     Ok(outcome::of_transcript(decoder, ending, ok, &mut |_| {}))
+}
+
+/// Whether an agent has worked since it was last told something, from its tape: it said so by a
+/// signal or its title, or whoever followed it then saw it and left a mark.
+pub fn worked(adapter: &dyn AgentAdapter, folder: &Path) -> Result<bool, coven_tape::Error> {
+    let rules = adapter.rules();
+    let mut tap = Tap::new();
+    let mut worked = false;
+    for record in Reader::open(folder)?.records(0) {
+        match record?.event {
+            Event::Output { bytes, .. } => {
+                tap.feed(&bytes, |signal| worked |= rules.says_working(&signal));
+            }
+            Event::Mark(note) => worked |= note.contains("\"state\":\"working\""),
+            Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => worked = false,
+            _ => {}
+        }
+    }
+    Ok(worked)
 }

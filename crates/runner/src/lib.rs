@@ -22,11 +22,11 @@ mod redact;
 mod task;
 
 pub use actor::StopError;
-pub use agent::{AgentRunner, View};
+pub use agent::{AgentRunner, Found, View};
 pub use answer::{Action, AnswerError};
 pub use delivery::{DeliveryError, Message, Stage};
 pub use event::{Event, Question, Subscription, Update};
-pub use finished::finished;
+pub use finished::{finished, worked};
 pub use headless::HeadlessRunner;
 pub use launch::StartError;
 pub use redact::Redactor;

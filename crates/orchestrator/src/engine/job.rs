@@ -11,8 +11,8 @@ use coven_model::{
     AgentState, AttemptId, Ending, ExitCodes, JobSpec, Mode, Outcome, Sandbox, Usage, Work,
 };
 use coven_runner::{
-    AgentRunner, Event, HeadlessRunner, Message, OkCodes, Place, Subscription, Task, Update,
-    finished,
+    AgentRunner, Event, Found, HeadlessRunner, Message, OkCodes, Place, Subscription, Task, Update,
+    finished, worked,
 };
 use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
@@ -317,16 +317,18 @@ impl Job {
             Ok(Adopted::Alive(pane)) => {
                 let (pane, task) = (Box::new(pane), self.task());
                 let adopted = match rebuilt {
-                    Some(rebuilt) => AgentRunner::adopt(
-                        adapter.clone(),
-                        task,
-                        pane,
-                        rebuilt.screen,
-                        rebuilt.offset,
-                        1,
-                        Some(path),
-                    )
-                    .map(Runner::Agent),
+                    Some(rebuilt) => {
+                        let found = Found {
+                            pane,
+                            screen: rebuilt.screen,
+                            offset: rebuilt.offset,
+                            questions: 1,
+                            // A tape that cannot be read tells of no work.
+                            worked: worked(&**adapter, &path).unwrap_or(false),
+                            folder: Some(path),
+                        };
+                        AgentRunner::adopt(adapter.clone(), task, found).map(Runner::Agent)
+                    }
                     None => HeadlessRunner::adopt(
                         adapter.clone(),
                         task,

@@ -121,7 +121,8 @@ fn kill_after(records_before: usize) -> Option<usize> {
     first.wait().unwrap();
 
     let mut second = keeper(base.path());
-    wait_until("the end", || second.try_wait().unwrap().is_some());
+    let what = format!("the end after a kill at record {records_before} in {:?}", base.path());
+    wait_until(&what, || second.try_wait().unwrap().is_some());
     assert!(second.wait().unwrap().success(), "killed after {records_before}");
 
     let view = view(base.path());

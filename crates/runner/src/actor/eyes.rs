@@ -37,6 +37,10 @@ pub(crate) struct Terminal {
     pub(super) next_message: u64,
     /// It has worked and the end of its turn was not told yet.
     pub(super) worked: bool,
+    /// The message that was submitted last.
+    pub(super) submitted: String,
+    /// Whether it has only just shown its prompt, after its start or an interrupt.
+    pub(super) fresh: Fresh,
     /// It has worked since a delivery last looked.
     pub(super) fresh_work: bool,
     /// When to come by again for a delivery or an answer.
@@ -45,6 +49,19 @@ pub(crate) struct Terminal {
     pub(super) turn: Option<Duration>,
     /// Bytes since the screen was last saved, and when the last came.
     pub(super) unsaved: (u64, Duration),
+}
+
+/// Whether an agent has done anything yet.
+#[derive(Clone, Copy)]
+pub(super) enum Fresh {
+    /// It has not even shown a prompt.
+    Starting,
+    /// It was interrupted and has not come to rest. Some put the message back into the prompt then.
+    Interrupted,
+    /// It has shown its prompt since then, and nothing else has happened.
+    Idle(Duration),
+    /// It has.
+    No,
 }
 
 /// A question that was reported.
@@ -85,11 +102,12 @@ impl Eyes {
     pub(crate) fn terminal(
         adapter: &dyn AgentAdapter,
         screen: Screen,
-        prompt: bool,
+        prompt: Option<&str>,
         typed_prompt: Option<String>,
     ) -> Self {
         let mut terminal = Terminal::new(screen, Sniffer::new(adapter.rules()));
-        terminal.turn = prompt.then_some(Duration::ZERO);
+        terminal.turn = prompt.is_some().then_some(Duration::ZERO);
+        terminal.submitted = prompt.unwrap_or_default().to_owned();
         if let Some(prompt) = typed_prompt {
             let id = terminal.message_id();
             let delivery = Delivery::new(id, Message::new(prompt), Duration::ZERO);
@@ -98,9 +116,16 @@ impl Eyes {
         Self::Terminal(Box::new(terminal))
     }
 
-    pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, questions: u64) -> Self {
+    pub(crate) fn adopted(
+        adapter: &dyn AgentAdapter,
+        screen: Screen,
+        questions: u64,
+        worked: bool,
+    ) -> Self {
         let sniffer = Sniffer::after_questions(adapter.rules(), questions);
         let mut terminal = Terminal::new(screen, sniffer);
+        terminal.fresh = Fresh::No;
+        terminal.worked = worked;
         terminal.pace.changed(Duration::ZERO);
         Self::Terminal(Box::new(terminal))
     }
@@ -140,6 +165,8 @@ impl Terminal {
             held: None,
             next_message: 1,
             worked: false,
+            submitted: String::new(),
+            fresh: Fresh::Starting,
             fresh_work: false,
             wake: None,
             turn: None,

@@ -8,12 +8,12 @@ use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
 use coven_terminal::keys::{Key, Modes, paste, text};
 use coven_terminal::snapshot::Snapshot;
 
-use super::eyes::{Asked, Eyes, Held, Source, Terminal};
+use super::eyes::{Asked, Eyes, Fresh, Held, Source, Terminal};
 use super::handle::Request;
 use super::{Actor, Answered};
 use crate::agent::View;
 use crate::answer::{self, Action, AnswerError, Press, Pressing};
-use crate::delivery::{Delivery, DeliveryError, Message, Sight, Stage, Step, squeeze};
+use crate::delivery::{Delivery, DeliveryError, Message, Sight, Stage, Step, needle, squeeze};
 use crate::event::{Event, Question};
 use crate::outcome::{self, Cause};
 
@@ -93,6 +93,9 @@ impl Actor {
             due += APART;
         }
         self.write_later();
+        if let Eyes::Terminal(terminal) = &mut self.eyes {
+            terminal.fresh = Fresh::Interrupted;
+        }
     }
 
     fn deliver(&mut self, message: Message, source: Source) {
@@ -267,6 +270,7 @@ impl Actor {
         let changed = (known.state, known.kind, &known.digest)
             != (verdict.state, verdict.kind, &verdict.digest);
         let rests = matches!(verdict.state, AgentState::Idle | AgentState::Error);
+        terminal.age(verdict.state, now);
         let ended = terminal.worked && rests;
         if ended {
             terminal.worked = false;
@@ -329,7 +333,7 @@ impl Actor {
     fn step_delivery(&mut self, snapshot: &Snapshot) {
         let now = self.now();
         let screen = squeeze(&snapshot.text());
-        let prompt = prompt_of(snapshot);
+        let (line, prompt) = prompt_of(snapshot);
         loop {
             let written = self.unsent.is_empty();
             let Eyes::Terminal(terminal) = &mut self.eyes else { return };
@@ -338,6 +342,12 @@ impl Actor {
             }
             let sight = Sight {
                 state: terminal.sniffer.verdict().state,
+                fresh: match terminal.fresh {
+                    Fresh::Idle(since) => Some(since),
+                    Fresh::Starting | Fresh::Interrupted | Fresh::No => None,
+                },
+                leftover: !terminal.submitted.trim().is_empty()
+                    && line.contains(&needle(&terminal.submitted)),
                 screen: &screen,
                 prompt: &prompt,
                 worked: std::mem::take(&mut terminal.fresh_work),
@@ -353,6 +363,10 @@ impl Actor {
             match step {
                 Step::Wait(due) => {
                     self.wake(due);
+                    return;
+                }
+                Step::Clear => {
+                    self.clear();
                     return;
                 }
                 Step::Type => {
@@ -393,6 +407,16 @@ impl Actor {
         Ok(())
     }
 
+    /// Deletes the message that was submitted last, which is back in the prompt.
+    fn clear(&mut self) {
+        let Eyes::Terminal(terminal) = &self.eyes else { return };
+        let Ok(key) = "Backspace".parse::<Key>() else { return };
+        let modes = terminal.screen.key_modes();
+        let presses = terminal.submitted.chars().count();
+        let bytes = key.encode(modes).repeat(presses);
+        self.write(&bytes);
+    }
+
     fn submit(&mut self) {
         let Some(modes) = self.key_modes() else { return };
         let mut submit = keys(&self.adapter.config().keys.submit);
@@ -404,6 +428,10 @@ impl Actor {
         let now = self.now();
         if let Eyes::Terminal(terminal) = &mut self.eyes {
             terminal.turn = Some(now);
+            terminal.fresh = Fresh::No;
+            if let Some((delivery, _)) = terminal.deliveries.front() {
+                terminal.submitted.clone_from(&delivery.message.text);
+            }
             terminal.fresh_work = false;
         }
     }
@@ -506,6 +534,17 @@ impl Terminal {
         snapshot
     }
 
+    /// Takes note of what an agent does that has only just started.
+    fn age(&mut self, state: AgentState, now: Duration) {
+        self.fresh = match (self.fresh, state) {
+            (Fresh::No, _) | (Fresh::Starting | Fresh::Idle(_), AgentState::Working) => Fresh::No,
+            (Fresh::Idle(since), AgentState::Idle) => Fresh::Idle(since),
+            (_, AgentState::Idle) => Fresh::Idle(now),
+            (Fresh::Interrupted, _) => Fresh::Interrupted,
+            _ => Fresh::Starting,
+        };
+    }
+
     /// Whether an answer is on its way.
     fn is_answering(&self) -> bool {
         let typing = matches!(self.deliveries.front(), Some((_, Source::Answer(_))));
@@ -532,11 +571,12 @@ impl Terminal {
     }
 }
 
-/// What stands in the prompt: the line of the cursor and the one above it.
-fn prompt_of(snapshot: &Snapshot) -> String {
+/// What stands in the prompt: the line of the cursor, and that together with the one above it.
+fn prompt_of(snapshot: &Snapshot) -> (String, String) {
     let row = usize::from(snapshot.cursor().row);
     let lines: Vec<_> = snapshot.lines().collect();
     let at = lines.iter().position(|line| line.rows.contains(&row)).unwrap_or(0);
     let near = &lines[at.saturating_sub(1)..(at + 1).min(lines.len())];
-    near.iter().map(|line| squeeze(&line.text)).collect()
+    let line = near.last().map(|line| squeeze(&line.text)).unwrap_or_default();
+    (line, near.iter().map(|line| squeeze(&line.text)).collect())
 }

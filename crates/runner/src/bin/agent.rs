@@ -10,7 +10,7 @@ use std::time::Duration;
 use coven_demo::{DEFAULT_MODEL, Options, OutputFormat, Permissions, Streams};
 use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let done = match std::env::args().nth(1).as_deref() {
         Some("hold") => held(),
         Some(coven_demo::SUBCOMMAND) => return demo(),

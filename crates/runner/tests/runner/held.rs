@@ -2,7 +2,7 @@
 
 use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, Choice};
-use coven_runner::{Action, AgentRunner, Place, Task};
+use coven_runner::{Action, AgentRunner, Found, Place, Task, worked};
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
 use coven_runtime::processes;
 use coven_tape::{Event as Taped, Reader};
@@ -32,9 +32,16 @@ fn adopted(place: &Place, task: Task, adapter: std::sync::Arc<dyn AgentAdapter>)
     let Adopted::Alive(pane) = adopt(&folder, rebuilt.offset).unwrap() else {
         panic!("the agent should still run")
     };
-    let folder = place.folder.clone();
-    AgentRunner::adopt(adapter, task, Box::new(pane), rebuilt.screen, rebuilt.offset, 1, folder)
-        .unwrap()
+    let worked = worked(&*adapter, place.folder.as_ref().unwrap()).unwrap();
+    let found = Found {
+        pane: Box::new(pane),
+        screen: rebuilt.screen,
+        offset: rebuilt.offset,
+        questions: 1,
+        worked,
+        folder: place.folder.clone(),
+    };
+    AgentRunner::adopt(adapter, task, found).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
