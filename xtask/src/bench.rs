@@ -21,6 +21,8 @@ enum Bench {
     Terminal,
     /// Panes by the thousand, idle and busy, with and without holders
     Runtime,
+    /// Reading a state off a screen that changed, with 10 and 50 patterns
+    Adapters,
     /// From an agent's question on its screen to our event, with twenty agents at once
     Runner,
     /// Deciding and folding alone: steps per second, and a journal folded again
@@ -34,6 +36,7 @@ impl Bench {
         match self {
             Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
             Self::Runtime => ["bench", "--package", "coven-runtime", "--bench", "runtime"],
+            Self::Adapters => ["bench", "--package", "coven-adapters", "--bench", "adapters"],
             Self::Runner => ["bench", "--package", "coven-runner", "--bench", "runner"],
             Self::Workflow => ["bench", "--package", "coven-workflow", "--bench", "workflow"],
             Self::Store => ["bench", "--package", "coven-store", "--bench", "store"],

@@ -15,6 +15,9 @@ pub(crate) struct Args {
     /// How much output a flood is
     #[arg(long, value_name = "BYTES", default_value_t = 200_000_000)]
     bytes: u64,
+    /// Leave out killing the keeper of a session after each of its records
+    #[arg(long)]
+    no_records: bool,
 }
 
 const STOPS: &[&str] = &[
@@ -26,7 +29,26 @@ const FLOODS: &[&str] = &["survival::a_creator_killed_during_a_flood_loses_nothi
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     repeat(STOPS, args.stops, args.bytes)?;
-    repeat(FLOODS, args.floods, args.bytes)
+    repeat(FLOODS, args.floods, args.bytes)?;
+    if args.no_records { Ok(()) } else { kill_at_every_record() }
+}
+
+/// Kills the keeper of a session after each of its records.
+fn kill_at_every_record() -> Result<(), Error> {
+    let test = "killed::a_run_that_is_killed_at_any_record_ends_as_if_it_had_not_been";
+    let line = [
+        "test",
+        "--package",
+        "coven-orchestrator",
+        "--test",
+        "orchestrator",
+        "--",
+        "--exact",
+        test,
+    ];
+    eprintln!("== a kill at every record");
+    let ended = cargo::command(&line).env("COVEN_TEST_EVERY_RECORD", "1").status();
+    cargo::finish(&line, ended)
 }
 
 fn repeat(tests: &[&str], runs: u32, bytes: u64) -> Result<(), Error> {
