@@ -1,0 +1,190 @@
+//! How a job begins: from its description to a process, or to one that was started before.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use coven_adapters::{AgentAdapter, Options as AdapterOptions};
+use coven_model::{Ending, ExitCodes, Mode, Outcome, Sandbox, Usage, Work};
+use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, worked};
+use coven_runtime::domain::Sandbox as Confined;
+use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
+use coven_terminal::screen::{Options as ScreenOptions, Size};
+use serde_json::Value;
+
+use super::{Job, Runner, failed};
+use crate::engine::shell::Shell;
+
+/// The terminal of an agent that nobody has attached to.
+const SIZE: (u16, u16) = (120, 40);
+
+impl Job {
+    pub(super) fn adapter(&self) -> Result<Arc<dyn AgentAdapter>, String> {
+        match &self.spec.work {
+            Work::Shell(work) => {
+                let path = self.executor.env.get(&OsString::from("PATH"));
+                Ok(Arc::new(Shell::new(work.clone(), path.map(OsString::as_os_str))))
+            }
+            Work::Agent(agent) => {
+                let options = AdapterOptions {
+                    cwd: Some(self.cwd()),
+                    env: self.spec.env.clone(),
+                    name: Some(self.spec.name.clone()),
+                    config_path: None,
+                };
+                let created = self.executor.shared.registry.create(&agent.adapter, options);
+                created.map(Arc::from).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    pub(super) fn cwd(&self) -> PathBuf {
+        let base = &self.executor.shared.base_dir;
+        self.spec.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        if self.spec.work.is_interactive() { Mode::Interactive } else { Mode::Headless }
+    }
+
+    pub(super) fn ok_codes(&self) -> OkCodes {
+        match &self.spec.ok_exit_codes {
+            ExitCodes::Any => OkCodes::Any,
+            ExitCodes::Only(codes) => OkCodes::These(codes.iter().copied().collect()),
+        }
+    }
+
+    pub(super) fn task(&self) -> Task {
+        let mut task = Task::interactive(self.spec.job.to_string(), None);
+        task.mode = self.mode();
+        task.ok_codes = self.ok_codes();
+        task.size = Size::new(SIZE.0, SIZE.1);
+        match &self.spec.work {
+            Work::Shell(_) => task.prompt = Some("-".to_owned()),
+            Work::Agent(agent) => {
+                task.prompt.clone_from(&agent.prompt);
+                task.extra_args.clone_from(&agent.extra_args);
+                task.permission = agent.permissions;
+                task.model.clone_from(&agent.model);
+                task.auto_approve = agent.auto_approve;
+            }
+        }
+        task
+    }
+
+    pub(super) fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<Place> {
+        let mut env: BTreeMap<OsString, OsString> = (*self.executor.env).clone();
+        env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
+        env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
+        if matches!(self.spec.work, Work::Shell(_)) {
+            let path = self.attempt.path().join("variables.json");
+            std::fs::write(&path, Value::Object(self.variables.clone()).to_string())?;
+            env.insert("COVEN_VARS".into(), path.into());
+        }
+        Ok(Place {
+            domain: self.executor.shared.domain.clone(),
+            cwd: self.cwd(),
+            env,
+            folder: Some(self.attempt.path().to_owned()),
+            sandbox: self.sandbox(adapter),
+            programs: BTreeMap::from([("coven".to_owned(), self.executor.shared.program.clone())]),
+        })
+    }
+
+    /// What a confined job may write: a folder of its own, and what its program cannot do without.
+    pub(super) fn sandbox(&self, adapter: &dyn AgentAdapter) -> Option<Confined> {
+        if self.spec.sandbox == Sandbox::Off {
+            return None;
+        }
+        let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
+        let own =
+            adapter.config().state.write.iter().filter_map(|path| match path.strip_prefix("~/") {
+                Some(rest) => Some(home.as_ref()?.join(rest)),
+                None => Some(PathBuf::from(path)),
+            });
+        let mut write: Vec<PathBuf> = own.filter(|path| path.exists()).collect();
+        write.push(self.attempt.path().to_owned());
+        write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
+        if self.spec.sandbox == Sandbox::Workspace {
+            write.push(self.cwd());
+        }
+        write.retain(|path| path.exists());
+        Some(Confined { write })
+    }
+
+    pub(super) fn launch(
+        &self,
+        adapter: &Arc<dyn AgentAdapter>,
+    ) -> Result<Runner, Option<Box<Outcome>>> {
+        let not_started = |error: String| Some(Box::new(failed(Ending::NotStarted, error)));
+        let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
+        let task = self.task();
+        let started = match task.mode {
+            Mode::Interactive => {
+                AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
+            }
+            Mode::Headless => {
+                HeadlessRunner::start(adapter.clone(), task, &place, Usage::default())
+                    .map(Runner::Headless)
+            }
+        };
+        started.map_err(|error| not_started(error.to_string()))
+    }
+
+    /// Takes up a job that was started before: alive, ended, or gone.
+    pub(super) fn take_up(
+        &self,
+        adapter: &Arc<dyn AgentAdapter>,
+    ) -> Result<Runner, Option<Box<Outcome>>> {
+        let path = self.attempt.path().to_owned();
+        let folder = Folder::new(&path);
+        let interactive = self.mode() == Mode::Interactive;
+        let rebuilt =
+            if interactive { rebuild(&folder, &ScreenOptions::default()).ok() } else { None };
+        let offset = rebuilt.as_ref().map_or(0, |rebuilt| rebuilt.offset);
+        match adopt(&folder, offset) {
+            Ok(Adopted::Alive(pane)) => {
+                let (pane, task) = (Box::new(pane), self.task());
+                let adopted = match rebuilt {
+                    Some(rebuilt) => {
+                        let found = Found {
+                            pane,
+                            screen: rebuilt.screen,
+                            offset: rebuilt.offset,
+                            questions: 1,
+                            // A tape that cannot be read tells of no work.
+                            worked: worked(&**adapter, &path).unwrap_or(false),
+                            folder: Some(path),
+                        };
+                        AgentRunner::adopt(adapter.clone(), task, found).map(Runner::Agent)
+                    }
+                    None => HeadlessRunner::adopt(
+                        adapter.clone(),
+                        task,
+                        pane,
+                        Usage::default(),
+                        Some(path),
+                    )
+                    .map(Runner::Headless),
+                };
+                adopted.map_err(|error| Some(Box::new(failed(Ending::Lost, error.to_string()))))
+            }
+            Ok(Adopted::Exited(_)) => Err(Some(Box::new(self.read_end(&**adapter)))),
+            Ok(Adopted::Gone { .. }) | Err(_) => Err(None),
+        }
+    }
+
+    /// How a job ended that nobody followed.
+    pub(super) fn read_end(&self, adapter: &dyn AgentAdapter) -> Outcome {
+        let folder = Folder::new(self.attempt.path());
+        let exit = folder.exit().ok().flatten();
+        if exit.as_ref().is_some_and(|exit| exit.stopped) || folder.is_killed() {
+            return failed(Ending::Stopped, "it was stopped".to_owned());
+        }
+        let status = exit.map(|exit| exit.status);
+        let path = self.attempt.path();
+        let read = finished(adapter, self.mode(), &self.ok_codes(), path, status, Usage::default());
+        read.unwrap_or_else(|error| failed(Ending::Lost, error.to_string()))
+    }
+}

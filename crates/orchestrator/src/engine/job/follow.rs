@@ -1,0 +1,218 @@
+//! A job under way: what its agent does is told, what its session orders is done.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use coven_adapters::AgentAdapter;
+use coven_model::{AgentState, Outcome, Work};
+use coven_runner::{Event, Message, Subscription, Update};
+use coven_runtime::hold::Folder;
+use coven_store::Attempt;
+use coven_tape::{Event as Taped, Stream as Taping};
+use coven_workflow::Input;
+use coven_workflow::input::{Observation, Question};
+use tokio::sync::mpsc;
+
+use super::{Job, Order, Report, Runner, tell};
+use crate::engine::answer;
+use crate::event::Live;
+
+/// How much of a script's output becomes a value.
+const LARGEST_OUTPUT: u64 = 16 << 20;
+
+impl Job {
+    pub(super) async fn follow(
+        &mut self,
+        runner: Runner,
+        adapter: &Arc<dyn AgentAdapter>,
+        orders: &mut mpsc::Receiver<Order>,
+    ) {
+        let mut events = match &runner {
+            Runner::Agent(agent) => {
+                *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = Some(agent.clone());
+                agent.subscribe()
+            }
+            Runner::Headless(headless) => headless.subscribe(),
+        };
+        self.tell(Input::Started(self.id())).await;
+        loop {
+            tokio::select! {
+                update = next(&mut events) => match update {
+                    Some(Event::Done(outcome)) => {
+                        let outcome = self.with_output(*outcome);
+                        self.decide_end(outcome).await;
+                        break;
+                    }
+                    Some(event) => self.happened(event, &runner, adapter).await,
+                    None => break,
+                },
+                Some(order) = orders.recv() => self.obey(order, &runner),
+                Some(_) = self.sending.join_next() => {}
+            }
+        }
+        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) async fn happened(
+        &mut self,
+        event: Event,
+        runner: &Runner,
+        adapter: &Arc<dyn AgentAdapter>,
+    ) {
+        match event {
+            Event::Output { stream, offset, raw, clean } => {
+                let job = self.id();
+                let live = Live::Output { job, stream, offset, length: raw.len(), clean };
+                let _ = self.reports.send(Report::Live(live)).await;
+            }
+            Event::State(verdict) => {
+                let state = verdict.state;
+                let live = Live::State { job: self.id(), verdict: Box::new(verdict) };
+                let _ = self.reports.send(Report::Live(live)).await;
+                match state {
+                    AgentState::Working => self.observed(Observation::Working).await,
+                    AgentState::Idle | AgentState::Error => {
+                        self.observed(Observation::Idle { worked: false, output: None }).await;
+                    }
+                    _ => {}
+                }
+            }
+            Event::TurnEnded { .. } => {
+                let output = match runner {
+                    Runner::Agent(agent) => agent.view().await.map(|view| view.snapshot.text()),
+                    Runner::Headless(_) => None,
+                };
+                self.observed(Observation::Idle { worked: true, output }).await;
+            }
+            Event::Awaiting(question) => {
+                let automatic = matches!(&self.spec.work, Work::Agent(agent) if agent.auto_approve);
+                let policies = &self.executor.shared.policies;
+                let decided = answer::decide(policies, &**adapter, automatic, &question);
+                let question = Question {
+                    kind: question.kind,
+                    rule: question.rule,
+                    excerpt: question.excerpt.join("\n"),
+                    digest: question.digest,
+                };
+                let decided = decided.map(Box::new);
+                self.observed(Observation::Awaiting { question, decided }).await;
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) async fn observed(&mut self, what: Observation) {
+        let seen = self.next_seen();
+        self.tell(Input::Observed { job: self.id(), seen, what }).await;
+    }
+
+    /// A number larger than every earlier one, also of an earlier process.
+    pub(super) fn next_seen(&mut self) -> u64 {
+        self.seen = (self.seen + 1).max(micros());
+        self.seen
+    }
+
+    pub(super) fn obey(&mut self, order: Order, runner: &Runner) {
+        let seen = self.next_seen();
+        let reports = self.reports.clone();
+        let job = self.id();
+        match (order, runner) {
+            (Order::Stop, runner) => {
+                let _ = Folder::new(self.attempt.path()).mark_killed();
+                match runner {
+                    Runner::Agent(agent) => {
+                        let agent = agent.clone();
+                        self.sending.spawn(async move { drop(agent.stop().await) });
+                    }
+                    Runner::Headless(headless) => {
+                        let headless = headless.clone();
+                        self.sending.spawn(async move { drop(headless.stop().await) });
+                    }
+                }
+            }
+            (Order::Answer(answer), Runner::Agent(agent)) => {
+                let agent = agent.clone();
+                self.sending.spawn(async move {
+                    let action = answer::action(&answer.decision);
+                    let intervention = answer.intervention.clone();
+                    let input = match agent.answer(answer.digest.clone(), action).await {
+                        Ok(()) => Input::Answered { intervention, seen },
+                        Err(error) => Input::Stale { intervention, reason: error.to_string() },
+                    };
+                    tell(&reports, input).await;
+                });
+            }
+            (Order::Send { number, text }, Runner::Agent(agent)) => {
+                let sent = self.attempt.path().join(format!("sent.{number}"));
+                let agent = agent.clone();
+                self.sending.spawn(async move {
+                    // What was perhaps typed by a process that died is not typed again.
+                    let delivered = match std::fs::File::create_new(&sent) {
+                        Ok(file) => {
+                            let _ = file.sync_all();
+                            agent.send(Message::new(text)).await.is_ok()
+                        }
+                        Err(_) => true,
+                    };
+                    if delivered {
+                        tell(&reports, Input::Delivered { job, number, seen }).await;
+                    } else {
+                        // An agent that does not take its input is of no use.
+                        drop(agent.stop().await);
+                    }
+                });
+            }
+            (Order::Answer(_) | Order::Send { .. }, Runner::Headless(_)) => {}
+        }
+    }
+
+    /// A command's output is all it printed, which is on its tape.
+    pub(super) fn with_output(&self, mut outcome: Outcome) -> Outcome {
+        if matches!(self.spec.work, Work::Shell(_)) {
+            let (output, errors) = printed(&self.attempt);
+            if !outcome.ok && !errors.trim().is_empty() {
+                let last = errors.trim_end().lines().rev().take(3).collect::<Vec<_>>();
+                let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
+                outcome.reason = format!("{}: {last}", outcome.reason);
+            }
+            outcome.output = Some(output.trim_end_matches(['\n', '\r']).to_owned());
+        }
+        outcome
+    }
+}
+
+/// The next event; what a slow follower missed is output, which is on the tape.
+async fn next(events: &mut Subscription) -> Option<Event> {
+    loop {
+        match events.next().await? {
+            Update::Event(event) => return Some(event),
+            Update::Lagged(_) => {}
+        }
+    }
+}
+
+/// Everything a command printed, output and errors apart, up to the limit.
+fn printed(attempt: &Attempt) -> (String, String) {
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    if let Ok(reader) = attempt.tape() {
+        for record in reader.records(0) {
+            let Ok(record) = record else { break };
+            if record.offset > LARGEST_OUTPUT {
+                break;
+            }
+            if let Taped::Output { stream, bytes } = record.event {
+                match stream {
+                    Taping::Out => output.extend(bytes),
+                    Taping::Err => errors.extend(bytes),
+                }
+            }
+        }
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (text(output), text(errors))
+}
+
+fn micros() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
