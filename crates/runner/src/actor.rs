@@ -163,6 +163,11 @@ impl Actor {
             };
             tokio::select! {
                 request = requests.recv(), if listening => match request {
+                    Some(Request::Detach(reply)) => {
+                        drop(self);
+                        let _ = reply.send(());
+                        return;
+                    }
                     Some(request) => self.request(request),
                     None => listening = false,
                 },

@@ -14,6 +14,7 @@ use crate::actor::{Actor, Eyes, Handle, Request, StopError};
 use crate::answer::{Action, AnswerError};
 use crate::delivery::{DeliveryError, Message};
 use crate::event::Subscription;
+use crate::finished::Past;
 use crate::launch::{self, StartError};
 use crate::task::{Place, Task};
 
@@ -32,10 +33,8 @@ pub struct Found {
     pub screen: Screen,
     /// How much of its output is on the screen.
     pub offset: u64,
-    /// How many questions it had asked, as far as anybody knows.
-    pub questions: u64,
-    /// Whether it has worked since it was last told something; see [`worked`](crate::worked).
-    pub worked: bool,
+    /// What it did before; see [`past`](crate::past).
+    pub past: Past,
     /// The folder of the attempt.
     pub folder: Option<std::path::PathBuf>,
 }
@@ -78,9 +77,9 @@ impl AgentRunner {
         task: Task,
         found: Found,
     ) -> Result<Self, StartError> {
-        let Found { pane, mut screen, offset, questions, worked, folder } = found;
+        let Found { pane, mut screen, offset, past, folder } = found;
         screen.set_replies(true);
-        let eyes = Eyes::adopted(&*adapter, screen, questions, worked);
+        let eyes = Eyes::adopted(&*adapter, screen, past);
         let actor = Actor::new(adapter, task, pane, eyes, folder, offset);
         Ok(Self { handle: actor.spawn()? })
     }
@@ -141,6 +140,12 @@ impl AgentRunner {
     /// Stops the agent and everything it started, and waits until nothing is left.
     pub async fn stop(&self) -> Result<Outcome, StopError> {
         self.handle.stop().await
+    }
+
+    /// Stops following the agent and leaves it as it is. Where its domain outlives us it goes on,
+    /// and can be adopted.
+    pub async fn detach(&self) {
+        self.handle.detach().await;
     }
 
     /// Everything that happens from now on; for the first who asks, from the start.

@@ -30,6 +30,13 @@ const STARTED: Duration = Duration::from_secs(30);
 /// pasted text by its speed take a submit that comes too soon for a line end.
 const REST: Duration = Duration::from_millis(200);
 
+/// How long a program that has just started must show its prompt before the first message is
+/// typed: some show it for a quarter of a second before their first dialog takes its place.
+const FIRST_PROMPT: Duration = Duration::from_secs(1);
+
+/// How long a message that the program put back into its prompt may take to be deleted there.
+const CLEARED: Duration = Duration::from_secs(5);
+
 /// How much of the end of a message is looked for on the screen.
 const NEEDLE: usize = 24;
 
@@ -95,6 +102,9 @@ pub enum DeliveryError {
         /// What it was doing.
         state: AgentState,
     },
+    /// An earlier message stands in the prompt again and cannot be deleted. Nothing was typed.
+    #[error("an earlier message is back in the prompt and cannot be deleted; nothing was typed")]
+    Occupied,
     /// A step could not be verified.
     #[error("the message was {reached}, but it could not be verified that it was {missing}")]
     Unverified {
@@ -118,6 +128,11 @@ pub enum DeliveryError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight<'a> {
     pub(crate) state: AgentState,
+    /// Since when it has been idle, where it has done nothing else yet.
+    pub(crate) fresh: Option<Duration>,
+    /// Whether the message before this one is back in the prompt: some put it there when they are
+    /// interrupted.
+    pub(crate) leftover: bool,
     /// The whole screen without spaces and frames.
     pub(crate) screen: &'a str,
     /// The lines around the cursor, the same way.
@@ -133,6 +148,8 @@ pub(crate) struct Sight<'a> {
 pub(crate) enum Step {
     /// Wait, at most until then.
     Wait(Duration),
+    /// Delete the message before it from the prompt.
+    Clear,
     /// Type the text.
     Type,
     /// Press the keys that submit it.
@@ -157,6 +174,8 @@ pub(crate) struct Delivery {
     queued: bool,
     /// It answers a question.
     answers: bool,
+    /// When a leftover was deleted.
+    cleared: Option<Duration>,
     submission: Submission,
 }
 
@@ -173,18 +192,16 @@ enum Submission {
 
 impl Delivery {
     pub(crate) fn new(id: u64, message: Message, now: Duration) -> Self {
-        let last = message.text.lines().rev().find(|line| !line.trim().is_empty());
-        let squeezed = squeeze(last.unwrap_or_default());
-        let skip = squeezed.chars().count().saturating_sub(NEEDLE);
         Self {
             id,
+            needle: needle(&message.text),
             message,
-            needle: squeezed.chars().skip(skip).collect(),
             stage: Stage::Accepted,
             since: now,
             before: (0, 0),
             queued: false,
             answers: false,
+            cleared: None,
             submission: Submission::Due(now),
         }
     }
@@ -240,6 +257,17 @@ impl Delivery {
     fn accepted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
         match sight.state {
             AgentState::Awaiting if !self.answers => Step::Failed(DeliveryError::Awaiting),
+            AgentState::Idle if sight.fresh.is_some_and(|since| now < since + FIRST_PROMPT) => {
+                Step::Wait(sight.fresh.unwrap_or(now) + FIRST_PROMPT)
+            }
+            AgentState::Idle | AgentState::Error if sight.leftover => match self.cleared {
+                None => {
+                    self.cleared = Some(now);
+                    Step::Clear
+                }
+                Some(at) if now < at + CLEARED => Step::Wait(at + CLEARED),
+                Some(_) => Step::Failed(DeliveryError::Occupied),
+            },
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
                 self.queued = sight.state == AgentState::Working;
                 self.before = self.count(sight.screen);
@@ -320,6 +348,14 @@ impl Delivery {
     fn reached(&self, missing: Stage) -> Stage {
         if missing == Stage::Typed { Stage::Accepted } else { self.stage }
     }
+}
+
+/// The end of a message, as it is looked for on the screen.
+pub(crate) fn needle(text: &str) -> String {
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    let squeezed = squeeze(last.unwrap_or_default());
+    let skip = squeezed.chars().count().saturating_sub(NEEDLE);
+    squeezed.chars().skip(skip).collect()
 }
 
 /// A text without anything that wrapping or a frame around it changes.

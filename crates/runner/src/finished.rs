@@ -38,21 +38,40 @@ pub fn finished(
     Ok(outcome::of_transcript(decoder, ending, ok, &mut |_| {}))
 }
 
-/// Whether an agent has worked since it was last told something, from its tape: it said so by a
-/// signal or its title, or whoever followed it then saw it and left a mark.
-pub fn worked(adapter: &dyn AgentAdapter, folder: &Path) -> Result<bool, coven_tape::Error> {
+/// What an agent on a terminal did before it was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Whether it has worked since it was last told something.
+    pub worked: bool,
+    /// How many questions it has asked, with the one that it may be showing.
+    pub questions: u64,
+}
+
+/// What an agent did, from its tape: what it said by signals and its title, what it was told, and
+/// the marks of whoever followed it then.
+pub fn past(adapter: &dyn AgentAdapter, folder: &Path) -> Result<Past, coven_tape::Error> {
     let rules = adapter.rules();
     let mut tap = Tap::new();
-    let mut worked = false;
+    let mut past = Past::default();
+    let mut answered = true;
     for record in Reader::open(folder)?.records(0) {
         match record?.event {
             Event::Output { bytes, .. } => {
-                tap.feed(&bytes, |signal| worked |= rules.says_working(&signal));
+                tap.feed(&bytes, |signal| past.worked |= rules.says_working(&signal));
             }
-            Event::Mark(note) => worked |= note.contains("\"state\":\"working\""),
-            Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => worked = false,
+            Event::Mark(note) if note.contains("\"state\":\"working\"") => past.worked = true,
+            Event::Mark(note) if note.contains("\"state\":\"awaiting\"") => {
+                past.questions += 1;
+                answered = false;
+            }
+            Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
+                past.worked = false;
+                answered = true;
+            }
             _ => {}
         }
     }
-    Ok(worked)
+    // A question that shows now, after the last one was answered, is a new one.
+    past.questions += u64::from(answered);
+    Ok(past)
 }

@@ -72,6 +72,12 @@ impl HeadlessRunner {
         self.handle.stop().await
     }
 
+    /// Stops following the agent and leaves it as it is. Where its domain outlives us it goes on,
+    /// and can be adopted.
+    pub async fn detach(&self) {
+        self.handle.detach().await;
+    }
+
     /// Everything that happens from now on; for the first who asks, from the start.
     pub fn subscribe(&self) -> Subscription {
         self.handle.subscribe()

@@ -26,7 +26,7 @@ pub use agent::{AgentRunner, Found, View};
 pub use answer::{Action, AnswerError};
 pub use delivery::{DeliveryError, Message, Stage};
 pub use event::{Event, Question, Subscription, Update};
-pub use finished::{finished, worked};
+pub use finished::{Past, finished, past};
 pub use headless::HeadlessRunner;
 pub use launch::StartError;
 pub use redact::Redactor;

@@ -208,8 +208,7 @@ impl Actor {
                 ask = mailbox.recv() => match ask {
                     None => break,
                     Some(Ask::Close(reply)) => {
-                        self.session.finish_view();
-                        drop(self);
+                        self.close(reported).await;
                         let _ = reply.send(());
                         return;
                     }
@@ -219,6 +218,23 @@ impl Actor {
                 () = timer => self.fire().await,
                 () = view => self.session.flush_view(),
             }
+        }
+        self.session.finish_view();
+    }
+
+    /// Lets go of every job, then of the session.
+    async fn close(mut self, mut reported: mpsc::Receiver<Report>) {
+        let jobs: Vec<JobHandle> = self.jobs.drain().map(|(_, job)| job).collect();
+        // What they still report is not lost: it is on the disk, or will be seen again.
+        let silence = async { while reported.recv().await.is_some() {} };
+        let released = async {
+            for job in jobs {
+                job.close().await;
+            }
+        };
+        tokio::select! {
+            () = released => {}
+            () = silence => {}
         }
         self.session.finish_view();
     }

@@ -13,7 +13,7 @@ use coven_workflow::Input;
 use coven_workflow::command::Answer;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::executor::WorkflowExecutor;
 use crate::event::Live;
@@ -46,9 +46,17 @@ pub(crate) enum Order {
 pub(crate) struct JobHandle {
     orders: mpsc::Sender<Order>,
     agent: Arc<Mutex<Option<AgentRunner>>>,
+    task: JoinHandle<()>,
 }
 
 impl JobHandle {
+    /// Stops following the job, and waits until nobody here touches it any more. Its process goes
+    /// on under its holder.
+    pub(crate) async fn close(self) {
+        drop(self.orders);
+        let _ = self.task.await;
+    }
+
     pub(crate) fn order(&self, order: Order) {
         // A job that has ended needs no orders; one whose queue is full is stuck, and gets the
         // same orders again when the session is recovered.
@@ -84,6 +92,15 @@ enum Runner {
     Headless(HeadlessRunner),
 }
 
+impl Runner {
+    async fn detach(&self) {
+        match self {
+            Self::Agent(agent) => agent.detach().await,
+            Self::Headless(headless) => headless.detach().await,
+        }
+    }
+}
+
 impl Job {
     pub(super) fn spawn(
         executor: WorkflowExecutor,
@@ -94,9 +111,9 @@ impl Job {
     ) -> JobHandle {
         let (orders, receiver) = mpsc::channel(ORDERS);
         let agent = Arc::new(Mutex::new(None));
-        let handle = JobHandle { orders, agent: agent.clone() };
+        let shared = agent.clone();
         let job = spec.job.attempt.clone();
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             match attempt {
                 Ok(attempt) => {
                     let sending = JoinSet::new();
@@ -118,7 +135,7 @@ impl Job {
                 }
             }
         });
-        handle
+        JobHandle { orders, agent: shared, task }
     }
 
     /// Ends a job that this process did not start, whatever became of it.
@@ -128,14 +145,14 @@ impl Job {
         reports: mpsc::Sender<Report>,
     ) -> JobHandle {
         let (orders, _) = mpsc::channel(1);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let outcome = match attempt {
                 Ok(attempt) => end_from_disk(&attempt),
                 Err(error) => failed(Ending::Stopped, error.to_string()),
             };
             tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
         });
-        JobHandle { orders, agent: Arc::default() }
+        JobHandle { orders, agent: Arc::default(), task }
     }
 
     fn id(&self) -> AttemptId {
@@ -157,7 +174,10 @@ impl Job {
         } else {
             tokio::select! {
                 slot = slots.acquire_owned() => slot.ok(),
-                () = stopped(&mut orders) => {
+                stopped = stopped(&mut orders) => {
+                    if !stopped {
+                        return;
+                    }
                     let _ = Folder::new(self.attempt.path()).mark_killed();
                     let outcome = failed(Ending::Stopped, "it was stopped before it began".to_owned());
                     return self.decide_end(outcome).await;
@@ -196,13 +216,14 @@ async fn tell(reports: &mpsc::Sender<Report>, input: Input) {
     let _ = reports.send(Report::Happened(Box::new(input))).await;
 }
 
-/// Waits for the order to stop.
-async fn stopped(orders: &mut mpsc::Receiver<Order>) {
+/// Waits for the order to stop. Says whether it came; it does not if nobody follows the job any
+/// more.
+async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
     loop {
         match orders.recv().await {
-            Some(Order::Stop) => return,
+            Some(Order::Stop) => return true,
             Some(_) => {}
-            None => std::future::pending().await,
+            None => return false,
         }
     }
 }

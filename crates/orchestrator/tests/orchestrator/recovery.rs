@@ -3,47 +3,19 @@
 use coven_model::event::Event;
 use coven_model::{Choice, SessionId, WorkflowStatus};
 
+use coven_orchestrator::NewSession;
+
 use crate::support::{Base, decide, end, fact, intervention, nothing_left};
 
-/// Runs a session on a reactor of its own until something happens, and then lets that reactor die
-/// with everything on it, as a killed process would.
-async fn until(
-    base: &Base,
-    new: coven_orchestrator::NewSession,
-    wanted: impl Fn(&Event) -> bool + Send + 'static,
-) -> SessionId {
-    let options = base.options();
-    let died = std::thread::spawn(move || {
-        let reactor = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let id = reactor.block_on(async {
-            let orchestrator = coven_orchestrator::Orchestrator::open(options).await.unwrap();
-            let id = orchestrator.execute_workflow(new).await.unwrap();
-            let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-            fact(&mut events, "the moment to die", |event| wanted(event).then_some(())).await;
-            id
-        });
-        reactor.shutdown_background();
-        id
-    });
-    tokio::task::spawn_blocking(move || died.join().unwrap()).await.unwrap()
-}
-
-/// Opens a base directory whose keeper has just died; its lock goes with the last of its threads.
-async fn reopen(base: &Base) -> coven_orchestrator::Orchestrator {
-    let search = async {
-        loop {
-            match coven_orchestrator::Orchestrator::open(base.options()).await {
-                Ok(orchestrator) => return orchestrator,
-                Err(coven_orchestrator::OpenError::Locked(_)) => tokio::task::yield_now().await,
-                Err(error) => panic!("{error}"),
-            }
-        }
-    };
-    tokio::time::timeout(crate::support::DEADLINE, search).await.unwrap()
+/// Runs a session until something happens, and then lets go of it as a process that ends does.
+/// What a killed process leaves is shown by the tests in `killed`.
+async fn until(base: &Base, new: NewSession, wanted: impl Fn(&Event) -> bool) -> SessionId {
+    let orchestrator = base.open().await;
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    fact(&mut events, "the moment to let go", |event| wanted(event).then_some(())).await;
+    orchestrator.close().await;
+    id
 }
 
 /// Spec: C0.8.2
@@ -66,7 +38,7 @@ steps:
         |event| matches!(event, Event::TaskStarted(started) if started.spec.step == "second"),
     )
     .await;
-    let orchestrator = reopen(&base).await;
+    let orchestrator = base.open().await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(view.variables["said"], "done");
@@ -87,12 +59,42 @@ steps:
 "#,
     );
     let id = until(&base, new, |event| matches!(event, Event::InterventionRequired { .. })).await;
-    let orchestrator = reopen(&base).await;
+    let orchestrator = base.open().await;
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     decide(&orchestrator, &asked, Choice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "x\n");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_second_of_two_questions_with_the_same_words_is_still_the_second_afterwards() {
+    let base = Base::new();
+    let new = base.definition(
+        r#"
+name: twice
+description: Asks the same twice and dies at the second.
+steps:
+  - {name: ask, type: agent, mode: interactive, permissions: ask, prompt: "approve echo x >> log.txt; approve echo x >> log.txt; say done"}
+"#,
+    );
+    let before = base.open().await;
+    let id = before.execute_workflow(new).await.unwrap();
+    let mut events = before.subscribe(&id, 0).await.unwrap();
+    let first = intervention(&mut events).await;
+    decide(&before, &first, Choice::Approve).await;
+    intervention(&mut events).await;
+    before.close().await;
+    drop(before);
+    let orchestrator = base.open().await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    intervention(&mut events).await;
+    let second = intervention(&mut events).await;
+    decide(&orchestrator, &second, Choice::Approve).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "x\nx\n");
     nothing_left(&id, &view);
 }

@@ -1,7 +1,7 @@
 //! The rows of an agent on a terminal.
 
 use coven_model::{AgentState, AwaitingKind, Choice, Ending, Permission, Verdict};
-use coven_runner::Task;
+use coven_runner::{DeliveryError, Message, Task};
 use coven_testkit::model::Scene;
 
 use crate::agent::{Agent, PATIENCE, Told};
@@ -60,16 +60,20 @@ async fn dialogs(cli: Cli, agent: &Agent) -> Found {
         });
         let (at, next) = next.await?;
         from = at + 1;
-        let Some(question) = next else { break };
-        let name = question.dialog.clone().unwrap_or_else(|| question.rule.clone());
-        agent
-            .choose(&question, Choice::Approve)
-            .await
-            .map_err(|error| format!("{name}: {error}"))?;
-        seen.push(name);
+        if let Some(question) = next {
+            let name = question.dialog.clone().unwrap_or_else(|| question.rule.clone());
+            let answered = agent.choose(&question, Choice::Approve).await;
+            answered.map_err(|error| format!("{name}: {error}"))?;
+            seen.push(name);
+            continue;
+        }
+        // Some show their prompt for a moment before a dialog; then nothing must be typed.
+        match agent.runner.send(Message::new(format!("{} please", Scene::Text))).await {
+            Ok(()) => break,
+            Err(DeliveryError::Awaiting) => {}
+            Err(error) => return Err(error.to_string()),
+        }
     }
-    // A prompt that was only seen for a moment between two dialogs would not take a message.
-    agent.send(&format!("{} please", Scene::Text)).await?;
     agent.turn_end(0).await?;
     if seen != cli.dialogs() {
         return Err(format!("saw {seen:?} instead of {:?}", cli.dialogs()));
@@ -82,6 +86,7 @@ async fn dialogs(cli: Cli, agent: &Agent) -> Found {
 pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
     let started = stage.scenery(Home::Settled).map_err(|error| error.to_string());
     let prompt = format!("{} please", Scene::Text);
+    let turns = stage.turns(0).len();
     let agent = match started.and_then(|scenery| {
         let task = task(&scenery.job, Some(&prompt));
         Agent::start(scenery, task)
@@ -102,7 +107,7 @@ pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
             }
         };
     }
-    row!("finish", finish(stage, &agent));
+    row!("finish", finish(stage, &agent, turns));
     row!("idle", idle(&agent));
     row!("working", working(stage, &agent));
     row!("two approvals", two_approvals(stage, &agent));
@@ -129,7 +134,7 @@ async fn recover(agent: &Agent) {
     }
 }
 
-async fn finish(stage: &Stage, agent: &Agent) -> Found {
+async fn finish(stage: &Stage, agent: &Agent, turns: usize) -> Found {
     let error = agent.turn_end(0).await?;
     if error {
         return Err("the first turn ended with an error".to_owned());
@@ -138,10 +143,10 @@ async fn finish(stage: &Stage, agent: &Agent) -> Found {
     if !worked {
         return Err("the turn ended, but it was never seen to work".to_owned());
     }
-    let turns = stage.turns(0).len();
-    Ok(format!(
-        "the prompt given at the start was answered, {turns} request(s) to the model so far"
-    ))
+    if stage.turns(turns).iter().all(|turn| turn.open) {
+        return Err("the turn ended, but the model had not answered".to_owned());
+    }
+    Ok("the prompt given at the start was answered".to_owned())
 }
 
 async fn idle(agent: &Agent) -> Found {

@@ -12,6 +12,7 @@ use coven_terminal::screen::{Damage, Screen, Size};
 use super::handle::{Answered, Delivered};
 use crate::answer::{Action, Pressing};
 use crate::delivery::{Delivery, Message};
+use crate::finished::Past;
 
 /// How an agent is read.
 pub(crate) enum Eyes {
@@ -116,16 +117,11 @@ impl Eyes {
         Self::Terminal(Box::new(terminal))
     }
 
-    pub(crate) fn adopted(
-        adapter: &dyn AgentAdapter,
-        screen: Screen,
-        questions: u64,
-        worked: bool,
-    ) -> Self {
-        let sniffer = Sniffer::after_questions(adapter.rules(), questions);
+    pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, past: Past) -> Self {
+        let sniffer = Sniffer::after_questions(adapter.rules(), past.questions);
         let mut terminal = Terminal::new(screen, sniffer);
         terminal.fresh = Fresh::No;
-        terminal.worked = worked;
+        terminal.worked = past.worked;
         terminal.pace.changed(Duration::ZERO);
         Self::Terminal(Box::new(terminal))
     }

@@ -32,6 +32,7 @@ pub(crate) enum Request {
     Answer { digest: Digest, action: Action, reply: Answered },
     View(oneshot::Sender<View>),
     Stop { reply: oneshot::Sender<Result<Outcome, StopError>> },
+    Detach(oneshot::Sender<()>),
 }
 
 /// A handle to an actor.
@@ -77,6 +78,11 @@ impl Handle {
             // It ended by itself meanwhile.
             None => self.outcome.borrow().clone().ok_or(StopError::Gone),
         }
+    }
+
+    /// Ends the actor and leaves the process as it is.
+    pub(crate) async fn detach(&self) {
+        let _ = self.ask(Request::Detach).await;
     }
 
     pub(crate) async fn done(&self) -> Option<Outcome> {

@@ -74,6 +74,8 @@ impl Actor {
                 }
             }
             Request::Stop { reply } => self.stop_asked(reply),
+            // The actor itself has seen to it.
+            Request::Detach(_) => {}
         }
     }
 

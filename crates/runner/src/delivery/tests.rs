@@ -7,7 +7,7 @@ const fn s(seconds: u64) -> Duration {
 }
 
 fn sight<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> Sight<'a> {
-    Sight { state, screen, prompt, worked, written: true }
+    Sight { state, fresh: None, leftover: false, screen, prompt, worked, written: true }
 }
 
 fn typed(text: &str) -> Delivery {
@@ -120,4 +120,29 @@ fn an_agent_that_asks_or_has_ended_gets_nothing() {
         let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
         assert_eq!(delivery.step(&sight(state, "", "", false), s(0)), Step::Failed(error));
     }
+}
+
+#[test]
+fn nothing_is_typed_into_a_prompt_that_has_only_just_appeared() {
+    let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+    let fresh = Sight { fresh: Some(s(3)), ..sight(AgentState::Idle, "", "", false) };
+    assert_eq!(delivery.step(&fresh, s(3)), Step::Wait(s(4)));
+    let dialog = sight(AgentState::Awaiting, "", "", false);
+    let mut other = Delivery::new(2, Message::new("hello"), s(0));
+    assert!(matches!(other.step(&fresh, s(3)), Step::Wait(_)));
+    assert_eq!(other.step(&dialog, s(4)), Step::Failed(DeliveryError::Awaiting));
+    assert_eq!(delivery.step(&fresh, s(4)), Step::Type);
+}
+
+#[test]
+fn a_message_that_is_back_in_the_prompt_is_deleted_first_and_once() {
+    let left = Sight { leftover: true, ..sight(AgentState::Idle, "", "old", false) };
+    let mut delivery = Delivery::new(1, Message::new("new"), s(0));
+    assert_eq!(delivery.step(&left, s(0)), Step::Clear);
+    assert!(matches!(delivery.step(&left, s(1)), Step::Wait(_)));
+    let gone = sight(AgentState::Idle, "", "", false);
+    assert_eq!(delivery.step(&gone, s(2)), Step::Type);
+    let mut stuck = Delivery::new(2, Message::new("new"), s(0));
+    assert_eq!(stuck.step(&left, s(0)), Step::Clear);
+    assert_eq!(stuck.step(&left, s(60)), Step::Failed(DeliveryError::Occupied));
 }

@@ -2,7 +2,7 @@
 
 use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, Choice};
-use coven_runner::{Action, AgentRunner, Found, Place, Task, worked};
+use coven_runner::{Action, AgentRunner, Found, Place, Task, past};
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
 use coven_runtime::processes;
 use coven_tape::{Event as Taped, Reader};
@@ -32,13 +32,12 @@ fn adopted(place: &Place, task: Task, adapter: std::sync::Arc<dyn AgentAdapter>)
     let Adopted::Alive(pane) = adopt(&folder, rebuilt.offset).unwrap() else {
         panic!("the agent should still run")
     };
-    let worked = worked(&*adapter, place.folder.as_ref().unwrap()).unwrap();
+    let past = past(&*adapter, place.folder.as_ref().unwrap()).unwrap();
     let found = Found {
         pane: Box::new(pane),
         screen: rebuilt.screen,
         offset: rebuilt.offset,
-        questions: 1,
-        worked,
+        past,
         folder: place.folder.clone(),
     };
     AgentRunner::adopt(adapter, task, found).unwrap()

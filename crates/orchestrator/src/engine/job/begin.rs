@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_model::{Ending, ExitCodes, Mode, Outcome, Sandbox, Usage, Work};
-use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, worked};
+use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, past};
 use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
 use coven_terminal::screen::{Options as ScreenOptions, Size};
@@ -152,9 +152,8 @@ impl Job {
                             pane,
                             screen: rebuilt.screen,
                             offset: rebuilt.offset,
-                            questions: 1,
-                            // A tape that cannot be read tells of no work.
-                            worked: worked(&**adapter, &path).unwrap_or(false),
+                            // A tape that cannot be read tells of nothing.
+                            past: past(&**adapter, &path).unwrap_or_default(),
                             folder: Some(path),
                         };
                         AgentRunner::adopt(adapter.clone(), task, found).map(Runner::Agent)

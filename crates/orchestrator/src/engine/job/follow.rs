@@ -46,7 +46,13 @@ impl Job {
                     Some(event) => self.happened(event, &runner, adapter).await,
                     None => break,
                 },
-                Some(order) = orders.recv() => self.obey(order, &runner),
+                order = orders.recv() => match order {
+                    Some(order) => self.obey(order, &runner),
+                    None => {
+                        runner.detach().await;
+                        break;
+                    }
+                },
                 Some(_) = self.sending.join_next() => {}
             }
         }
