@@ -15,6 +15,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rules::Rules;
+
 pub use merge::merge;
 
 /// The version of the format this program writes and knows.
@@ -440,7 +442,20 @@ impl Config {
     pub fn read(source: &Source) -> Read<Self> {
         let mut read = coven_notation::read::<Self>(source, Syntax::Json);
         if let Some(node) = &read.node {
-            read.problems.extend(check::check(source, node));
+            let found = check::check(source, node);
+            if found.iter().any(|problem| problem.code == check::UNKNOWN_PERMISSION) {
+                // The same, told by the deserialiser, which knows no better place.
+                read.problems.retain(|problem| problem.code != "bad-value");
+            }
+            read.problems.extend(found);
+            if let Some(Err(error)) = read.value.as_ref().map(Rules::new) {
+                // Each pattern is right, but one or all of them are too large to be used.
+                let place = node.get("states").or(node.get("dialogs")).unwrap_or(node);
+                let problem = Problem::error("rules-too-large", place.span, error.to_string());
+                if !read.problems.iter().any(Problem::is_error) {
+                    read.problems.push(problem.help("make the patterns shorter"));
+                }
+            }
             if read.problems.iter().any(Problem::is_error) {
                 read.value = None;
             }

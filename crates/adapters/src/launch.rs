@@ -145,14 +145,12 @@ pub(crate) fn launch(
     };
     launch.environment(&config.env);
     launch.environment(&mode.env);
-    launch.permission(name, config, mode, request)?;
+    let policy = config.auto_policy.as_ref().filter(|_| request.auto_approve);
+    let injected = policy.map_or(&[][..], |policy| &policy.inject_args);
+    launch.permission(name, config, mode, request, injected)?;
     launch.model(name, config, request.model)?;
     launch.conversation(name, config, mode, request.conversation)?;
-    if request.auto_approve
-        && let Some(policy) = &config.auto_policy
-    {
-        launch.args.extend(policy.inject_args.iter().cloned());
-    }
+    launch.args.extend(injected.iter().cloned());
     launch.args.extend(request.extra_args.iter().cloned());
     if let Some(prompt) = prompt {
         launch.prompt(mode, prompt, request.prompt_folder)?;
@@ -173,6 +171,23 @@ fn mode<'a>(name: &str, config: &'a Config, mode: Mode) -> Result<&'a ModeConfig
     })
 }
 
+/// Arguments without the options that other arguments set as well: many programs refuse an option
+/// that is there twice.
+fn without_options(args: &[String], others: &[String]) -> Vec<String> {
+    let is_option = |arg: &String| arg.starts_with('-');
+    let mut kept = Vec::new();
+    let mut dropping = false;
+    for arg in args {
+        if is_option(arg) {
+            dropping = others.contains(arg);
+        }
+        if !dropping {
+            kept.push(arg.clone());
+        }
+    }
+    kept
+}
+
 impl Launch {
     fn environment(&mut self, env: &Env) {
         self.env.extend(env.set.clone());
@@ -188,6 +203,7 @@ impl Launch {
         config: &Config,
         mode: &ModeConfig,
         request: &Request<'_>,
+        injected: &[String],
     ) -> Result<(), LaunchError> {
         let grant = |level| mode.permissions.get(&level).or_else(|| config.permissions.get(&level));
         let default = mode.default_permission.or(match request.mode {
@@ -208,7 +224,7 @@ impl Launch {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             LaunchError::NoPermission { adapter: name.to_owned(), permission: level, known }
         })?;
-        self.args.extend(grant.args().iter().cloned());
+        self.args.extend(without_options(grant.args(), injected));
         self.env.extend(grant.env().map(|(key, value)| (key.clone(), value.clone())));
         self.permission = Some(level);
         Ok(())
@@ -263,19 +279,17 @@ impl Launch {
             self.typed_prompt = Some(prompt.to_owned());
             return Ok(());
         }
-        let mut argument = prompt.to_owned();
-        if argument.len() > LONGEST_ARGUMENT {
-            let Some(folder) = folder else {
-                return Err(LaunchError::TooLong { what: "the prompt", bytes: argument.len() });
-            };
-            let path = format!("{}/{PROMPT_FILE}", folder.trim_end_matches('/'));
-            self.prompt_file = Some((PROMPT_FILE.to_owned(), argument));
-            argument = format!("Read the file {path} and do exactly what it says.");
-        }
         // No program takes an argument that begins with a space for an option, whether it stands
         // alone or follows one.
-        if argument.starts_with('-') {
-            argument.insert(0, ' ');
+        let dash = if prompt.starts_with('-') { " " } else { "" };
+        let mut argument = format!("{dash}{prompt}");
+        if argument.len() > LONGEST_ARGUMENT {
+            let Some(folder) = folder else {
+                return Err(LaunchError::TooLong { what: "the prompt", bytes: prompt.len() });
+            };
+            let path = format!("{}/{PROMPT_FILE}", folder.trim_end_matches('/'));
+            self.prompt_file = Some((PROMPT_FILE.to_owned(), prompt.to_owned()));
+            argument = format!("Read the file {path} and do exactly what it says.");
         }
         if mode.prompt_position == PromptPosition::Flag {
             self.args.extend(mode.prompt_flag.iter().cloned());

@@ -26,7 +26,7 @@ pub mod rules;
 pub mod sniffer;
 pub mod transcript;
 
-pub use adapter::{Adapter, AgentAdapter, Options};
+pub use adapter::{Adapter, AgentAdapter, Observation, Options};
 pub use config::Config;
 pub use loader::{AdapterConfigLoader, Folders, LoadError};
 pub use registry::{AdapterRegistry, default_registry};

@@ -5,25 +5,27 @@
 //! next agent. An edit that broke a file is reported, and the last state of it that was right
 //! stays in use.
 
+mod error;
+mod pile;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coven_notation::{Problem, Report, Source, near};
+use coven_notation::{Report, near};
 use serde_json::Value;
 
 use crate::builtin;
-use crate::config::{Config, merge};
-use crate::rules::{RuleError, Rules};
+use crate::config::Config;
+use crate::rules::Rules;
+use pile::Pile;
+
+pub use error::LoadError;
 
 /// The file in an adapter's folder.
 pub const FILE: &str = "config.json";
-
-/// No adapter file is larger.
-const LARGEST: u64 = 4 << 20;
 
 /// Where what is known about an adapter comes from, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,65 +88,6 @@ pub struct Loaded {
     pub reports: Vec<Report>,
 }
 
-/// An adapter that cannot be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// Nothing is known about it.
-    #[error("{}", unknown(kind, near))]
-    Unknown {
-        /// The type.
-        kind: String,
-        /// Types with a similar name.
-        near: Vec<String>,
-    },
-    /// The name cannot be an adapter's.
-    #[error("{0:?} cannot be the type of an adapter: use lower-case letters, digits, `-` and `_`")]
-    Name(String),
-    /// The only file about it is broken.
-    #[error("the adapter `{kind}` cannot be used:\n{}", .report.render(false))]
-    Broken {
-        /// The type.
-        kind: String,
-        /// What is wrong.
-        report: Box<Report>,
-    },
-    /// A file cannot be read.
-    #[error("the adapter file {} cannot be read: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// The files are right one by one, but not together.
-    #[error("the adapter `{kind}` cannot be used: {error}")]
-    Together {
-        /// The type.
-        kind: String,
-        /// What is wrong.
-        error: String,
-    },
-}
-
-fn unknown(kind: &str, near: &[String]) -> String {
-    let mut text = format!("there is no adapter `{kind}`");
-    if near.is_empty() {
-        text.push_str("; `coven adapter ls` shows what there is");
-    } else {
-        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-        text.push_str("; did you mean ");
-        text.push_str(&near.join(" or "));
-        text.push('?');
-    }
-    text
-}
-
-impl From<RuleError> for String {
-    fn from(error: RuleError) -> Self {
-        error.to_string()
-    }
-}
-
 /// Where adapter files are looked for.
 #[derive(Clone, Debug, Default)]
 pub struct Folders {
@@ -192,7 +135,7 @@ impl AdapterConfigLoader {
         if !is_type(kind) {
             return Err(LoadError::Name(kind.to_owned()));
         }
-        let mut pile = Pile { loader: self, value: None, origins: Vec::new(), reports: Vec::new() };
+        let mut pile = Pile::new(self);
         if let Some(text) = builtin::source(kind) {
             pile.built_in(kind, text)?;
         }
@@ -221,155 +164,6 @@ impl AdapterConfigLoader {
         let last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
         last_good.get(path).cloned()
     }
-}
-
-/// Layers on their way to becoming one.
-struct Pile<'a> {
-    loader: &'a AdapterConfigLoader,
-    value: Option<Value>,
-    origins: Vec<Origin>,
-    reports: Vec<Report>,
-}
-
-impl Pile<'_> {
-    fn built_in(&mut self, kind: &str, text: &str) -> Result<(), LoadError> {
-        let source = Source::new(format!("built-in {kind}"), text);
-        let read = Config::read(&source);
-        match read.node.filter(|_| read.value.is_some()) {
-            Some(node) => self.lay(Layer::BuiltIn, None, Standing::Used, Some(node.to_json())),
-            None => {
-                let report = Box::new(Report::new(source, read.problems));
-                return Err(LoadError::Broken { kind: kind.to_owned(), report });
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, layer: Layer, path: PathBuf, trusted: bool) -> Result<(), LoadError> {
-        let Some(bytes) = read_file(&path)? else {
-            return Ok(());
-        };
-        if !trusted {
-            self.lay(layer, Some(path), Standing::Untrusted, None);
-            return Ok(());
-        }
-        match parse(&path, bytes) {
-            Ok((value, report)) => {
-                self.loader.remember(&path, &value);
-                self.reports.extend(report);
-                self.lay(layer, Some(path), Standing::Used, Some(value));
-            }
-            Err(report) => {
-                self.reports.push(report);
-                let last_good = self.loader.last_good(&path);
-                let standing =
-                    if last_good.is_some() { Standing::LastGood } else { Standing::Broken };
-                self.lay(layer, Some(path), standing, last_good);
-            }
-        }
-        Ok(())
-    }
-
-    /// A file that the caller named must be there and must be right.
-    fn explicit(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
-        self.file(Layer::Explicit, path.to_owned(), true)?;
-        match self.origins.last() {
-            Some(Origin { layer: Layer::Explicit, standing: Standing::Broken, .. }) => {
-                let report = self.reports.pop().map_or_else(
-                    || {
-                        Box::new(Report::new(
-                            Source::new(path.display().to_string(), ""),
-                            Vec::new(),
-                        ))
-                    },
-                    Box::new,
-                );
-                Err(LoadError::Broken { kind: kind.to_owned(), report })
-            }
-            Some(Origin { layer: Layer::Explicit, .. }) => Ok(()),
-            _ => Err(LoadError::Read {
-                path: path.to_owned(),
-                error: io::ErrorKind::NotFound.into(),
-            }),
-        }
-    }
-
-    fn lay(
-        &mut self,
-        layer: Layer,
-        path: Option<PathBuf>,
-        standing: Standing,
-        value: Option<Value>,
-    ) {
-        self.origins.push(Origin { layer, path, standing });
-        if let Some(over) = value {
-            self.value = Some(match self.value.take() {
-                Some(under) => merge(under, over),
-                None => over,
-            });
-        }
-    }
-
-    fn finish(mut self, kind: &str) -> Result<Loaded, LoadError> {
-        let Some(value) = self.value else {
-            let broken = self.origins.iter().any(|origin| origin.standing == Standing::Broken);
-            return Err(match self.reports.pop() {
-                Some(report) if broken => {
-                    LoadError::Broken { kind: kind.to_owned(), report: Box::new(report) }
-                }
-                _ => self.loader.unknown(kind),
-            });
-        };
-        let together = |error: String| LoadError::Together { kind: kind.to_owned(), error };
-        let config: Config =
-            serde_json::from_value(value).map_err(|error| together(error.to_string()))?;
-        let rules = Rules::new(&config).map_err(|error| together(error.into()))?;
-        Ok(Loaded {
-            config: Arc::new(config),
-            rules: Arc::new(rules),
-            origins: self.origins,
-            reports: self.reports,
-        })
-    }
-}
-
-/// A file's tree, with a report if there are warnings; or the report of its errors.
-fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Value, Option<Report>), Report> {
-    let source = Source::from_bytes(path.display().to_string(), bytes)?;
-    let read = Config::read(&source);
-    let problems = read.problems;
-    match read.node {
-        Some(node) if !problems.iter().any(Problem::is_error) => {
-            let report = (!problems.is_empty()).then(|| Report::new(source, problems));
-            Ok((node.to_json(), report))
-        }
-        _ => Err(Report::new(source, problems)),
-    }
-}
-
-/// The bytes of a file, or nothing if there is none.
-fn read_file(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
-    let failed = |error| LoadError::Read { path: path.to_owned(), error };
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    // A pipe would wait for ever, a device never end.
-    if !metadata.is_file() {
-        return Err(failed(io::Error::other("it is no regular file")));
-    }
-    if metadata.len() > LARGEST {
-        return Err(failed(io::Error::other(format!(
-            "it has {} bytes; {LARGEST} is the limit",
-            metadata.len()
-        ))));
-    }
-    fs::read(path).map(Some).map_err(failed)
 }
 
 fn types_in(folder: &Path) -> Vec<String> {

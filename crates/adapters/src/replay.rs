@@ -21,6 +21,9 @@ const GONE: Duration = Duration::from_millis(25);
 pub enum Told {
     /// The verdict changed.
     Verdict(Duration, Verdict),
+    /// A question that the agent had announced, or that was only half on the screen, is there
+    /// now: the verdict is the same, with the digest and the evidence of all of it.
+    Painted(Duration, Verdict),
     /// The recording has a mark here.
     Mark(Duration, String),
 }
@@ -41,6 +44,7 @@ pub fn replay(
         pace: Pace::default(),
         terminal: Terminal::Untouched,
         now: Duration::ZERO,
+        told: None,
     };
     replay.screen.set_replies(false);
     told(Told::Verdict(Duration::ZERO, replay.sniffer.verdict().clone()));
@@ -79,6 +83,8 @@ struct Replay {
     pace: Pace,
     terminal: Terminal,
     now: Duration,
+    /// The last verdict that was told, and how many questions there had been.
+    told: Option<(Verdict, u64)>,
 }
 
 /// What the program did with the terminal. A recording does not say that its program ended; what
@@ -152,7 +158,19 @@ impl Replay {
                 self.sniffer.tick(self.now) || looked
             };
             if changed {
-                told(Told::Verdict(self.now, self.sniffer.verdict().clone()));
+                let verdict = self.sniffer.verdict().clone();
+                let asked = self.sniffer.questions_asked();
+                let before = self.told.replace((verdict.clone(), asked));
+                let announced = verdict.digest.is_some()
+                    && before.is_some_and(|(before, count)| {
+                        (before.state, before.kind) == (verdict.state, verdict.kind)
+                            && (before.digest.is_none() || count == asked)
+                    });
+                told(if announced {
+                    Told::Painted(self.now, verdict)
+                } else {
+                    Told::Verdict(self.now, verdict)
+                });
             }
         }
     }
@@ -160,7 +178,7 @@ impl Replay {
 
 /// Whether input was sent by a terminal rather than by a person: answers to queries, and reports
 /// of focus and mouse.
-fn is_reply(input: &str) -> bool {
+pub fn is_reply(input: &str) -> bool {
     let Some(rest) = input.strip_prefix('\x1b') else { return false };
     if rest.starts_with(']') || rest.starts_with('P') || rest.starts_with('_') {
         return true;

@@ -50,6 +50,8 @@ pub struct Sniffer {
     last: Option<Reading>,
     resized: Option<Duration>,
     printed: Duration,
+    /// Whether the silence since then was already taken for something.
+    silent: bool,
     exited: bool,
     worked: bool,
 }
@@ -79,6 +81,7 @@ impl Sniffer {
             last: None,
             resized: None,
             printed: Duration::ZERO,
+            silent: false,
             exited: false,
             worked: false,
         }
@@ -157,6 +160,7 @@ impl Sniffer {
     /// The agent printed something.
     pub fn printed(&mut self, now: Duration) {
         self.printed = now;
+        self.silent = false;
     }
 
     /// Something was typed into the agent, by whomever.
@@ -211,11 +215,12 @@ impl Sniffer {
             }
             self.candidate = Some((reading, due));
         }
-        // A question that is still there some time after an answer is asked again.
-        if self.questions.asks_again(now)
-            && let Some(reading) = self.last.clone()
-        {
-            return self.consider(reading, now);
+        if self.questions.asks_again(now) {
+            // A question that is still there some time after an answer is asked again.
+            match self.last.clone().filter(|reading| reading.asks() && !reading.unpainted) {
+                Some(reading) => return self.adopt(reading, now),
+                None => self.questions.left(),
+            }
         }
         self.quiet(now)
     }
@@ -233,7 +238,8 @@ impl Sniffer {
 
     fn quiet_at(&self) -> Option<Duration> {
         let (after, _) = self.rules.quiet?;
-        let open = matches!(self.verdict.state, AgentState::Starting | AgentState::Unknown);
+        let open = matches!(self.verdict.state, AgentState::Starting | AgentState::Unknown)
+            && !self.silent;
         (open && self.status.is_none() && self.title.is_none()).then(|| self.printed + after)
     }
 
@@ -242,6 +248,7 @@ impl Sniffer {
         if self.quiet_at().is_none_or(|due| due > now) {
             return false;
         }
+        self.silent = true;
         let reading = Reading::of_silence(kind, after, self.printed);
         self.adopt(reading, now)
     }
@@ -281,7 +288,7 @@ impl Sniffer {
             self.candidate = None;
             return self.adopt(reading, now);
         }
-        let announced = reading.unpainted.then(|| reading.clone());
+        let announced = (reading.unpainted && reading.asks()).then(|| reading.clone());
         self.candidate = Some((reading, due));
         announced.is_some_and(|reading| self.announce(reading))
     }

@@ -46,7 +46,7 @@ impl Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::failed(format!("could not write the output: {error}"))
+        Self::failed(format!("could not write to stdout: {error}"))
     }
 }
 

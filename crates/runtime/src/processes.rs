@@ -106,7 +106,39 @@ pub fn boot_id() -> io::Result<String> {
 fn all() -> BTreeMap<i32, Stat> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((pid, Stat::read(pid)?))).filter(|(_, stat)| !stat.zombie).collect()
+    let seen = pids.filter_map(|pid| Some((pid, Stat::read(pid)?)));
+    let mut all: BTreeMap<i32, Stat> = seen.filter(|(_, stat)| !stat.zombie).collect();
+    follow_orphans(&mut all, Stat::read);
+    all
+}
+
+/// How often a parent may end during one look.
+const ORPHANED: usize = 8;
+
+/// Looks again at those whose parent is not among the others. It ended after they were looked at,
+/// and by now they have been handed to somebody else; without that they would belong to nobody.
+fn follow_orphans(all: &mut BTreeMap<i32, Stat>, mut read: impl FnMut(i32) -> Option<Stat>) {
+    for _ in 0..ORPHANED {
+        let lost = |stat: &Stat| stat.parent != 0 && !all.contains_key(&stat.parent);
+        let orphans: Vec<(i32, i32)> = all
+            .iter()
+            .filter(|(_, stat)| lost(stat))
+            .map(|(pid, stat)| (*pid, stat.parent))
+            .collect();
+        let mut moved = false;
+        for (pid, parent) in orphans {
+            match read(pid).filter(|stat| !stat.zombie) {
+                Some(stat) => {
+                    moved |= stat.parent != parent;
+                    all.insert(pid, stat);
+                }
+                None => drop(all.remove(&pid)),
+            }
+        }
+        if !moved {
+            return;
+        }
+    }
 }
 
 /// Everything a process started that still runs, and what that started, without itself. Those

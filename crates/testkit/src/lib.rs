@@ -4,6 +4,8 @@
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod checks;
+#[cfg(feature = "model")]
+pub mod model;
 #[cfg(feature = "panes")]
 pub mod panes;
 pub mod random;

@@ -8,6 +8,8 @@
 mod evaluate;
 mod lex;
 mod parse;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::fmt;

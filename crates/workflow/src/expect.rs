@@ -127,9 +127,7 @@ fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema>
             }),
             "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
             "const" => true,
-            "required" => {
-                value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
-            }
+            "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
             "properties" => {
                 let Some(properties) = value.as_object() else {
                     return Err(bad(&here, "it must be an object of schemas"));

@@ -4,7 +4,9 @@
 //! a number that grows, so that an old one is never taken for news.
 
 use coven_model::event::{Decision, Timer};
-use coven_model::{AttemptId, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage};
+use coven_model::{
+    AttemptId, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage,
+};
 use serde_json::Value;
 
 use crate::plan::Plan;
@@ -44,7 +46,7 @@ pub enum Input {
         job: AttemptId,
         /// Which input of the job.
         number: u32,
-        /// The observation that shows it.
+        /// The observation that shows it; the same however often it is told.
         seen: u64,
     },
     /// An answer was given.

@@ -1,11 +1,44 @@
 //! Workflow definitions, their checks, and the pure decisions of a run.
 
+pub mod bind;
+pub mod catalogue;
+pub mod check;
+pub mod command;
+pub mod compile;
 pub mod condition;
+pub mod decide;
+pub mod definition;
+pub mod expect;
+#[cfg(test)]
+mod fixtures;
+pub mod fold;
+pub mod input;
+#[cfg(test)]
+mod model;
+pub mod plan;
+#[cfg(test)]
+mod properties;
+mod rules;
+pub mod schema;
 pub mod scope;
 pub mod shell;
+pub mod state;
 pub mod template;
+#[cfg(test)]
+mod testing;
+pub mod verdict;
+pub mod view;
 
+pub use bind::{bind_event, bind_inputs};
+pub use check::{Checked, Known, check};
+pub use command::Command;
+pub use compile::settle;
 pub use condition::{Condition, ConditionError};
+pub use decide::decide;
+pub use fold::{fold, fold_all};
+pub use input::Input;
+pub use plan::Plan;
 pub use scope::Scope;
-pub use shell::{Prepared, PrepareError, ShellCommand, ShellError};
+pub use shell::{PrepareError, Prepared, ShellCommand, ShellError};
+pub use state::State;
 pub use template::{Template, TemplateError, Undefined};

@@ -205,6 +205,7 @@ pub enum OnFailure {
 }
 
 /// What a step does.
+#[expect(clippy::large_enum_variant, reason = "a plan is made once and then shared")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "type")]
 pub enum Action {

@@ -1,5 +1,7 @@
 //! The JSON schemas of both forms of definition, for editors: what we publish is what we check.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use crate::definition::grimoire::Grimoire;
@@ -13,4 +15,16 @@ pub fn grimoire() -> Value {
 /// The schema of a stage workflow.
 pub fn workflow() -> Value {
     coven_notation::schema_of::<StageWorkflow>()
+}
+
+/// The same, made once.
+pub(crate) fn cached_grimoire() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(grimoire);
+    &SCHEMA
+}
+
+/// The same, made once.
+pub(crate) fn cached_workflow() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(workflow);
+    &SCHEMA
 }

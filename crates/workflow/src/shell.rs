@@ -9,6 +9,7 @@
 //! and the like the shell executes what is in a variable. There, variables are refused. A name in
 //! ALL CAPS and anything with a shell's operators (`${FILE:-x}`, `${#list}`) is the shell's own.
 
+mod error;
 mod rules;
 mod scan;
 #[cfg(test)]
@@ -22,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::scope::Scope;
 use crate::template::{Reference, Undefined, to_text};
 
-pub use scan::{ShellError, ShellProblem};
+pub use error::{ShellError, ShellProblem};
 
 /// The largest value that is handed over in the environment. The system refuses 128 KiB.
 pub const LARGEST_VALUE: usize = 96 * 1024;

@@ -23,10 +23,11 @@ use serde::{Serialize, Serializer};
 
 pub use identity::Identity;
 pub use refused::Refused;
+pub(crate) use refused::Retryable;
 pub use shelf::Shelf;
+pub(crate) use step::place;
 pub use step::{Judged, Progress, StepRun};
 pub use task::{AnswerPhase, Asked, Live, TaskPhase, TaskRun, Typing};
-pub(crate) use step::place;
 pub(crate) use variables::{Local, Names};
 
 use crate::plan::{Action, Step};

@@ -5,6 +5,8 @@
 
 mod parse;
 mod reference;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -49,8 +51,7 @@ impl Template {
 
     /// A template that renders to exactly this text, whatever is in it.
     pub fn verbatim(text: &str) -> Self {
-        let parts =
-            if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };
+        let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };
         Self { source: text.replace("${", "$${"), parts }
     }
 

@@ -37,10 +37,8 @@ enum Word {
 
 /// Reads the answer of an arbiter. Never guesses: what is not clear is unreadable.
 pub fn judge(output: &str) -> Judgement {
-    let unreadable = |reason: &str| Judgement {
-        verdict: LoopVerdict::Unreadable,
-        reason: reason.to_owned(),
-    };
+    let unreadable =
+        |reason: &str| Judgement { verdict: LoopVerdict::Unreadable, reason: reason.to_owned() };
     let text = output.trim();
     let last = match final_block(text) {
         Some(block) => vec![block.trim()],

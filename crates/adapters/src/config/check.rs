@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use coven_model::Permission;
 use coven_notation::{Node, Problem, Source, near, pattern};
 use coven_terminal::keys::Key;
 
@@ -9,11 +10,15 @@ use super::SCHEMA_VERSION;
 use crate::rules::Region;
 use crate::transcript::Format;
 
+/// A level that there is not.
+pub(super) const UNKNOWN_PERMISSION: &str = "unknown-permission";
+
 /// Everything wrong with a file whose syntax is right.
 pub(super) fn check(source: &Source, file: &Node) -> Vec<Problem> {
     let mut check = Check { source, problems: Vec::new() };
     check.version(file);
     check.modes(file);
+    check.permissions(file);
     check.placeholders(file);
     check.states(file);
     check.dialogs(file);
@@ -103,7 +108,32 @@ impl Check<'_> {
                 && let Some(text) = node.as_str()
                 && let Err(error) = Format::from_str(text)
             {
-                self.add(Problem::error("transcript", node.span, error.to_string()));
+                let near = near(text, Format::ALL.map(Format::as_str));
+                let help = near.first().map(|name| format!("did you mean `{name}`?"));
+                let problem = Problem::error("transcript", node.span, error.to_string());
+                self.add(problem.maybe_help(help));
+            }
+        }
+    }
+
+    /// The levels are the keys of a map, which the schema does not look at.
+    fn permissions(&mut self, file: &Node) {
+        let modes = entries(file, "modes").map(|(_, mode)| mode);
+        let known = Permission::EVERY.map(Permission::as_str);
+        for place in std::iter::once(file).chain(modes) {
+            let levels = place.get("permissions").map_or(&[][..], Node::entries);
+            for level in levels.iter().filter(|level| !known.contains(&level.key.as_str())) {
+                let near = near(&level.key, known);
+                let help = near.first().map(|name| format!("did you mean `{name}`?"));
+                self.problems.push(
+                    Problem::error(
+                        UNKNOWN_PERMISSION,
+                        level.key_span,
+                        format!("`{}` is no permission level", level.key),
+                    )
+                    .help(format!("there are `{}`", known.join("`, `")))
+                    .maybe_help(help),
+                );
             }
         }
     }
@@ -147,6 +177,22 @@ impl Check<'_> {
     fn states(&mut self, file: &Node) {
         for (_, rule) in entries(file, "states") {
             self.rule(rule, &["pattern", "not", "begins", "below"]);
+            self.blank_at_the_end(rule);
+        }
+    }
+
+    /// The lines of a screen have no blanks at their end, so `^> ` does not find an empty prompt.
+    fn blank_at_the_end(&mut self, rule: &Node) {
+        let Some(node) = rule.get("pattern") else { return };
+        if node.as_str().is_some_and(|text| text.ends_with(' ') && !text.ends_with("\\ ")) {
+            self.add(
+                Problem::warning(
+                    "pattern-ends-with-a-space",
+                    node.span,
+                    "lines are read without the blanks at their end, so this space is often missing",
+                )
+                .help("end with `( |$)` if the line may end here"),
+            );
         }
     }
 
@@ -154,6 +200,7 @@ impl Check<'_> {
         let dialogs = items(file, "dialogs");
         for (index, dialog) in dialogs.iter().enumerate() {
             self.rule(dialog, &["pattern", "not", "begins"]);
+            self.blank_at_the_end(dialog);
             for (_, keys) in entries(dialog, "answers") {
                 self.keys(keys);
             }
@@ -227,7 +274,7 @@ impl Check<'_> {
             Ok(pattern) if pattern.is_match("") && node.as_str().is_some() => {
                 self.add(
                     Problem::error(
-                        "pattern-matches-nothing",
+                        "pattern-matches-everything",
                         node.span,
                         "this pattern matches an empty line, so it would match every screen",
                     )
@@ -243,15 +290,7 @@ impl Check<'_> {
             if let Some(text) = node.as_str()
                 && let Err(error) = Key::from_str(text)
             {
-                let names =
-                    ["Enter", "Esc", "Tab", "Space", "Up", "Down", "Left", "Right", "Ctrl+C"];
-                let near = near(text, names);
-                let help = match near.first() {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => "a key is one character, or a name such as `Enter`, `Esc` or `Ctrl+C`"
-                        .to_owned(),
-                };
-                self.add(Problem::error("key", node.span, error.to_string()).help(help));
+                self.add(Problem::error("key", node.span, error.to_string()));
             }
         }
     }

@@ -1,1 +1,257 @@
-//! Tests.
+//! Layers, edits, trust, and what stands where a file should be.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+/// A user's folder and a project's, both empty.
+struct Place {
+    folder: tempfile::TempDir,
+    trusted: bool,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), trusted: true }
+    }
+
+    fn untrusted() -> Self {
+        Self { trusted: false, ..Self::new() }
+    }
+
+    fn path(&self, layer: &str, kind: &str) -> PathBuf {
+        self.folder.path().join(layer).join(kind).join(FILE)
+    }
+
+    fn write(&self, layer: &str, kind: &str, text: &str) -> PathBuf {
+        let path = self.path(layer, kind);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn loader(&self) -> AdapterConfigLoader {
+        AdapterConfigLoader::new(Folders {
+            user: Some(self.folder.path().join("user")),
+            project: Some(self.folder.path().join("project")),
+            project_trusted: self.trusted,
+        })
+    }
+}
+
+fn command(loaded: &Loaded) -> &str {
+    loaded.config.command.as_deref().unwrap()
+}
+
+fn standings(loaded: &Loaded) -> Vec<(Layer, Standing)> {
+    loaded.origins.iter().map(|origin| (origin.layer, origin.standing.clone())).collect()
+}
+
+/// Spec: AD.1.1
+#[test]
+fn an_edit_counts_for_the_next_start_without_a_restart() {
+    let place = Place::new();
+    let loader = place.loader();
+    place.write("user", "claude", r#"{"command": "one"}"#);
+    assert_eq!(command(&loader.load("claude", None).unwrap()), "one");
+    place.write(
+        "user",
+        "claude",
+        r#"{"command": "two", "states": {"mine": {"pattern": "at lunch", "kind": "idle"}}}"#,
+    );
+    let loaded = loader.load("claude", None).unwrap();
+    assert_eq!(command(&loaded), "two");
+    let mut sniffer = crate::Sniffer::new(loaded.rules);
+    sniffer.look_at_text("at lunch", std::time::Duration::ZERO);
+    assert_eq!(sniffer.verdict().evidence.rule, "mine");
+    fs::remove_file(place.path("user", "claude")).unwrap();
+    assert_eq!(command(&loader.load("claude", None).unwrap()), "claude", "gone is gone");
+}
+
+#[test]
+fn later_layers_change_what_they_name_and_leave_the_rest() {
+    let place = Place::new();
+    place.write("user", "claude", r#"{"command": "user", "model": ["--user", "${model}"]}"#);
+    place.write("project", "claude", r#"{"command": "project"}"#);
+    let loaded = place.loader().load("claude", None).unwrap();
+    assert_eq!(command(&loaded), "project");
+    assert_eq!(loaded.config.model, ["--user", "${model}"]);
+    assert_eq!(loaded.config.metadata.display_name.as_deref(), Some("Claude Code"));
+    let layers: Vec<Layer> = loaded.origins.iter().map(|origin| origin.layer).collect();
+    assert_eq!(layers, [Layer::BuiltIn, Layer::User, Layer::Project]);
+}
+
+/// Spec: AD.4.1
+#[test]
+fn a_file_named_explicitly_counts_over_every_layer() {
+    let place = Place::new();
+    place.write("user", "claude", r#"{"command": "user"}"#);
+    place.write("project", "claude", r#"{"command": "project"}"#);
+    let explicit = place.write("elsewhere", "x", r#"{"command": "explicit"}"#);
+    let loaded = place.loader().load("claude", Some(&explicit)).unwrap();
+    assert_eq!(command(&loaded), "explicit");
+    assert_eq!(loaded.origins.last().unwrap().layer, Layer::Explicit);
+    let missing = Path::new("/no/such/file.json");
+    let error = place.loader().load("claude", Some(missing)).unwrap_err();
+    assert!(error.to_string().starts_with("the adapter file /no/such/file.json cannot be read"));
+}
+
+#[test]
+fn a_file_named_explicitly_must_be_right() {
+    let place = Place::new();
+    let explicit = place.write("elsewhere", "x", r#"{"comand": "explicit"}"#);
+    let error = place.loader().load("claude", Some(&explicit)).unwrap_err();
+    assert!(matches!(error, LoadError::Broken { .. }), "{error}");
+    assert!(error.to_string().contains("did you mean `command`?"), "{error}");
+}
+
+/// Spec: AD.4.2
+#[test]
+fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
+    let nowhere = Folders {
+        user: Some("/nonexistent/user".into()),
+        project: Some("/nonexistent/project".into()),
+        project_trusted: true,
+    };
+    for loader in [AdapterConfigLoader::default(), AdapterConfigLoader::new(nowhere)] {
+        let loaded = loader.load("gemini", None).unwrap();
+        assert_eq!(standings(&loaded), [(Layer::BuiltIn, Standing::Used)]);
+    }
+}
+
+#[test]
+fn a_broken_edit_is_reported_and_the_last_good_content_stays_in_use() {
+    let place = Place::new();
+    let loader = place.loader();
+    place.write("user", "claude", r#"{"command": "good"}"#);
+    loader.load("claude", None).unwrap();
+    place.write("user", "claude", r#"{"command": "half writt"#);
+    let loaded = loader.load("claude", None).unwrap();
+    assert_eq!(command(&loaded), "good");
+    assert_eq!(loaded.origins[1].standing, Standing::LastGood);
+    assert!(loaded.reports[0].render(false).contains("a string is not closed"));
+    place.write("user", "claude", r#"{"command": "mended"}"#);
+    let loaded = loader.load("claude", None).unwrap();
+    assert_eq!((command(&loaded), loaded.reports.len()), ("mended", 0));
+}
+
+#[test]
+fn a_file_that_was_never_right_does_not_count_and_the_layers_below_do() {
+    let place = Place::new();
+    place.write("user", "claude", "{");
+    let loaded = place.loader().load("claude", None).unwrap();
+    assert_eq!(command(&loaded), "claude");
+    assert_eq!(loaded.origins[1].standing, Standing::Broken);
+    place.write("user", "mine", "{");
+    let error = place.loader().load("mine", None).unwrap_err();
+    assert!(error.to_string().starts_with("the adapter `mine` cannot be used:\n"), "{error}");
+}
+
+#[test]
+fn an_untrusted_project_is_listed_and_changes_nothing() {
+    let place = Place::untrusted();
+    place.write("project", "claude", r#"{"command": "evil"}"#);
+    place.write("project", "backdoor", r#"{"command": "evil", "modes": {"interactive": {}}}"#);
+    let loader = place.loader();
+    let loaded = loader.load("claude", None).unwrap();
+    assert_eq!(command(&loaded), "claude");
+    assert_eq!(loaded.origins[1].standing, Standing::Untrusted);
+    assert!(loader.load("backdoor", None).is_err());
+    assert!(!loader.types().contains("backdoor"));
+    assert!(loader.load_all()["backdoor"].is_err(), "it is shown, as what cannot be used");
+}
+
+#[test]
+fn a_broken_file_of_an_untrusted_project_is_not_even_read() {
+    let place = Place::untrusted();
+    place.write("project", "claude", "{");
+    let loaded = place.loader().load("claude", None).unwrap();
+    assert!(loaded.reports.is_empty());
+}
+
+#[test]
+fn whatever_stands_in_the_place_of_a_file_is_an_error_and_no_hang() {
+    let place = Place::new();
+    let path = place.path("user", "claude");
+    fs::create_dir_all(&path).unwrap();
+    let error = place.loader().load("claude", None).unwrap_err();
+    assert!(error.to_string().ends_with("cannot be read: it is no regular file"), "{error}");
+    fs::remove_dir(&path).unwrap();
+
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    let error = place.loader().load("claude", None).unwrap_err();
+    assert!(error.to_string().ends_with("it is no regular file"), "a pipe: {error}");
+    fs::remove_file(&path).unwrap();
+
+    fs::File::create(&path).unwrap().set_len(5 << 20).unwrap();
+    let error = place.loader().load("claude", None).unwrap_err();
+    assert!(error.to_string().ends_with("it has 5242880 bytes; 4194304 is the limit"), "{error}");
+    fs::remove_file(&path).unwrap();
+
+    symlink("/dev/zero", &path).unwrap();
+    let error = place.loader().load("claude", None).unwrap_err();
+    assert!(error.to_string().ends_with("it is no regular file"), "a device: {error}");
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_an_error_that_names_it() {
+    let place = Place::new();
+    let path = place.write("user", "claude", "{}");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&path).is_ok() {
+        return; // Nothing is closed to root.
+    }
+    let error = place.loader().load("claude", None).unwrap_err();
+    assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+}
+
+#[test]
+fn a_link_to_a_file_is_as_good_as_the_file() {
+    let place = Place::new();
+    let target = place.write("elsewhere", "x", r#"{"command": "linked"}"#);
+    let path = place.path("user", "claude");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    symlink(target, path).unwrap();
+    assert_eq!(command(&place.loader().load("claude", None).unwrap()), "linked");
+}
+
+#[test]
+fn a_file_that_is_no_text_is_reported_like_any_broken_one() {
+    let place = Place::new();
+    let path = place.write("user", "claude", "");
+    fs::write(&path, b"\xff\xfe\x00{").unwrap();
+    let loaded = place.loader().load("claude", None).unwrap();
+    assert_eq!(loaded.origins[1].standing, Standing::Broken);
+    assert_eq!(loaded.reports.len(), 1);
+}
+
+#[test]
+fn files_that_are_right_alone_and_wrong_together_are_told_as_that() {
+    let place = Place::new();
+    // Takes away what a rule cannot do without.
+    place.write(
+        "user",
+        "claude",
+        r#"{"states": {"error_api": {"pattern": null, "kind": "idle"}}}"#,
+    );
+    let loaded = place.loader().load("claude", None);
+    let told = match loaded {
+        Ok(loaded) => loaded.reports[0].render(false),
+        Err(error) => error.to_string(),
+    };
+    assert!(told.contains("pattern"), "{told}");
+}
+
+#[test]
+fn folders_that_cannot_be_types_are_not_listed() {
+    let place = Place::new();
+    for name in ["Upper", "-dash", "with space", ".hidden"] {
+        place.write("user", name, "{}");
+    }
+    fs::create_dir_all(place.folder.path().join("user/empty")).unwrap();
+    let expected: BTreeSet<String> = builtin::types().map(str::to_owned).collect();
+    assert_eq!(place.loader().types(), expected);
+}

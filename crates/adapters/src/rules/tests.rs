@@ -1,1 +1,164 @@
+//! Rules on texts and screens: regions, wraps, cursors, flags, and what a question is reduced to.
 
+use coven_notation::Source;
+use coven_terminal::screen::{Screen, Size};
+use insta::assert_debug_snapshot;
+
+use super::*;
+
+fn rules(text: &str) -> Rules {
+    let config = Config::read(&Source::new("test", text)).value.unwrap();
+    Rules::new(&config).unwrap()
+}
+
+/// The first rule that matches a text, by its name.
+fn first(rules: &Rules, text: &str) -> Option<String> {
+    let hit = rules.first(&View::of_text(text), |_| true)?;
+    Some(rules.get(hit.rule).name.clone())
+}
+
+#[test]
+fn the_order_of_the_file_is_the_priority() {
+    let rules = rules(r#"{"states": {"b": {"pattern": "x"}, "a": {"pattern": "xx"}}}"#);
+    assert_eq!(first(&rules, "xx").as_deref(), Some("b"));
+}
+
+#[test]
+fn dialogs_come_before_states() {
+    let rules = rules(
+        r#"{"states": {"b": {"pattern": "x"}}, "dialogs": [{"name": "d", "pattern": "x", "region": "tail:1"}]}"#,
+    );
+    assert_eq!(first(&rules, "x").as_deref(), Some("dialog:d"));
+}
+
+#[test]
+fn a_region_is_the_part_of_the_screen_it_says() {
+    let text = "one\ntwo\nthree\n\n\n";
+    for (region, found) in [
+        ("screen", "one two three"),
+        ("tail:1", "three"),
+        ("tail:2", "two three"),
+        ("tail:99", "one two three"),
+        ("head:2", "one two"),
+        ("head:99", "one two three"),
+    ] {
+        for word in ["one", "two", "three"] {
+            let rules = rules(&format!(
+                r#"{{"states": {{"a": {{"pattern": "{word}", "region": "{region}"}}}}}}"#
+            ));
+            assert_eq!(first(&rules, text).is_some(), found.contains(word), "{region} {word}");
+        }
+    }
+}
+
+#[test]
+fn the_region_at_the_cursor_ends_with_its_line() {
+    let rules = rules(r#"{"states": {"a": {"pattern": "two|three", "region": "cursor:2"}}}"#);
+    let mut screen = Screen::new(Size::new(10, 5));
+    screen.feed(b"one\r\ntwo\r\nthree\r\nfour\x1b[1;1H");
+    let snapshot = screen.snapshot();
+    assert!(rules.first(&View::of_screen(&snapshot), |_| true).is_none(), "the cursor is on one");
+    screen.feed(b"\x1b[3;1H");
+    let snapshot = screen.snapshot();
+    let hit = rules.first(&View::of_screen(&snapshot), |_| true).unwrap();
+    assert_eq!(hit.line, "two");
+}
+
+#[test]
+fn rows_that_the_terminal_wrapped_are_one_line() {
+    let rules = rules(r#"{"states": {"a": {"pattern": "^Allow execution of .Shell.$"}}}"#);
+    let mut screen = Screen::new(Size::new(10, 5));
+    screen.feed(b"Allow execution of [Shell]");
+    let snapshot = screen.snapshot();
+    assert!(rules.first(&View::of_screen(&snapshot), |_| true).is_some());
+}
+
+#[test]
+fn a_rule_can_ask_for_a_cursor_and_a_text_has_none_to_ask_about() {
+    let visible = rules(r#"{"states": {"a": {"pattern": "x", "cursor": "visible"}}}"#);
+    let hidden = rules(r#"{"states": {"a": {"pattern": "x", "cursor": "hidden"}}}"#);
+    let mut screen = Screen::new(Size::new(10, 5));
+    for (bytes, is_visible) in [("x\x1b[?25l", false), ("\x1b[?25h", true)] {
+        screen.feed(bytes.as_bytes());
+        let snapshot = screen.snapshot();
+        let view = View::of_screen(&snapshot);
+        assert_eq!(visible.first(&view, |_| true).is_some(), is_visible);
+        assert_eq!(hidden.first(&view, |_| true).is_some(), !is_visible);
+    }
+    assert!(first(&visible, "x").is_some() && first(&hidden, "x").is_some());
+}
+
+#[test]
+fn a_rule_does_not_count_where_its_not_is_found() {
+    let rules = rules(r#"{"states": {"a": {"pattern": "ask", "not": "^> ", "region": "tail:3"}}}"#);
+    assert!(first(&rules, "ask").is_some());
+    assert!(first(&rules, "ask\n> x").is_none());
+    assert!(first(&rules, "> x\nb\nask\nc").is_some(), "above the region");
+}
+
+#[test]
+fn a_rule_counts_only_below_what_a_person_said_last() {
+    let rules = rules(r#"{"states": {"a": {"pattern": "^error", "below": "^> "}}}"#);
+    assert!(first(&rules, "> do it\nerror").is_some());
+    assert!(first(&rules, "error\n> do it\nok").is_none());
+    assert!(first(&rules, "error").is_some(), "nobody said anything");
+}
+
+#[test]
+fn flags_count_in_every_part_of_a_rule() {
+    let one = rules(r#"{"states": {"a": {"pattern": "ASK # a comment", "flags": "ix"}}}"#);
+    assert!(first(&one, "please ask").is_some());
+    let two = rules(r#"{"states": {"a": {"pattern": "a.b", "not": "C", "flags": "si"}}}"#);
+    assert!(first(&two, "a\nb").is_some());
+    assert!(first(&two, "a\nb c").is_none());
+}
+
+#[test]
+fn a_word_boundary_is_that_of_ascii() {
+    let rules = rules(r#"{"states": {"a": {"pattern": "\\bask\\b[\\]x]?\\B"}}}"#);
+    assert!(first(&rules, "éask]").is_some(), "é is no letter here");
+    assert!(first(&rules, "task]").is_none());
+}
+
+#[test]
+fn a_question_begins_where_its_rule_says_even_above_the_region() {
+    let rules = rules(
+        r#"{"states": {"interaction": {"pattern": "esc to cancel", "region": "tail:1", "begins": "^---"}}}"#,
+    );
+    let text = "prose\n--- old\nold\n--- new\nRun rm?\n1. Yes\nesc to cancel";
+    let hit = rules.first(&View::of_text(text), |_| true).unwrap();
+    assert_eq!(hit.excerpt, ["--- new", "Run rm?", "1. Yes", "esc to cancel"]);
+}
+
+#[test]
+fn what_makes_a_question_is_its_words_without_frames_and_volatile_parts() {
+    let rules = rules(r#"{"volatile": ["\\d+s", "[⠁-⣿]"]}"#);
+    let wide = ["│ ⠋ Run rm?    12s │".to_owned(), "╰────╯".to_owned()];
+    let narrow = ["│ ⠙ Run   │".to_owned(), "│ rm?  7s │".to_owned()];
+    assert_eq!(rules.essence(&wide), rules.essence(&narrow));
+    assert_debug_snapshot!(rules.essence(&wide), @r#"
+    [
+        "Run",
+        "rm?",
+    ]
+    "#);
+}
+
+#[test]
+fn a_title_is_read_by_the_first_rule_that_fits() {
+    let rules = rules(
+        r#"{"signals": {"title": [{"pattern": "^x", "kind": "working"}, {"pattern": ".", "kind": "rest"}]}}"#,
+    );
+    let kind = |title: &str| rules.title(title).map(|(kind, _)| kind);
+    assert_eq!((kind("x"), kind("y"), kind("")), (Some(Kind::Working), Some(Kind::Rest), None));
+}
+
+#[test]
+fn a_region_says_itself_as_it_is_written() {
+    for text in ["screen", "tail:15", "head:1", "cursor:1000"] {
+        assert_eq!(text.parse::<Region>().unwrap().to_string(), text);
+    }
+    for text in ["", "tail:", "tail:-1", "tail:1001", "screen:1", "foot:2", "tail:1.5"] {
+        assert!(text.parse::<Region>().is_err(), "{text}");
+    }
+}

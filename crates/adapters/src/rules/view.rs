@@ -52,9 +52,9 @@ impl<'a> View<'a> {
         Self { lines, cursor: None }
     }
 
-    /// Whether there is a cursor to be seen.
-    pub(super) fn cursor_visible(&self) -> bool {
-        self.cursor.is_some_and(|(_, visible)| visible)
+    /// Whether there is a cursor to be seen. A text has none, and says nothing about it.
+    pub(super) fn cursor_visible(&self) -> Option<bool> {
+        self.cursor.map(|(_, visible)| visible)
     }
 
     pub(super) fn region(&self, region: Region) -> Text<'_> {
@@ -108,6 +108,14 @@ impl<'a> Text<'a> {
             text.lines.push(line);
         }
         text
+    }
+
+    /// Out of the lines that a match spans, the one that tells a person most: the first with words
+    /// in it, or the last.
+    pub(super) fn telling_line(&self, found: Range<usize>) -> usize {
+        let last = self.line_at(found.end.saturating_sub(1).max(found.start));
+        let mut lines = self.line_at(found.start)..=last;
+        lines.find(|&line| self.lines[line].contains(char::is_alphanumeric)).unwrap_or(last)
     }
 
     /// The line that a place in `joined` lies in.

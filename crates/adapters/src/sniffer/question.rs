@@ -12,6 +12,10 @@ use crate::rules::Rules;
 /// its keys well before.
 const ASKED_AGAIN: Duration = Duration::from_millis(1500);
 
+/// How long after it was first seen a question may still be growing, because it is painted in more
+/// than one piece. What changes later is another question.
+const PAINTED: Duration = Duration::from_millis(300);
+
 /// The questions of one agent.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
@@ -27,6 +31,7 @@ struct Current {
     essence: Vec<String>,
     excerpt: Vec<String>,
     digest: Digest,
+    asked: Duration,
     answered: Option<Duration>,
 }
 
@@ -63,6 +68,11 @@ impl Questions {
         }
     }
 
+    /// Whether a question was asked and nobody has answered yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.answered.is_none())
+    }
+
     pub(super) fn was_answered(&self) -> bool {
         self.current.as_ref().is_some_and(|current| current.answered.is_some())
     }
@@ -88,8 +98,16 @@ impl Questions {
             current.excerpt.clone_from(&reading.excerpt);
             return current.digest.clone();
         }
+        let grows = self.current.as_ref().is_some_and(|current| {
+            current.answered.is_none()
+                && current.rule == reading.rule
+                && now.saturating_sub(current.asked) <= PAINTED
+        });
+        let asked = self.current.as_ref().map_or(now, |current| current.asked);
+        if !grows || again {
+            self.asked += 1;
+        }
         self.announced = false;
-        self.asked += 1;
         let words = essence.iter().map(String::as_str);
         let digest = Digest::of_question(&reading.rule, words, self.asked);
         self.current = Some(Current {
@@ -97,6 +115,7 @@ impl Questions {
             essence,
             excerpt: reading.excerpt.clone(),
             digest: digest.clone(),
+            asked: if grows { asked } else { now },
             answered: None,
         });
         digest

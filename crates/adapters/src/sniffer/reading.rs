@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::{AgentState, AwaitingKind, EvidenceSource};
+use coven_model::{AgentState, AwaitingKind, Digest, Evidence, EvidenceSource, Verdict};
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
 use super::errors::Errors;
@@ -21,12 +21,17 @@ const STARTING: Duration = Duration::from_secs(10);
 /// How long an agent must show nothing we know before it is unknown: longer than a repaint.
 const UNKNOWN: Duration = Duration::from_millis(600);
 
-/// How long an announced question may take to be painted.
-const PAINTING: Duration = Duration::from_millis(300);
+/// How long an announced question may take to be painted, on a machine that is busy. After that
+/// what is on the screen is the question.
+const PAINTING: Duration = Duration::from_secs(2);
 
 /// How long the screen must say idle, where the screen is all there is, before work counts as
 /// done: between two steps programs show an empty prompt for a moment.
-const IDLE: Duration = Duration::from_millis(200);
+const IDLE: Duration = Duration::from_millis(250);
+
+/// How long the screen must say idle where the title says only that the agent rests: it rests as
+/// well before a question, which may take its time to be painted.
+const RESTING: Duration = Duration::from_millis(600);
 
 /// How long a title must say idle: some change it twice in a millisecond.
 const TITLE: Duration = Duration::from_millis(50);
@@ -68,6 +73,10 @@ pub(super) struct Reading {
     pub(super) since: Duration,
     /// Whether it rests on the screen alone.
     pub(super) weak: bool,
+    /// Whether the title says that the agent rests, and the screen chooses how.
+    pub(super) resting: bool,
+    /// Whether it was announced and no rule finds it on the screen: a question, or the prompt.
+    pub(super) unpainted: bool,
 }
 
 impl Reading {
@@ -122,9 +131,13 @@ impl Reading {
             told_at: Some(status.since),
             since: Duration::ZERO,
             weak: false,
+            resting: false,
+            unpainted: false,
         };
-        if state == AgentState::Awaiting {
-            reading.find_question(rules, view);
+        match state {
+            AgentState::Awaiting => reading.find_question(rules, view),
+            AgentState::Idle => reading.unpainted = rules.hides_prompt(view),
+            _ => {}
         }
         reading
     }
@@ -147,6 +160,8 @@ impl Reading {
             told_at: Some(title.since),
             since: Duration::ZERO,
             weak: false,
+            resting: false,
+            unpainted: false,
         };
         match kind.meaning() {
             Some((AgentState::Idle, _)) => {
@@ -155,6 +170,7 @@ impl Reading {
                     return Self::screen(rules, hit);
                 }
                 reading.state = AgentState::Idle;
+                reading.unpainted = rules.hides_prompt(view);
                 reading.find_error(rules, view, errors);
             }
             Some((state, kind)) => {
@@ -168,7 +184,7 @@ impl Reading {
             None => {
                 let rests = |rule: &Rule| rule.kind.awaits() || rule.kind == Kind::Idle;
                 return match rules.first(view, rests) {
-                    Some(hit) => Self::of_hit(rules, view, hit, errors),
+                    Some(hit) => Self { resting: true, ..Self::of_hit(rules, view, hit, errors) },
                     None => Self::unknown(),
                 };
             }
@@ -198,6 +214,8 @@ impl Reading {
             told_at: None,
             since: Duration::ZERO,
             weak: true,
+            resting: false,
+            unpainted: false,
         }
     }
 
@@ -223,7 +241,7 @@ impl Reading {
         }
         if self.excerpt.is_empty() {
             self.excerpt = view.tail(UNKNOWN_QUESTION);
-            self.weak = true;
+            self.unpainted = true;
         }
     }
 
@@ -239,6 +257,8 @@ impl Reading {
             told_at: None,
             since: Duration::ZERO,
             weak: true,
+            resting: false,
+            unpainted: false,
         }
     }
 
@@ -257,28 +277,52 @@ impl Reading {
         }
     }
 
+    /// The verdict this reading amounts to.
+    pub(super) fn into_verdict(self, digest: Option<Digest>) -> Verdict {
+        Verdict {
+            state: self.state,
+            kind: self.kind,
+            evidence: Evidence {
+                source: self.source,
+                rule: self.rule,
+                region: self.region,
+                text: self.text,
+                since: super::millis(self.since),
+            },
+            digest,
+        }
+    }
+
     pub(super) fn asks(&self) -> bool {
         self.state == AgentState::Awaiting
     }
 
     /// Whether this says the same as another reading.
     pub(super) fn same_as(&self, other: &Self) -> bool {
-        (self.state, self.kind, &self.rule) == (other.state, other.kind, &other.rule)
+        (self.state, self.kind, &self.rule, self.unpainted)
+            == (other.state, other.kind, &other.rule, other.unpainted)
     }
 
     /// How long it must last before it counts, after what was known before.
     pub(super) fn settles_in(&self, before: AgentState, answered: bool) -> Duration {
         let waits = before == AgentState::Awaiting && !answered && self.weak;
+        let had_prompt =
+            matches!(before, AgentState::Working | AgentState::Idle | AgentState::Error);
         match self.state {
-            AgentState::Awaiting if self.weak && self.source != EvidenceSource::Screen => PAINTING,
+            AgentState::Awaiting if self.unpainted => PAINTING,
             AgentState::Awaiting => Duration::ZERO,
+            // Some say that they are ready before there is a prompt to type into.
+            AgentState::Idle if self.unpainted && !had_prompt => STARTING,
             AgentState::Unknown if before == AgentState::Starting => STARTING,
             AgentState::Unknown => UNKNOWN,
             _ if waits => REPAINT,
-            AgentState::Working => Duration::ZERO,
             AgentState::Idle | AgentState::Error if self.source == EvidenceSource::Title => TITLE,
             AgentState::Idle | AgentState::Error if self.weak && before == AgentState::Working => {
-                IDLE
+                if self.resting {
+                    RESTING
+                } else {
+                    IDLE
+                }
             }
             _ => Duration::ZERO,
         }

@@ -1,6 +1,7 @@
 //! Claude Code's lines, and those of agents that took over their shape.
 //!
-//! On `--resume` the cost is that of the whole conversation, the tokens are those of this turn.
+//! On `--resume` the cost is that of the whole conversation, the tokens are those of this turn;
+//! Qwen's tokens are those of the whole conversation as well.
 
 use coven_model::{Dollars, Usage};
 
@@ -161,6 +162,8 @@ impl Claude {
                 event.get("modelUsage").fields().map(|(_, model)| self.model_tokens(model));
             let total = models.fold(Usage::default(), Usage::plus);
             self.turns = beyond(total, out.run.previous);
+        } else if self.kind == Kind::Qwen {
+            self.turns = beyond(turn, out.run.previous);
         } else {
             self.turns = self.turns.plus(turn);
         }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use coven_adapters::loader::FILE;
-use coven_adapters::{Config, builtin};
-use coven_notation::{Report, Source};
+use coven_adapters::{AdapterConfigLoader, Config, builtin};
+use coven_notation::{Report, Source, near};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
@@ -48,7 +48,8 @@ fn sources(what: &str) -> Result<Vec<(String, Vec<u8>)>> {
     if path.is_dir() {
         return Ok(vec![read(&path.join(FILE))?]);
     }
-    if path.exists() || what.contains('/') || what.ends_with(".json") {
+    let is_named_so = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    if path.exists() || what.contains('/') || is_named_so {
         return Ok(vec![read(path)?]);
     }
     let mut found = Vec::new();
@@ -63,8 +64,14 @@ fn sources(what: &str) -> Result<Vec<(String, Vec<u8>)>> {
         }
     }
     if found.is_empty() {
-        return Err(Failure::failed(format!("`{what}` is neither a file nor an adapter"))
-            .hint("`coven adapter ls` shows the adapters; a file is named by its path"));
+        let failure = Failure::failed(format!("`{what}` is neither a file nor an adapter"));
+        let types = AdapterConfigLoader::new(folders::adapters()).types();
+        return Err(match near(what, types.iter().map(String::as_str)).first() {
+            Some(name) => failure.hint(format!("did you mean `{name}`?")),
+            None => {
+                failure.hint("`coven adapter ls` shows the adapters; a file is named by its path")
+            }
+        });
     }
     Ok(found)
 }

@@ -40,7 +40,7 @@ const TEMPLATE: &str = r#"{
       "description": "shown while it works"
     },
     "interaction_idle": {
-      "pattern": "^> ",
+      "pattern": "^>( |$)",
       "kind": "idle",
       "region": "tail:3",
       "description": "the prompt"

@@ -13,9 +13,12 @@ use serde_json::json;
 use crate::failure::{Failure, Result};
 use crate::{folders, output};
 
+/// How wide the lines for people are. All of the evidence is in the JSON.
+const WIDTH: usize = 79;
+
 pub(super) fn run(kind: &str, file: &Path, as_json: bool, config: Option<&Path>) -> Result {
-    let loader = AdapterConfigLoader::new(folders::adapters());
-    let loaded = loader.load(kind, config).map_err(Failure::failed)?;
+    let adapters = AdapterConfigLoader::new(folders::adapters());
+    let loaded = adapters.load(kind, config).map_err(Failure::failed)?;
     for report in &loaded.reports {
         eprintln!("{}", report.render(output::colour_on_stderr()));
     }
@@ -50,13 +53,14 @@ fn tell(told: &Told, as_json: bool) -> Result {
                 None => verdict.state.to_string(),
             };
             let evidence = &verdict.evidence;
-            output::line(&format!(
-                "{:>9.3}  {state:<20}  {} in {}: {}",
+            let words: Vec<&str> = evidence.text.split_whitespace().collect();
+            let line = format!(
+                "{:>9.3}  {state:<19}  {}: {}",
                 time.as_secs_f64(),
                 evidence.rule,
-                evidence.region,
-                coven_notation::printable(&evidence.text),
-            ))
+                coven_notation::printable(&words.join(" ")),
+            );
+            output::line(output::shortened(&line, WIDTH).trim_end_matches([' ', ':']))
         }
         Told::Painted(..) => Ok(()),
         Told::Mark(..) if as_json => Ok(()),

@@ -16,8 +16,8 @@ pub(super) fn run(kind: &str, as_json: bool, source: bool) -> Result {
         })?;
         return output::write(text);
     }
-    let loader = AdapterConfigLoader::new(folders::adapters());
-    let loaded = loader.load(kind, None).map_err(Failure::failed)?;
+    let adapters = AdapterConfigLoader::new(folders::adapters());
+    let loaded = adapters.load(kind, None).map_err(Failure::failed)?;
     for report in &loaded.reports {
         eprintln!("{}", report.render(output::colour_on_stderr()));
     }

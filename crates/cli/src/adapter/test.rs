@@ -22,22 +22,25 @@ struct Outcome {
 }
 
 pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) -> Result {
-    let loader = AdapterConfigLoader::new(folders::adapters());
+    let adapters = AdapterConfigLoader::new(folders::adapters());
     let mut outcomes = Vec::new();
     if let Some(path) = recordings {
         let [kind] = kinds else {
             return Err(Failure::usage("--recordings needs exactly one type")
                 .hint("coven adapter test claude --recordings FOLDER"));
         };
-        let rules = loader.load(kind, None).map_err(Failure::failed)?.rules;
+        fs::metadata(path).map_err(|error| {
+            Failure::failed(format!("could not read {}: {error}", path.display()))
+        })?;
+        let rules = adapters.load(kind, None).map_err(Failure::failed)?.rules;
         for file in casts(path) {
             outcomes.push(test(kind, &rules, file)?);
         }
     } else {
         let all: Vec<String> =
-            if kinds.is_empty() { loader.types().into_iter().collect() } else { kinds.to_vec() };
+            if kinds.is_empty() { adapters.types().into_iter().collect() } else { kinds.to_vec() };
         for kind in &all {
-            let loaded = loader.load(kind, None).map_err(Failure::failed)?;
+            let loaded = adapters.load(kind, None).map_err(Failure::failed)?;
             let beside =
                 loaded.origins.iter().filter_map(|origin| origin.path.as_deref()?.parent());
             for file in beside.flat_map(casts) {
@@ -123,9 +126,9 @@ fn tell(outcomes: &[Outcome], as_json: bool) -> Result {
     }
     let marks: usize = outcomes.iter().map(|outcome| outcome.marks).sum();
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong.len()).sum();
-    output::line(&format!(
-        "{} of {marks} marks right in {} recordings",
-        marks - wrong,
-        outcomes.len()
-    ))
+    let recordings = match outcomes.len() {
+        1 => "1 recording".to_owned(),
+        many => format!("{many} recordings"),
+    };
+    output::line(&format!("{} of {marks} marks right in {recordings}", marks - wrong))
 }

@@ -55,8 +55,11 @@ fn report(what: &str) -> Result<Vec<Report>> {
         }]);
     }
     let catalogue = super::catalogue();
-    let named: Vec<Report> =
-        catalogue.entries().filter(|entry| entry.name == what).map(coven_workflow::catalogue::Entry::report).collect();
+    let named: Vec<Report> = catalogue
+        .entries()
+        .filter(|entry| entry.name == what)
+        .map(coven_workflow::catalogue::Entry::report)
+        .collect();
     match catalogue.plan(what) {
         Err(error) if named.is_empty() => Err(Failure::failed(error)),
         _ => Ok(named),

@@ -20,13 +20,18 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
     if !plan {
         if as_json {
             let definition = entry.plan.as_ref().map(|plan| &plan.definition);
-            return output::json(&json!({"name": entry.name, "layer": entry.layer.as_str(), "path": entry.path, "text": entry.source.text(), "definition": definition}));
+            return output::json(
+                &json!({"name": entry.name, "layer": entry.layer.as_str(), "path": entry.path, "text": entry.source.text(), "definition": definition}),
+            );
         }
         return output::write(entry.source.text());
     }
-    let view = dry_run(entry.plan.as_ref().ok_or_else(|| {
-        Failure::failed(Unusable::Broken { name: name.to_owned() })
-    })?);
+    let view = dry_run(
+        entry
+            .plan
+            .as_ref()
+            .ok_or_else(|| Failure::failed(Unusable::Broken { name: name.to_owned() }))?,
+    );
     if as_json {
         return output::json(&serde_json::to_value(&view).map_err(Failure::failed)?);
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
+mod adapter;
 mod demo_agent;
 
 use std::process::{Command, Output};

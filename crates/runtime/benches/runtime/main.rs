@@ -16,8 +16,8 @@ mod proc;
 mod report;
 mod scale;
 
-use std::time::Duration;
 use std::io;
+use std::time::Duration;
 
 use coven_testkit::bench::arguments::{self, Arguments};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -19,11 +19,8 @@ pub struct Arguments {
 /// `package` is the folder of the benchmark's package, two below the root.
 pub fn read(package: &str, own: Option<&str>) -> io::Result<Arguments> {
     let root = Path::new(package).join("../..");
-    let mut read = Arguments {
-        quick: false,
-        write: Some(root.join("docs/benchmarks.md")),
-        own: Vec::new(),
-    };
+    let mut read =
+        Arguments { quick: false, write: Some(root.join("docs/benchmarks.md")), own: Vec::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {

@@ -16,10 +16,8 @@ type Evaluated<'a> = Result<Cow<'a, Value>, ConditionError>;
 pub(super) fn truth(expression: &Expression, scope: &Scope) -> Result<bool, ConditionError> {
     match value(expression, scope)?.as_ref() {
         Value::Bool(truth) => Ok(*truth),
-        other => Err(expression.wrong(ConditionProblem::NotBoolean {
-            found: kind(other),
-            hint: hint(other),
-        })),
+        other => Err(expression
+            .wrong(ConditionProblem::NotBoolean { found: kind(other), hint: hint(other) })),
     }
 }
 
@@ -115,7 +113,9 @@ fn compare(
                 "{left} cannot be looked for in {right}; look for text in text, for a value in \
                  an array, or for a key in an object"
             ),
-            _ => format!("{left} is neither more nor less than {right}; compare two numbers or two texts"),
+            _ => format!(
+                "{left} is neither more nor less than {right}; compare two numbers or two texts"
+            ),
         })
     })
 }
@@ -171,7 +171,9 @@ fn arithmetic(
         Arithmetic::Add => one.checked_add(two),
         Arithmetic::Subtract => one.checked_sub(two),
         Arithmetic::Multiply => one.checked_mul(two),
-        Arithmetic::Divide => one.checked_rem(two).filter(|rest| *rest == 0).and(one.checked_div(two)),
+        Arithmetic::Divide => {
+            one.checked_rem(two).filter(|rest| *rest == 0).and(one.checked_div(two))
+        }
         Arithmetic::Remainder => one.checked_rem_euclid(two),
     });
     let result = exact.map(serde_json::Number::from).or_else(|| {

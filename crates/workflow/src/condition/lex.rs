@@ -25,8 +25,8 @@ pub(super) struct Placed {
 
 /// All signs; those that begin like another come first.
 const SIGNS: [&str; 21] = [
-    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", "|", "+", "-",
-    "*", "/", "%", "=",
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", "|", "+", "-", "*",
+    "/", "%", "=",
 ];
 
 pub(super) fn error(offset: usize, length: usize, message: impl Into<String>) -> ConditionError {
@@ -87,7 +87,8 @@ fn text(rest: &str, quote: char, at: usize) -> Result<(Token, usize), ConditionE
     let mut characters = rest.char_indices().skip(1);
     while let Some((place, character)) = characters.next() {
         match character {
-            '\\' => value.extend(characters.next().map(|(_, next)| if next == 'n' { '\n' } else { next })),
+            '\\' => value
+                .extend(characters.next().map(|(_, next)| if next == 'n' { '\n' } else { next })),
             _ if character == quote => {
                 let length = place + 1;
                 if let Some(inside) = rest[..length].find("${") {
@@ -125,7 +126,7 @@ fn name(rest: &str, at: usize) -> Result<(Token, usize), ConditionError> {
     while let Some(byte) = bytes.get(length) {
         match byte {
             byte if byte.is_ascii_alphanumeric() || *byte == b'_' => length += 1,
-            b'-' | b'.' if bytes.get(length + 1).is_some_and(is_word) => length += 1,
+            b'-' | b'.' if bytes.get(length + 1).copied().is_some_and(is_word) => length += 1,
             b'[' => match rest[length..].find(']') {
                 Some(close) => length += close + 1,
                 None => break,
@@ -133,12 +134,11 @@ fn name(rest: &str, at: usize) -> Result<(Token, usize), ConditionError> {
             _ => break,
         }
     }
-    let reference = Reference::parse(&rest[..length]).map_err(|_| {
-        error(at, length, format!("`{}` is no name with a path", &rest[..length]))
-    })?;
+    let reference = Reference::parse(&rest[..length])
+        .map_err(|_| error(at, length, format!("`{}` is no name with a path", &rest[..length])))?;
     Ok((Token::Name(Reference { offset: at, length, ..reference }), length))
 }
 
-fn is_word(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || *byte == b'_'
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }

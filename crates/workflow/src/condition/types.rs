@@ -49,14 +49,13 @@ impl Type {
             (Self::Array(of), Segment::Index(_)) => Ok(of.as_ref().clone()),
             (Self::Array(_), Segment::Key(_)) => Err(Reason::NeedsIndex { at }),
             (Self::Object(Some(_)), Segment::Index(_)) => Err(Reason::NeedsKey { at }),
-            (Self::Object(Some(fields)), Segment::Key(key)) => match fields.get(key) {
-                Some(field) => Ok(field.clone()),
-                None => {
+            (Self::Object(Some(fields)), Segment::Key(key)) => {
+                fields.get(key).cloned().ok_or_else(|| {
                     let near = coven_notation::near(key, fields.keys());
                     let near = near.first().map(|name| (*name).to_owned());
-                    Err(Reason::NoSuchKey { at, key: key.clone(), near })
-                }
-            },
+                    Reason::NoSuchKey { at, key: key.clone(), near }
+                })
+            }
             (Self::Text | Self::FreeText, _) => Err(Reason::InsideText { at }),
             (Self::Boolean | Self::Number, _) => {
                 Err(Reason::InsideNothing { at, kind: self.in_words() })
@@ -105,8 +104,15 @@ pub struct TypeProblem {
 pub enum TypeMistake {
     /// Something that is never true or false.
     NotBoolean(Type),
-    /// Two kinds that are never equal, ordered or in each other.
-    Kinds(Type, Type),
+    /// A value of a kind that does not fit another.
+    Kinds {
+        /// The value.
+        left: Type,
+        /// What it meets, or should be.
+        right: Type,
+        /// What cannot be done: "compared with", "looked for in", "used as".
+        how: &'static str,
+    },
     /// An agent's own words compared with a fixed text.
     FreeText {
         /// The variable.
@@ -133,6 +139,10 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn report(&mut self, at: &Expression, what: TypeMistake) {
         self.problems.push(TypeProblem { offset: at.offset, length: at.length, what });
+    }
+
+    fn misfit(&mut self, at: &Expression, left: Type, right: Type) {
+        self.report(at, TypeMistake::Kinds { left, right, how: "used as" });
     }
 
     fn boolean(&mut self, expression: &Expression) {
@@ -187,7 +197,7 @@ impl Checker<'_> {
     fn number(&mut self, expression: &Expression) {
         let found = self.infer(expression);
         if !matches!(found, Type::Any | Type::Number) {
-            self.report(expression, TypeMistake::Kinds(found, Type::Number));
+            self.misfit(expression, found, Type::Number);
         }
     }
 
@@ -195,21 +205,21 @@ impl Checker<'_> {
         let found = self.infer(of);
         match (filter, &found) {
             (Filter::Length, Type::Number | Type::Boolean) => {
-                self.report(whole, TypeMistake::Kinds(found, Type::array(Type::Any)));
+                self.misfit(whole, found, Type::array(Type::Any));
                 Type::Number
             }
             (Filter::Length, _) => Type::Number,
             (Filter::First | Filter::Last, Type::Array(of)) => of.as_ref().clone(),
             (Filter::First | Filter::Last, Type::Any) => Type::Any,
             (Filter::First | Filter::Last, _) => {
-                self.report(whole, TypeMistake::Kinds(found, Type::array(Type::Any)));
+                self.misfit(whole, found, Type::array(Type::Any));
                 Type::Any
             }
             // Text stays as free as it was: trimming an answer does not make it a fixed word.
             (_, Type::FreeText) => Type::FreeText,
             (_, Type::Any | Type::Text) => Type::Text,
             _ => {
-                self.report(whole, TypeMistake::Kinds(found, Type::Text));
+                self.misfit(whole, found, Type::Text);
                 Type::Text
             }
         }
@@ -237,15 +247,17 @@ impl Checker<'_> {
             return;
         }
         let fits = match (comparison, types.0.kind(), types.1.kind()) {
-            (_, _, None) => true,
-            (Comparison::In | Comparison::NotIn, left, Some(2 | 4)) => left.is_none_or(|left| left == 2),
+            (Comparison::In | Comparison::NotIn, left, Some(2 | 4)) => {
+                left.is_none_or(|left| left == 2)
+            }
             (Comparison::In | Comparison::NotIn, _, Some(right)) => right == 3,
-            (_, None, _) => true,
+            (_, _, None) | (_, None, _) => true,
             (Comparison::Equal | Comparison::Different, left, right) => left == right,
             (_, left, right) => left == right && matches!(left, Some(1 | 2)),
         };
         if !fits {
-            self.report(whole, TypeMistake::Kinds(types.0, types.1));
+            let how = if search { "looked for in" } else { "compared with" };
+            self.report(whole, TypeMistake::Kinds { left: types.0, right: types.1, how });
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct Grimoire {
     pub steps: Vec<Step>,
 }
 
-/// Something a grimoire wants to be given.
+/// Something a grimoire wants to be given: a map such as `{description: A path, required: true}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Input {
@@ -98,7 +98,7 @@ pub struct Defaults {
     pub shell: Value,
 }
 
-/// One step.
+/// One step: a map with a `name`, a `type` and what the type needs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -123,7 +123,8 @@ pub struct Step {
     pub output: Option<String>,
     /// What happens when the step fails: `block` asks a person, `fail` fails the run, `continue`
     /// goes on. Gates and parallel agents block unless told otherwise, the others fail.
-    #[schemars(with = "Option<OnFailureName>")]
+    #[schemars(with = "OnFailureName")]
+    #[serde(default)]
     pub on_failure: Option<OnFailure>,
     /// Whether a person must agree before it starts.
     #[serde(default)]
@@ -171,7 +172,8 @@ pub struct Step {
     pub max_iterations: Option<u32>,
     /// What happens after the last round: `block` (the default) asks a person, `proceed` goes on
     /// with what there is, `fail` fails the step. For `agent-loop`.
-    #[schemars(with = "Option<OnLimitName>")]
+    #[schemars(with = "OnLimitName")]
+    #[serde(default)]
     pub on_max_iterations: Option<OnLimit>,
     /// The command. For scripts and gates.
     pub command: Option<String>,
@@ -222,7 +224,7 @@ enum OnLimitName {
     Fail,
 }
 
-/// How often a failed attempt is repeated.
+/// How often a failed attempt is repeated: a map such as `{attempts: 3, delay: 10s}`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {

@@ -39,7 +39,7 @@ pub struct Stage {
     pub tasks: Vec<Task>,
 }
 
-/// One agent with something to do.
+/// One agent with something to do: an object with an `id` and an `adapter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Task {

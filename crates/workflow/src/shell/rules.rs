@@ -1,6 +1,6 @@
 //! What shells and programs do with the words they are given: which of them execute a value.
 
-use super::scan::ShellProblem;
+use super::error::ShellProblem;
 
 /// A place where no variable may stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,7 +201,8 @@ impl Interpreter {
         direct: bool,
     ) -> bool {
         let known = &KNOWN[self.0];
-        let flag = known.flags.iter().any(|flag| is_flag(previous, flag) || current.starts_with(flag));
+        let flag =
+            known.flags.iter().any(|flag| is_flag(previous, flag) || current.starts_with(flag));
         let operand = direct && !current.starts_with('-') && !self.is_option(previous, current);
         match known.operands {
             Operands::File => flag && operands == 0,
@@ -212,7 +213,11 @@ impl Interpreter {
 
     /// Whether its program comes from standard input.
     pub(super) fn reads_program(self, operands: usize, flagged: bool) -> bool {
-        KNOWN[self.0].operands == Operands::File && operands == 0 && !flagged
+        match KNOWN[self.0].operands {
+            Operands::File => operands == 0 && !flagged,
+            Operands::First => false,
+            Operands::Others => operands <= 1 && !flagged,
+        }
     }
 
     /// Whether a word announces the program.

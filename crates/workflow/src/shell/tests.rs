@@ -63,6 +63,7 @@ fn what_is_the_shells_own_stays_as_it_is() {
         "cat <<-\"END\"\n\ttext '\n\tEND\necho \"a\"",
         "f() { echo a; }; if ((1 > 0)); then f; fi; for ((i = 0; i < 3; i++)); do :; done",
         "[[ $a =~ ^(a|b)$ && ( -n $b || $c -eq 1 ) ]] && echo yes",
+        "sed -n '${p;}' a; awk '{ print ${' b; echo '${HOME}' '${A:-'",
         "A=(one 'two' \"three\"); echo \"${A[0]}\" {1..3} @(x|y)",
     ] {
         assert_eq!(wrong(command), "", "{command}");
@@ -73,6 +74,7 @@ fn what_is_the_shells_own_stays_as_it_is() {
 #[test]
 fn a_doubled_dollar_leaves_braces_to_the_shell() {
     insta::assert_snapshot!(text("for f in *; do echo $${f} \"$${f}\" ${x}; done"), @r#"for f in *; do echo ${f} "${f}" "${COVEN_V1}"; done"#);
+    assert_eq!(text("echo '$${x}' '$$' $'$${x}'"), "echo '${x}' '$$' $'${x}'");
     insta::assert_snapshot!(text("echo $${f:-${x}}"), @r#"echo ${f:-"${COVEN_V1}"}"#);
 }
 
@@ -136,6 +138,7 @@ fn a_variable_is_refused_where_a_shell_would_execute_it() {
         "bash <<EOF\necho ${x}\nEOF",
         "python3 - <<EOF\nprint('${x}')\nEOF",
         "bash <<< ${x}",
+        "ssh host <<EOF\nls ${x}\nEOF",
     ] {
         let (_, errors) = ShellCommand::parse_all(command);
         assert!(
@@ -167,6 +170,7 @@ fn what_only_looks_dangerous_is_accepted() {
         "read -r a b <<< \"${x}\"",
         "cat <<EOF\n[${x}] eval ${y}\nEOF",
         "python3 tool.py <<EOF\n${x}\nEOF",
+        "ssh host cat <<EOF\n${x}\nEOF",
         "test -n ${x} -a -f ${y}",
         "git commit -m \"eval $(( 1 + 1 )): ${x}\"",
     ] {

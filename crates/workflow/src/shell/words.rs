@@ -5,6 +5,7 @@ use super::rules::{self, Interpreter, Spot};
 
 /// A simple command as far as it was read.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Command {
     program: Option<String>,
     /// The word before this one.
@@ -157,17 +158,14 @@ impl Command {
         } else if word.starts_with('-') && word.contains('i') {
             self.calculates |= self.program.as_deref().is_some_and(rules::declares);
         }
-        match self.interpreter {
-            Some(interpreter) => {
-                self.flagged |= interpreter.is_program_flag(&word);
-                // With `-s` a shell reads its program from its input, whatever follows.
-                let operand = !interpreter.is_option(&self.previous, &word);
-                self.operands += usize::from(operand && self.previous != "-s");
-            }
-            None => {
-                self.interpreter = Interpreter::find(&word);
-                self.direct = self.program.as_ref() == Some(&word);
-            }
+        if let Some(interpreter) = self.interpreter {
+            self.flagged |= interpreter.is_program_flag(&word);
+            // With `-s` a shell reads its program from its input, whatever follows.
+            let operand = !interpreter.is_option(&self.previous, &word);
+            self.operands += usize::from(operand && self.previous != "-s");
+        } else {
+            self.interpreter = Interpreter::find(&word);
+            self.direct = self.program.as_ref() == Some(&word);
         }
         self.previous = word;
         self.previous_variables = variables;

@@ -1,8 +1,8 @@
 //! What has to be done, as far as the facts tell: all orders that were given and not yet seen to
 //! be carried out. After a restart they are simply given again.
 
-use coven_model::event::{Event, Purpose, StoppingEnd, Timer};
-use coven_model::{AttemptId, InterventionId};
+use coven_model::event::{Event, Purpose, StopCause, StoppingEnd, Timer};
+use coven_model::{AttemptId, InterventionId, TaskId, Timestamp};
 
 use super::{AnswerPhase, Live, Phase, Run, State, TaskPhase, TaskRun};
 use crate::command::{Answer, Command};
@@ -82,8 +82,14 @@ impl Run {
     /// Everything that is to be done about a live job.
     fn orders(&self, task: &TaskRun, live: &Live) -> Vec<Command> {
         let job = task.job();
-        if live.stop.is_some() || matches!(self.phase, Phase::Stopping { .. }) {
+        if matches!(self.phase, Phase::Stopping { .. }) {
             return vec![Command::Stop(job)];
+        }
+        match &live.stop {
+            // Its end is written down next; the agent stays.
+            Some((StopCause::Completed, _)) if live.keeps() => return Vec::new(),
+            Some(_) => return vec![Command::Stop(job)],
+            None => {}
         }
         let mut orders = vec![Command::Start(Box::new(live.spec.as_ref().clone()))];
         if let Some(due) = live.deadline {
@@ -111,7 +117,8 @@ impl Run {
         if !matches!(self.phase, Phase::Stopping { end: StoppingEnd::Cancelled, .. }) {
             return Vec::new();
         }
-        let job = |(task, attempt): (&_, &u32)| AttemptId { task: Clone::clone(task), attempt: *attempt };
+        let job =
+            |(task, attempt): (&TaskId, &u32)| AttemptId { task: task.clone(), attempt: *attempt };
         self.kept.iter().map(job).map(Command::Stop).collect()
     }
 }
@@ -124,7 +131,7 @@ impl TaskRun {
     }
 
     /// When it is to be started again.
-    pub(crate) fn due(&self) -> Option<coven_model::Timestamp> {
+    pub(crate) fn due(&self) -> Option<Timestamp> {
         match self.phase {
             TaskPhase::Delayed { due } => Some(due),
             _ => None,

@@ -99,7 +99,7 @@ pub struct Judged {
 }
 
 /// The place of a task among the tasks of its step.
-pub fn place(role: Role) -> usize {
+pub(crate) fn place(role: Role) -> usize {
     let round = |round: u32| round.saturating_sub(1) as usize * 2;
     match role {
         Role::Main => 0,
@@ -132,7 +132,9 @@ impl StepRun {
     pub fn is_over(&self) -> bool {
         matches!(
             self.progress,
-            Progress::Completed { .. } | Progress::Skipped { .. } | Progress::Failed { continues: true, .. }
+            Progress::Completed { .. }
+                | Progress::Skipped { .. }
+                | Progress::Failed { continues: true, .. }
         )
     }
 
@@ -196,7 +198,7 @@ impl StepRun {
     pub(crate) fn again(&mut self, place: usize, attempts: u32) {
         self.change(place, |task| {
             task.limit = task.attempt.saturating_add(attempts.max(1));
-            task.phase = TaskPhase::Ready;
+            task.phase = TaskPhase::Ready { at_once: true };
         });
     }
 
@@ -229,7 +231,7 @@ impl Mark {
         match phase {
             TaskPhase::Live(_) => Self::Live,
             TaskPhase::Failed { .. } => Self::Failed,
-            TaskPhase::Ready => Self::Ready,
+            TaskPhase::Ready { .. } => Self::Ready,
             TaskPhase::Delayed { due } => Self::Delayed(*due),
             TaskPhase::Done { .. } | TaskPhase::Cancelled => Self::Other,
         }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use coven_model::event::{Decision, Role, StopCause};
-use coven_model::{
-    AttemptId, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage,
-};
+use coven_model::{AttemptId, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage, Work};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,6 +28,9 @@ pub struct TaskRun {
     /// Why the last attempt that failed did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The end of what that attempt printed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
     /// What the attempts that ended have used up.
     pub usage: Usage,
     /// When the newest attempt was asked for.
@@ -44,7 +45,10 @@ pub struct TaskRun {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
 pub enum TaskPhase {
     /// It is to be started again.
-    Ready,
+    Ready {
+        /// Whether a person wants it, who does not have to wait for the pause between attempts.
+        at_once: bool,
+    },
     /// It is to be started again at this time.
     Delayed {
         /// When.
@@ -179,8 +183,7 @@ impl Live {
 
     /// Adds a question and forgets the oldest that nothing can follow from.
     pub(crate) fn ask(&mut self, question: Asked) {
-        let over =
-            |asked: &Asked| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
+        let over = |asked: &Asked| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
         if self.asked.len() >= REMEMBERED
             && let Some(oldest) = self.asked.iter().position(over)
         {
@@ -193,6 +196,11 @@ impl Live {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.number == number) {
             asked.answer = answer;
         }
+    }
+
+    /// Whether the agent stays when its task is done.
+    pub fn keeps(&self) -> bool {
+        matches!(&self.spec.work, Work::Agent(agent) if agent.keep_alive)
     }
 
     /// The next text of the queue.
@@ -218,7 +226,7 @@ impl TaskRun {
     /// Its status.
     pub fn status(&self) -> TaskStatus {
         match &self.phase {
-            TaskPhase::Ready | TaskPhase::Delayed { .. } => TaskStatus::Pending,
+            TaskPhase::Ready { .. } | TaskPhase::Delayed { .. } => TaskStatus::Pending,
             TaskPhase::Live(live) if live.waits() => TaskStatus::WaitingForUser,
             TaskPhase::Live(_) => TaskStatus::Running,
             TaskPhase::Done { .. } => TaskStatus::Done,

@@ -145,7 +145,9 @@ impl StepRun {
 
     fn about(&self) -> Value {
         let exit_code = match &self.progress {
-            Progress::Completed { exit_code, .. } | Progress::Failed { exit_code, .. } => *exit_code,
+            Progress::Completed { exit_code, .. } | Progress::Failed { exit_code, .. } => {
+                *exit_code
+            }
             _ => None,
         };
         json!({

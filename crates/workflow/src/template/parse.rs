@@ -1,7 +1,7 @@
 //! Reads texts with variables.
 
-use super::reference::{Reference, Segment};
 use super::Part;
+use super::reference::{Reference, Segment};
 
 /// Something that cannot be read, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,10 +28,14 @@ pub enum TemplateProblem {
     #[error("`${{{0}}}` has blanks in it; write `${{{trimmed}}}`", trimmed = .0.trim())]
     Blanks(String),
     /// Operators of a shell, in something that no shell reads.
-    #[error("`${{{0}}}` is written as for a shell, and no shell reads this; a variable is a name and a path such as `${{task.files[0]}}`, and `$${{` is the text `${{`")]
+    #[error(
+        "`${{{0}}}` is written as for a shell, and no shell reads this; a variable is a name and a path such as `${{task.files[0]}}`, and `$${{` is the text `${{`"
+    )]
     ShellOperator(String),
     /// Anything else.
-    #[error("`${{{0}}}` is no variable: write a name and a path such as `${{task.files[0]}}`, or `$${{` for the text `${{`")]
+    #[error(
+        "`${{{0}}}` is no variable: write a name and a path such as `${{task.files[0]}}`, or `$${{` for the text `${{`"
+    )]
     Malformed(String),
 }
 

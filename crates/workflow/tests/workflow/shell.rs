@@ -72,7 +72,8 @@ fn a_hostile_value_reaches_every_shell_unchanged_and_executes_nothing() {
                 let folder = tempfile::tempdir().unwrap();
                 let (out, err) = run(shell, folder.path(), command, value);
                 // A substitution drops newlines at the end; the point behind it keeps them.
-                let expected = [format!("<{value}>"), format!("<{value}>\n"), format!("<{value}.>")];
+                let expected =
+                    [format!("<{value}>"), format!("<{value}>\n"), format!("<{value}.>")];
                 let cut = format!("<{}>\n", value.trim_end_matches('\n'));
                 assert!(
                     expected.contains(&out) || out == cut,

@@ -181,6 +181,24 @@ fn claude_retries_thinking_and_odd_parts_are_read() {
 }
 
 #[test]
+fn what_qwen_says_after_a_resume_counts_over_the_whole_conversation() {
+    let event = json!({
+        "type": "result", "subtype": "success", "is_error": false, "result": "done",
+        "usage": {"input_tokens": 3600, "cache_read_input_tokens": 3000, "output_tokens": 150},
+    });
+    let usage = |input, cached, output| Usage {
+        input_tokens: Some(input),
+        cached_tokens: Some(cached),
+        output_tokens: Some(output),
+        ..Usage::default()
+    };
+    let mut decoder = Decoder::new(Format::QwenStreamJson).resumed_from(usage(2400, 2000, 100));
+    decoder.feed_stdout(format!("{event}\n").as_bytes(), &mut |_| {});
+    let conclusion = decoder.finish(&Ending::Exited { code: 0 }, &mut |_| {});
+    assert_eq!(conclusion.usage, usage(1200, 1000, 50));
+}
+
+#[test]
 fn a_list_of_events_is_read_like_its_events() {
     let sample = Sample::find("qwen-positional-yolo");
     let text = String::from_utf8(sample.stdout.clone()).unwrap();

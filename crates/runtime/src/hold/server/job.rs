@@ -141,9 +141,14 @@ impl Job {
             return Vec::new();
         }
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut found = processes::descendants(own);
-        found.retain(|process| Some(process.pid) != self.snapper.pid());
-        found
+        loop {
+            let mut found = processes::descendants(own);
+            found.retain(|process| Some(process.pid) != self.snapper.pid());
+            // One that was handed to us during the look is a child that was not seen.
+            if !found.is_empty() || self.snapper.pid().is_some() || self.reap() {
+                return found;
+            }
+        }
     }
 
     /// Asks the process to end; after the grace it is forced.

@@ -1,0 +1,59 @@
+//! Why an adapter cannot be loaded.
+
+use std::io;
+use std::path::PathBuf;
+
+use coven_notation::Report;
+
+/// An adapter that cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Nothing is known about it.
+    #[error("{}", unknown(kind, near))]
+    Unknown {
+        /// The type.
+        kind: String,
+        /// Types with a similar name.
+        near: Vec<String>,
+    },
+    /// The name cannot be an adapter's.
+    #[error("{0:?} cannot be the type of an adapter: use lower-case letters, digits, `-` and `_`")]
+    Name(String),
+    /// The only file about it is broken.
+    #[error("the adapter `{kind}` cannot be used:\n{}", .report.render(false))]
+    Broken {
+        /// The type.
+        kind: String,
+        /// What is wrong.
+        report: Box<Report>,
+    },
+    /// A file cannot be read.
+    #[error("the adapter file {} cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The files are right one by one, but not together.
+    #[error("the adapter `{kind}` cannot be used: {error}")]
+    Together {
+        /// The type.
+        kind: String,
+        /// What is wrong.
+        error: String,
+    },
+}
+
+fn unknown(kind: &str, near: &[String]) -> String {
+    let mut text = format!("there is no adapter `{kind}`");
+    if near.is_empty() {
+        text.push_str("; `coven adapter ls` shows what there is");
+    } else {
+        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        text.push_str("; did you mean ");
+        text.push_str(&near.join(" or "));
+        text.push('?');
+    }
+    text
+}

@@ -1,0 +1,172 @@
+//! The files about one adapter, read and laid over each other.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coven_notation::{Problem, Report, Source};
+use serde_json::Value;
+
+use super::{AdapterConfigLoader, Layer, LoadError, Loaded, Origin, Standing};
+use crate::config::{Config, merge};
+use crate::rules::Rules;
+
+/// No adapter file is larger.
+const LARGEST: u64 = 4 << 20;
+
+/// Layers on their way to becoming one.
+pub(super) struct Pile<'a> {
+    loader: &'a AdapterConfigLoader,
+    value: Option<Value>,
+    origins: Vec<Origin>,
+    reports: Vec<Report>,
+}
+
+impl<'a> Pile<'a> {
+    pub(super) fn new(loader: &'a AdapterConfigLoader) -> Self {
+        Self { loader, value: None, origins: Vec::new(), reports: Vec::new() }
+    }
+
+    pub(super) fn built_in(&mut self, kind: &str, text: &str) -> Result<(), LoadError> {
+        let source = Source::new(format!("built-in {kind}"), text);
+        let read = Config::read(&source);
+        if let Some(node) = read.node.filter(|_| read.value.is_some()) {
+            self.lay(Layer::BuiltIn, None, Standing::Used, Some(node.to_json()));
+            return Ok(());
+        }
+        let report = Box::new(Report::new(source, read.problems));
+        Err(LoadError::Broken { kind: kind.to_owned(), report })
+    }
+
+    pub(super) fn file(
+        &mut self,
+        layer: Layer,
+        path: PathBuf,
+        trusted: bool,
+    ) -> Result<(), LoadError> {
+        let Some(bytes) = read_file(&path)? else {
+            return Ok(());
+        };
+        if !trusted {
+            self.lay(layer, Some(path), Standing::Untrusted, None);
+            return Ok(());
+        }
+        match parse(&path, bytes) {
+            Ok((value, report)) => {
+                self.loader.remember(&path, &value);
+                self.reports.extend(report);
+                self.lay(layer, Some(path), Standing::Used, Some(value));
+            }
+            Err(report) => {
+                self.reports.push(report);
+                let last_good = self.loader.last_good(&path);
+                let standing =
+                    if last_good.is_some() { Standing::LastGood } else { Standing::Broken };
+                self.lay(layer, Some(path), standing, last_good);
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that the caller named must be there and must be right.
+    pub(super) fn explicit(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
+        self.file(Layer::Explicit, path.to_owned(), true)?;
+        match self.origins.last() {
+            Some(Origin { layer: Layer::Explicit, standing: Standing::Broken, .. }) => {
+                let report = self.reports.pop().map_or_else(
+                    || {
+                        Box::new(Report::new(
+                            Source::new(path.display().to_string(), ""),
+                            Vec::new(),
+                        ))
+                    },
+                    Box::new,
+                );
+                Err(LoadError::Broken { kind: kind.to_owned(), report })
+            }
+            Some(Origin { layer: Layer::Explicit, .. }) => Ok(()),
+            _ => Err(LoadError::Read {
+                path: path.to_owned(),
+                error: io::ErrorKind::NotFound.into(),
+            }),
+        }
+    }
+
+    fn lay(
+        &mut self,
+        layer: Layer,
+        path: Option<PathBuf>,
+        standing: Standing,
+        value: Option<Value>,
+    ) {
+        self.origins.push(Origin { layer, path, standing });
+        if let Some(over) = value {
+            self.value = Some(match self.value.take() {
+                Some(under) => merge(under, over),
+                None => over,
+            });
+        }
+    }
+
+    pub(super) fn finish(mut self, kind: &str) -> Result<Loaded, LoadError> {
+        let Some(value) = self.value else {
+            let broken = self.origins.iter().any(|origin| origin.standing == Standing::Broken);
+            return Err(match self.reports.pop() {
+                Some(report) if broken => {
+                    LoadError::Broken { kind: kind.to_owned(), report: Box::new(report) }
+                }
+                _ => self.loader.unknown(kind),
+            });
+        };
+        let together = |error: String| LoadError::Together { kind: kind.to_owned(), error };
+        let config: Config =
+            serde_json::from_value(value).map_err(|error| together(error.to_string()))?;
+        let rules = Rules::new(&config).map_err(|error| together(error.to_string()))?;
+        Ok(Loaded {
+            config: Arc::new(config),
+            rules: Arc::new(rules),
+            origins: self.origins,
+            reports: self.reports,
+        })
+    }
+}
+
+/// A file's tree, with a report if there are warnings; or the report of its errors.
+fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Value, Option<Report>), Report> {
+    let source = Source::from_bytes(path.display().to_string(), bytes)?;
+    let read = Config::read(&source);
+    let problems = read.problems;
+    match read.node {
+        Some(node) if !problems.iter().any(Problem::is_error) => {
+            let report = (!problems.is_empty()).then(|| Report::new(source, problems));
+            Ok((node.to_json(), report))
+        }
+        _ => Err(Report::new(source, problems)),
+    }
+}
+
+/// The bytes of a file, or nothing if there is none.
+fn read_file(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
+    let failed = |error| LoadError::Read { path: path.to_owned(), error };
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    // A pipe would wait for ever, a device never end.
+    if !metadata.is_file() {
+        return Err(failed(io::Error::other("it is no regular file")));
+    }
+    if metadata.len() > LARGEST {
+        return Err(failed(io::Error::other(format!(
+            "it has {} bytes; {LARGEST} is the limit",
+            metadata.len()
+        ))));
+    }
+    fs::read(path).map(Some).map_err(failed)
+}

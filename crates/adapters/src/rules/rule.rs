@@ -1,0 +1,94 @@
+//! One rule, and how it is applied to a screen.
+
+use regex::Regex;
+
+use super::compile::{RuleError, compile, in_a_set};
+use super::{Region, View, kind_by_name, view};
+use crate::config::{CursorRule, Kind, StateRule};
+
+/// How many lines above a match belong to a question whose beginning no rule names.
+const QUESTION_LINES: usize = 15;
+
+/// One compiled rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) despite_signal: bool,
+    pub(crate) region_name: String,
+    pub(super) region: Region,
+    pub(super) pattern: Regex,
+    /// The pattern as it goes into a set, with its flags.
+    pub(super) source: String,
+    not: Option<Regex>,
+    begins: Option<Regex>,
+    below: Option<Regex>,
+    cursor: Option<CursorRule>,
+}
+
+/// Where a rule matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) rule: usize,
+    /// The line that matched.
+    pub(crate) line: String,
+    /// The whole question, from its beginning to the end of the region.
+    pub(crate) excerpt: Vec<String>,
+}
+
+impl Rule {
+    pub(super) fn new(name: &str, rule: &StateRule) -> Result<Self, RuleError> {
+        let region = rule.region.as_deref().unwrap_or("screen");
+        let optional = |pattern: &Option<String>| {
+            pattern.as_ref().map(|pattern| compile(name, pattern, &rule.flags)).transpose()
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            kind: rule.kind.unwrap_or_else(|| kind_by_name(name)),
+            despite_signal: rule.despite_signal,
+            region_name: region.to_owned(),
+            region: region
+                .parse()
+                .map_err(|error| RuleError::Region { rule: name.to_owned(), error })?,
+            pattern: compile(name, &rule.pattern, &rule.flags)?,
+            source: in_a_set(&rule.pattern, &rule.flags),
+            not: optional(&rule.not)?,
+            begins: optional(&rule.begins)?,
+            below: optional(&rule.below)?,
+            cursor: rule.cursor,
+        })
+    }
+
+    pub(super) fn apply(&self, index: usize, view: &View<'_>, text: &view::Text) -> Option<Hit> {
+        match self.cursor {
+            Some(CursorRule::Visible) if view.cursor_visible() == Some(false) => return None,
+            Some(CursorRule::Hidden) if view.cursor_visible() == Some(true) => return None,
+            _ => {}
+        }
+        if self.not.as_ref().is_some_and(|not| not.is_match(&text.joined)) {
+            return None;
+        }
+        let floor = self.below.as_ref().and_then(|below| {
+            (0..text.lines.len()).rev().find(|&line| below.is_match(text.lines[line]))
+        });
+        let from = floor.map_or(0, |line| text.starts[line]);
+        let found = self.pattern.find_at(&text.joined, from)?;
+        let line = text.line_at(found.start());
+        Some(Hit {
+            rule: index,
+            line: text.lines[text.telling_line(found.range())].trim().to_owned(),
+            excerpt: self.question(view, text.first + line, text.first + text.lines.len()),
+        })
+    }
+
+    /// The lines of a question that was seen at one line of the screen: from its beginning, which
+    /// may lie above the region, to the end of the region.
+    fn question(&self, view: &View<'_>, seen: usize, end: usize) -> Vec<String> {
+        let begin = self
+            .begins
+            .as_ref()
+            .and_then(|begins| (0..=seen).rev().find(|&line| begins.is_match(view.line(line))))
+            .unwrap_or_else(|| seen.saturating_sub(QUESTION_LINES));
+        (begin..end).map(|line| view.line(line).to_owned()).collect()
+    }
+}

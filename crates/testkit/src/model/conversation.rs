@@ -1,0 +1,154 @@
+//! A request of any dialect, reduced to what the script needs: what the user said, what came of
+//! the tool calls since, and which tools there are.
+
+use serde_json::Value;
+
+use super::dialect::Dialect;
+use super::scene::{Scene, TAG};
+
+/// A request.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// Everything the user said, oldest first.
+    pub(super) said: Vec<String>,
+    /// What came of the tool calls since the last text with a tag.
+    pub(super) results: Vec<String>,
+    pub(super) tools: Vec<Tool>,
+}
+
+/// A tool that the model may call.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    /// Its JSON schema.
+    pub(super) parameters: Value,
+}
+
+impl Conversation {
+    pub(super) fn read(dialect: Dialect, body: &Value) -> Self {
+        let mut conversation = Self::default();
+        match dialect {
+            Dialect::Messages => conversation.messages(body),
+            Dialect::Responses => conversation.responses(body),
+            Dialect::Chat => conversation.chat(body),
+            Dialect::Gemini => conversation.gemini(body),
+        }
+        conversation
+    }
+
+    /// The scene that is played. A request without tools, or whose last text has no tag, is none of
+    /// the agent's turns: some ask for titles, summaries or suggestions besides.
+    pub(super) fn scene(&self) -> Option<Scene> {
+        if self.tools.is_empty() {
+            return None;
+        }
+        self.said.last().and_then(|text| Scene::in_text(text))
+    }
+
+    /// Text in one piece or several; each of several is one that the user said.
+    fn says_all(&mut self, content: &Value) {
+        match content {
+            Value::Array(parts) => parts.iter().for_each(|part| self.says(flat(part))),
+            _ => self.says(flat(content)),
+        }
+    }
+
+    fn says(&mut self, text: String) {
+        // What a CLI puts in front of the user's own words, as if the user had said it.
+        if text.trim().is_empty() || text.trim_start().starts_with('<') {
+            return;
+        }
+        if text.contains(TAG) {
+            self.results.clear();
+        }
+        self.said.push(text);
+    }
+
+    fn offers(&mut self, tool: &Value, parameters: &[&str]) {
+        let name = tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default().to_owned();
+        let parameters = parameters.iter().find_map(|key| tool.get(*key)).cloned();
+        self.tools.push(Tool { name, parameters: parameters.unwrap_or_default() });
+    }
+
+    fn messages(&mut self, body: &Value) {
+        for tool in list(&body["tools"]) {
+            self.offers(tool, &["input_schema"]);
+        }
+        for message in list(&body["messages"]).filter(|message| message["role"] == "user") {
+            if let Some(text) = message["content"].as_str() {
+                self.says(text.to_owned());
+            }
+            for block in list(&message["content"]) {
+                match block["type"].as_str() {
+                    Some("tool_result") => self.results.push(flat(&block["content"])),
+                    Some("text") => self.says(flat(block)),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn responses(&mut self, body: &Value) {
+        for tool in list(&body["tools"]) {
+            self.offers(tool, &["parameters"]);
+        }
+        if let Some(text) = body["input"].as_str() {
+            self.says(text.to_owned());
+        }
+        for item in list(&body["input"]) {
+            let kind = item["type"].as_str().unwrap_or("message");
+            if kind == "message" && item["role"] == "user" {
+                self.says_all(&item["content"]);
+            } else if kind.ends_with("_output") {
+                self.results.push(flat(&item["output"]));
+            }
+        }
+    }
+
+    fn chat(&mut self, body: &Value) {
+        for tool in list(&body["tools"]) {
+            self.offers(&tool["function"], &["parameters"]);
+        }
+        for message in list(&body["messages"]) {
+            match message["role"].as_str() {
+                Some("user") => self.says_all(&message["content"]),
+                Some("tool") => self.results.push(flat(&message["content"])),
+                _ => {}
+            }
+        }
+    }
+
+    fn gemini(&mut self, body: &Value) {
+        for group in list(&body["tools"]) {
+            for tool in list(&group["functionDeclarations"]) {
+                self.offers(tool, &["parametersJsonSchema", "parameters"]);
+            }
+        }
+        for message in list(&body["contents"]).filter(|message| message["role"] == "user") {
+            for part in list(&message["parts"]) {
+                if let Some(response) = part.get("functionResponse") {
+                    self.results.push(response["response"].to_string());
+                } else if let Some(text) = part["text"].as_str() {
+                    self.says(text.to_owned());
+                }
+            }
+        }
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// The text of a piece of content, however it is wrapped.
+fn flat(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(flat).collect::<Vec<_>>().join("\n"),
+        Value::Object(part) => match part.get("text").or(part.get("content")) {
+            Some(text) => flat(text),
+            None => value.to_string(),
+        },
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,226 @@
+//! The script: what the model says and calls, scene by scene.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::conversation::{Conversation, Tool};
+
+/// What stands before the name of a scene in the user's text.
+pub const TAG: &str = "play:";
+
+/// The name of the model, for CLIs that want one.
+pub const MODEL: &str = "scripted-model";
+
+/// The command of every tool call. Each time it runs there is one more file, so that a test can
+/// count, and its words are always the same, so that two questions about it look alike.
+pub const PROBE: &str = "mktemp ran-XXXXXX";
+
+/// How many words the slow answer has at most: ten minutes' worth.
+pub const SLOW_WORDS: usize = 2000;
+
+/// What every answer is said to have used up.
+pub const USED: Used = Used { input: 1200, cached: 1000, output: 50 };
+
+/// How long between two words of an answer that is not slow.
+pub(super) const PACE: Duration = Duration::from_millis(20);
+
+const SLOW_PACE: Duration = Duration::from_millis(300);
+const SILENCE: Duration = Duration::from_secs(6);
+
+const ANSWER: &str = "This is the scripted answer. Nothing was changed.";
+const ANNOUNCEMENT: &str = "I will use a tool now.";
+const RAN: &str = "All done: the tool ran and returned a result.";
+const REFUSED: &str = "Understood: the tool call was refused, so I stopped.";
+const NO_TOOL: &str = "There is no such tool here.";
+const TITLE: &str = "Scripted title";
+
+/// What a tool result says when somebody did not want the tool to run.
+const REFUSALS: [&str; 6] = ["reject", "denied", "cancel", "declin", "doesn't want", "aborted"];
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Read, cached ones included.
+    pub input: u64,
+    /// Read from a cache.
+    pub cached: u64,
+    /// Written.
+    pub output: u64,
+}
+
+/// What the model does in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scene {
+    /// It answers at once.
+    Text,
+    /// It calls the shell once, then answers.
+    Shell,
+    /// The same, and says to those that have a sandbox that the command must leave it.
+    Ask,
+    /// It calls the shell, and with the result in hand calls it again with the same words.
+    Twice,
+    /// It answers slowly and for a very long time.
+    Slow,
+    /// It is silent for some seconds, then answers.
+    Think,
+    /// The request is refused as a bad one (400).
+    Error,
+    /// The request is refused for want of a good key (401).
+    Key,
+}
+
+impl Scene {
+    /// All of them.
+    pub const EVERY: [Self; 8] = [
+        Self::Text,
+        Self::Shell,
+        Self::Ask,
+        Self::Twice,
+        Self::Slow,
+        Self::Think,
+        Self::Error,
+        Self::Key,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Shell => "shell",
+            Self::Ask => "ask",
+            Self::Twice => "twice",
+            Self::Slow => "slow",
+            Self::Think => "think",
+            Self::Error => "error",
+            Self::Key => "key",
+        }
+    }
+
+    /// The scene that the last tag in a text names; nothing if there is no tag. A tag that names
+    /// none is a plain answer.
+    pub(super) fn in_text(text: &str) -> Option<Self> {
+        let (_, name) = text.rsplit_once(TAG)?;
+        let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
+        Some(Self::EVERY.into_iter().find(|scene| scene.name() == name).unwrap_or(Self::Text))
+    }
+}
+
+/// As the tag that a prompt must have.
+impl fmt::Display for Scene {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{TAG}{}", self.name())
+    }
+}
+
+/// One answer of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Turn {
+    /// It says something, and may call a tool.
+    Say(Speech, Option<Call>),
+    /// The request is refused with this status.
+    Refuse(u16),
+}
+
+/// Something said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Speech {
+    pub(super) text: String,
+    pub(super) silence: Duration,
+    pub(super) pace: Option<Duration>,
+}
+
+/// A tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) arguments: Value,
+}
+
+impl Speech {
+    fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), silence: Duration::ZERO, pace: None }
+    }
+
+    fn slow() -> Self {
+        let text = (1..=SLOW_WORDS).map(|number| format!("word{number} ")).collect();
+        Self { text, silence: Duration::ZERO, pace: Some(SLOW_PACE) }
+    }
+
+    /// Its words, each with the space behind it.
+    pub(super) fn words(&self) -> impl Iterator<Item = String> + use<> {
+        let words: Vec<String> = self.text.split_inclusive(' ').map(str::to_owned).collect();
+        words.into_iter()
+    }
+}
+
+/// What the model does about a conversation.
+pub(super) fn turn(conversation: &Conversation) -> Turn {
+    let say = |text: &str| Turn::Say(Speech::plain(text), None);
+    let Some(scene) = conversation.scene() else {
+        return say(if conversation.tools.is_empty() { TITLE } else { ANSWER });
+    };
+    let refused = conversation.results.last().is_some_and(|result| {
+        let result = result.to_lowercase();
+        REFUSALS.iter().any(|word| result.contains(word))
+    });
+    let calls = match scene {
+        Scene::Text => return say(ANSWER),
+        Scene::Error => return Turn::Refuse(400),
+        Scene::Key => return Turn::Refuse(401),
+        Scene::Slow => return Turn::Say(Speech::slow(), None),
+        Scene::Think => {
+            return Turn::Say(Speech { silence: SILENCE, ..Speech::plain(ANSWER) }, None);
+        }
+        Scene::Shell | Scene::Ask => 1,
+        Scene::Twice => 2,
+    };
+    if refused {
+        return say(REFUSED);
+    }
+    if conversation.results.len() >= calls {
+        return say(RAN);
+    }
+    match conversation.tools.iter().find_map(|tool| shell(tool, scene != Scene::Shell)) {
+        Some(call) => Turn::Say(Speech::plain(ANNOUNCEMENT), Some(call)),
+        None => say(NO_TOOL),
+    }
+}
+
+/// A call of the shell, if the tool is one.
+fn shell(tool: &Tool, leave_sandbox: bool) -> Option<Call> {
+    const NAMES: [&str; 7] = [
+        "Bash",
+        "run_shell_command",
+        "exec_command",
+        "shell_command",
+        "shell",
+        "local_shell",
+        "bash",
+    ];
+    if !NAMES.contains(&tool.name.as_str()) {
+        return None;
+    }
+    let has = |name: &str| tool.parameters.pointer(&format!("/properties/{name}")).is_some();
+    let list =
+        tool.parameters.pointer("/properties/command/type").is_some_and(|kind| kind == "array");
+    let mut arguments = Map::new();
+    if has("cmd") {
+        arguments.insert("cmd".to_owned(), json!(PROBE));
+    } else if list {
+        arguments.insert("command".to_owned(), json!(["bash", "-c", PROBE]));
+    } else {
+        arguments.insert("command".to_owned(), json!(PROBE));
+    }
+    if has("description") {
+        arguments.insert("description".to_owned(), json!("Make one more file"));
+    }
+    if has("is_background") {
+        arguments.insert("is_background".to_owned(), json!(false));
+    }
+    if leave_sandbox && has("sandbox_permissions") {
+        arguments.insert("sandbox_permissions".to_owned(), json!("require_escalated"));
+        arguments.insert("justification".to_owned(), json!("May one more file be made?"));
+    }
+    Some(Call { name: tool.name.clone(), arguments: arguments.into() })
+}

@@ -1,0 +1,133 @@
+//! Holds what a run is given against what its plan wants to be given.
+
+use coven_notation::{Problem, Span, near};
+use serde_json::{Map, Value};
+
+use crate::plan::{InputType, Plan, PlanInput};
+
+impl InputType {
+    /// The type in words, as in "is not a number".
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::String => "text",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Array => "a list",
+            Self::Object => "an object",
+        }
+    }
+}
+
+/// The inputs of a run: what is given, with defaults filled in and each of its declared type.
+/// Text is made what is declared, because on a command line everything is text. Optional inputs
+/// that are not given are null. Spans in the problems mean nothing: inputs are in no file.
+pub fn bind_inputs(
+    plan: &Plan,
+    given: &Map<String, Value>,
+) -> Result<Map<String, Value>, Vec<Problem>> {
+    let mut problems: Vec<Problem> = given
+        .keys()
+        .filter(|name| input(plan, name).is_none())
+        .map(|name| unknown(plan, name))
+        .collect();
+    let mut bound = Map::new();
+    for input in &plan.inputs {
+        match value(input, given.get(&input.name)) {
+            Ok(value) => drop(bound.insert(input.name.clone(), value)),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    if problems.is_empty() { Ok(bound) } else { Err(problems) }
+}
+
+/// The same for a run that an event starts: inputs are taken from the event's data by name, and
+/// what the plan does not ask for is left out.
+pub fn bind_event(
+    plan: &Plan,
+    data: &Map<String, Value>,
+) -> Result<Map<String, Value>, Vec<Problem>> {
+    let wanted = data.iter().filter(|(name, _)| input(plan, name).is_some());
+    bind_inputs(plan, &wanted.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+fn input<'a>(plan: &'a Plan, name: &str) -> Option<&'a PlanInput> {
+    plan.inputs.iter().find(|input| input.name == name)
+}
+
+fn unknown(plan: &Plan, name: &str) -> Problem {
+    let names: Vec<&str> = plan.inputs.iter().map(|input| input.name.as_str()).collect();
+    let problem = |message: String| Problem::error("unknown-input", Span::default(), message);
+    let about = format!("`{}` has no input `{name}`", plan.name);
+    match near(name, names.iter().copied()).first() {
+        Some(best) => problem(format!("{about}; did you mean `{best}`?")),
+        None if names.is_empty() => problem(about).help("it takes no inputs"),
+        None => problem(about).help(format!("its inputs are {}", names.join(", "))),
+    }
+}
+
+fn value(input: &PlanInput, given: Option<&Value>) -> Result<Value, Box<Problem>> {
+    let name = &input.name;
+    let Some(given) = given.filter(|given| !given.is_null()) else {
+        if let Some(default) = &input.default {
+            return Ok(default.clone());
+        }
+        if !input.required {
+            return Ok(Value::Null);
+        }
+        let mut problem = Problem::error(
+            "missing-input",
+            Span::default(),
+            format!("the input `{name}` is missing"),
+        );
+        problem = match input.description.trim_end_matches('.') {
+            "" => problem.help(format!("give it with `--input {name}=...`")),
+            about => problem.help(format!("give it with `--input {name}=...`: {about}")),
+        };
+        return Err(Box::new(problem));
+    };
+    coerce(input.kind, given).ok_or_else(|| {
+        let message = format!("the input `{name}` is not {}", input.kind.in_words());
+        let help = match input.kind {
+            InputType::String => "write text",
+            InputType::Number => "write a number such as `3`",
+            InputType::Boolean => "write `true` or `false`",
+            InputType::Array => "write `a,b,c`, or a JSON list such as `[\"a\", \"b\"]`",
+            InputType::Object => "write a JSON object such as `{\"key\": \"value\"}`",
+        };
+        Box::new(Problem::error("bad-input", Span::default(), message).help(help))
+    })
+}
+
+/// Whether a value is of a type as it is.
+pub(crate) fn fits(kind: InputType, value: &Value) -> bool {
+    match kind {
+        InputType::String => value.is_string(),
+        InputType::Number => value.is_number(),
+        InputType::Boolean => value.is_boolean(),
+        InputType::Array => value.is_array(),
+        InputType::Object => value.is_object(),
+    }
+}
+
+/// A value of the type: as it is, or read from text, or written as text.
+fn coerce(kind: InputType, given: &Value) -> Option<Value> {
+    if fits(kind, given) {
+        return Some(given.clone());
+    }
+    match (kind, given) {
+        (InputType::String, Value::Number(_) | Value::Bool(_)) => {
+            Some(Value::from(given.to_string()))
+        }
+        (InputType::String, _) => None,
+        // On a command line, a list of words is `a,b,c`.
+        (InputType::Array, Value::String(text)) if !text.trim_start().starts_with('[') => {
+            let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+            Some(words.map(Value::from).collect())
+        }
+        (_, Value::String(text)) => {
+            let read: Value = serde_json::from_str(text.trim()).ok()?;
+            fits(kind, &read).then_some(read)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,24 @@
+//! The grimoires we ship. They are files that people can read, copy and override.
+
+/// A grimoire that is part of Coven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(Builtin {
+            name: $name,
+            text: include_str!(concat!("../../grimoires/", $name, ".yaml")),
+        }),*]
+    };
+}
+
+/// All of them.
+pub fn builtins() -> &'static [Builtin] {
+    shipped!["demo", "implement-bead", "prepare-pr", "review-loop", "spec-to-beads"]
+}

@@ -1,0 +1,100 @@
+//! Reads the files of one layer.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use coven_notation::{Problem, Source, Span, Syntax, parse};
+
+use super::{Entry, Layer, Standing, entry};
+use crate::check::Known;
+
+/// The largest file that is read; the rest of the limits are the notation's.
+const LARGEST: u64 = coven_notation::MAX_BYTES as u64;
+
+/// All grimoires in a folder, in the order of their files. A folder that is not there is empty.
+pub(super) fn read(folder: &Path, layer: Layer, standing: Standing, known: &Known) -> Vec<Entry> {
+    let listed = match files(folder) {
+        Ok(files) => files,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => return vec![unreadable(folder, layer, standing, &error)],
+    };
+    let one = |path: &PathBuf| match text(path) {
+        Ok(bytes) => {
+            let name = path.display().to_string();
+            match Source::from_bytes(name, bytes) {
+                Ok(source) => {
+                    entry(&stem(path), source, Some(path), layer, standing.clone(), known)
+                }
+                Err(report) => Entry {
+                    name: stem(path),
+                    layer,
+                    path: Some(path.clone()),
+                    source: report.source,
+                    plan: None,
+                    problems: report.problems,
+                    standing: standing.clone(),
+                },
+            }
+        }
+        Err(error) => unreadable(path, layer, standing.clone(), &error),
+    };
+    listed.iter().map(one).collect()
+}
+
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if !hidden && matches!(ending, Some("yaml" | "yml" | "json")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A file's bytes. Only plain files are opened: a pipe would wait for ever.
+fn text(path: &Path) -> io::Result<Vec<u8>> {
+    let about = fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    if about.len() > LARGEST {
+        return Err(io::Error::other(format!(
+            "it has {} bytes, and at most {LARGEST} are read",
+            about.len()
+        )));
+    }
+    fs::read(path)
+}
+
+fn unreadable(path: &Path, layer: Layer, standing: Standing, error: &io::Error) -> Entry {
+    let message = format!("it cannot be read: {error}");
+    let problem = Problem::error("unreadable", Span::default(), message);
+    Entry {
+        name: stem(path),
+        layer,
+        path: Some(path.to_owned()),
+        source: Source::new(path.display().to_string(), ""),
+        plan: None,
+        problems: vec![problem.help("look at its permissions, or remove it")],
+        standing,
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Where a grimoire says what it is called.
+pub(super) fn name_span(source: &Source) -> Span {
+    key_span(source, "name")
+}
+
+/// Where a key of a grimoire stands, as far as it can be read.
+pub(super) fn key_span(source: &Source, key: &str) -> Span {
+    parse(source, Syntax::Yaml).map(|node| node.key_span(key)).unwrap_or_default()
+}

@@ -1,0 +1,160 @@
+//! Checks definitions before anything runs, and tells everything that is wrong with them at once.
+//!
+//! A file is first held against the schema of its form by `coven_notation`, then looked at as a
+//! whole here: names that are used twice, variables that do not exist yet, commands that would
+//! execute a value. The second part works on the tree of the file and not on the structs, so that
+//! a wrong type in line 3 does not hide an unknown variable in line 40.
+
+mod adapter;
+mod agent;
+mod command;
+mod context;
+mod fan_out;
+mod grimoire;
+mod inputs;
+mod places;
+mod stages;
+mod step;
+mod text;
+mod trigger;
+mod variables;
+
+use std::path::Path;
+
+use coven_notation::{Node, Problem, Source, Syntax};
+
+use crate::compile;
+use crate::definition::grimoire::Grimoire;
+use crate::definition::stages::StageWorkflow;
+use crate::plan::{Form, Plan};
+
+use context::Context;
+
+pub use trigger::{Fires, fires_on};
+
+pub(crate) use places::Places;
+
+/// What a checker has to be told about the machine it is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The types of agents there are.
+    pub adapters: Vec<String>,
+    /// The one to take where a definition names none.
+    pub default_adapter: Option<String>,
+}
+
+impl Known {
+    /// These types of agents, and no default.
+    pub fn new<S: Into<String>>(adapters: impl IntoIterator<Item = S>) -> Self {
+        let adapters = adapters.into_iter().map(Into::into).collect();
+        Self { adapters, default_adapter: None }
+    }
+
+    /// The same with a default.
+    #[must_use]
+    pub fn or_else(mut self, adapter: impl Into<String>) -> Self {
+        self.default_adapter = Some(adapter.into());
+        self
+    }
+}
+
+/// What came out of checking a definition.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The plan, if there was no error.
+    pub plan: Option<Plan>,
+    /// The form it is written in.
+    pub form: Form,
+    /// The name or id it gives itself, also if something else is wrong with it.
+    pub name: Option<String>,
+    /// Everything that is wrong, in the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+impl Checked {
+    /// Whether the definition cannot be used.
+    pub fn has_errors(&self) -> bool {
+        self.plan.is_none()
+    }
+}
+
+/// Checks a definition of either form. A file with `stages` is a stage workflow, one with `steps`
+/// a grimoire; both may be YAML or JSON.
+pub fn check(source: &Source, known: &Known) -> Checked {
+    let syntax = syntax(source);
+    match coven_notation::parse(source, syntax) {
+        Err(problems) => {
+            let form = if syntax == Syntax::Json { Form::Stages } else { Form::Grimoire };
+            Checked { plan: None, form, name: None, problems }
+        }
+        Ok(node) => {
+            let form = form(&node, syntax);
+            check_as(source, &node, form, known)
+        }
+    }
+}
+
+/// JSON if the name says so or the text begins like it, else YAML.
+fn syntax(source: &Source) -> Syntax {
+    let ending = Path::new(source.name()).extension().and_then(|ending| ending.to_str());
+    match ending.map(str::to_ascii_lowercase).as_deref() {
+        Some("json") => Syntax::Json,
+        Some("yaml" | "yml") => Syntax::Yaml,
+        _ if source.text().trim_start().starts_with('{') => Syntax::Json,
+        _ => Syntax::Yaml,
+    }
+}
+
+fn form(node: &Node, syntax: Syntax) -> Form {
+    match (node.get("steps"), node.get("stages")) {
+        (None, Some(_)) => Form::Stages,
+        (None, None) if syntax == Syntax::Json => Form::Stages,
+        _ => Form::Grimoire,
+    }
+}
+
+fn check_as(source: &Source, node: &Node, form: Form, known: &Known) -> Checked {
+    let schema = match form {
+        Form::Grimoire => crate::schema::cached_grimoire(),
+        Form::Stages => crate::schema::cached_workflow(),
+    };
+    let mut context = Context::new(source, known);
+    for problem in coven_notation::check(node, schema) {
+        context.push(problem);
+    }
+    context.improve();
+    match form {
+        Form::Grimoire => grimoire::check(&mut context, node),
+        Form::Stages => stages::check(&mut context, node),
+    }
+    let mut problems = context.into_problems();
+    let mut plan = None;
+    if !problems.iter().any(Problem::is_error) {
+        match plan_of(source, node, form, known) {
+            Ok(made) => plan = Some(made),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    let key = if form == Form::Grimoire { "name" } else { "id" };
+    let name = node.get(key).and_then(Node::as_str).map(str::to_owned);
+    Checked { plan, form, name, problems }
+}
+
+/// What is left cannot go wrong any more, or the checks above have a hole; then it is said.
+fn plan_of(source: &Source, node: &Node, form: Form, known: &Known) -> Result<Plan, Box<Problem>> {
+    let json = node.to_json();
+    let wrong = |message: String| Box::new(Problem::error("bad-value", node.span, message));
+    match form {
+        Form::Grimoire => {
+            let raw: Grimoire =
+                serde_json::from_value(json.clone()).map_err(|error| wrong(error.to_string()))?;
+            compile::grimoire(source, node, raw, json, known)
+                .map_err(|error| wrong(error.to_string()))
+        }
+        Form::Stages => {
+            let raw: StageWorkflow =
+                serde_json::from_value(json.clone()).map_err(|error| wrong(error.to_string()))?;
+            compile::stages(source, node, raw, json).map_err(|error| wrong(error.to_string()))
+        }
+    }
+}

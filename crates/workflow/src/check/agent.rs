@@ -1,0 +1,119 @@
+//! Checks the fields that say how an agent or a command is run, on a step or under `defaults`.
+
+use coven_notation::{Node, Problem, duration};
+
+use super::context::Context;
+use super::variables::Variables;
+use crate::expect::Schema;
+use crate::shell;
+
+impl Context<'_> {
+    /// Checks the fields that a step shares with `defaults`.
+    pub(super) fn shared_fields(&mut self, node: &Node, variables: &Variables) {
+        if let Some(adapter) = node.get("adapter") {
+            self.adapter(adapter, variables);
+        }
+        for key in ["model", "cwd"] {
+            if let Some(text) = node.get(key) {
+                self.template(text, variables);
+            }
+        }
+        for argument in node.get("extra_args").into_iter().flat_map(Node::items) {
+            self.template(argument, variables);
+        }
+        self.environment(node, Some(variables));
+        self.durations(node);
+        self.shell(node);
+    }
+
+    /// Checks what is added to the environment.
+    pub(super) fn environment(&mut self, node: &Node, variables: Option<&Variables>) {
+        for entry in node.get("env").into_iter().flat_map(Node::entries) {
+            let name = &entry.key;
+            let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !plain {
+                self.error(
+                    "bad-env-name",
+                    entry.key_span,
+                    format!("`{name}` cannot be the name of an environment variable"),
+                    "use letters, digits and `_`, and begin with a letter",
+                );
+            } else if name.starts_with("COVEN_") {
+                self.error(
+                    "reserved-name",
+                    entry.key_span,
+                    format!("`{name}` is ours: names that begin with `COVEN_` are set by Coven"),
+                    "choose another name",
+                );
+            }
+            match variables {
+                Some(variables) => self.template(&entry.value, variables),
+                None => self.plain_text(&entry.value),
+            }
+        }
+    }
+
+    /// Checks a text without variables: all that can be wrong is a NUL.
+    pub(super) fn plain_text(&mut self, node: &Node) {
+        if let Some(offset) = node.as_str().and_then(|text| text.find('\0')) {
+            let span = self.inside(node, offset, 1);
+            self.error(
+                "nul-character",
+                span,
+                "the text holds a NUL character, which no program can be given",
+                "remove it",
+            );
+        }
+    }
+
+    /// Checks that nothing has to be done in no time.
+    pub(super) fn durations(&mut self, node: &Node) {
+        if let Some(timeout) = node.get("timeout")
+            && let Some(Ok(time)) = timeout.as_str().map(duration::parse)
+            && time.is_zero()
+        {
+            let help =
+                "write how long it may take, such as `30m`; without `timeout` there is no limit";
+            self.error(
+                "zero-timeout",
+                timeout.span,
+                "a timeout of nothing would end it at once",
+                help,
+            );
+        }
+    }
+
+    fn shell(&mut self, node: &Node) {
+        let Some(name) = node.get("shell") else { return };
+        if let Some(program) = name.as_str()
+            && !shell::is_shell(program)
+        {
+            self.error(
+                "unknown-shell",
+                name.span,
+                format!("it is not known how `{program}` is given a command"),
+                format!("write a shell such as `bash`, or the program with the arguments before the command, as in `[{}, -c]`", if program.is_empty() { "python3" } else { program }),
+            );
+        }
+    }
+
+    /// Checks `expect`.
+    pub(super) fn expectation(&mut self, node: &Node) {
+        let Some(expect) = node.get("expect").filter(|expect| !expect.entries().is_empty()) else {
+            return;
+        };
+        if let Err(bad) = Schema::new(expect.to_json()) {
+            // The path leads to the exact place, as far as it can be followed.
+            let mut place = expect;
+            for key in bad.path.split('/').filter(|key| !key.is_empty()) {
+                let next = place.get(key).or_else(|| place.items().get(key.parse::<usize>().ok()?));
+                place = next.unwrap_or(place);
+            }
+            let message = format!("the schema cannot be used: {bad}");
+            self.push(Problem::error("bad-schema", place.span, message).help(
+                "a schema may have `type`, `properties`, `required`, `additionalProperties`, `items`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `not`, and bounds of numbers, texts and lists",
+            ));
+        }
+    }
+}

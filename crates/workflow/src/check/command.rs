@@ -1,0 +1,59 @@
+//! Checks steps that run a command: scripts and gates.
+
+use coven_notation::{Node, Problem};
+
+use super::context::Context;
+use super::step::{COMMANDS, Surroundings};
+use super::variables::Variables;
+use crate::shell;
+
+impl Context<'_> {
+    pub(super) fn command_step(
+        &mut self,
+        step: &Node,
+        variables: &Variables,
+        around: &Surroundings,
+    ) {
+        let kind = step.get("type").and_then(Node::as_str).unwrap_or_default();
+        self.shared_fields(step, variables);
+        self.expectation(step);
+        if kind == "script" {
+            self.need(step, kind, "command", "write what is to be run");
+        }
+        let Some(command) = step.get("command") else { return };
+        let own =
+            step.get("shell").and_then(|shell| shell.as_str().or(shell.items().first()?.as_str()));
+        match own.or(around.shell.as_deref()).filter(|program| !shell::is_shell(program)) {
+            Some(program) if step.get("shell").is_none_or(|shell| shell.as_str().is_none()) => {
+                self.foreign_command(command, program, variables);
+            }
+            _ => self.command(command, variables),
+        }
+    }
+
+    pub(super) fn gate(&mut self, step: &Node, variables: &Variables, around: &Surroundings) {
+        self.command_step(step, variables, around);
+        if let Some(message) = step.get("message") {
+            self.template(message, variables);
+        }
+        if step.get("command").is_some() {
+            return;
+        }
+        if step.get("message").is_none() {
+            self.error(
+                "missing-key",
+                step.key_span("type"),
+                "a `gate` step needs `command` or `message`",
+                "write the command that checks, or the question for a person",
+            );
+        }
+        for entry in step.entries() {
+            if COMMANDS.contains(&entry.key.as_str()) || entry.key == "output" {
+                let message =
+                    format!("`{}` has no meaning for a gate that asks a person", entry.key);
+                let help = "add a `command`, or remove this";
+                self.push(Problem::error("key-not-for-type", entry.key_span, message).help(help));
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Collects problems and knows where they stand.
+
+use std::ops::Range;
+
+use coven_notation::{Node, Problem, Source, Span, within};
+
+use super::Known;
+
+/// How many problems of one file are told. Somebody who has this many reads no further.
+const MOST: usize = 200;
+/// How many of one text.
+pub(super) const MOST_OF_ONE: usize = 20;
+
+/// What all checks share.
+pub(super) struct Context<'a> {
+    pub(super) source: &'a Source,
+    pub(super) known: &'a Known,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(source: &'a Source, known: &'a Known) -> Self {
+        Self { source, known, problems: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, problem: Problem) {
+        if self.problems.len() < MOST {
+            self.problems.push(problem);
+        }
+    }
+
+    /// An error at a place.
+    pub(super) fn error(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.push(Problem::error(code, span, message).help(help));
+    }
+
+    /// The place of a piece of a text.
+    pub(super) fn inside(&self, node: &Node, offset: usize, length: usize) -> Span {
+        let piece: Range<usize> = offset..offset + length.max(1);
+        within(self.source, node, piece)
+    }
+
+    /// Adds what we know better than a schema to the problems that a schema finds.
+    pub(super) fn improve(&mut self) {
+        for problem in &mut self.problems {
+            let text = self.source.slice(problem.span).trim_matches(['"', '\'']);
+            let better = match (problem.code, text) {
+                ("not-one-of", "retry") => {
+                    Some("a step that is to be tried again has `retry: {attempts: 3}`".to_owned())
+                }
+                ("not-one-of", _) if problem.message.starts_with("`trigger`") => {
+                    Some("write `manual`, or `{event: workflow.completed}`".to_owned())
+                }
+                ("not-one-of" | "wrong-type", _)
+                    if is_about(problem, &["ok_exit_codes", "okExitCodes"]) =>
+                {
+                    Some("write `any`, or a list such as `[0, 2]`".to_owned())
+                }
+                ("wrong-type", _) if is_about(problem, &["retry"]) => {
+                    Some("write `retry: {attempts: 3}`".to_owned())
+                }
+                ("not-one-of", _) => meaning(text, &problem.message),
+                ("unknown-key", "stages") => Some(
+                    "a file has `steps` (a grimoire) or `stages` (a stage workflow)".to_owned(),
+                ),
+                ("wrong-type", _) if is_about(problem, &["for_each"]) => {
+                    Some("name the array, as in `for_each: ${tasks}`, or write a list".to_owned())
+                }
+                _ => None,
+            };
+            problem.help = better.or(problem.help.take());
+        }
+    }
+
+    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|problem| (problem.span, problem.severity));
+        self.problems
+    }
+}
+
+/// Whether a schema's problem is about one of these keys itself.
+fn is_about(problem: &Problem, keys: &[&str]) -> bool {
+    keys.iter().any(|key| problem.message.contains(&format!(".{key}`: ")))
+}
+
+/// Words of other systems, and what they are called here.
+const OTHER_WORDS: [(&str, &str); 18] = [
+    ("ignore", "continue"),
+    ("skip", "continue"),
+    ("continue", "proceed"),
+    ("stop", "fail"),
+    ("abort", "fail"),
+    ("ask", "block"),
+    ("pause", "block"),
+    ("yolo", "all"),
+    ("plan", "read-only"),
+    ("readonly", "read-only"),
+    ("integer", "number"),
+    ("bool", "boolean"),
+    ("list", "array"),
+    ("map", "object"),
+    ("shell", "script"),
+    ("command", "script"),
+    ("loop", "agent-loop"),
+    ("parallel", "parallel-agents"),
+];
+
+/// What somebody means who uses a word of another system, if it is among what is offered.
+fn meaning(word: &str, offered: &str) -> Option<String> {
+    let meant = OTHER_WORDS.iter().find(|(other, ours)| {
+        word.eq_ignore_ascii_case(other) && offered.contains(&format!("`{ours}`"))
+    });
+    meant.map(|(_, ours)| format!("here it is called `{ours}`"))
+}
+
+/// `a`, `b` and `c`.
+pub(super) fn list<S: AsRef<str>>(words: &[S]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{}`", word.as_ref())).collect();
+    match quoted.as_slice() {
+        [] => "none".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `; did you mean ...?`, or nothing.
+pub(super) fn meant<'a, S: AsRef<str> + ?Sized + 'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a S>,
+) -> String {
+    match coven_notation::near(word, known).first() {
+        Some(best) => format!("; did you mean `{best}`?"),
+        None => String::new(),
+    }
+}

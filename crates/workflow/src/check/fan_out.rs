@@ -1,0 +1,138 @@
+//! Checks what a `parallel-agents` step runs over, and the names that steps choose.
+
+use coven_notation::Node;
+
+use super::context::Context;
+use super::step::{Surroundings, answer};
+use super::variables::{RESERVED, Variables};
+use crate::condition::Type;
+use crate::template::Template;
+
+impl Context<'_> {
+    pub(super) fn parallel(
+        &mut self,
+        step: &Node,
+        variables: &mut Variables,
+        around: &Surroundings,
+    ) -> Type {
+        let item = self.for_each(step, variables);
+        let mut name = "item";
+        if let Some(node) = step.get("as")
+            && let Some(chosen) = node.as_str()
+        {
+            name = chosen;
+            if chosen != "item" {
+                self.variable_name(node, chosen, variables, "an item");
+            }
+        }
+        variables
+            .set_local(vec![(name.to_owned(), item.clone()), ("index".to_owned(), Type::Number)]);
+        self.agent_step(step, variables, around);
+        Type::array(Type::object([
+            ("index".to_owned(), Type::Number),
+            ("item".to_owned(), item),
+            ("ok".to_owned(), Type::Boolean),
+            ("output".to_owned(), answer(step, Type::FreeText)),
+            ("error".to_owned(), Type::Text),
+        ]))
+    }
+
+    /// Checks what a step runs over; tells what an element is.
+    pub(super) fn for_each(&mut self, step: &Node, variables: &Variables) -> Type {
+        let help = "name the array, as in `for_each: ${tasks}`";
+        if !self.need(step, "parallel-agents", "for_each", help) {
+            return Type::Any;
+        }
+        let Some(node) = step.get("for_each") else { return Type::Any };
+        let Some(text) = node.as_str() else {
+            self.listed(node);
+            return Type::Any;
+        };
+        self.template(node, variables);
+        let (template, errors) = Template::parse_all(text);
+        let Some(reference) = template.single() else {
+            if errors.is_empty() {
+                let known = variables.has(text.trim());
+                let help =
+                    if known { format!("write `${{{}}}`", text.trim()) } else { help.to_owned() };
+                let message = "`for_each` needs an array, and this is text";
+                self.error("for-each-not-array", node.span, message, help);
+            }
+            return Type::Any;
+        };
+        match variables.type_of(reference) {
+            Ok(Type::Array(of)) => *of,
+            Ok(Type::Any) | Err(_) => Type::Any,
+            Ok(other) => {
+                let message = format!(
+                    "`for_each` needs an array, and `${{{reference}}}` is {}",
+                    other.in_words()
+                );
+                let help = match other {
+                    Type::FreeText | Type::Text => {
+                        "give the step that sets it `expect: json`, or a schema of an array"
+                    }
+                    Type::Object(_) => {
+                        "name the part of it that is an array, as in `${answer.tasks}`"
+                    }
+                    _ => "name an array",
+                };
+                self.error("for-each-not-array", node.span, message, help);
+                Type::Any
+            }
+        }
+    }
+
+    /// Elements that are written out are taken as they are.
+    pub(super) fn listed(&mut self, node: &Node) {
+        for item in node.items() {
+            let (template, _) = Template::parse_all(item.as_str().unwrap_or_default());
+            if let Some(reference) = template.references().next() {
+                let message = format!(
+                    "`${{{reference}}}` is only text here: a written list is taken as it is"
+                );
+                let help = "run over a variable, or write `$${` for the text `${`";
+                let span = self.inside(item, reference.offset, reference.length);
+                self.error("variable-in-list", span, message, help);
+            }
+        }
+    }
+
+    /// Checks a name that a step chooses for a variable.
+    pub(super) fn variable_name(
+        &mut self,
+        node: &Node,
+        name: &str,
+        variables: &Variables,
+        of: &str,
+    ) {
+        let plain = name.len() <= 64
+            && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !plain {
+            self.error(
+                "bad-variable-name",
+                node.span,
+                format!("`{name}` cannot be the name of {of}"),
+                "use letters, digits and `_`, and begin with a letter",
+            );
+        } else if RESERVED.contains(&name) {
+            self.error(
+                "reserved-name",
+                node.span,
+                format!("`{name}` means something already"),
+                format!("choose another name, such as `my_{name}`"),
+            );
+        } else if !name.contains(|c: char| c.is_ascii_lowercase()) {
+            self.error(
+                "bad-variable-name",
+                node.span,
+                format!("`{name}` is in capitals, which in commands is a variable of the shell"),
+                format!("write `{}`", name.to_lowercase()),
+            );
+        } else if of == "an item" && variables.has(name) {
+            let message = format!("`{name}` is a variable already, and would be hidden");
+            self.error("reserved-name", node.span, message, "choose another name");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Checks a stage workflow as a whole.
+
+use std::collections::HashMap;
+
+use coven_notation::{Node, Problem, Span};
+
+use super::context::Context;
+
+pub(super) fn check(context: &mut Context<'_>, root: &Node) {
+    let stages = root.get("stages").map(Node::items).unwrap_or_default();
+    let mut stage_ids = HashMap::new();
+    let mut task_ids = HashMap::new();
+    for stage in stages {
+        unique(context, stage, "stages", &mut stage_ids);
+        for task in stage.get("tasks").map(Node::items).unwrap_or_default() {
+            unique(context, task, "tasks", &mut task_ids);
+            check_task(context, task);
+        }
+    }
+}
+
+fn unique<'a>(
+    context: &mut Context<'_>,
+    node: &'a Node,
+    what: &str,
+    seen: &mut HashMap<&'a str, Span>,
+) {
+    let Some(id) = node.get("id") else { return };
+    let Some(text) = id.as_str() else { return };
+    if let Some(first) = seen.get(text) {
+        let message = format!("there are two {what} `{text}`");
+        let problem =
+            Problem::error("duplicate-id", id.span, message).also(*first, "the first one");
+        context.push(problem.help("every id may stand once in the whole workflow"));
+    } else {
+        seen.insert(text, id.span);
+    }
+}
+
+fn check_task(context: &mut Context<'_>, task: &Node) {
+    if let Some(adapter) = task.get("adapter") {
+        context.adapter_name(adapter);
+    }
+    let mode = task.get("executionMode");
+    let headless = mode.and_then(Node::as_str) == Some("headless");
+    let prompt = task.get("prompt").and_then(Node::as_str);
+    if headless && prompt.is_none_or(|text| text.trim().is_empty()) {
+        let span = mode.map_or(task.span, |mode| mode.span);
+        context.error(
+            "headless-without-prompt",
+            span,
+            "a headless task needs a prompt: nobody can tell it anything later",
+            "add `prompt`, or make the task `interactive`",
+        );
+    }
+    for (key, why) in [
+        ("pendingInputs", "a headless agent is told nothing after its start"),
+        ("keepAlive", "a headless agent ends by itself"),
+    ] {
+        if headless && task.get(key).is_some() {
+            let message = format!("`{key}` has no meaning for a headless task");
+            let problem = Problem::error("key-not-for-mode", task.key_span(key), message);
+            context.push(problem.help(format!("{why}; remove it, or make the task `interactive`")));
+        }
+    }
+    context.environment(task, None);
+    context.durations(task);
+    for key in ["prompt", "cwd", "name", "model"] {
+        if let Some(text) = task.get(key) {
+            context.plain_text(text);
+        }
+    }
+    for key in ["extraArgs", "pendingInputs"] {
+        for text in task.get(key).into_iter().flat_map(Node::items) {
+            context.plain_text(text);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Checks one step of a grimoire.
+
+use coven_notation::{Entry, Node, near};
+
+use super::context::{Context, list};
+use super::variables::{Variables, type_of_schema};
+use crate::condition::Type;
+
+/// The keys that every step has.
+const EVERY: [&str; 10] = [
+    "name",
+    "type",
+    "when",
+    "timeout",
+    "retry",
+    "cwd",
+    "env",
+    "output",
+    "on_failure",
+    "needs_approval",
+];
+
+/// The types of steps, and the keys that each has beside those.
+const TYPES: [(&str, &[&str]); 5] = [
+    ("agent", &AGENT),
+    (
+        "agent-loop",
+        &[
+            "prompt",
+            "adapter",
+            "mode",
+            "model",
+            "permissions",
+            "extra_args",
+            "auto_approve",
+            "sandbox",
+            "expect",
+            "ok_exit_codes",
+            "arbiter",
+            "max_iterations",
+            "on_max_iterations",
+        ],
+    ),
+    (
+        "parallel-agents",
+        &[
+            "prompt",
+            "adapter",
+            "mode",
+            "model",
+            "permissions",
+            "extra_args",
+            "auto_approve",
+            "sandbox",
+            "expect",
+            "ok_exit_codes",
+            "for_each",
+            "as",
+            "max_concurrent",
+        ],
+    ),
+    ("script", &["command", "shell", "expect", "ok_exit_codes", "sandbox"]),
+    ("gate", &["command", "shell", "message", "ok_exit_codes", "sandbox"]),
+];
+
+/// The keys of agents.
+const AGENT: [&str; 10] = [
+    "prompt",
+    "adapter",
+    "mode",
+    "model",
+    "permissions",
+    "extra_args",
+    "auto_approve",
+    "sandbox",
+    "expect",
+    "ok_exit_codes",
+];
+
+/// Keys that say how a command is run, which a gate without one does not need.
+pub(super) const COMMANDS: [&str; 7] =
+    ["timeout", "retry", "cwd", "env", "shell", "ok_exit_codes", "sandbox"];
+
+/// What a step needs from outside of it.
+pub(super) struct Surroundings {
+    /// Whether `defaults` names an adapter, or the machine has a default.
+    pub(super) adapter: bool,
+    /// The shell that `defaults` names.
+    pub(super) shell: Option<String>,
+}
+
+/// Checks a step; tells what its output will be.
+pub(super) fn check(
+    context: &mut Context<'_>,
+    step: &Node,
+    variables: &mut Variables,
+    around: &Surroundings,
+) -> Type {
+    let kind = step.get("type").and_then(Node::as_str).unwrap_or_default();
+    keys(context, step, kind);
+    if let Some(when) = step.get("when") {
+        context.condition(when, variables);
+    }
+    let result = match kind {
+        "agent" => {
+            context.agent_step(step, variables, around);
+            answer(step, Type::FreeText)
+        }
+        "agent-loop" => context.agent_loop(step, variables, around),
+        "parallel-agents" => context.parallel(step, variables, around),
+        "script" => {
+            context.command_step(step, variables, around);
+            answer(step, Type::Text)
+        }
+        "gate" => {
+            context.gate(step, variables, around);
+            Type::Text
+        }
+        _ => {
+            context.shared_fields(step, variables);
+            Type::Any
+        }
+    };
+    variables.set_local(Vec::new());
+    result
+}
+
+/// Checks that every key belongs to the step's type.
+fn keys(context: &mut Context<'_>, step: &Node, kind: &str) {
+    let Some((_, own)) = TYPES.iter().find(|(name, _)| *name == kind) else { return };
+    let article = if kind.starts_with('a') { "an" } else { "a" };
+    for entry in step.entries() {
+        let key = entry.key.as_str();
+        if EVERY.contains(&key) || own.contains(&key) {
+            continue;
+        }
+        let owners: Vec<&str> =
+            TYPES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name).collect();
+        // A key that nothing has was told already.
+        if !owners.is_empty() {
+            context.error(
+                "key-not-for-type",
+                entry.key_span,
+                format!("`{key}` does not belong to {article} `{kind}` step"),
+                format!("it is for {}", list(&owners)),
+            );
+        }
+    }
+}
+
+/// What the step's answer will be.
+pub(super) fn answer(step: &Node, text: Type) -> Type {
+    match step.get("expect") {
+        None => text,
+        Some(expect) => match expect.as_str() {
+            Some("text") => text,
+            Some(_) => Type::Any,
+            None => type_of_schema(&expect.to_json()),
+        },
+    }
+}
+
+impl Context<'_> {
+    /// A key that a type of step cannot do without.
+    pub(super) fn need(&mut self, step: &Node, kind: &str, key: &'static str, help: &str) -> bool {
+        if step.get(key).is_some_and(|value| !value.is_null()) {
+            return true;
+        }
+        // A key that is nearly this one was told already.
+        let is_known = |name: &str| {
+            EVERY.contains(&name) || TYPES.iter().any(|(_, keys)| keys.contains(&name))
+        };
+        let slip = |entry: &Entry| !is_known(&entry.key) && !near(&entry.key, [key]).is_empty();
+        if step.entries().iter().any(slip) {
+            return false;
+        }
+        let article = if kind.starts_with('a') { "an" } else { "a" };
+        let message = format!("{article} `{kind}` step needs `{key}`");
+        self.error("missing-key", step.key_span("type"), message, help);
+        false
+    }
+
+    pub(super) fn agent_step(&mut self, step: &Node, variables: &Variables, around: &Surroundings) {
+        let kind = step.get("type").and_then(Node::as_str).unwrap_or_default();
+        self.shared_fields(step, variables);
+        self.expectation(step);
+        if self.need(step, kind, "prompt", "write what the agent is told")
+            && let Some(prompt) = step.get("prompt")
+        {
+            self.prompt(prompt, variables);
+        }
+        if !around.adapter && step.get("adapter").is_none_or(Node::is_null) {
+            self.error(
+                "no-adapter",
+                step.key_span("type"),
+                "it is not said which agent to run",
+                "add `adapter`, here or under `defaults`",
+            );
+        }
+    }
+
+    fn prompt(&mut self, prompt: &Node, variables: &Variables) {
+        if prompt.as_str().is_some_and(|text| text.trim().is_empty()) {
+            let help = "write what the agent is told";
+            self.error("empty-prompt", prompt.span, "the prompt is empty", help);
+        }
+        self.template(prompt, variables);
+    }
+
+    fn agent_loop(
+        &mut self,
+        step: &Node,
+        variables: &mut Variables,
+        around: &Surroundings,
+    ) -> Type {
+        let result = answer(step, Type::FreeText);
+        variables.set_local(vec![
+            ("iteration".to_owned(), Type::Number),
+            ("previous".to_owned(), Type::object([("output".to_owned(), Type::FreeText)])),
+            (
+                "verdict".to_owned(),
+                Type::object([
+                    ("reason".to_owned(), Type::FreeText),
+                    ("verdict".to_owned(), Type::Text),
+                ]),
+            ),
+        ]);
+        self.agent_step(step, variables, around);
+        let help = "write `arbiter: {prompt: Is anything left to do?}`";
+        if self.need(step, "agent-loop", "arbiter", help)
+            && let Some(arbiter) = step.get("arbiter")
+        {
+            self.shared_fields(arbiter, variables);
+            if let Some(prompt) = arbiter.get("prompt") {
+                self.prompt(prompt, variables);
+            }
+        }
+        result
+    }
+}

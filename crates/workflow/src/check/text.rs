@@ -1,0 +1,229 @@
+//! Checks the texts of a definition: those with variables, conditions and commands.
+
+use coven_notation::{Node, Problem, Span};
+
+use super::context::{Context, MOST_OF_ONE};
+use super::variables::{Variables, Wrong};
+use crate::condition::{Condition, ConditionProblem, Type, TypeMistake};
+use crate::shell::{ShellCommand, ShellProblem};
+use crate::template::{Reference, Template};
+
+impl Context<'_> {
+    /// Checks a text with variables.
+    pub(super) fn template(&mut self, node: &Node, variables: &Variables) {
+        let Some(text) = node.as_str() else { return };
+        if text.contains('\0') {
+            self.nul(node, text);
+        }
+        let (template, errors) = Template::parse_all(text);
+        for error in errors.iter().take(MOST_OF_ONE) {
+            let span = self.inside(node, error.offset, error.length);
+            self.push(Problem::error("bad-variable", span, error.to_string()));
+        }
+        self.references(node, template.references(), variables);
+    }
+
+    fn nul(&mut self, node: &Node, text: &str) {
+        let span = self.inside(node, text.find('\0').unwrap_or_default(), 1);
+        self.error(
+            "nul-character",
+            span,
+            "the text holds a NUL character, which no program can be given",
+            "remove it",
+        );
+    }
+
+    fn references<'r>(
+        &mut self,
+        node: &Node,
+        references: impl Iterator<Item = &'r Reference>,
+        variables: &Variables,
+    ) {
+        let wrong = references.filter_map(|reference| {
+            variables.type_of(reference).err().map(|wrong| (reference, wrong))
+        });
+        for (reference, wrong) in wrong.take(MOST_OF_ONE).collect::<Vec<_>>() {
+            let span = self.inside(node, reference.offset, reference.length);
+            self.wrong(span, wrong);
+        }
+    }
+
+    fn wrong(&mut self, span: Span, wrong: Wrong) {
+        let mut problem = Problem::error(wrong.code, span, wrong.message).maybe_help(wrong.help);
+        if let Some((span, label)) = wrong.also {
+            problem = problem.also(span, label);
+        }
+        self.push(problem);
+    }
+
+    /// Checks a condition.
+    pub(super) fn condition(&mut self, node: &Node, variables: &Variables) {
+        let Some(text) = node.as_str() else { return };
+        let condition = match Condition::parse(text) {
+            Ok(condition) => condition,
+            Err(error) => {
+                let span = self.inside(node, error.offset, error.length);
+                let mut problem = Problem::error("bad-condition", span, error.to_string());
+                if matches!(error.problem, ConditionProblem::Syntax(_)) {
+                    problem = problem
+                        .help("a condition is written as in `count > 0 and branch == 'main'`");
+                }
+                return self.push(problem);
+            }
+        };
+        self.references(node, condition.references().into_iter(), variables);
+        let type_of = |reference: &Reference| variables.type_of(reference).unwrap_or(Type::Any);
+        for mistake in condition.check(&type_of) {
+            let span = self.inside(node, mistake.offset, mistake.length);
+            self.push(type_problem(span, mistake.what));
+        }
+    }
+
+    /// Checks a command for a shell.
+    pub(super) fn command(&mut self, node: &Node, variables: &Variables) {
+        let Some(text) = node.as_str() else { return };
+        if text.trim().is_empty() {
+            return self.error(
+                "empty-command",
+                node.span,
+                "the command is empty",
+                "write what is to be run",
+            );
+        }
+        let (command, errors) = ShellCommand::parse_all(text);
+        for error in errors.iter().take(MOST_OF_ONE) {
+            let span = self.inside(node, error.offset, error.length);
+            let (code, help) = shell_help(&error.problem);
+            self.push(Problem::error(code, span, error.to_string()).help(help));
+        }
+        self.references(node, command.references(), variables);
+        for own in command.own().filter(|own| variables.has(&own.name)).take(MOST_OF_ONE) {
+            let span = self.inside(node, own.offset, own.length);
+            let name = &own.name;
+            self.push(
+                Problem::warning(
+                    "shell-operator",
+                    span,
+                    format!("with an operator, `${{{name}...}}` is a variable of the shell, not the workflow's"),
+                )
+                .help(format!("hand it over first, `{name}=${{{name}}}` on a line of its own, and use `$${{{name}...}}`")),
+            );
+        }
+    }
+
+    /// Checks a text for a program that is no shell, where variables cannot stand.
+    pub(super) fn foreign_command(&mut self, node: &Node, program: &str, variables: &Variables) {
+        let (template, _) = Template::parse_all(node.as_str().unwrap_or_default());
+        for reference in
+            template.references().filter(|one| variables.has(&one.name)).take(MOST_OF_ONE)
+        {
+            let span = self.inside(node, reference.offset, reference.length);
+            let message = format!("`${{{reference}}}` stays as it is in a program for `{program}`");
+            self.push(
+                Problem::warning("foreign-shell", span, message).help(
+                    "read it from the JSON file that the environment variable COVEN_VARS names",
+                ),
+            );
+        }
+    }
+}
+
+/// A code and what to do about it.
+fn shell_help(problem: &ShellProblem) -> (&'static str, String) {
+    match problem {
+        ShellProblem::SingleQuotes { name } => (
+            "shell-not-expanded",
+            format!(
+                "use double quotes, `\"${{{name}}}\"`; for the text itself, write `$${{{name}}}`"
+            ),
+        ),
+        ShellProblem::QuotedHeredoc { .. } => {
+            ("shell-not-expanded", "write the delimiter without quotes, as in `<<EOF`".to_owned())
+        }
+        ShellProblem::Backticks { .. } => {
+            ("shell-not-expanded", "write `$(command)` instead of backticks".to_owned())
+        }
+        ShellProblem::Arithmetic { name } => (
+            "shell-executes",
+            format!(
+                "compare with `[ \"${{{name}}}\" -gt 3 ]`, which takes plain numbers only, or calculate in another program that is given the value as an argument"
+            ),
+        ),
+        ShellProblem::Executed { name, .. } => (
+            "shell-executes",
+            format!(
+                "hand it over as an argument or in the environment, as in `VALUE=${{{name}}} bash -c 'echo \"$VALUE\"'`"
+            ),
+        ),
+        ShellProblem::VariableName { name, .. } => (
+            "shell-executes",
+            format!("give the shell variable a name of your own, as in `value=${{{name}}}`"),
+        ),
+        ShellProblem::Pattern { name } => (
+            "shell-pattern",
+            format!("hand it over first, `value=${{{name}}}`, and use `\"$value\"` in the pattern"),
+        ),
+        ShellProblem::Operator { text } => {
+            let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
+            let name = &text[..end.unwrap_or(text.len())];
+            (
+                "shell-operator",
+                format!(
+                    "hand it over first, `value=${{{name}}}`, and use `$${{value...}}`; a default belongs to the input"
+                ),
+            )
+        }
+        ShellProblem::Unclosed { .. } => (
+            "shell-unclosed",
+            "close it, or put a `\\` before it if it is meant as text".to_owned(),
+        ),
+        ShellProblem::TooDeep => {
+            ("shell-too-deep", "put the inner commands in a script of their own".to_owned())
+        }
+        ShellProblem::Nul => ("nul-character", "remove it".to_owned()),
+    }
+}
+
+fn type_problem(span: Span, mistake: TypeMistake) -> Problem {
+    match mistake {
+        TypeMistake::NotBoolean(found) => {
+            let help = match found {
+                Type::Number => "compare it, as in `count > 0`",
+                Type::Array(_) | Type::Object(_) => "ask for its size, as in `tasks | length > 0`",
+                Type::FreeText => {
+                    "let the agent answer in JSON: give its step `expect` with a schema that has a boolean"
+                }
+                _ => "compare it, as in `branch == 'main'`",
+            };
+            let message =
+                format!("this is {}, and a condition must be true or false", found.in_words());
+            Problem::error("condition-not-boolean", span, message).help(help)
+        }
+        TypeMistake::Kinds { left, right, how } => {
+            let message = format!("{} cannot be {how} {}", left.in_words(), right.in_words());
+            Problem::error("condition-kinds", span, message).help(match how {
+                "compared with" => "compare values of one kind",
+                "looked for in" => {
+                    "look for text in text, for a value in an array, or for a key in an object"
+                }
+                _ => "use a value of that kind",
+            })
+        }
+        TypeMistake::FreeText { name, only_search: false } => {
+            let message = format!(
+                "`{name}` is what an agent says in its own words, and never reliably a fixed text"
+            );
+            Problem::error("free-text-compared", span, message).help(format!(
+                "give the step that sets `{name}` an `expect` with a JSON schema and compare a part of the answer, or let the arbiter of an `agent-loop` judge it"
+            ))
+        }
+        TypeMistake::FreeText { name, only_search: true } => {
+            let message = format!(
+                "`{name}` is what an agent says in its own words; a word may stand in it and mean something else"
+            );
+            Problem::warning("free-text-searched", span, message).help(format!(
+                "give the step that sets `{name}` an `expect` with a JSON schema and compare a part of the answer"
+            ))
+        }
+    }
+}

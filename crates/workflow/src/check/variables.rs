@@ -1,0 +1,271 @@
+//! Which variables exist at a step, and what is known of their values.
+
+use std::collections::{BTreeMap, HashMap};
+
+use coven_notation::Span;
+use serde_json::Value;
+
+use super::context::{list, meant};
+use crate::condition::Type;
+use crate::template::Reference;
+
+/// Names that a step's output cannot have, because they mean something already.
+pub(super) const RESERVED: [&str; 20] = [
+    "input",
+    "inputs",
+    "steps",
+    "workflow",
+    "item",
+    "index",
+    "iteration",
+    "previous",
+    "verdict",
+    "output",
+    "event",
+    "env",
+    "true",
+    "false",
+    "null",
+    "none",
+    "and",
+    "or",
+    "not",
+    "in",
+];
+
+/// What can be said of a step by name.
+const STEP_PARTS: [&str; 3] = ["status", "output", "exit_code"];
+
+/// The variables at one step.
+#[derive(Clone, Default)]
+pub(super) struct Variables {
+    names: BTreeMap<String, Type>,
+    /// Names that exist only in the texts of one step.
+    local: Vec<(String, Type)>,
+    /// The output's type of each step so far.
+    steps: HashMap<String, Type>,
+    /// Outputs of this and later steps, with the step and its place.
+    later: HashMap<String, (String, Span)>,
+    /// This and later steps.
+    later_steps: HashMap<String, Span>,
+}
+
+/// A variable without a value.
+pub(super) struct Wrong {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    pub(super) also: Option<(Span, String)>,
+}
+
+impl Variables {
+    /// What every step can see.
+    pub(super) fn new(inputs: Type) -> Self {
+        let mut variables = Self::default();
+        variables.names.insert("input".to_owned(), inputs);
+        let parts = ["id", "name", "grimoire", "goal"];
+        let workflow = Type::object(parts.map(|part| (part.to_owned(), Type::Text)));
+        variables.names.insert("workflow".to_owned(), workflow);
+        variables
+    }
+
+    /// Announces a step that was not reached yet.
+    pub(super) fn announce(&mut self, step: &str, span: Span, output: Option<(&str, Span)>) {
+        self.later_steps.entry(step.to_owned()).or_insert(span);
+        if let Some((output, span)) = output {
+            self.later.entry(output.to_owned()).or_insert_with(|| (step.to_owned(), span));
+        }
+    }
+
+    /// Passes a step: from here on its result can be used.
+    pub(super) fn pass(&mut self, step: &str, output: Option<&str>, result: Type) {
+        self.later_steps.remove(step);
+        if let Some(output) = output {
+            self.later.remove(output);
+            self.names.insert(output.to_owned(), result.clone());
+        }
+        self.steps.insert(step.to_owned(), result);
+    }
+
+    /// Adds names that exist only in the texts of one step, until they are removed.
+    pub(super) fn set_local(&mut self, local: Vec<(String, Type)>) {
+        self.local = local;
+    }
+
+    /// Whether a name is that of a variable here.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains_key(name) || self.local.iter().any(|(local, _)| local == name)
+    }
+
+    /// What a reference points to, or why it points to nothing.
+    pub(super) fn type_of(&self, reference: &Reference) -> Result<Type, Wrong> {
+        if reference.name == "steps" {
+            return self.step(reference);
+        }
+        let local = self.local.iter().find(|(name, _)| *name == reference.name);
+        let found = local.map(|(_, found)| found).or_else(|| self.names.get(&reference.name));
+        let Some(found) = found else { return Err(self.undefined(reference)) };
+        if reference.name == "previous" && reference.path.len() > 1 {
+            let message = format!(
+                "`${{{reference}}}` is not defined in the first round, which has no previous one"
+            );
+            return Err(Wrong::new("undefined-variable", message)
+                .help("use `${previous.output}` as a whole"));
+        }
+        let mut found = found.clone();
+        for (depth, segment) in reference.path.iter().enumerate() {
+            found = found.step(segment).map_err(|reason| {
+                let reason = reason.named(reference.prefix(depth));
+                Wrong::new(
+                    "undefined-variable",
+                    format!("`${{{reference}}}` is not defined: {reason}"),
+                )
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn step(&self, reference: &Reference) -> Result<Type, Wrong> {
+        let Some(step) = reference.key(0) else {
+            return if reference.path.is_empty() {
+                Ok(Type::OBJECT)
+            } else {
+                Err(Wrong::new(
+                    "undefined-variable",
+                    format!("`${{{reference}}}` is not defined: steps have names"),
+                )
+                .help("write `${steps.NAME.output}`"))
+            };
+        };
+        let Some(output) = self.steps.get(step) else {
+            if let Some(span) = self.later_steps.get(step) {
+                let message =
+                    format!("`${{{reference}}}` is not known yet: step `{step}` is not over here");
+                return Err(Wrong::new("variable-not-yet", message)
+                    .help("only steps that stand before this one can be used")
+                    .also(*span, "this step"));
+            }
+            let message = format!(
+                "`${{{reference}}}` is not defined: there is no step `{step}`{}",
+                meant(step, self.steps.keys())
+            );
+            return Err(Wrong::new("undefined-variable", message));
+        };
+        match reference.key(1) {
+            None if reference.path.len() < 2 => Ok(Type::OBJECT),
+            Some("status") if reference.path.len() == 2 => Ok(Type::Text),
+            Some("exit_code") if reference.path.len() == 2 => Ok(Type::Number),
+            Some("output") => {
+                let mut found = output.clone();
+                for (depth, segment) in reference.path.iter().enumerate().skip(2) {
+                    found = found.step(segment).map_err(|reason| {
+                        let reason = reason.named(reference.prefix(depth));
+                        let message = format!("`${{{reference}}}` is not defined: {reason}");
+                        Wrong::new("undefined-variable", message)
+                    })?;
+                }
+                Ok(found)
+            }
+            other => {
+                let near = meant(other.unwrap_or_default(), STEP_PARTS);
+                let message = format!(
+                    "`${{{reference}}}` is not defined: a step has {}{near}",
+                    list(&STEP_PARTS)
+                );
+                Err(Wrong::new("undefined-variable", message))
+            }
+        }
+    }
+
+    fn undefined(&self, reference: &Reference) -> Wrong {
+        let name = &reference.name;
+        if let Some((step, span)) = self.later.get(name) {
+            let message = format!(
+                "`${{{reference}}}` is not known yet: step `{step}` sets it, and is not over here"
+            );
+            return Wrong::new("variable-not-yet", message)
+                .help("move the step that sets it before this one")
+                .also(*span, "set here");
+        }
+        let message = format!("`${{{reference}}}` is not defined");
+        let wrong = Wrong::new("undefined-variable", message);
+        match name.as_str() {
+            "item" | "index" => wrong.help("it exists in the texts of a `parallel-agents` step only; with `as`, the item has another name"),
+            "iteration" | "previous" | "verdict" => {
+                wrong.help("it exists in the texts of an `agent-loop` step only")
+            }
+            _ if self.fields("input").any(|field| field == name) => {
+                wrong.help(format!("inputs are written `${{input.{name}}}`"))
+            }
+            _ if self.steps.contains_key(name) => {
+                wrong.help(format!("what a step did is written `${{steps.{name}.output}}`"))
+            }
+            _ if !name.contains(|c: char| c.is_ascii_lowercase()) => wrong.help(
+                "variables of the environment exist in commands only; elsewhere use an input",
+            ),
+            _ => {
+                let known: Vec<&str> = self.visible().collect();
+                match coven_notation::near(name, known.iter().copied()).first() {
+                    Some(best) => wrong.help(format!("did you mean `${{{best}}}`?")),
+                    None => wrong.help(format!("here there are {}", list(&short(known)))),
+                }
+            }
+        }
+    }
+
+    fn visible(&self) -> impl Iterator<Item = &str> {
+        let local = self.local.iter().map(|(name, _)| name.as_str());
+        local.chain(self.names.keys().map(String::as_str)).chain(["steps"])
+    }
+
+    fn fields(&self, name: &str) -> impl Iterator<Item = &String> {
+        let fields = match self.names.get(name) {
+            Some(Type::Object(Some(fields))) => Some(fields),
+            _ => None,
+        };
+        fields.into_iter().flat_map(|fields| fields.keys())
+    }
+}
+
+/// The first few of many names.
+fn short(mut names: Vec<&str>) -> Vec<&str> {
+    names.truncate(12);
+    names
+}
+
+impl Wrong {
+    pub(super) fn new(code: &'static str, message: String) -> Self {
+        Self { code, message, help: None, also: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn also(mut self, span: Span, label: &str) -> Self {
+        self.also = Some((span, label.to_owned()));
+        self
+    }
+}
+
+/// What a JSON schema says of the values that fit it.
+pub(super) fn type_of_schema(schema: &Value) -> Type {
+    let Some(kind) = schema.get("type").and_then(Value::as_str) else { return Type::Any };
+    match kind {
+        "boolean" => Type::Boolean,
+        "number" | "integer" => Type::Number,
+        "string" => Type::Text,
+        "array" => Type::array(schema.get("items").map_or(Type::Any, type_of_schema)),
+        "object" => {
+            let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+            match schema.get("properties").and_then(Value::as_object) {
+                Some(properties) if closed => Type::object(
+                    properties.iter().map(|(name, schema)| (name.clone(), type_of_schema(schema))),
+                ),
+                _ => Type::OBJECT,
+            }
+        }
+        _ => Type::Any,
+    }
+}

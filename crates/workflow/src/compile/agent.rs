@@ -1,0 +1,70 @@
+//! How an agent is run, put together from a step and the defaults.
+
+use coven_model::{Mode, Permission, Sandbox};
+
+use super::{CompileError, exit_codes, expect};
+use crate::check::Known;
+use crate::definition::grimoire::{Arbiter, Defaults, Step};
+use crate::expect::Expect;
+use crate::plan::AgentSpec;
+use crate::template::Template;
+
+pub(super) fn template(text: Option<&String>) -> Result<Option<Template>, CompileError> {
+    Ok(text.map(|text| Template::parse(text)).transpose()?)
+}
+
+fn templates(texts: Option<&Vec<String>>) -> Result<Vec<Template>, CompileError> {
+    let texts = texts.into_iter().flatten();
+    texts.map(|text| Ok(Template::parse(text)?)).collect()
+}
+
+/// The agent of a step.
+pub(super) fn spec(
+    step: &Step,
+    defaults: &Defaults,
+    known: &Known,
+) -> Result<AgentSpec, CompileError> {
+    let adapter = step.adapter.as_ref().or(defaults.adapter.as_ref());
+    let adapter = adapter.or(known.default_adapter.as_ref());
+    let adapter = adapter.ok_or(CompileError::Missing("adapter"))?.clone();
+    // The model and the arguments of one program mean nothing to another.
+    let same = step.adapter.is_none() || step.adapter == defaults.adapter;
+    let (model, arguments) =
+        if same { (&defaults.model, &defaults.extra_args) } else { (&None, &None) };
+    Ok(AgentSpec {
+        adapter,
+        name: None,
+        mode: step.mode.or(defaults.mode).unwrap_or(Mode::Headless),
+        model: template(step.model.as_ref().or(model.as_ref()))?,
+        permissions: step.permissions.or(defaults.permissions),
+        extra_args: templates(step.extra_args.as_ref().or(arguments.as_ref()))?,
+        auto_approve: step.auto_approve.or(defaults.auto_approve).unwrap_or(false),
+        sandbox: step.sandbox.or(defaults.sandbox).unwrap_or_default(),
+        prompt: template(step.prompt.as_ref())?,
+        expect: expect(step.expect.clone())?,
+        pending_inputs: Vec::new(),
+        keep_alive: false,
+        ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,
+    })
+}
+
+/// The arbiter of a loop: like the worker where nothing else is said, but it only looks.
+pub(super) fn arbiter(arbiter: &Arbiter, worker: &AgentSpec) -> Result<AgentSpec, CompileError> {
+    let same = arbiter.adapter.as_ref().is_none_or(|adapter| *adapter == worker.adapter);
+    let mut spec = AgentSpec::new(
+        arbiter.adapter.as_ref().unwrap_or(&worker.adapter),
+        Mode::Headless,
+        Some(Template::parse(&arbiter.prompt)?),
+    );
+    spec.model =
+        template(arbiter.model.as_ref())?.or_else(|| worker.model.clone().filter(|_| same));
+    spec.extra_args = match &arbiter.extra_args {
+        Some(arguments) => templates(Some(arguments))?,
+        None if same => worker.extra_args.clone(),
+        None => Vec::new(),
+    };
+    spec.permissions = Some(Permission::ReadOnly);
+    spec.sandbox = Sandbox::ReadOnly;
+    spec.expect = Expect::Text;
+    Ok(spec)
+}

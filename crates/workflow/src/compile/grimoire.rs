@@ -1,0 +1,143 @@
+//! A grimoire becomes a plan.
+
+use std::collections::BTreeMap;
+
+use coven_notation::{Node, Source};
+use serde_json::Value;
+
+use super::agent::{self, template};
+use super::{CompileError, command, exit_codes, expect, shell};
+use crate::check::{Known, Places};
+use crate::condition::Condition;
+use crate::definition::grimoire::{Defaults, Grimoire, Step as Written, StepType};
+use crate::plan::{
+    Action, DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, Form, Plan, PlanInput, Retry,
+    Script, Step, Trigger,
+};
+use crate::template::Template;
+
+/// The plan of a grimoire that passed the checks.
+pub(crate) fn grimoire(
+    source: &Source,
+    node: &Node,
+    mut written: Grimoire,
+    definition: Value,
+    known: &Known,
+) -> Result<Plan, CompileError> {
+    let mut places = Places::new(source);
+    let nodes = node.get("steps").map(Node::items).unwrap_or_default();
+    let mut steps = Vec::with_capacity(written.steps.len());
+    for (step, node) in written.steps.iter().zip(nodes) {
+        let mut made = compile_step(step, &written.defaults, known)?;
+        made.places = places.of(node, "");
+        steps.push(made);
+    }
+    // In the order of the file, which the map has lost.
+    let entries = node.get("inputs").map(Node::entries).unwrap_or_default();
+    let inputs = entries.iter().filter_map(|entry| {
+        let input = written.inputs.remove(&entry.key)?;
+        Some(PlanInput {
+            name: entry.key.clone(),
+            description: input.description,
+            kind: input.kind,
+            required: input.required,
+            default: input.default,
+        })
+    });
+    let inputs = inputs.collect();
+    Ok(Plan {
+        name: written.name,
+        form: Form::Grimoire,
+        goal: None,
+        description: written.description,
+        trigger: trigger(&written.trigger)?,
+        inputs,
+        steps,
+        definition,
+    })
+}
+
+fn trigger(written: &Value) -> Result<Trigger, CompileError> {
+    let Some(event) = written.get("event").and_then(Value::as_str) else {
+        return Ok(Trigger::Manual);
+    };
+    let condition = written.get("where").and_then(Value::as_str).map(Condition::parse);
+    Ok(Trigger::Event { event: event.to_owned(), condition: condition.transpose()? })
+}
+
+fn compile_step(step: &Written, defaults: &Defaults, known: &Known) -> Result<Step, CompileError> {
+    let action = action(step, defaults, known)?;
+    // A person takes the time a person takes.
+    let asks = matches!(action, Action::Gate { script: None, .. });
+    let timeout = step.timeout.or(defaults.timeout).filter(|_| !asks);
+    let retry = step.retry.or(defaults.retry).filter(|_| !asks);
+    let retry = retry.map_or_else(Retry::default, |retry| Retry {
+        attempts: retry.attempts,
+        delay: retry.delay.map(Into::into).unwrap_or_default(),
+    });
+    let mut env = BTreeMap::new();
+    for (name, value) in defaults.env.iter().chain(&step.env) {
+        env.insert(name.clone(), Template::parse(value)?);
+    }
+    Ok(Step {
+        name: step.name.clone(),
+        when: step.when.as_deref().map(Condition::parse).transpose()?,
+        timeout: timeout.map(Into::into),
+        retry,
+        cwd: template(step.cwd.as_ref().or(defaults.cwd.as_ref()))?,
+        env,
+        output: step.output.clone(),
+        on_failure: step.on_failure.unwrap_or_else(|| action.default_on_failure()),
+        needs_approval: step.needs_approval,
+        action,
+        places: BTreeMap::new(),
+    })
+}
+
+fn action(step: &Written, defaults: &Defaults, known: &Known) -> Result<Action, CompileError> {
+    Ok(match step.kind {
+        StepType::Agent => Action::Agent { agent: agent::spec(step, defaults, known)? },
+        StepType::AgentLoop => {
+            let agent = agent::spec(step, defaults, known)?;
+            let arbiter = step.arbiter.as_ref().ok_or(CompileError::Missing("arbiter"))?;
+            Action::AgentLoop {
+                arbiter: agent::arbiter(arbiter, &agent)?,
+                agent,
+                max_iterations: step.max_iterations.unwrap_or(DEFAULT_ITERATIONS),
+                on_max_iterations: step.on_max_iterations.unwrap_or_default(),
+            }
+        }
+        StepType::ParallelAgents => Action::ParallelAgents {
+            agent: agent::spec(step, defaults, known)?,
+            for_each: match &step.for_each {
+                Value::String(text) => Template::parse(text)?,
+                list @ Value::Array(_) => Template::constant(list.clone()),
+                _ => return Err(CompileError::Missing("for_each")),
+            },
+            item: step.item.clone().unwrap_or_else(|| DEFAULT_ITEM.to_owned()),
+            max_concurrent: step.max_concurrent.unwrap_or(DEFAULT_CONCURRENCY),
+        },
+        StepType::Script => Action::Script {
+            script: script(step, defaults)?.ok_or(CompileError::Missing("command"))?,
+            expect: expect(step.expect.clone())?,
+        },
+        StepType::Gate => Action::Gate {
+            script: script(step, defaults)?,
+            message: template(step.message.as_ref())?,
+        },
+    })
+}
+
+fn script(step: &Written, defaults: &Defaults) -> Result<Option<Script>, CompileError> {
+    let Some(text) = &step.command else { return Ok(None) };
+    let shell = match shell(&step.shell)? {
+        Some(own) => Some(own),
+        None => shell(&defaults.shell)?,
+    };
+    Ok(Some(Script {
+        command: command(text, shell.as_deref())?,
+        shell,
+        ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,
+        sandbox: step.sandbox.or(defaults.sandbox).unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,87 @@
+//! A stage workflow becomes a plan: each stage is a step.
+
+use std::collections::BTreeMap;
+
+use coven_model::TaskId;
+use coven_notation::{Node, Source};
+use serde_json::Value;
+
+use super::{CompileError, exit_codes};
+use crate::check::Places;
+use crate::definition::stages::{Stage, StageWorkflow, Task};
+use crate::plan::{Action, AgentSpec, Form, Plan, Retry, StageTask, Step, Trigger};
+use crate::template::Template;
+
+/// The plan of a stage workflow that passed the checks.
+pub(crate) fn stages(
+    source: &Source,
+    node: &Node,
+    written: StageWorkflow,
+    definition: Value,
+) -> Result<Plan, CompileError> {
+    let mut places = Places::new(source);
+    let nodes = node.get("stages").map(Node::items).unwrap_or_default();
+    let mut steps = Vec::with_capacity(written.stages.len());
+    for (stage, node) in written.stages.into_iter().zip(nodes) {
+        steps.push(compile_stage(stage, node, &mut places)?);
+    }
+    Ok(Plan {
+        name: written.id,
+        form: Form::Stages,
+        goal: written.goal,
+        description: String::new(),
+        trigger: Trigger::Manual,
+        inputs: Vec::new(),
+        steps,
+        definition,
+    })
+}
+
+fn compile_stage(stage: Stage, node: &Node, places: &mut Places<'_>) -> Result<Step, CompileError> {
+    let mut found = BTreeMap::new();
+    for task in node.get("tasks").map(Node::items).unwrap_or_default() {
+        let id = task.get("id").and_then(Node::as_str).unwrap_or_default();
+        found.append(&mut places.of(task, &format!("tasks.{id}.")));
+    }
+    let tasks: Result<Vec<StageTask>, CompileError> =
+        stage.tasks.into_iter().map(compile_task).collect();
+    let action = Action::Stage { tasks: tasks? };
+    Ok(Step {
+        name: stage.id,
+        when: None,
+        timeout: None,
+        retry: Retry::default(),
+        cwd: None,
+        env: BTreeMap::new(),
+        output: None,
+        on_failure: action.default_on_failure(),
+        needs_approval: false,
+        action,
+        places: found,
+    })
+}
+
+/// Texts of a stage workflow have no variables: what is written is what the agent gets.
+fn compile_task(task: Task) -> Result<StageTask, CompileError> {
+    let verbatim = |text: String| Template::verbatim(&text);
+    let mut agent = AgentSpec::new(
+        task.adapter,
+        task.execution_mode.unwrap_or_default(),
+        task.prompt.map(verbatim),
+    );
+    agent.name = Some(task.name.unwrap_or_else(|| task.id.clone()));
+    agent.model = task.model.map(verbatim);
+    agent.permissions = task.permissions;
+    agent.extra_args = task.extra_args.into_iter().flatten().map(verbatim).collect();
+    agent.auto_approve = task.auto_approve;
+    agent.pending_inputs = task.pending_inputs.into_iter().map(verbatim).collect();
+    agent.keep_alive = task.keep_alive;
+    agent.ok_exit_codes = exit_codes(task.ok_exit_codes)?;
+    Ok(StageTask {
+        id: TaskId::new(task.id)?,
+        agent,
+        cwd: task.cwd.map(verbatim),
+        env: task.env.into_iter().map(|(name, value)| (name, verbatim(value))).collect(),
+        timeout: task.timeout.map(Into::into),
+    })
+}

@@ -1,0 +1,164 @@
+//! Decides what follows when something happens: the facts to write down and the orders to give.
+//!
+//! A decision has two parts. `react` turns the input into facts. `settle` then looks at the state
+//! alone and writes down whatever follows from it, until nothing does. Because settling needs no
+//! input, a journal that was cut anywhere goes on as if it had not been: recovery settles.
+//!
+//! Both are total: what makes no sense in a state, comes twice or comes too late, changes nothing.
+
+mod agents;
+mod begin;
+mod jobs;
+mod many;
+mod people;
+mod rounds;
+mod settle;
+mod single;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use coven_model::event::Event;
+use coven_model::{AttemptId, Intervention, InterventionId, InterventionKind, TaskId, Timestamp};
+
+use crate::command::Command;
+use crate::fold::fold;
+use crate::input::Input;
+use crate::plan::Step;
+use crate::rules::Rule;
+use crate::state::{Live, Run, State, StepRun};
+
+/// What follows when `input` happens at `now`: facts to write down first, and orders to give then.
+pub fn decide(state: &State, input: Input, now: Timestamp) -> (Vec<Event>, Vec<Command>) {
+    let mut draft = Draft::new(state, now);
+    if state.closed().is_none() && state.admits(&input).is_ok() {
+        draft.react(input);
+        draft.settle();
+    }
+    draft.drop_what_is_undone();
+    (draft.events, draft.commands)
+}
+
+/// A decision in the making: the state as it will be, and what led there.
+struct Draft {
+    state: State,
+    now: Timestamp,
+    events: Vec<Event>,
+    commands: Vec<Command>,
+}
+
+impl Draft {
+    fn new(state: &State, now: Timestamp) -> Self {
+        Self { state: state.clone(), now, events: Vec::new(), commands: Vec::new() }
+    }
+
+    /// Writes down a fact, and what is to be done because of it.
+    fn record(&mut self, event: Event) {
+        let subject = self.state.subject(&event);
+        self.state = fold(std::mem::take(&mut self.state), &event);
+        self.commands.extend(self.state.orders_after(&event, subject.as_ref()));
+        self.events.push(event);
+    }
+
+    /// What was to be started and, further on in the same decision, to be stopped: never started.
+    fn drop_what_is_undone(&mut self) {
+        let stopped: Vec<AttemptId> = self
+            .commands
+            .iter()
+            .filter_map(|command| match command {
+                Command::Stop(job) => Some(job.clone()),
+                _ => None,
+            })
+            .collect();
+        if !stopped.is_empty() {
+            self.commands.retain(|command| match command {
+                Command::Start(spec) => !stopped.contains(&spec.job.attempt),
+                _ => true,
+            });
+        }
+    }
+
+    fn run(&self) -> Option<&Run> {
+        self.state.run()
+    }
+
+    fn holds(&self, rule: Rule) -> bool {
+        self.state.rules.hold(rule)
+    }
+
+    /// The step whose turn it is.
+    fn current(&self) -> Option<(u32, &Step, &StepRun)> {
+        self.run()?.current()
+    }
+
+    fn react(&mut self, input: Input) {
+        match input {
+            Input::Create(creation) => self.create(*creation),
+            Input::Begin => self.record(Event::WorkflowStarted { at: self.now }),
+            Input::Recover => self.recover(),
+            Input::Started(job) => self.job_started(&job),
+            Input::Ended { job, outcome } => self.job_ended(&job, *outcome),
+            Input::Lost(job) => self.job_lost(&job),
+            Input::Observed { job, seen, what } => self.observed(&job, seen, what),
+            Input::Delivered { job, number, seen } => self.delivered(job, number, seen),
+            Input::Answered { intervention, seen } => self.answered(&intervention, seen),
+            Input::Stale { intervention, reason } => self.stale(&intervention, reason),
+            Input::Typed { job, text, by } => self.typed(job, text, by),
+            Input::Used { job, usage } => self.used(job, usage),
+            Input::TimerFired(timer) => self.timer_fired(timer),
+            Input::Resolve { intervention, decision, .. } => self.resolve(intervention, *decision),
+            Input::Complete { task, by } => self.complete(&task, by),
+            Input::StopTask { task, by } => self.stop_task(&task, by),
+            Input::Cancel { by, why } => self.cancel(by, why),
+            Input::Retry { by, why, .. } => self.retry(by, why),
+            Input::Delete { by } => self.record(Event::SessionDeleted { by, at: self.now }),
+        }
+    }
+
+    /// An intervention that is about to be required.
+    fn intervention(
+        &self,
+        kind: InterventionKind,
+        task: Option<TaskId>,
+        reason: String,
+    ) -> Option<Intervention> {
+        let run = self.run()?;
+        let (_, step, _) = run.current()?;
+        Some(Intervention {
+            id: InterventionId::in_session(run.session(), run.next_intervention),
+            workflow_id: run.session().clone(),
+            step: step.name.clone(),
+            task,
+            kind,
+            reason,
+            options: kind.options().to_vec(),
+            excerpt: String::new(),
+            digest: None,
+            created_at: self.now,
+            expires_at: None,
+        })
+    }
+
+    /// The step waits for a person, who is shown the end of what the task printed.
+    fn block(&mut self, kind: InterventionKind, task: Option<TaskId>, reason: String) {
+        let excerpt = task.as_ref().and_then(|task| self.run()?.task(task));
+        let excerpt = excerpt.map(|task| task.excerpt.clone()).unwrap_or_default();
+        if let Some(mut intervention) = self.intervention(kind, task, reason) {
+            intervention.excerpt = excerpt;
+            let intervention = Box::new(intervention);
+            self.record(Event::InterventionRequired { intervention, attempt: None });
+        }
+    }
+
+    /// Nobody has to decide about this job any more.
+    fn withdraw(&mut self, job: &AttemptId, reason: &str) {
+        let Some(run) = self.run() else { return };
+        let open: Vec<u64> = run.live(job).into_iter().flat_map(Live::open).collect();
+        for number in open {
+            let Some(run) = self.run() else { return };
+            let id = InterventionId::in_session(run.session(), number);
+            let (reason, at) = (reason.to_owned(), self.now);
+            self.record(Event::InterventionWithdrawn { id, reason, at });
+        }
+    }
+}

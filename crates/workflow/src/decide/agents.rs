@@ -1,0 +1,146 @@
+//! What agents show while they run: questions, turns that are over, texts that arrived.
+
+use coven_model::event::{Decision, Delivered, Event};
+use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, TaskStatus, Work};
+
+use super::Draft;
+use crate::input::{Observation, Question};
+use crate::rules::Rule;
+use crate::state::{AnswerPhase, Live, Phase, Run};
+
+impl Draft {
+    /// The live job, if what is seen on its screen still matters.
+    fn watched(&self, job: &AttemptId) -> Option<&Live> {
+        let run = self.run().filter(|run| run.phase == Phase::Running)?;
+        run.live(job).filter(|live| live.stop.is_none())
+    }
+
+    pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: Observation) {
+        let Some(live) = self.watched(job) else { return };
+        if seen <= live.seen && self.holds(Rule::ObservationsGrow) {
+            return;
+        }
+        match what {
+            Observation::Awaiting { question, decided } => {
+                self.asks(job, seen, question, decided.map(|decision| *decision));
+            }
+            Observation::Working => self.moves_on(job, seen),
+            Observation::Idle { worked, output } => self.idles(job, seen, worked, output),
+        }
+    }
+
+    /// The agent asks. It has one screen, so it does not ask anything else any more.
+    fn asks(&mut self, job: &AttemptId, seen: u64, question: Question, decided: Option<Decision>) {
+        let Some(live) = self.watched(job) else { return };
+        let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
+        if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
+            return;
+        }
+        self.withdraw(job, "the agent asks something else now");
+        let (kind, reason) = match question.kind {
+            AwaitingKind::Approval => (InterventionKind::Approval, "asks whether it may go on"),
+            AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
+            AwaitingKind::Choice => (InterventionKind::Choice, "wants a choice"),
+            AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
+        };
+        let reason = format!("{} {reason} ({})", job.task, question.rule);
+        let Some(mut intervention) = self.intervention(kind, Some(job.task.clone()), reason) else {
+            return;
+        };
+        intervention.excerpt = question.excerpt;
+        intervention.digest = Some(question.digest);
+        let intervention = Box::new(intervention);
+        if let Some(decision) = decided {
+            let (attempt, decision) = (job.attempt, Box::new(decision));
+            return self.record(Event::InputDecided { intervention, attempt, decision });
+        }
+        self.record(Event::InterventionRequired { intervention, attempt: Some(job.attempt) });
+        let status = TaskStatus::WaitingForUser;
+        self.record(Event::TaskStatus { job: job.clone(), status, seen });
+    }
+
+    /// Whatever the agent waited for, it does not any more.
+    fn moves_on(&mut self, job: &AttemptId, seen: u64) {
+        if self.watched(job).is_some_and(Live::waits) {
+            self.withdraw(job, "the agent went on by itself");
+            let status = TaskStatus::Running;
+            self.record(Event::TaskStatus { job: job.clone(), status, seen });
+        }
+    }
+
+    /// The agent is ready for a text: the next of its queue, or its turn is over.
+    fn idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
+        let Some(live) = self.watched(job) else { return };
+        if live.typing.is_some() || !live.spec.work.is_interactive() {
+            return;
+        }
+        let prompted = live.sent > 0
+            || matches!(&live.spec.work, Work::Agent(agent) if agent.prompt.is_some());
+        if let Some(text) = live.next_input().cloned() {
+            // Without a prompt the first text is what it waits for from the beginning.
+            if worked || !prompted {
+                let (job, number) = (job.clone(), live.sent + 1);
+                self.record(Event::InputQueued { job, number, text, seen });
+            }
+            return;
+        }
+        if !worked || live.turn.is_some() {
+            return;
+        }
+        let Some((_, step, _)) = self.current() else { return };
+        if Run::ends_when_idle(step, live) {
+            return self.finish(&job.task, "the end of its turn".to_owned(), output);
+        }
+        self.withdraw(job, "the agent is idle");
+        let (kind, task) = (InterventionKind::EndedTurn, Some(job.task.clone()));
+        let reason = format!("{} has ended its turn", job.task);
+        let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
+        intervention.excerpt = output.unwrap_or_default();
+        let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
+        self.record(Event::InterventionRequired { intervention, attempt });
+        let status = TaskStatus::WaitingForUser;
+        self.record(Event::TaskStatus { job: job.clone(), status, seen });
+    }
+
+    pub(super) fn delivered(&mut self, job: AttemptId, number: u32, seen: u64) {
+        let live = self.run().and_then(|run| run.live(&job));
+        let typing = live.and_then(|live| live.typing.as_ref());
+        if typing.is_some_and(|typing| typing.number == number) {
+            let input = Delivered::Queued(number);
+            self.record(Event::InputDelivered { job, input, seen });
+        }
+    }
+
+    pub(super) fn answered(&mut self, id: &InterventionId, seen: u64) {
+        if let Some(job) = self.answering(id) {
+            let input = Delivered::Answer(id.clone());
+            self.record(Event::InputDelivered { job, input, seen });
+        }
+    }
+
+    pub(super) fn stale(&mut self, id: &InterventionId, reason: String) {
+        if let Some(job) = self.answering(id) {
+            let intervention = id.clone();
+            self.record(Event::InputRefused { job, intervention, reason });
+        }
+    }
+
+    /// The job that the answer to this is on its way to.
+    fn answering(&self, id: &InterventionId) -> Option<AttemptId> {
+        let run = self.run()?;
+        let number = run.number(id)?;
+        let on_its_way = |live: &Live| {
+            let asked = live.question(number);
+            asked.is_some_and(|asked| matches!(asked.answer, AnswerPhase::Decided(_)))
+        };
+        run.live_jobs().find(|(_, live)| on_its_way(live)).map(|(task, _)| task.job())
+    }
+
+    pub(super) fn typed(&mut self, job: AttemptId, text: String, by: String) {
+        let live = self.run().and_then(|run| run.live(&job));
+        if let Some(seen) = live.map(|live| live.seen) {
+            let input = Delivered::Typed { text, by };
+            self.record(Event::InputDelivered { job, input, seen });
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How sessions and steps begin, and what follows from a person's decision about a step.
+
+use coven_model::event::{Decision, Event, LoopVerdict, SessionCreated, StepOutput};
+use coven_model::{Choice, InterventionKind};
+use serde_json::Value;
+
+use super::Draft;
+use crate::input::Creation;
+use crate::plan::{Action, OnFailure};
+use crate::scope::kind;
+use crate::state::Names;
+
+impl Draft {
+    pub(super) fn create(&mut self, creation: Creation) {
+        // A plan is plain data with text keys, so it can always be written.
+        let Ok(plan) = serde_json::to_value(&creation.plan) else { return };
+        self.record(Event::SessionCreated(Box::new(SessionCreated {
+            session: creation.session,
+            name: creation.name,
+            plan,
+            input: Value::Object(creation.input),
+            goal: creation.goal,
+            base_dir: creation.base_dir,
+            at: self.now,
+        })));
+    }
+
+    /// A step's turn has come: it is left out, waits for leave, or starts.
+    pub(super) fn begin_step(&mut self) {
+        let Some(run) = self.run() else { return };
+        let Some((index, step, _)) = run.current() else { return };
+        if let Some(condition) = &step.when {
+            let names = Names { run, local: Vec::new() };
+            let scope = names.scope(condition.references().into_iter());
+            match condition.evaluate(&scope) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let reason = format!("its condition does not hold: {}", condition.source());
+                    let (step, at) = (step.name.clone(), self.now);
+                    return self.record(Event::StepSkipped { step, index, reason, at });
+                }
+                Err(_) => {
+                    // Once more with all names, for a message that can suggest one.
+                    let scope = names.scope_for_errors(&scope);
+                    let error = match condition.evaluate(&scope) {
+                        Err(error) => error.to_string(),
+                        Ok(_) => "its condition cannot be evaluated".to_owned(),
+                    };
+                    let error = format!("{error} ({})", super::spec::field(step, "when"));
+                    return self.step_failed(error, false);
+                }
+            }
+        }
+        if step.needs_approval {
+            let reason = format!("step `{}` waits for leave to start", step.name);
+            return self.block(InterventionKind::StartApproval, None, reason);
+        }
+        self.start_step();
+    }
+
+    /// Starts the current step.
+    fn start_step(&mut self) {
+        let Some(run) = self.run() else { return };
+        let Some((index, step, _)) = run.current() else { return };
+        let items = match &step.action {
+            Action::ParallelAgents { for_each, .. } => {
+                let names = Names { run, local: Vec::new() };
+                match names.value(step, "for_each", for_each) {
+                    Ok(Value::Array(items)) => Some(items),
+                    Ok(other) => {
+                        let place = super::spec::field(step, "for_each");
+                        let error = format!(
+                            "`for_each` needs an array, and `{for_each}` is {} ({place})",
+                            kind(&other)
+                        );
+                        return self.step_failed(error, false);
+                    }
+                    Err(error) => return self.step_failed(error, false),
+                }
+            }
+            _ => None,
+        };
+        let (kind, step, at) = (step.action.kind().to_owned(), step.name.clone(), self.now);
+        self.record(Event::StepStarted { step, index, kind, items, at });
+    }
+
+    /// Writes down what follows from a decision about the current step.
+    pub(super) fn follow(&mut self, kind: InterventionKind, decision: Decision) {
+        let Some((index, step, state)) = self.current() else { return };
+        let by = said(&decision);
+        let continues = step.on_failure == OnFailure::Continue;
+        match (kind, decision.choice) {
+            (InterventionKind::StartApproval, Choice::Approve | Choice::ApproveAlways) => {
+                self.start_step();
+            }
+            (InterventionKind::StartApproval, Choice::Deny) => {
+                self.step_failed(format!("it was not allowed to start{by}"), continues);
+            }
+            (InterventionKind::HumanGate, Choice::Approve | Choice::ApproveAlways) => {
+                let output = StepOutput::Value(Value::Bool(true));
+                self.step_completed(output, format!("approved{by}"));
+            }
+            (_, Choice::Skip) => {
+                let (step, at, reason) = (step.name.clone(), self.now, format!("skipped{by}"));
+                self.record(Event::StepSkipped { step, index, reason, at });
+            }
+            (
+                InterventionKind::LoopLimit | InterventionKind::UnreadableVerdict,
+                Choice::Proceed,
+            ) => {
+                self.complete_loop();
+            }
+            (InterventionKind::LoopLimit, Choice::Extend) => self.extend_loop(&decision),
+            (InterventionKind::UnreadableVerdict, Choice::Extend) => {
+                let newest = state.judged.last();
+                let unread = newest.filter(|judged| judged.verdict == LoopVerdict::Unreadable);
+                let Some(judged) = unread else { return self.extend_loop(&decision) };
+                let (round, attempt) = (judged.round, judged.attempt);
+                let verdict = LoopVerdict::Actionable;
+                let reason = decision.text.unwrap_or_else(|| format!("another round{by}"));
+                self.record(Event::LoopJudged { index, round, attempt, verdict, reason });
+            }
+            (InterventionKind::PartialFailure, Choice::Proceed) => self.complete_many(),
+            (_, Choice::Abort) => {
+                let error = match state.tasks.last().and_then(|task| task.error.as_deref()) {
+                    Some(error) => format!("aborted{by}: {error}"),
+                    None => format!("aborted{by}"),
+                };
+                self.step_failed(error, false);
+            }
+            // Not offered; a journal that says so all the same must not leave the run stuck.
+            (_, choice) => self.step_failed(format!("`{choice}` means nothing here{by}"), false),
+        }
+    }
+
+    pub(super) fn step_completed(&mut self, output: StepOutput, summary: String) {
+        let Some((index, step, _)) = self.current() else { return };
+        let (step, at) = (step.name.clone(), self.now);
+        self.record(Event::StepCompleted { step, index, summary, output, at });
+    }
+}
+
+/// Who decided and why, as the end of a sentence.
+fn said(decision: &Decision) -> String {
+    let why = [decision.why.as_str(), decision.text.as_deref().unwrap_or_default()];
+    let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
+    if why.is_empty() {
+        format!(" by {}", decision.by)
+    } else {
+        format!(" by {} ({})", decision.by, why.join("; "))
+    }
+}

@@ -1,0 +1,199 @@
+//! What jobs and timers report: that a job started, ended or is lost, and that it is time.
+
+use coven_model::event::{Event, Purpose, Role, StopCause, TaskEnded, Timer};
+use coven_model::{AttemptId, Ending, Outcome, TaskStatus, Usage};
+use serde_json::Value;
+
+use super::Draft;
+use crate::command::Command;
+use crate::expect::Expect;
+use crate::plan::{Action, Step};
+use crate::rules::Rule;
+use crate::state::{Live, Phase, Run, TaskRun};
+
+impl Draft {
+    /// A job's time runs from when its process is there, not from when it was asked for.
+    pub(super) fn job_started(&mut self, job: &AttemptId) {
+        let Some(live) = self.run().and_then(|run| run.live(job)) else { return };
+        if let (Some(timeout), None, None) = (live.spec.timeout, live.deadline, &live.stop) {
+            let timer = Timer { job: job.clone(), purpose: Purpose::Timeout };
+            let due = self.now.after(timeout);
+            self.record(Event::TimerSet { timer, due });
+        }
+    }
+
+    pub(super) fn job_ended(&mut self, job: &AttemptId, outcome: Outcome) {
+        let Some(run) = self.run() else { return };
+        if run.kept.get(&job.task) == Some(&job.attempt) {
+            let (job, reason) = (job.clone(), outcome.reason);
+            return self.record(Event::TaskReleased { job, reason });
+        }
+        if run.is_over() && self.holds(Rule::FinalAbsorbs) {
+            return;
+        }
+        let Some(task) = run.task(&job.task) else { return };
+        if task.attempt != job.attempt && self.holds(Rule::OutcomesCountOnce) {
+            return;
+        }
+        let Some(live) = task.live() else { return };
+        let Some((_, step, _)) = run.current() else { return };
+        let job = task.job();
+        let (outcome, status, value) = judged(run, step, task, live, outcome);
+        self.withdraw(&job, "the job has ended");
+        let at = self.now;
+        self.record(Event::TaskEnded(Box::new(TaskEnded { job, outcome, status, value, at })));
+    }
+
+    pub(super) fn job_lost(&mut self, job: &AttemptId) {
+        self.job_ended(
+            job,
+            Outcome {
+                ok: false,
+                ending: Ending::Lost,
+                reason: "its process is gone, and nobody saw how it ended".to_owned(),
+                output: None,
+                usage: Usage::default(),
+                denials: Vec::new(),
+                agent_session: None,
+            },
+        );
+    }
+
+    /// A task is done though its agent lives on.
+    pub(super) fn end_alive(&mut self, job: AttemptId, by: &str, output: Option<String>) {
+        let outcome = Outcome {
+            ok: true,
+            ending: Ending::Alive,
+            reason: format!("completed by {by}, and left alive"),
+            output,
+            usage: Usage::default(),
+            denials: Vec::new(),
+            agent_session: None,
+        };
+        let (status, value, at) = (TaskStatus::Done, None, self.now);
+        self.record(Event::TaskEnded(Box::new(TaskEnded { job, outcome, status, value, at })));
+    }
+
+    pub(super) fn used(&mut self, job: AttemptId, usage: Usage) {
+        let known = self.run().and_then(|run| run.live(&job)).map(|live| live.usage);
+        if known.is_some_and(|known| known != usage) {
+            self.record(Event::AgentUsage { job, usage });
+        }
+    }
+
+    /// Whatever is due is done by settling; only the end of a job's time is an event of its own.
+    pub(super) fn timer_fired(&mut self, timer: Timer) {
+        let Some(run) = self.run() else { return };
+        let due = match timer.purpose {
+            Purpose::Timeout => {
+                let live = run.live(&timer.job).filter(|live| live.stop.is_none());
+                live.and_then(|live| live.deadline)
+            }
+            Purpose::Retry => {
+                let task = run.task(&timer.job.task);
+                let task = task.filter(|task| task.next_attempt() == timer);
+                task.and_then(TaskRun::due)
+            }
+        };
+        match due {
+            // The clock that fired and the one we are told the time by need not agree.
+            Some(due) if due > self.now => self.commands.push(Command::SetTimer { timer, due }),
+            Some(_) if timer.purpose == Purpose::Timeout && run.phase == Phase::Running => {
+                let (job, cause) = (timer.job, StopCause::Timeout);
+                self.withdraw(&job, "its time is up");
+                let by = "its timeout".to_owned();
+                self.record(Event::TaskStopping { job, cause, by, output: None });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How an attempt counts, everything considered: what the process said, why it was stopped, what
+/// was expected of its output, and how many attempts there are.
+fn judged(
+    run: &Run,
+    step: &Step,
+    task: &TaskRun,
+    live: &Live,
+    mut outcome: Outcome,
+) -> (Outcome, TaskStatus, Option<Value>) {
+    if outcome.output.is_none() {
+        outcome.output.clone_from(&live.output);
+    }
+    let cause = live.stop.as_ref().map(|(cause, by)| (*cause, by.as_str()));
+    match cause {
+        Some((StopCause::Completed, by)) => {
+            outcome.ok = true;
+            outcome.reason = format!("completed by {by}");
+        }
+        Some((StopCause::Timeout, _)) => {
+            // Some programs say 0 when they are told to stop; that is no success.
+            let limit = live.spec.timeout.unwrap_or_default();
+            outcome.ok = false;
+            outcome.ending = Ending::TimedOut;
+            outcome.reason = format!("it took longer than {limit:?}");
+        }
+        Some((StopCause::Unwanted, by)) => {
+            outcome.ok = false;
+            outcome.reason = format!("stopped by {by}");
+        }
+        None => accept_exit(live, &mut outcome),
+    }
+    let mut value = None;
+    if outcome.ok {
+        match expected(step, task).read(outcome.output.as_deref().unwrap_or_default()) {
+            Ok(Value::String(_)) if *expected(step, task) == Expect::Text => {}
+            Ok(read) => value = Some(read),
+            Err(mismatch) => {
+                outcome.ok = false;
+                outcome.reason = mismatch.to_string();
+            }
+        }
+    }
+    let stopping = matches!(run.phase, Phase::Stopping { .. });
+    let unwanted = matches!(cause, Some((StopCause::Unwanted, _)));
+    let status = if outcome.ok {
+        TaskStatus::Done
+    } else if stopping {
+        TaskStatus::Cancelled
+    } else if task.attempt < task.limit && !unwanted {
+        TaskStatus::Pending
+    } else {
+        TaskStatus::Error
+    };
+    (outcome, status, value)
+}
+
+/// An exit is a success only if its code is one that was agreed on. Codes other than those are
+/// failures whatever else is said, and a failed result stays one whatever the code is.
+fn accept_exit(live: &Live, outcome: &mut Outcome) {
+    if let Ending::Exited { code } = outcome.ending
+        && outcome.ok
+        && !live.spec.ok_exit_codes.accept(code)
+    {
+        outcome.ok = false;
+        outcome.reason = format!("exit code {code}");
+    }
+    if matches!(outcome.ending, Ending::Lost | Ending::TimedOut | Ending::NotStarted) {
+        outcome.ok = false;
+    }
+}
+
+/// What the output of a task must be.
+fn expected<'a>(step: &'a Step, task: &TaskRun) -> &'a Expect {
+    match (&step.action, task.role) {
+        (_, Role::Arbiter(_)) | (Action::Gate { .. }, _) => &Expect::Text,
+        (
+            Action::Agent { agent }
+            | Action::AgentLoop { agent, .. }
+            | Action::ParallelAgents { agent, .. },
+            _,
+        ) => &agent.expect,
+        (Action::Script { expect, .. }, _) => expect,
+        (Action::Stage { tasks }, role) => {
+            let place = crate::state::place(role);
+            tasks.get(place).map_or(&Expect::Text, |task| &task.agent.expect)
+        }
+    }
+}

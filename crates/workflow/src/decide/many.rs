@@ -1,0 +1,102 @@
+//! Steps with tasks side by side: fan-out and stages.
+
+use coven_model::InterventionKind;
+use coven_model::event::{Role, StepOutput};
+use serde_json::Value;
+
+use super::Draft;
+use crate::plan::{Action, OnFailure};
+use crate::state::StepRun;
+
+impl Draft {
+    /// Starts what there is room for; when all have ended, the step does.
+    pub(super) fn settle_many(&mut self) {
+        let Some((_, step, state)) = self.current() else { return };
+        let (total, room, fan_out) = match &step.action {
+            Action::ParallelAgents { max_concurrent, .. } => (
+                state.items.as_ref().map_or(0, |items| items.len()),
+                (*max_concurrent).max(1),
+                true,
+            ),
+            Action::Stage { tasks } => (tasks.len(), u32::MAX, false),
+            _ => return,
+        };
+        let before = self.events.len();
+        self.resume_some(room);
+        while let Some((_, _, state)) = self.current()
+            && state.progress == crate::state::Progress::Running
+            && state.live < room
+            && state.tasks.len() < total
+        {
+            let next = state.tasks.len() as u32;
+            self.start(if fan_out { Role::Item(next) } else { Role::Stage(next) });
+        }
+        if self.events.len() == before && self.all_ended(total) {
+            self.end_many();
+        }
+    }
+
+    /// Starts again what is to be started again, as far as there is room.
+    fn resume_some(&mut self, room: u32) {
+        let Some((_, _, state)) = self.current() else { return };
+        let due =
+            state.delayed.iter().filter(|(_, due)| **due <= self.now).map(|(place, _)| *place);
+        let places: Vec<u32> = state.ready.iter().copied().chain(due).collect();
+        for place in places {
+            let Some((_, _, state)) = self.current() else { return };
+            if state.live >= room {
+                return;
+            }
+            self.start_if_due(place as usize);
+        }
+    }
+
+    fn all_ended(&self, total: usize) -> bool {
+        self.current().is_some_and(|(_, _, state)| {
+            state.tasks.len() >= total
+                && state.live == 0
+                && state.ready.is_empty()
+                && state.delayed.is_empty()
+        })
+    }
+
+    fn end_many(&mut self) {
+        let Some((_, step, state)) = self.current() else { return };
+        if state.failed == 0 {
+            return self.complete_many();
+        }
+        let error = failures(state);
+        match step.on_failure {
+            OnFailure::Block => self.block(InterventionKind::PartialFailure, None, error),
+            OnFailure::Fail => self.step_failed(error, false),
+            // What did succeed is worth going on with, and the results tell what did not.
+            OnFailure::Continue => self.complete_many(),
+        }
+    }
+
+    /// The step is done, with the results it has.
+    pub(super) fn complete_many(&mut self) {
+        let Some((_, step, state)) = self.current() else { return };
+        let (total, failed) = (state.tasks.len(), state.failed);
+        let summary = format!("{} of {total} succeeded", total - failed as usize);
+        let output = match step.action {
+            Action::ParallelAgents { .. } => StepOutput::Results,
+            _ => StepOutput::Value(Value::Null),
+        };
+        self.step_completed(output, summary);
+    }
+}
+
+/// How many failed, and the first few with their reasons.
+fn failures(state: &StepRun) -> String {
+    const TOLD: usize = 3;
+    let failed = state.tasks.iter().filter(|task| task.error.is_some());
+    let mut told: Vec<String> = failed
+        .take(TOLD)
+        .map(|task| format!("{}: {}", task.id, task.error.as_deref().unwrap_or_default()))
+        .collect();
+    if state.failed as usize > TOLD {
+        told.push(format!("and {} more", state.failed as usize - TOLD));
+    }
+    format!("{} of {} failed ({})", state.failed, state.tasks.len(), told.join("; "))
+}

@@ -1,0 +1,84 @@
+//! What people want: decisions, the end of a task or of the run, another try.
+
+use coven_model::event::{Decision, Event, StopCause, StoppingEnd};
+use coven_model::{InterventionId, TaskId};
+
+use super::Draft;
+use crate::state::{Phase, Retryable, Run};
+
+impl Draft {
+    pub(super) fn resolve(&mut self, id: InterventionId, decision: Decision) {
+        let (decision, at) = (Box::new(decision), self.now);
+        let task = self.run().and_then(|run| run.pending(&id)?.1.intervention.task.clone());
+        self.record(Event::InterventionResolved { id, decision, at });
+        if let Some(task) = task {
+            self.keep(&task);
+        }
+    }
+
+    /// A task that was called done and whose agent stays has ended.
+    fn keep(&mut self, task: &TaskId) {
+        let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
+        let Some(live) = task.live().filter(|live| live.keeps()) else { return };
+        if let Some((StopCause::Completed, by)) = &live.stop {
+            let (job, by) = (task.job(), by.clone());
+            self.end_alive(job, &by, None);
+        }
+    }
+
+    /// After a restart: what a cut in the journal left undone and no state alone shows.
+    pub(super) fn recover(&mut self) {
+        let jobs = self.run().into_iter().flat_map(Run::live_jobs);
+        let tasks: Vec<TaskId> = jobs.map(|(task, _)| task.id.clone()).collect();
+        for task in tasks {
+            self.keep(&task);
+        }
+    }
+
+    pub(super) fn complete(&mut self, task: &TaskId, by: String) {
+        self.finish(task, by, None);
+    }
+
+    /// An interactive task is done: its agent is stopped, or left alive if that is wanted.
+    pub(super) fn finish(&mut self, task: &TaskId, by: String, output: Option<String>) {
+        let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
+        let Some(live) = task.live() else { return };
+        let (job, kept) = (task.job(), live.keeps());
+        self.withdraw(&job, "the task is done");
+        if kept {
+            self.end_alive(job, &by, output);
+        } else {
+            let cause = StopCause::Completed;
+            self.record(Event::TaskStopping { job, cause, by, output });
+        }
+    }
+
+    pub(super) fn stop_task(&mut self, task: &TaskId, by: String) {
+        let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
+        let job = task.job();
+        self.withdraw(&job, "the task is being stopped");
+        self.record(Event::TaskStopping { job, cause: StopCause::Unwanted, by, output: None });
+    }
+
+    pub(super) fn cancel(&mut self, by: String, why: String) {
+        let at = self.now;
+        if self.run().is_some_and(|run| run.phase == Phase::Created) {
+            return self.record(Event::WorkflowCancelled { by, why, at });
+        }
+        let end = StoppingEnd::Cancelled;
+        self.record(Event::WorkflowStopping { end, by, why, at });
+    }
+
+    pub(super) fn retry(&mut self, by: String, why: String) {
+        let Some(run) = self.run() else { return };
+        let Ok(what) = run.retryable() else { return };
+        let number = run.retries.saturating_add(1);
+        let at = self.now;
+        if let Retryable::Blocked(intervention, choice) = what {
+            let id = InterventionId::in_session(run.session(), intervention);
+            let decision = Decision { why: why.clone(), ..Decision::new(choice, by.clone()) };
+            self.record(Event::InterventionResolved { id, decision: Box::new(decision), at });
+        }
+        self.record(Event::WorkflowRetried { run: number, by, why, at });
+    }
+}

@@ -1,0 +1,148 @@
+//! Writes down what follows from the state alone.
+
+use coven_model::event::{Event, StoppingEnd};
+use coven_model::{InterventionId, InterventionKind};
+
+use super::Draft;
+use crate::plan::{Action, OnFailure};
+use crate::rules::Rule;
+use crate::state::{Phase, Progress};
+
+impl Draft {
+    /// Goes on until nothing follows any more.
+    pub(super) fn settle(&mut self) {
+        while self.settle_once() {}
+        self.announce_blocking();
+    }
+
+    /// One thing that follows; whether there was one.
+    fn settle_once(&mut self) -> bool {
+        let before = self.events.len();
+        let Some(run) = self.run() else { return false };
+        match &run.phase {
+            Phase::Created => {}
+            Phase::Running => self.go_on(),
+            Phase::Stopping { .. } => self.drain(),
+            Phase::Completed | Phase::Failed { .. } | Phase::Cancelled { .. } => {
+                if !self.holds(Rule::FinalAbsorbs) {
+                    self.go_on();
+                }
+            }
+        }
+        self.events.len() > before
+    }
+
+    fn go_on(&mut self) {
+        let Some(run) = self.run() else { return };
+        let Some((_, step, state)) = run.current() else {
+            if run.phase == Phase::Running {
+                self.record(Event::WorkflowCompleted { at: self.now });
+            }
+            return;
+        };
+        match &state.progress {
+            Progress::Waiting => self.begin_step(),
+            Progress::Running => match &step.action {
+                Action::Agent { .. } | Action::Script { .. } => self.settle_single(),
+                Action::Gate { .. } => self.settle_gate(),
+                Action::AgentLoop { .. } => self.settle_loop(),
+                Action::ParallelAgents { .. } | Action::Stage { .. } => self.settle_many(),
+            },
+            Progress::Decided { kind, decision } => {
+                let (kind, decision) = (*kind, decision.as_ref().clone());
+                self.follow(kind, decision);
+            }
+            Progress::Failed { error, continues: false, .. } => {
+                let (error, name, over) = (error.clone(), step.name.clone(), run.is_over());
+                if !over {
+                    self.fail_run(error, name);
+                }
+            }
+            // A person has to decide; or it is over, and then it is not its turn any more.
+            Progress::Blocked { .. }
+            | Progress::Completed { .. }
+            | Progress::Skipped { .. }
+            | Progress::Failed { .. } => {}
+        }
+    }
+
+    /// The run fails, once nothing is alive.
+    fn fail_run(&mut self, error: String, step: String) {
+        let alive = self.current().is_some_and(|(_, _, state)| state.live > 0);
+        let waits = self.run().is_some_and(|run| !run.interventions.is_empty());
+        if alive || waits {
+            let (end, by, at) = (StoppingEnd::Failed, format!("step {step}"), self.now);
+            self.record(Event::WorkflowStopping { end, by, why: error, at });
+        } else {
+            self.record(Event::WorkflowFailed { error, step: Some(step), at: self.now });
+        }
+    }
+
+    /// A run that is to end waits until nothing is alive.
+    fn drain(&mut self) {
+        if !self.holds(Rule::NothingStartsLate) {
+            self.go_on();
+        }
+        self.withdraw_all();
+        let Some(run) = self.run() else { return };
+        let Phase::Stopping { end, by, why } = run.phase.clone() else { return };
+        let live = run.current().is_some_and(|(_, _, state)| state.live > 0);
+        let kept = end == StoppingEnd::Cancelled && !run.kept.is_empty();
+        if (live || kept) && self.holds(Rule::DrainFirst) {
+            return;
+        }
+        let at = self.now;
+        match end {
+            StoppingEnd::Cancelled => self.record(Event::WorkflowCancelled { by, why, at }),
+            StoppingEnd::Failed => {
+                let step = run.current().map(|(_, step, _)| step.name.clone());
+                self.record(Event::WorkflowFailed { error: why, step, at });
+            }
+        }
+    }
+
+    /// Nobody has to decide anything any more.
+    fn withdraw_all(&mut self) {
+        while let Some(run) = self.run()
+            && let Some(number) = run.interventions.keys().next()
+        {
+            let id = InterventionId::in_session(run.session(), *number);
+            let (reason, at) = ("the run is being stopped".to_owned(), self.now);
+            self.record(Event::InterventionWithdrawn { id, reason, at });
+        }
+    }
+
+    /// Tells that the run waits for a person, or does not any more.
+    fn announce_blocking(&mut self) {
+        let Some(run) = self.run() else { return };
+        let (blocked, waits) = (run.blocked, !run.interventions.is_empty());
+        if run.phase == Phase::Created || run.is_over() {
+            return;
+        }
+        match (blocked, waits) {
+            (false, true) => self.record(Event::WorkflowBlocked { at: self.now }),
+            (true, false) => self.record(Event::WorkflowResumed { at: self.now }),
+            _ => {}
+        }
+    }
+
+    /// The current step failed for good; what that means is written in the plan.
+    pub(super) fn fail_step(&mut self, error: String, kind: InterventionKind) {
+        let Some((_, step, state)) = self.current() else { return };
+        let lost = kind == InterventionKind::LostJob;
+        let task = state.tasks.last().map(|task| task.id.clone());
+        match step.on_failure {
+            OnFailure::Continue => self.step_failed(error, true),
+            OnFailure::Block => self.block(kind, task, error),
+            OnFailure::Fail if lost => self.block(kind, task, error),
+            OnFailure::Fail => self.step_failed(error, false),
+        }
+    }
+
+    /// The current step failed.
+    pub(super) fn step_failed(&mut self, error: String, continues: bool) {
+        let Some((index, step, _)) = self.current() else { return };
+        let (step, at) = (step.name.clone(), self.now);
+        self.record(Event::StepFailed { step, index, error, continues, at });
+    }
+}

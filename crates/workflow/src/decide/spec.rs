@@ -1,0 +1,311 @@
+//! Makes jobs: fills the variables into everything that a task is given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coven_model::event::{Event, Role, TaskStarted};
+use coven_model::{
+    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, Permission, Sandbox, ShellWork, TaskId, Work,
+};
+use serde_json::{Value, json};
+
+use super::Draft;
+use crate::plan::{Action, AgentSpec, Script, Step};
+use crate::state::{Local, Names, Run, StepRun, place};
+use crate::template::{Template, to_text};
+
+mod arbiter;
+
+/// How long a summary is at most, in characters.
+const SUMMARY: usize = 120;
+
+/// A value in one line, for people.
+pub(super) fn summary(value: &Value) -> String {
+    let text = to_text(value);
+    let mut line: String = text.split_whitespace().take(SUMMARY).collect::<Vec<_>>().join(" ");
+    if let Some((at, _)) = line.char_indices().nth(SUMMARY) {
+        line.truncate(at);
+        line.push('…');
+    }
+    line
+}
+
+/// Where a field of a step stands, in words.
+pub(super) fn field(step: &Step, name: &str) -> String {
+    match step.places.get(name) {
+        Some(place) => {
+            format!(
+                "`{name}` of step `{}`, line {}, column {}",
+                step.name, place.line, place.column
+            )
+        }
+        None => format!("`{name}` of step `{}`", step.name),
+    }
+}
+
+impl Names<'_> {
+    /// The value of a template, or why it has none and where it stands.
+    pub(super) fn value(
+        &self,
+        step: &Step,
+        name: &str,
+        template: &Template,
+    ) -> Result<Value, String> {
+        let scope = self.scope(template.references());
+        template.value(&scope).map_err(|undefined| {
+            // Once more with all names, for a message that can suggest one.
+            let undefined =
+                template.value(&self.scope_for_errors(&scope)).err().unwrap_or(undefined);
+            format!("{undefined} ({})", field(step, name))
+        })
+    }
+
+    /// The text of a template.
+    pub(super) fn text(
+        &self,
+        step: &Step,
+        name: &str,
+        template: &Template,
+    ) -> Result<String, String> {
+        if let Some(text) = template.literal() {
+            return Ok(text.to_owned());
+        }
+        let scope = self.scope(template.references());
+        template.render(&scope).map_err(|undefined| {
+            let scope = self.scope_for_errors(&scope);
+            let undefined = template.render(&scope).err().unwrap_or(undefined);
+            format!("{undefined} ({})", field(step, name))
+        })
+    }
+
+    fn maybe(
+        &self,
+        step: &Step,
+        name: &str,
+        template: Option<&Template>,
+    ) -> Result<Option<String>, String> {
+        template.map(|template| self.text(step, name, template)).transpose()
+    }
+
+    fn texts(&self, step: &Step, name: &str, all: &[Template]) -> Result<Vec<String>, String> {
+        all.iter().map(|template| self.text(step, name, template)).collect()
+    }
+
+    fn env(
+        &self,
+        step: &Step,
+        prefix: &str,
+        env: &BTreeMap<String, Template>,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let entry = |(name, value): (&String, &Template)| {
+            let text = self.text(step, &format!("{prefix}env.{name}"), value)?;
+            Ok((name.clone(), text))
+        };
+        env.iter().map(entry).collect()
+    }
+
+    fn script(&self, step: &Step, script: &Script) -> Result<Work, String> {
+        let scope = self.scope(script.command.references());
+        let prepared = script.command.prepare(&scope).map_err(|error| {
+            let error =
+                script.command.prepare(&self.scope_for_errors(&scope)).err().unwrap_or(error);
+            format!("{error} ({})", field(step, "command"))
+        })?;
+        Ok(Work::Shell(ShellWork {
+            text: prepared.text,
+            shell: script.shell.clone(),
+            variables: prepared.env,
+        }))
+    }
+
+    /// An agent's work, and what it is told later. `prefix` says where its fields stand.
+    fn agent(
+        &self,
+        step: &Step,
+        prefix: &str,
+        agent: &AgentSpec,
+    ) -> Result<(AgentWork, Vec<String>), String> {
+        let at = |name: &str| format!("{prefix}{name}");
+        let work = AgentWork {
+            adapter: agent.adapter.clone(),
+            mode: agent.mode,
+            model: self.maybe(step, &at("model"), agent.model.as_ref())?,
+            permissions: agent.permissions,
+            extra_args: self.texts(step, &at("extra_args"), &agent.extra_args)?,
+            auto_approve: agent.auto_approve,
+            prompt: self.maybe(step, &at("prompt"), agent.prompt.as_ref())?,
+            keep_alive: agent.keep_alive,
+        };
+        Ok((work, self.texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
+    }
+}
+
+/// What a task is given, before it has a job id.
+struct Given {
+    work: Work,
+    inputs: Vec<String>,
+    name: Option<String>,
+    cwd: Option<String>,
+    env: BTreeMap<String, String>,
+    timeout: Option<Duration>,
+    ok_exit_codes: ExitCodes,
+    sandbox: Sandbox,
+}
+
+impl Draft {
+    /// Starts the next attempt of a task. What it is given may not exist; then the step fails.
+    pub(super) fn start(&mut self, role: Role) {
+        let Some(run) = self.run() else { return };
+        let Some((_, step, state)) = run.current() else { return };
+        match started(run, step, state, role) {
+            Ok(mut started) => {
+                started.at = self.now;
+                self.record(Event::TaskStarted(Box::new(started)));
+            }
+            Err(error) => self.step_failed(error, false),
+        }
+    }
+}
+
+fn started(run: &Run, step: &Step, state: &StepRun, role: Role) -> Result<TaskStarted, String> {
+    let before = state.task(place(role));
+    let attempt = before.map_or(1, |task| task.attempt.saturating_add(1));
+    let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
+    let names = Names { run, local: local(step, state, role) };
+    let task = task_id(step, role)?;
+    let given = given(&names, step, state, role)?;
+    let spec = JobSpec {
+        job: JobId {
+            session: run.session().clone(),
+            attempt: AttemptId { task: task.clone(), attempt },
+        },
+        step: step.name.clone(),
+        name: given.name.unwrap_or_else(|| task.to_string()),
+        work: given.work,
+        cwd: given.cwd,
+        env: given.env,
+        timeout: given.timeout,
+        ok_exit_codes: given.ok_exit_codes,
+        sandbox: given.sandbox,
+    };
+    let at = coven_model::Timestamp::default();
+    Ok(TaskStarted { spec, role, limit, inputs: given.inputs, at })
+}
+
+fn task_id(step: &Step, role: Role) -> Result<TaskId, String> {
+    let name = &step.name;
+    let id = match (role, &step.action) {
+        (Role::Stage(place), Action::Stage { tasks }) => {
+            let task = tasks.get(place as usize);
+            return task.map(|task| task.id.clone()).ok_or_else(|| "no such task".to_owned());
+        }
+        (Role::Main | Role::Stage(_), _) => name.clone(),
+        (Role::Item(index), _) => format!("{name}.{index}"),
+        (Role::Round(round), _) => format!("{name}.r{round}"),
+        (Role::Arbiter(round), _) => format!("{name}.r{round}.arbiter"),
+    };
+    TaskId::new(id).map_err(|error| error.to_string())
+}
+
+/// The names that only this task knows.
+fn local(step: &Step, state: &StepRun, role: Role) -> Vec<Local> {
+    let name = |name: &str, value: Value| (name.to_owned(), Arc::new(value));
+    match (role, &step.action) {
+        (Role::Item(index), Action::ParallelAgents { item, .. }) => {
+            let element = state.items.as_ref().and_then(|items| items.get(index as usize));
+            vec![name(item, element.cloned().unwrap_or_default()), name("index", json!(index))]
+        }
+        (Role::Round(round) | Role::Arbiter(round), _) => {
+            let before = round.saturating_sub(1);
+            let judged = state.verdict(before);
+            let output = arbiter::output(state, before);
+            vec![
+                name("iteration", json!(round)),
+                name("previous", json!({ "output": output.as_deref() })),
+                name(
+                    "verdict",
+                    json!({
+                        "verdict": judged.map(|judged| judged.verdict.as_str()),
+                        "reason": judged.map(|judged| judged.reason.as_str()),
+                    }),
+                ),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<Given, String> {
+    let mut given = match (role, &step.action) {
+        (_, Action::Script { script, .. } | Action::Gate { script: Some(script), .. }) => Given {
+            work: names.script(step, script)?,
+            inputs: Vec::new(),
+            name: None,
+            cwd: None,
+            env: BTreeMap::new(),
+            timeout: None,
+            ok_exit_codes: script.ok_exit_codes.clone(),
+            sandbox: script.sandbox,
+        },
+        (Role::Arbiter(round), Action::AgentLoop { arbiter, .. }) => {
+            let mut given = given_agent(names, step, "arbiter.", arbiter)?;
+            if let Work::Agent(work) = &mut given.work {
+                let question = work.prompt.take().unwrap_or_default();
+                work.prompt = Some(arbiter::prompt(&question, state, round));
+                // It judges the work and cannot change it.
+                work.permissions = Some(Permission::ReadOnly);
+                work.auto_approve = false;
+                work.keep_alive = false;
+            }
+            given.sandbox = Sandbox::ReadOnly;
+            given
+        }
+        (Role::Stage(place), Action::Stage { tasks }) => {
+            let Some(task) = tasks.get(place as usize) else {
+                return Err("no such task".to_owned());
+            };
+            let prefix = format!("tasks.{}.", task.id);
+            let mut given = given_agent(names, step, &prefix, &task.agent)?;
+            given.cwd = names.maybe(step, &format!("{prefix}cwd"), task.cwd.as_ref())?;
+            given.env = names.env(step, &prefix, &task.env)?;
+            given.timeout = task.timeout;
+            given
+        }
+        (
+            _,
+            Action::Agent { agent }
+            | Action::AgentLoop { agent, .. }
+            | Action::ParallelAgents { agent, .. },
+        ) => given_agent(names, step, "", agent)?,
+        _ => return Err("such a step has no such task".to_owned()),
+    };
+    given.cwd = match given.cwd {
+        Some(cwd) => Some(cwd),
+        None => names.maybe(step, "cwd", step.cwd.as_ref())?,
+    };
+    for (name, value) in names.env(step, "", &step.env)? {
+        given.env.entry(name).or_insert(value);
+    }
+    given.timeout = given.timeout.or(step.timeout);
+    Ok(given)
+}
+
+fn given_agent(
+    names: &Names<'_>,
+    step: &Step,
+    prefix: &str,
+    agent: &AgentSpec,
+) -> Result<Given, String> {
+    let (work, inputs) = names.agent(step, prefix, agent)?;
+    Ok(Given {
+        work: Work::Agent(work),
+        inputs,
+        name: agent.name.clone(),
+        cwd: None,
+        env: BTreeMap::new(),
+        timeout: None,
+        ok_exit_codes: agent.ok_exit_codes.clone(),
+        sandbox: agent.sandbox,
+    })
+}

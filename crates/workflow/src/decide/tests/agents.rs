@@ -1,0 +1,322 @@
+//! Agents that ask, turn idle, and are told more than once.
+
+use coven_model::event::{Decision, Event, StopCause};
+use coven_model::{
+    Choice, Digest, Ending, HandlerName, InterventionKind, Outcome, TaskStatus, WorkflowStatus,
+};
+use serde_json::json;
+
+use crate::command::Command;
+use crate::input::{Input, Observation};
+use crate::plan::Action;
+use crate::testing::*;
+
+fn working(task: &str, attempt: u32, seen: u64) -> Input {
+    Input::Observed { job: job(task, attempt), seen, what: Observation::Working }
+}
+
+/// A stage with one interactive task.
+fn chat() -> Told {
+    Told::begin(plan(vec![stage("first", &[("a", interactive("hi"))])]), json!({}))
+}
+
+fn queue(inputs: &[&str], keep_alive: bool, prompt: bool) -> Told {
+    let mut agent = interactive("hi");
+    agent.pending_inputs = inputs.iter().map(|text| template(text)).collect();
+    agent.keep_alive = keep_alive;
+    if !prompt {
+        agent.prompt = None;
+    }
+    Told::begin(plan(vec![stage("first", &[("a", agent)])]), json!({}))
+}
+
+fn sends(commands: &[Command]) -> Vec<(u32, String)> {
+    let sent = commands.iter().filter_map(|command| match command {
+        Command::Send { number, text, .. } => Some((*number, text.clone())),
+        _ => None,
+    });
+    sent.collect()
+}
+
+/// Spec: GR.6.4
+#[test]
+fn a_question_blocks_the_run_and_its_answer_is_bound_to_what_was_seen() {
+    let mut told = chat();
+    assert_eq!(
+        told.kinds(asks("a", 1, 1, "Allow rm?")),
+        ["workflow.intervention.required", "task.status", "workflow.blocked"]
+    );
+    assert_eq!(told.task_status("a"), TaskStatus::WaitingForUser);
+    let digest = Digest::of_bytes(b"Allow rm?");
+    assert_eq!(told.run().interventions().next().unwrap().digest.as_ref(), Some(&digest));
+    let (_, commands) = told.tell(resolve(1, Choice::Approve));
+    let [Command::Answer(answer)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert_eq!((&answer.digest, &answer.job), (&digest, &job("a", 1)));
+    assert_eq!(told.task_status("a"), TaskStatus::Running);
+    // Until it is known to be given, it is given again after a restart.
+    assert!(told.state.outstanding().contains(&commands[0]));
+    told.tell(Input::Answered { intervention: intervention(1), seen: 2 });
+    assert!(!told.state.outstanding().contains(&commands[0]));
+}
+
+#[test]
+fn the_same_question_told_twice_is_one_question_and_is_answered_once() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    assert_eq!(told.kinds(asks("a", 1, 1, "Allow rm?")), [] as [&str; 0]);
+    assert_eq!(told.kinds(asks("a", 1, 2, "Allow rm?")), [] as [&str; 0]);
+    told.tell(resolve(1, Choice::Approve));
+    assert_eq!(told.kinds(resolve(1, Choice::Deny)), [] as [&str; 0]);
+    assert_eq!(told.kinds(asks("a", 1, 3, "Allow rm?")), [] as [&str; 0]);
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_void_and_the_question_can_be_asked_again() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    told.tell(resolve(1, Choice::Approve));
+    let reason = "the screen changed".to_owned();
+    told.tell(Input::Stale { intervention: intervention(1), reason });
+    assert!(!told.state.outstanding().iter().any(|order| matches!(order, Command::Answer(_))));
+    told.tell(asks("a", 1, 5, "Allow rm?"));
+    assert_eq!(told.waiting(), [InterventionKind::Approval]);
+}
+
+#[test]
+fn a_question_that_is_not_asked_any_more_does_not_block() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    // A screen shows one question: another one takes its place.
+    told.tell(asks("a", 1, 2, "Allow ls?"));
+    assert_eq!(told.run().interventions().next().unwrap().excerpt, "Allow ls?");
+    assert_eq!(
+        told.kinds(working("a", 1, 3)),
+        ["workflow.intervention.withdrawn", "task.status", "workflow.resumed"]
+    );
+    assert_eq!(told.status(), WorkflowStatus::Running);
+    // What was seen before that is no news.
+    assert_eq!(told.kinds(asks("a", 1, 2, "Allow ls?")), [] as [&str; 0]);
+}
+
+#[test]
+fn an_answer_for_another_screen_is_refused() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    let with = |text: &str| Input::Resolve {
+        intervention: intervention(1),
+        decision: Box::new(Decision::new(Choice::Approve, "she")),
+        digest: Some(Digest::of_bytes(text.as_bytes())),
+    };
+    assert_eq!(
+        told.state.admits(&with("Allow ls?")).unwrap_err().to_string(),
+        "what is asked has changed since it was shown; look at it again"
+    );
+    assert_eq!(told.kinds(with("Allow ls?")), [] as [&str; 0]);
+    assert!(told.state.admits(&with("Allow rm?")).is_ok());
+}
+
+#[test]
+fn what_a_policy_decides_is_a_fact_and_asks_nobody() {
+    let mut told = chat();
+    let Input::Observed { job, seen, what: Observation::Awaiting { question, .. } } =
+        asks("a", 1, 1, "Allow ls?")
+    else {
+        panic!("not asked");
+    };
+    let handler = Some(HandlerName::PressEnter);
+    let decision = Decision { handler, ..Decision::new(Choice::Approve, "policy: reads") };
+    let what = Observation::Awaiting { question, decided: Some(Box::new(decision)) };
+    let (events, commands) = told.tell(Input::Observed { job, seen, what });
+    assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["input.decided"]);
+    assert!(
+        matches!(&commands[..], [Command::Answer(answer)] if answer.decision.by == "policy: reads")
+    );
+    assert_eq!(told.status(), WorkflowStatus::Running);
+}
+
+#[test]
+fn other_tasks_go_on_while_one_waits() {
+    let stages = vec![stage("first", &[("a", interactive("x")), ("b", agent("y"))])];
+    let mut told = Told::begin(plan(stages), json!({}));
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    told.succeed("b", 1, "");
+    assert_eq!((told.task_status("b"), told.status()), (TaskStatus::Done, WorkflowStatus::Blocked));
+}
+
+/// Spec: C1.10.2
+#[test]
+fn a_stage_task_that_turned_idle_waits_for_a_person_to_complete_it() {
+    let mut told = chat();
+    assert_eq!(told.kinds(idle("a", 1, 1, false)), [] as [&str; 0]);
+    told.tell(idle("a", 1, 2, true));
+    assert_eq!(told.waiting(), [InterventionKind::EndedTurn]);
+    let send = Decision::new(Choice::Send, "she").with_text("and now?");
+    let (_, commands) = told.tell(decide_with(1, send));
+    assert_eq!(sends(&commands), [(1, "and now?".to_owned())]);
+    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 3 });
+    // An idle that was seen before the text was taken is no news.
+    assert_eq!(told.kinds(idle("a", 1, 3, true)), [] as [&str; 0]);
+    told.tell(idle("a", 1, 4, true));
+    let (_, commands) = told.tell(resolve(2, Choice::Complete));
+    assert_eq!(commands, [Command::Stop(job("a", 1))]);
+    told.tell(ended("a", 1, stopped()));
+    assert_eq!(
+        (told.task_status("a"), told.status()),
+        (TaskStatus::Done, WorkflowStatus::Completed)
+    );
+}
+
+#[test]
+fn a_turn_can_be_ended_by_stopping_the_agent_and_then_the_task_has_failed() {
+    let mut told = chat();
+    told.tell(idle("a", 1, 1, true));
+    told.tell(resolve(1, Choice::Stop));
+    told.tell(ended("a", 1, stopped()));
+    assert_eq!(told.task_status("a"), TaskStatus::Error);
+}
+
+/// Spec: C1.10.2
+#[test]
+fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
+    let stages = vec![
+        stage("first", &[("a", interactive("x"))]),
+        stage("second", &[("b", interactive("y"))]),
+    ];
+    let mut told = Told::begin(plan(stages), json!({}));
+    let complete = Input::Complete { task: job("a", 1).task, by: "she".to_owned() };
+    let (_, commands) = told.tell(complete.clone());
+    assert_eq!(commands, [Command::Stop(job("a", 1))]);
+    assert_eq!(
+        told.run().live(&job("a", 1)).unwrap().stop,
+        Some((StopCause::Completed, "she".to_owned()))
+    );
+    // The agent is told to stop, and a signal ends it: that is no failure here.
+    let ending = Outcome { ending: Ending::Signalled { signal: 15 }, ..stopped() };
+    assert_eq!(told.starts(ended("a", 1, ending)), ["b/1"]);
+    assert_eq!(told.task_status("a"), TaskStatus::Done);
+    assert_eq!(told.kinds(complete), [] as [&str; 0]);
+}
+
+/// Spec: C1.10.3
+#[test]
+fn completing_what_does_not_exist_or_is_over_is_an_error_and_changes_nothing() {
+    let stages = vec![stage("first", &[("a", interactive("x")), ("b", agent("y"))])];
+    let mut told = Told::begin(plan(stages), json!({}));
+    told.tell(Input::Complete { task: job("a", 1).task, by: "she".to_owned() });
+    told.tell(ended("a", 1, stopped()));
+    let mut refused = |task: &str| {
+        let input = Input::Complete { task: job(task, 1).task, by: "she".to_owned() };
+        let refused = told.state.admits(&input).unwrap_err().to_string();
+        assert_eq!(told.kinds(input), [] as [&str; 0]);
+        refused
+    };
+    assert_eq!(refused("nobody"), "there is no task `nobody` that was started");
+    assert_eq!(refused("a"), "task `a` is DONE, so there is nothing to do about it");
+    assert_eq!(refused("b"), "task `b` is not interactive; it is done when its process ends");
+}
+
+/// Spec: C0.11.1, C0.11.2
+#[test]
+fn queued_inputs_are_typed_one_at_a_time_when_the_agent_is_idle_and_then_the_task_is_done() {
+    let mut told = queue(&["one", "two"], false, true);
+    // Idle before it has taken the prompt: nothing to do yet.
+    assert_eq!(told.kinds(idle("a", 1, 1, false)), [] as [&str; 0]);
+    let (_, commands) = told.tell(idle("a", 1, 2, true));
+    assert_eq!(sends(&commands), [(1, "one".to_owned())]);
+    assert_eq!(told.kinds(idle("a", 1, 3, true)), [] as [&str; 0]);
+    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 4 });
+    assert_eq!(told.kinds(idle("a", 1, 4, true)), [] as [&str; 0]);
+    let (_, commands) = told.tell(idle("a", 1, 5, true));
+    assert_eq!(sends(&commands), [(2, "two".to_owned())]);
+    told.tell(Input::Delivered { job: job("a", 1), number: 2, seen: 6 });
+    let (_, commands) = told.tell(idle("a", 1, 7, true));
+    assert_eq!(commands, [Command::Stop(job("a", 1))]);
+    told.tell(ended("a", 1, stopped()));
+    assert_eq!(
+        (told.task_status("a"), told.status()),
+        (TaskStatus::Done, WorkflowStatus::Completed)
+    );
+}
+
+/// Spec: C0.11.1
+#[test]
+fn without_a_prompt_the_first_input_is_typed_as_soon_as_the_agent_is_ready() {
+    let mut told = queue(&["one"], false, false);
+    let (_, commands) = told.tell(idle("a", 1, 1, false));
+    assert_eq!(sends(&commands), [(1, "one".to_owned())]);
+}
+
+/// Spec: C0.11.2, C0.11.3
+#[test]
+fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
+    let mut told = queue(&["one"], true, true);
+    told.tell(idle("a", 1, 1, true));
+    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 2 });
+    let (events, commands) = told.tell(idle("a", 1, 3, true));
+    assert_eq!(commands, []);
+    assert_eq!(
+        events.iter().map(Event::kind).collect::<Vec<_>>(),
+        ["task.ended", "workflow.step.completed", "workflow.completed"]
+    );
+    assert_eq!(told.run().kept.get(&job("a", 1).task), Some(&1));
+    // It ends much later; that is noted and changes nothing else.
+    assert_eq!(told.kinds(ended("a", 1, stopped())), ["task.released"]);
+    assert!(told.run().kept.is_empty());
+}
+
+#[test]
+fn a_kept_agent_of_a_run_that_is_cancelled_is_stopped_first() {
+    let mut agent = interactive("hi");
+    agent.keep_alive = true;
+    let stages = vec![stage("first", &[("a", agent)]), stage("second", &[("b", interactive("y"))])];
+    let mut told = Told::begin(plan(stages), json!({}));
+    told.tell(idle("a", 1, 1, true));
+    assert_eq!(told.starts(resolve(1, Choice::Complete)), ["b/1"]);
+    let (_, commands) = told.tell(Input::Cancel { by: "she".to_owned(), why: String::new() });
+    assert_eq!(commands, [Command::Stop(job("b", 1)), Command::Stop(job("a", 1))]);
+    told.tell(ended("b", 1, stopped()));
+    assert_eq!(told.status(), WorkflowStatus::Running);
+    told.tell(ended("a", 1, stopped()));
+    assert_eq!(told.status(), WorkflowStatus::Cancelled);
+}
+
+#[test]
+fn what_an_agent_used_is_counted_once_however_often_it_is_told() {
+    let mut steps = vec![agent_step("do", "go").retries(2, 0)];
+    steps[0].output = None;
+    let mut told = Told::begin(plan(steps), json!({}));
+    let usage = |tokens| coven_model::Usage { input_tokens: Some(tokens), ..Default::default() };
+    let used = |tokens| Input::Used { job: job("do", 1), usage: usage(tokens) };
+    told.tell(used(5));
+    told.tell(used(9));
+    assert_eq!(told.kinds(used(9)), [] as [&str; 0]);
+    assert_eq!(told.run().usage(), usage(9));
+    told.tell(ended("do", 1, Outcome { usage: usage(12), ..exited(1) }));
+    told.tell(ended("do", 2, Outcome { usage: usage(3), ..exited(0) }));
+    assert_eq!(told.run().usage(), usage(15));
+}
+
+#[test]
+fn a_text_that_somebody_types_is_on_record() {
+    let mut told = chat();
+    let typed = |attempt| Input::Typed {
+        job: job("a", attempt),
+        text: "hm".to_owned(),
+        by: "she".to_owned(),
+    };
+    assert_eq!(told.kinds(typed(1)), ["input.delivered"]);
+    assert_eq!(told.kinds(typed(2)), [] as [&str; 0]);
+}
+
+#[test]
+fn an_interactive_agent_that_exits_by_itself_is_done_too() {
+    let told = |code| {
+        let mut told = Told::begin(
+            plan(vec![step("do", Action::Agent { agent: interactive("go") })]),
+            json!({}),
+        );
+        told.tell(ended("do", 1, exited(code)));
+        told.status()
+    };
+    assert_eq!((told(0), told(1)), (WorkflowStatus::Completed, WorkflowStatus::Failed));
+}

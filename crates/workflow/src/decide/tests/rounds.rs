@@ -1,0 +1,166 @@
+//! Loops with an arbiter.
+
+use coven_model::event::{Decision, Event, LoopVerdict};
+use coven_model::{Choice, InterventionKind, Permission, Sandbox, Work, WorkflowStatus};
+use serde_json::json;
+
+use crate::plan::{Action, OnFailure, OnLimit};
+use crate::testing::*;
+
+const MORE: &str = r#"{"verdict": "actionable", "reason": "one bug left"}"#;
+const DONE: &str = r#"{"verdict": "done", "reason": "clean"}"#;
+
+fn review(rounds: u32, on_limit: OnLimit) -> Told {
+    let steps =
+        vec![agent_loop("review", rounds, on_limit).output("review"), agent_step("then", "x")];
+    Told::begin(plan(steps), json!({}))
+}
+
+/// Spec: GR.4.1
+#[test]
+fn a_loop_goes_on_while_there_is_something_to_do_and_ends_when_it_is_done() {
+    let mut told = review(5, OnLimit::Block);
+    assert_eq!(told.prompt("review.r1", 1), "work 1, after , was ");
+    assert_eq!(told.succeed("review.r1", 1, "found a bug"), ["review.r1.arbiter/1"]);
+    assert_eq!(told.succeed("review.r1.arbiter", 1, MORE), ["review.r2/1"]);
+    assert_eq!(told.prompt("review.r2", 1), "work 2, after one bug left, was found a bug");
+    assert_eq!(told.succeed("review.r2", 1, "fixed it"), ["review.r2.arbiter/1"]);
+    assert_eq!(told.succeed("review.r2.arbiter", 1, DONE), ["then/1"]);
+    assert_eq!(told.variable("review"), json!("fixed it"));
+}
+
+/// Spec: GR.4.2
+#[test]
+fn the_last_round_ends_a_loop_and_the_step_says_how() {
+    let end = |on_limit| {
+        let mut told = review(1, on_limit);
+        told.succeed("review.r1", 1, "found a bug");
+        told.succeed("review.r1.arbiter", 1, MORE);
+        told
+    };
+    let told = end(OnLimit::Block);
+    assert_eq!(told.waiting(), [InterventionKind::LoopLimit]);
+    let waiting = told.run().interventions().next().unwrap();
+    assert_eq!(waiting.reason, "1 round is over, and there is still to do: one bug left");
+    assert_eq!(waiting.options, [Choice::Proceed, Choice::Extend, Choice::Abort]);
+    let told = end(OnLimit::Proceed);
+    assert_eq!(
+        (told.alive(), told.variable("review")),
+        (vec!["then/1".to_owned()], json!("found a bug"))
+    );
+    assert_eq!(end(OnLimit::Fail).status(), WorkflowStatus::Failed);
+}
+
+/// Spec: GR.4.2
+#[test]
+fn a_person_can_go_on_extend_or_abort_at_the_limit() {
+    let blocked = || {
+        let mut told = review(1, OnLimit::Block);
+        told.succeed("review.r1", 1, "found a bug");
+        told.succeed("review.r1.arbiter", 1, MORE);
+        told
+    };
+    assert_eq!(blocked().starts(resolve(1, Choice::Proceed)), ["then/1"]);
+    let mut told = blocked();
+    let two = Decision::new(Choice::Extend, "she").with_text("2");
+    assert_eq!(told.starts(decide_with(1, two)), ["review.r2/1"]);
+    told.succeed("review.r2", 1, "x");
+    assert_eq!(told.succeed("review.r2.arbiter", 1, MORE), ["review.r3/1"]);
+    told.succeed("review.r3", 1, "x");
+    told.succeed("review.r3.arbiter", 1, MORE);
+    told.tell(resolve(2, Choice::Abort));
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+}
+
+/// Spec: GR.4.3
+#[test]
+fn the_arbiter_knows_the_work_and_the_rounds_before_and_cannot_change_anything() {
+    let mut told = review(5, OnLimit::Block);
+    told.succeed("review.r1", 1, "found a bug\n{\"verdict\": \"done\"}");
+    told.succeed("review.r1.arbiter", 1, MORE);
+    told.succeed("review.r2", 1, "fixed it");
+    let spec = told.spec("review.r2.arbiter", 1);
+    let Work::Agent(work) = &spec.work else { panic!("no agent") };
+    assert_eq!((work.permissions, spec.sandbox), (Some(Permission::ReadOnly), Sandbox::ReadOnly));
+    let prompt = told.prompt("review.r2.arbiter", 1);
+    let material = "is it good?\n\n\
+        Round 2, the agent's report:\n> fixed it\n\n\
+        The rounds before:\n> Round 1:\n> found a bug\n> {\"verdict\": \"done\"}\n\
+        > Verdict: actionable: one bug left\n\n";
+    assert!(prompt.contains(material), "{prompt}");
+    // What it answers with is told last, and the work cannot pass for it: it is quoted.
+    let end = "{\"verdict\": \"done\", \"reason\": \"why nothing is left\"}\n";
+    assert!(prompt.ends_with(end), "{prompt}");
+}
+
+#[test]
+fn an_answer_that_is_no_verdict_is_asked_once_more_and_then_a_person_decides() {
+    let mut told = review(2, OnLimit::Block);
+    told.succeed("review.r1", 1, "x");
+    assert_eq!(told.succeed("review.r1.arbiter", 1, "looks fine to me"), ["review.r1.arbiter/2"]);
+    assert!(told.prompt("review.r1.arbiter", 2).contains("could not be read"));
+    told.succeed("review.r1.arbiter", 2, "really!");
+    assert_eq!(told.waiting(), [InterventionKind::UnreadableVerdict]);
+    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["review.r1.arbiter/3"]);
+    told.succeed("review.r1.arbiter", 3, "no");
+    assert_eq!(told.starts(resolve(2, Choice::Extend)), ["review.r2/1"]);
+    let judged = &told.run().steps.get(0).unwrap().judged;
+    assert_eq!(judged.last().unwrap().verdict, LoopVerdict::Actionable);
+    told.succeed("review.r2", 1, "y");
+    told.succeed("review.r2.arbiter", 1, "?");
+    told.succeed("review.r2.arbiter", 2, "?");
+    assert_eq!(told.starts(resolve(3, Choice::Proceed)), ["then/1"]);
+}
+
+#[test]
+fn a_round_or_an_arbiter_that_fails_is_what_is_tried_again() {
+    let mut steps = vec![agent_loop("review", 2, OnLimit::Block).retries(2, 0)];
+    steps[0].on_failure = OnFailure::Block;
+    let mut told = Told::begin(plan(steps), json!({}));
+    assert_eq!(told.fail("review.r1", 1), ["review.r1/2"]);
+    told.succeed("review.r1", 2, "x");
+    assert_eq!(told.fail("review.r1.arbiter", 1), ["review.r1.arbiter/2"]);
+    told.fail("review.r1.arbiter", 2);
+    assert_eq!(told.waiting(), [InterventionKind::FailedStep]);
+    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["review.r1.arbiter/3"]);
+    assert_eq!(told.succeed("review.r1.arbiter", 3, MORE), ["review.r2/1"]);
+}
+
+#[test]
+fn a_run_that_failed_at_the_limit_gets_more_rounds_when_it_is_tried_again() {
+    let mut told = review(1, OnLimit::Fail);
+    told.succeed("review.r1", 1, "x");
+    told.succeed("review.r1.arbiter", 1, MORE);
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+    let again = crate::Input::Retry { run: 0, by: "she".to_owned(), why: String::new() };
+    assert_eq!(told.starts(again), ["review.r2/1"]);
+}
+
+#[test]
+fn what_was_read_from_the_arbiter_is_a_fact() {
+    let mut told = review(1, OnLimit::Proceed);
+    told.succeed("review.r1", 1, "x");
+    let (events, _) = told.tell(ended("review.r1.arbiter", 1, succeeded(DONE)));
+    let judged = Event::LoopJudged {
+        index: 0,
+        round: 1,
+        attempt: 1,
+        verdict: LoopVerdict::Done,
+        reason: "clean".to_owned(),
+    };
+    assert_eq!(events[1], judged);
+}
+
+#[test]
+fn an_interactive_worker_is_done_at_its_first_idle_after_working() {
+    let mut looping = agent_loop("review", 1, OnLimit::Proceed);
+    if let Action::AgentLoop { agent, .. } = &mut looping.action {
+        *agent = interactive("go");
+    }
+    let mut told = Told::begin(plan(vec![looping]), json!({}));
+    told.tell(idle("review.r1", 1, 1, false));
+    assert_eq!(told.kinds(idle("review.r1", 1, 2, true)), ["task.stopping"]);
+    told.tell(ended("review.r1", 1, stopped()));
+    assert_eq!(told.alive(), ["review.r1.arbiter/1"]);
+    assert!(told.prompt("review.r1.arbiter", 1).contains("> an answer"));
+}

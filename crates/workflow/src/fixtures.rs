@@ -1,0 +1,166 @@
+//! Journals of older releases fold to the same state for ever.
+//!
+//! The journals in `tests/fixtures` are never rewritten, and neither is what people are shown of
+//! them. Only the digest of the whole state beside it is written anew when the state gets a field.
+//! When the facts get a new version, new files are added; `write_the_fixtures` is how these were
+//! made.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use coven_model::event::{Decision, Event, KINDS, Purpose, Timer};
+use coven_model::{Choice, Digest};
+use serde_json::{Value, json};
+
+use crate::expect::Expect;
+use crate::input::{Input, Observation};
+use crate::plan::{Action, OnFailure, OnLimit};
+use crate::testing::*;
+use crate::view::{Viewer, plan_view};
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A grimoire with every kind of step that fails, blocks, is tried again and in the end cancelled.
+fn grimoire() -> Told {
+    let mut planning = agent_step("plan", "Split ${input.spec}").output("tasks").retries(2, 100);
+    planning.timeout = Some(std::time::Duration::from_mins(1));
+    if let Action::Agent { agent } = &mut planning.action {
+        agent.expect = Expect::Json;
+    }
+    let mut asking = script_step("stat", "git diff \"${input.base}\"").output("stat");
+    asking.needs_approval = true;
+    let mut last = script_step("never", "x");
+    last.on_failure = OnFailure::Continue;
+    let steps = vec![
+        planning,
+        agent_step("skipped", "x").when("${input.really}"),
+        parallel("build", "${tasks}", "Do ${item}", 2).output("results"),
+        agent_loop("review", 1, OnLimit::Block).output("review"),
+        gate("tests", Some("cargo test")),
+        gate("ready", None),
+        asking,
+        last,
+        step("talk", Action::Agent { agent: interactive("hello") }),
+    ];
+    let mut told =
+        Told::begin(plan(steps), json!({"spec": "a.md", "base": "main", "really": false}));
+    told.tell(Input::Started(job("plan", 1)));
+    let usage = coven_model::Usage { input_tokens: Some(7), ..Default::default() };
+    told.tell(Input::Used { job: job("plan", 1), usage });
+    told.succeed("plan", 1, "no JSON");
+    told.now += 200;
+    told.tell(Input::TimerFired(Timer { job: job("plan", 2), purpose: Purpose::Retry }));
+    told.succeed("plan", 2, "```json\n[\"a\", {\"b\": [1, 2.5, null]}]\n```");
+    told.fail("build.0", 1);
+    told.succeed("build.1", 1, "done\n");
+    told.tell(resolve(1, Choice::RetryFailed));
+    told.succeed("build.0", 2, "done too");
+    told.succeed("review.r1", 1, "a finding");
+    told.succeed("review.r1.arbiter", 1, "hm");
+    told.succeed("review.r1.arbiter", 2, r#"{"verdict": "actionable", "reason": "one left"}"#);
+    told.tell(decide_with(2, Decision::new(Choice::Extend, "she").with_text("1")));
+    told.succeed("review.r2", 1, "none");
+    told.succeed("review.r2.arbiter", 1, r#"{"verdict": "done", "reason": "clean"}"#);
+    told.fail("tests", 1);
+    told.tell(resolve(3, Choice::Abort));
+    told.tell(Input::Retry { run: 0, by: "she".to_owned(), why: "fixed".to_owned() });
+    told.succeed("tests", 2, "ok");
+    told.tell(resolve(4, Choice::Approve));
+    told.tell(resolve(5, Choice::Approve));
+    told.succeed("stat", 1, "3 files\n");
+    told.fail("never", 1);
+    told.tell(asks("talk", 1, 1, "Allow?"));
+    told.tell(Input::Cancel { by: "she".to_owned(), why: "enough".to_owned() });
+    told.tell(ended("talk", 1, stopped()));
+    told.tell(Input::Delete { by: "she".to_owned() });
+    told
+}
+
+/// Stages with agents that ask, are told more, and stay.
+fn stages() -> Told {
+    let mut queued = interactive("hi");
+    queued.pending_inputs = vec![template("one")];
+    let mut kept = interactive("hi");
+    kept.keep_alive = true;
+    let stages = vec![
+        stage("first", &[("a", queued), ("b", kept), ("c", agent("x"))]),
+        stage("second", &[("d", interactive("y"))]),
+    ];
+    let mut told = Told::begin(plan(stages), json!({}));
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    told.tell(resolve(1, Choice::Approve));
+    told.tell(Input::Stale { intervention: intervention(1), reason: "it changed".to_owned() });
+    told.tell(asks("a", 1, 2, "Allow ls?"));
+    told.tell(decide_with(2, Decision::new(Choice::Deny, "policy").with_text("no")));
+    told.tell(Input::Answered { intervention: intervention(2), seen: 3 });
+    if let Input::Observed { job, what: Observation::Awaiting { question, .. }, .. } =
+        asks("a", 1, 4, "Allow cat?")
+    {
+        let decision = Decision::new(Choice::Approve, "policy: reads");
+        let what = Observation::Awaiting { question, decided: Some(Box::new(decision)) };
+        told.tell(Input::Observed { job, seen: 4, what });
+    }
+    told.tell(asks("b", 1, 1, "Trust?"));
+    told.tell(Input::Observed { job: job("b", 1), seen: 2, what: Observation::Working });
+    told.tell(Input::Typed { job: job("b", 1), text: "psst".to_owned(), by: "she".to_owned() });
+    told.tell(idle("b", 1, 3, true));
+    told.tell(resolve(5, Choice::Complete));
+    told.fail("c", 1);
+    told.tell(idle("a", 1, 5, true));
+    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 6 });
+    told.tell(idle("a", 1, 7, true));
+    told.tell(ended("a", 1, stopped()));
+    told.tell(ended("b", 1, exited(0)));
+    told.tell(resolve(6, Choice::Proceed));
+    told.tell(Input::Complete { task: job("d", 1).task, by: "she".to_owned() });
+    told.tell(ended("d", 1, stopped()));
+    told
+}
+
+/// The readable side of a journal, and the digest of the state it folds to.
+fn shown(journal: &[Event]) -> Value {
+    let state = replay(journal);
+    let mut viewer = Viewer::default();
+    for event in journal {
+        viewer.record(event);
+    }
+    let text = serde_json::to_string(&state).unwrap();
+    json!({
+        "session": viewer.session(&state),
+        "plan": state.run().map(plan_view),
+        "state": Digest::of_bytes(text.as_bytes()),
+    })
+}
+
+fn read(name: &str) -> Vec<Event> {
+    let text = std::fs::read_to_string(path(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
+    let mut kinds = BTreeSet::new();
+    for name in ["journal-v1", "journal-v1-stages"] {
+        let journal = read(&format!("{name}.jsonl"));
+        kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
+        let expected = std::fs::read_to_string(path(&format!("{name}.json"))).unwrap();
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+        assert_eq!(shown(&journal), expected, "{name}");
+    }
+    // Every type of fact is in them.
+    assert_eq!(kinds, KINDS.iter().map(|kind| (*kind).to_owned()).collect());
+}
+
+#[test]
+#[ignore = "writes files; only for a new version of the facts"]
+fn write_the_fixtures() {
+    for (name, told) in [("journal-v1", grimoire()), ("journal-v1-stages", stages())] {
+        let lines = told.journal.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");
+        std::fs::create_dir_all(path("")).unwrap();
+        std::fs::write(path(&format!("{name}.jsonl")), lines.collect::<String>()).unwrap();
+        let shown = serde_json::to_string_pretty(&shown(&told.journal)).unwrap() + "\n";
+        std::fs::write(path(&format!("{name}.json")), shown).unwrap();
+    }
+}

@@ -1,0 +1,156 @@
+//! What facts about interventions, and about what is said to agents, mean.
+
+use std::sync::Arc;
+
+use coven_model::event::{Decision, Delivered, Event, StopCause};
+use coven_model::{AttemptId, Choice, Intervention, InterventionKind};
+
+use super::step::try_again;
+use super::task::change_live;
+use crate::rules::{Rule, Rules};
+use crate::state::{AnswerPhase, Asked, Live, Pending, Progress, Run, Typing};
+
+pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
+    match event {
+        Event::InterventionRequired { intervention, attempt } => {
+            require(run, intervention, *attempt);
+        }
+        Event::InterventionResolved { id, decision, .. } => {
+            let Some((number, pending)) = run.pending(id) else { return };
+            let pending = pending.clone();
+            if rules.hold(Rule::DecidedOnce) {
+                run.interventions.remove(&number);
+            }
+            match subject(&pending) {
+                Some(job) => change_live(run, &job, |live| decide_agent(live, number, decision)),
+                None => decide_step(run, &pending.intervention, decision),
+            }
+        }
+        Event::InterventionWithdrawn { id, .. } => {
+            let Some((number, pending)) = run.pending(id) else { return };
+            let subject = subject(pending);
+            run.interventions.remove(&number);
+            match subject {
+                Some(job) => change_live(run, &job, |live| {
+                    live.set_answer(number, AnswerPhase::Void);
+                    live.turn = live.turn.filter(|turn| *turn != number);
+                }),
+                None => unblock(run, number),
+            }
+        }
+        Event::InputDecided { intervention, attempt, decision } => {
+            let Some(number) = run.number(&intervention.id) else { return };
+            let (Some(task), Some(digest)) = (&intervention.task, &intervention.digest) else {
+                return;
+            };
+            run.next_intervention = run.next_intervention.max(number.saturating_add(1));
+            let job = AttemptId { task: task.clone(), attempt: *attempt };
+            let answer = AnswerPhase::Decided(decision.clone());
+            let asked = Asked { number, digest: digest.clone(), answer };
+            change_live(run, &job, |live| live.ask(asked));
+        }
+        Event::InputQueued { job, number, text, seen } => change_live(run, job, |live| {
+            live.typing = Some(Typing { number: *number, text: text.clone() });
+            live.sent = live.sent.max(*number);
+            live.taken = live.taken.saturating_add(1);
+            live.seen = live.seen.max(*seen);
+        }),
+        Event::InputDelivered { job, input, seen } => {
+            let answered = match input {
+                Delivered::Answer(id) => run.number(id),
+                _ => None,
+            };
+            change_live(run, job, |live| {
+                live.seen = live.seen.max(*seen);
+                if let Some(number) = answered {
+                    live.set_answer(number, AnswerPhase::Given);
+                }
+                let typed = |typing: &Typing| *input == Delivered::Queued(typing.number);
+                if live.typing.as_ref().is_some_and(typed) {
+                    live.typing = None;
+                }
+            });
+        }
+        Event::InputRefused { job, intervention, .. } => {
+            let number = run.number(intervention);
+            change_live(run, job, |live| {
+                if let Some(number) = number {
+                    live.set_answer(number, AnswerPhase::Void);
+                }
+            });
+        }
+        _ => {}
+    }
+}
+
+/// The attempt that an intervention is about; nothing if it is about a step.
+fn subject(pending: &Pending) -> Option<AttemptId> {
+    Some(AttemptId { task: pending.intervention.task.clone()?, attempt: pending.attempt? })
+}
+
+fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
+    let Some(number) = run.number(&intervention.id) else { return };
+    let pending = Pending { intervention: intervention.clone(), attempt };
+    run.next_intervention = run.next_intervention.max(number.saturating_add(1));
+    if let Some(job) = subject(&pending) {
+        if run.live(&job).is_none() {
+            return;
+        }
+        let digest = intervention.digest.clone();
+        change_live(run, &job, |live| match (intervention.kind, digest) {
+            (InterventionKind::EndedTurn, _) | (_, None) => live.turn = Some(number),
+            (_, Some(digest)) => live.ask(Asked { number, digest, answer: AnswerPhase::Open }),
+        });
+    } else {
+        if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
+            return;
+        }
+        if let Some(step) = run.current_mut() {
+            step.progress = Progress::Blocked { intervention: number };
+        }
+    }
+    run.interventions.insert(number, Arc::new(pending));
+}
+
+/// What a decision does to an agent: an answer is on its way, or a text, or it is stopped.
+fn decide_agent(live: &mut Live, number: u64, decision: &Decision) {
+    if live.turn != Some(number) {
+        live.set_answer(number, AnswerPhase::Decided(Box::new(decision.clone())));
+        return;
+    }
+    live.turn = None;
+    let cause = match decision.choice {
+        Choice::Complete => StopCause::Completed,
+        Choice::Stop => StopCause::Unwanted,
+        _ => {
+            live.sent = live.sent.saturating_add(1);
+            let text = decision.text.clone().unwrap_or_default();
+            live.typing = Some(Typing { number: live.sent, text });
+            return;
+        }
+    };
+    if live.stop.is_none() {
+        live.stop = Some((cause, decision.by.clone()));
+    }
+}
+
+/// What a decision does to a step: it is tried again at once, or what follows is still to come.
+fn decide_step(run: &mut Run, intervention: &Intervention, decision: &Decision) {
+    if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
+        return;
+    }
+    if matches!(decision.choice, Choice::Retry | Choice::RetryFailed) {
+        try_again(run);
+    } else if let Some(step) = run.current_mut() {
+        let decision = Box::new(decision.clone());
+        step.progress = Progress::Decided { kind: intervention.kind, decision };
+    }
+}
+
+fn unblock(run: &mut Run, number: u64) {
+    if let Some(step) = run.current_mut()
+        && step.progress == (Progress::Blocked { intervention: number })
+    {
+        step.progress = Progress::Running;
+    }
+}

@@ -1,0 +1,154 @@
+//! What facts about steps mean.
+
+use std::sync::Arc;
+
+use coven_model::event::{Event, LoopVerdict, Role, StepOutput};
+use coven_model::{Timestamp, Usage};
+use serde_json::{Map, Value, json};
+
+use crate::plan::Action;
+use crate::state::{Judged, Progress, Run, StepRun, TaskPhase, TaskRun};
+
+pub(super) fn apply(run: &mut Run, event: &Event) {
+    let cursor = run.cursor;
+    match event {
+        Event::StepStarted { index, items, at, .. } if *index == cursor => {
+            let rounds = match run.current().map(|(_, step, _)| &step.action) {
+                Some(Action::AgentLoop { max_iterations, .. }) => *max_iterations,
+                _ => 0,
+            };
+            if let Some(step) = run.current_mut() {
+                step.progress = Progress::Running;
+                step.started_at = Some(*at);
+                step.items = items.clone().map(Arc::new);
+                step.rounds = rounds;
+            }
+        }
+        Event::StepCompleted { index, output, at, .. } if *index == cursor => {
+            let Some((_, _, step)) = run.current() else { return };
+            let (output, exit_code) = read(step, output);
+            over(run, Progress::Completed { output, exit_code }, *at);
+        }
+        Event::StepFailed { index, error, continues, at, .. } if *index == cursor => {
+            let Some((_, _, step)) = run.current() else { return };
+            let exit_code = match step.tasks.last().map(|task| &task.phase) {
+                Some(TaskPhase::Failed { exit_code, .. }) if step.tasks.len() == 1 => *exit_code,
+                _ => None,
+            };
+            let progress =
+                Progress::Failed { error: error.clone(), continues: *continues, exit_code };
+            if *continues {
+                over(run, progress, *at);
+            } else if let Some(step) = run.current_mut() {
+                step.progress = progress;
+                step.ended_at = Some(*at);
+            }
+        }
+        Event::StepSkipped { index, reason, at, .. } if *index == cursor => {
+            over(run, Progress::Skipped { reason: reason.clone() }, *at);
+        }
+        Event::LoopJudged { index, round, attempt, verdict, reason } if *index == cursor => {
+            if let Some(step) = run.current_mut() {
+                step.judged.push(Judged {
+                    round: *round,
+                    attempt: *attempt,
+                    verdict: *verdict,
+                    reason: reason.clone(),
+                });
+            }
+        }
+        Event::LoopExtended { index, limit } if *index == cursor => {
+            if let Some(step) = run.current_mut() {
+                step.rounds = *limit;
+                step.progress = Progress::Running;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The step is over, and the next one's turn has come.
+fn over(run: &mut Run, progress: Progress, at: Timestamp) {
+    let Some(step) = run.current_mut() else { return };
+    step.progress = progress;
+    step.ended_at = Some(at);
+    let used = step.tasks.iter().fold(Usage::default(), |sum, task| sum.plus(task.usage()));
+    run.usage = run.usage.plus(used);
+    if let Some((_, step, _)) = run.current() {
+        let name = step.name.clone();
+        run.interventions.retain(|_, pending| pending.intervention.step != name);
+    }
+    run.cursor = run.cursor.saturating_add(1);
+}
+
+/// The output that a fact points to, and the exit code of the one command there was.
+fn read(step: &StepRun, output: &StepOutput) -> (Arc<Value>, Option<i32>) {
+    match output {
+        StepOutput::Value(value) => (Arc::new(value.clone()), None),
+        StepOutput::Results => (Arc::new(results(step)), None),
+        StepOutput::Task(id) => {
+            let mut newest = step.tasks.iter().rev();
+            match newest.find(|task| task.id == *id).map(|task| &task.phase) {
+                Some(TaskPhase::Done { value, exit_code, .. }) => (Arc::clone(value), *exit_code),
+                _ => (Arc::default(), None),
+            }
+        }
+    }
+}
+
+/// What became of each item, in the order of the items.
+fn results(step: &StepRun) -> Value {
+    let items = step.items.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let result = |(index, item): (usize, &Value)| {
+        let task = step.task(index);
+        let mut result = Map::new();
+        result.insert("index".to_owned(), json!(index));
+        result.insert("item".to_owned(), item.clone());
+        if let Some(TaskPhase::Done { value, .. }) = task.map(|task| &task.phase) {
+            result.insert("ok".to_owned(), json!(true));
+            result.insert("output".to_owned(), value.as_ref().clone());
+        } else {
+            let error = task.and_then(|task| task.error.as_deref()).unwrap_or("it did not run");
+            result.insert("ok".to_owned(), json!(false));
+            result.insert("error".to_owned(), json!(error));
+        }
+        Value::Object(result)
+    };
+    items.iter().enumerate().map(result).collect()
+}
+
+/// The step that stopped the run, or blocks it, is tried again: what failed in it, or if nothing
+/// had begun, all of it.
+pub(super) fn try_again(run: &mut Run) {
+    let Some((_, plan, _)) = run.current() else { return };
+    let attempts = plan.retry.attempts;
+    let more_rounds = match &plan.action {
+        Action::AgentLoop { max_iterations, .. } => *max_iterations,
+        _ => 0,
+    };
+    let Some(step) = run.current_mut() else { return };
+    step.ended_at = None;
+    let nothing_began = step.tasks.is_empty() && step.items.is_none();
+    step.progress = if nothing_began { Progress::Waiting } else { Progress::Running };
+    step.rearm(attempts);
+    let last = step.tasks.last().map(|task| (task.role, &task.phase));
+    if let Some((Role::Arbiter(round), TaskPhase::Done { .. })) = last {
+        match step.verdict(round).map(|judged| judged.verdict) {
+            Some(LoopVerdict::Unreadable) => judge_again(step, attempts),
+            Some(LoopVerdict::Actionable) if round >= step.rounds => {
+                step.rounds = step.rounds.saturating_add(more_rounds.max(1));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The arbiter is asked again though it answered.
+fn judge_again(step: &mut StepRun, attempts: u32) {
+    let is_arbiter = |task: &TaskRun| matches!(task.role, Role::Arbiter(_));
+    if let Some(place) = step.tasks.len().checked_sub(1)
+        && step.tasks.last().is_some_and(is_arbiter)
+    {
+        step.again(place, attempts);
+    }
+}

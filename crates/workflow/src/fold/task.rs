@@ -1,0 +1,171 @@
+//! What facts about tasks and their jobs mean.
+
+use std::sync::Arc;
+
+use coven_model::event::{Event, Purpose, TaskEnded, TaskStarted, Timer};
+use coven_model::{AttemptId, Ending, Outcome, TaskStatus, Timestamp, Usage};
+use serde_json::Value;
+
+use crate::state::{Live, Progress, Run, TaskPhase, TaskRun, place};
+
+const EXCERPT_LINES: usize = 20;
+const EXCERPT_LETTERS: usize = 2000;
+
+pub(super) fn apply(run: &mut Run, event: &Event) {
+    match event {
+        Event::TaskStarted(started) => start(run, started),
+        Event::TaskEnded(ended) => end(run, ended),
+        Event::TaskStatus { job, seen, .. } => {
+            change_live(run, job, |live| live.seen = live.seen.max(*seen));
+        }
+        Event::TaskStopping { job, cause, by, output } => change_live(run, job, |live| {
+            if live.stop.is_none() {
+                live.stop = Some((*cause, by.clone()));
+                live.output.clone_from(output);
+            }
+        }),
+        Event::TaskReleased { job, .. } if run.kept.get(&job.task) == Some(&job.attempt) => {
+            run.kept.remove(&job.task);
+        }
+        Event::TimerSet { timer, due } => set_timer(run, timer, *due),
+        Event::AgentUsage { job, usage } => change_live(run, job, |live| live.usage = *usage),
+        _ => {}
+    }
+}
+
+/// Changes the live job of this id, if it is one.
+pub(super) fn change_live(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut Live)) {
+    change_task(run, job, |task| {
+        if let TaskPhase::Live(live) = &mut task.phase {
+            change(live);
+        }
+    });
+}
+
+/// Changes a task of the current step whose newest attempt this is.
+fn change_task(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut TaskRun)) {
+    if let Some((step, place)) = run.locate(&job.task)
+        && step == run.cursor as usize
+        && let Some(step) = run.steps.get_mut(step)
+        && step.task(place).is_some_and(|task| task.attempt == job.attempt)
+    {
+        step.change(place, change);
+    }
+}
+
+fn start(run: &mut Run, started: &TaskStarted) {
+    let AttemptId { task: id, attempt } = &started.spec.job.attempt;
+    let place = place(started.role);
+    // A task stands where its name says, or it could not be found again.
+    if run.identity.locate(id) != Some((run.cursor as usize, place)) {
+        return;
+    }
+    let Some(step) = run.current_mut() else { return };
+    let phase = TaskPhase::Live(Box::new(Live::new(started.spec.clone(), started.inputs.clone())));
+    match step.task(place) {
+        None => step.add(TaskRun {
+            id: id.clone(),
+            name: started.spec.name.clone(),
+            role: started.role,
+            attempt: *attempt,
+            limit: started.limit,
+            phase,
+            error: None,
+            excerpt: String::new(),
+            usage: Usage::default(),
+            started_at: started.at,
+            ended_at: None,
+        }),
+        Some(task) if task.id == *id && task.live().is_none() && task.attempt < *attempt => {
+            step.change(place, |task| {
+                task.attempt = *attempt;
+                task.limit = started.limit;
+                task.phase = phase;
+                task.started_at = started.at;
+                task.ended_at = None;
+            });
+        }
+        Some(_) => return,
+    }
+    step.progress = Progress::Running;
+}
+
+fn end(run: &mut Run, ended: &TaskEnded) {
+    let is_live = run.live(&ended.job).is_some();
+    if !is_live || matches!(ended.status, TaskStatus::Running | TaskStatus::WaitingForUser) {
+        return;
+    }
+    let outcome = &ended.outcome;
+    let exit_code = match outcome.ending {
+        Ending::Exited { code } => Some(code),
+        _ => None,
+    };
+    let kept = outcome.ending == Ending::Alive;
+    change_task(run, &ended.job, |task| {
+        let used = task.live().map(|live| live.usage).unwrap_or_default();
+        task.usage = task.usage.plus(final_usage(outcome, used));
+        task.ended_at = Some(ended.at);
+        task.excerpt = if outcome.ok { String::new() } else { excerpt(outcome) };
+        task.error = (!outcome.ok).then(|| outcome.reason.clone());
+        task.phase = match ended.status {
+            TaskStatus::Done => TaskPhase::Done { value: value(ended), exit_code, kept },
+            TaskStatus::Error => {
+                TaskPhase::Failed { exit_code, lost: outcome.ending == Ending::Lost }
+            }
+            TaskStatus::Cancelled => TaskPhase::Cancelled,
+            TaskStatus::Pending | TaskStatus::Running | TaskStatus::WaitingForUser => {
+                TaskPhase::Ready { at_once: false }
+            }
+        };
+    });
+    let of_task = |task: &Option<coven_model::TaskId>| task.as_ref() == Some(&ended.job.task);
+    run.interventions
+        .retain(|_, pending| pending.attempt.is_none() || !of_task(&pending.intervention.task));
+    if kept && ended.status == TaskStatus::Done {
+        run.kept.insert(ended.job.task.clone(), ended.job.attempt);
+    }
+}
+
+/// The end of what an attempt printed: as much as a person reads at a glance.
+fn excerpt(outcome: &Outcome) -> String {
+    let text = outcome.output.as_deref().unwrap_or_default().trim_end();
+    let lines = text.rmatch_indices('\n').nth(EXCERPT_LINES - 1).map_or(0, |(at, _)| at + 1);
+    let letters = text.char_indices().rev().nth(EXCERPT_LETTERS - 1).map_or(0, |(at, _)| at);
+    text.get(lines.max(letters)..).unwrap_or_default().to_owned()
+}
+
+/// What an attempt used up: what its end says, and where that says nothing, what was said before.
+fn final_usage(outcome: &Outcome, before: Usage) -> Usage {
+    let last = outcome.usage;
+    Usage {
+        input_tokens: last.input_tokens.or(before.input_tokens),
+        cached_tokens: last.cached_tokens.or(before.cached_tokens),
+        output_tokens: last.output_tokens.or(before.output_tokens),
+        reasoning_tokens: last.reasoning_tokens.or(before.reasoning_tokens),
+        cost_usd: last.cost_usd.or(before.cost_usd),
+    }
+}
+
+/// The output of a task: the value in the fact, or the text without its trailing line ends.
+fn value(ended: &TaskEnded) -> Arc<Value> {
+    let text = || match &ended.outcome.output {
+        Some(text) => Value::String(text.trim_end_matches(['\n', '\r']).to_owned()),
+        None => Value::Null,
+    };
+    Arc::new(ended.value.clone().unwrap_or_else(text))
+}
+
+fn set_timer(run: &mut Run, timer: &Timer, due: Timestamp) {
+    match timer.purpose {
+        Purpose::Timeout => change_live(run, &timer.job, |live| live.deadline = Some(due)),
+        Purpose::Retry => {
+            let Some(before) = timer.job.attempt.checked_sub(1) else { return };
+            let job = AttemptId { task: timer.job.task.clone(), attempt: before };
+            change_task(run, &job, |task| {
+                if matches!(task.phase, TaskPhase::Ready { .. }) {
+                    task.phase = TaskPhase::Delayed { due };
+                }
+            });
+        }
+    }
+}

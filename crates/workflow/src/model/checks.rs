@@ -1,0 +1,137 @@
+//! What the model checker is asked: that every promise holds everywhere, that the interesting
+//! places are among what it saw, and that each rule and mechanism is needed.
+
+use coven_model::WorkflowStatus;
+use stateright::{Checker, Model, Property};
+
+use super::scenes::{self, Scene};
+use super::walk::Walk;
+use super::world::{Process, World};
+use super::{Broken, Mechanism, Step};
+use crate::rules::Rule;
+use crate::state::Phase;
+
+type Holds = fn(&Walk, &World) -> bool;
+
+/// What must hold in every state.
+const ALWAYS: [(&str, Holds); 9] = [
+    ("no process outlives its run", |_, world| {
+        !world.run().is_over() || world.alive().next().is_none()
+    }),
+    ("no job runs twice", |_, world| world.runs.values().all(|runs| *runs <= 1)),
+    ("no finished task runs again", |_, world| {
+        world.alive().all(|job| {
+            let task = world.run().task(&job.task);
+            !world.done.contains(&job.task) || task.is_some_and(|task| task.attempt == job.attempt)
+        })
+    }),
+    ("a run that is completed or cancelled stays so", |_, world| {
+        world.forever.is_none_or(|status| world.run().status() == status)
+    }),
+    ("nothing is started once the run is to end", |_, world| world.asked_for_late == 0),
+    ("an intervention is decided once", |_, world| world.decided.values().all(|times| *times <= 1)),
+    ("a wish to try again is fulfilled once", |_, world| world.fulfilled <= world.wishes),
+    ("no text is ordered while the agent works", |_, world| !world.interrupted),
+    ("everything can end", |walk, world| walk.broken != Broken::default() || world.can_end()),
+];
+
+/// What must be seen on the way, or the model shows less than it seems to.
+const SOMETIMES: [(&str, Holds); 6] = [
+    ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
+    ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
+    ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
+    ("a blocked run completes", |_, world| {
+        world.was_blocked && world.run().status() == WorkflowStatus::Completed
+    }),
+    ("a process lives while its run is being stopped", |_, world| {
+        matches!(world.run().phase, Phase::Stopping { .. }) && world.alive().next().is_some()
+    }),
+    ("an agent is left alive on purpose", |_, world| {
+        let runs = |process: &Process| matches!(process, Process::Runs { .. });
+        world.run().status() == WorkflowStatus::Completed && world.processes.values().any(runs)
+    }),
+];
+
+/// The promise that is broken without a rule or a mechanism.
+fn promise(broken: Broken) -> &'static str {
+    match (broken.rule, broken.mechanism) {
+        (Some(Rule::NothingStartsLate | Rule::FinalAbsorbs), _) => ALWAYS[4].0,
+        (Some(Rule::DecidedOnce), _) => ALWAYS[5].0,
+        (Some(Rule::RetriedOnce), _) => ALWAYS[6].0,
+        (Some(Rule::ObservationsGrow), _) => ALWAYS[7].0,
+        (None, Some(Mechanism::Ledger | Mechanism::DurableOutcomes)) => ALWAYS[1].0,
+        (Some(Rule::DrainFirst | Rule::OutcomesCountOnce), _)
+        | (None, Some(Mechanism::Tombstones | Mechanism::JournalFirst)) => ALWAYS[0].0,
+        (None, None) => "",
+    }
+}
+
+/// With something broken, only the promise that depends on it is of interest.
+pub(super) fn properties(broken: Broken) -> Vec<Property<Walk>> {
+    let always = ALWAYS.iter().map(|(name, holds)| Property::always(name, *holds));
+    if broken != Broken::default() {
+        return always.filter(|property| property.name == promise(broken)).collect();
+    }
+    let sometimes = SOMETIMES.iter().map(|(name, holds)| Property::sometimes(name, *holds));
+    always.chain(sometimes).collect()
+}
+
+fn explore(scenes: Vec<Scene>) -> usize {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let walk = Walk { scenes, broken: Broken::default() };
+    let checker = walk.checker().threads(threads).spawn_bfs().join();
+    checker.assert_properties();
+    checker.unique_state_count()
+}
+
+/// Spec: GR.6.2, GR.6.3, GR.6.4
+#[test]
+fn every_promise_holds_in_every_state_that_can_be_reached() {
+    let states = explore(scenes::all());
+    // Far fewer would mean that the model does not do what it says.
+    assert!(states > 5_000, "only {states} states");
+}
+
+/// As above with more of everything.
+#[test]
+#[ignore = "takes minutes; for changes to the decisions"]
+fn every_promise_holds_in_a_larger_world_too() {
+    let states = explore(scenes::larger());
+    assert!(states > 100_000, "only {states} states");
+}
+
+/// A way to break the promise that depends on what is broken.
+fn counterexample(broken: Broken) -> Vec<Step> {
+    let scenes = match (broken.rule, broken.mechanism) {
+        (Some(Rule::ObservationsGrow), _) => vec![scenes::stages()],
+        (Some(Rule::RetriedOnce), _) => vec![scenes::again()],
+        (Some(Rule::FinalAbsorbs), _) => vec![scenes::timed()],
+        (_, Some(Mechanism::JournalFirst)) | (Some(Rule::DecidedOnce), _) => vec![scenes::leave()],
+        _ => vec![scenes::retried(), scenes::fan_out()],
+    };
+    let checker = Walk { scenes, broken }.checker().threads(2).spawn_bfs().join();
+    let found = checker.discoveries().into_values().next();
+    found.unwrap_or_else(|| panic!("nothing breaks without {broken:?}")).into_actions()
+}
+
+#[test]
+fn each_rule_is_needed() {
+    for rule in Rule::ALL {
+        let broken = Broken { rule: Some(rule), mechanism: None };
+        assert!(!counterexample(broken).is_empty(), "{rule:?}");
+    }
+}
+
+#[test]
+fn each_mechanism_around_the_decisions_is_needed() {
+    for mechanism in [
+        Mechanism::Ledger,
+        Mechanism::Tombstones,
+        Mechanism::DurableOutcomes,
+        Mechanism::JournalFirst,
+    ] {
+        let broken = Broken { rule: None, mechanism: Some(mechanism) };
+        let steps = counterexample(broken);
+        assert!(!steps.is_empty(), "{mechanism:?}");
+    }
+}

@@ -1,0 +1,365 @@
+//! The world around a run: processes, their ledgers, what is on its way, and what really happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coven_model::event::{Decision, Event, Role};
+use coven_model::{AttemptId, Choice, Outcome, TaskId, TaskStatus, Timestamp};
+
+use super::scenes::Scene;
+use super::{Broken, End, Mechanism, Order, Report, is_forever};
+use crate::command::Command;
+use crate::decide::decide;
+use crate::fold::{fold, fold_all};
+use crate::input::Input;
+use crate::state::{Phase, Run, State};
+use crate::testing;
+
+/// Everything but the firing of timers happens at this time, and that much later.
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1);
+const LATER: Timestamp = Timestamp::from_millis(1_000_000);
+
+/// What became of a process, as its ledger says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Process {
+    /// It runs.
+    Runs {
+        mood: Mood,
+        seen: u64,
+        texts: u32,
+        /// What was seen when the newest text was taken.
+        taken: u64,
+    },
+    Ended(End),
+}
+
+/// What an interactive agent shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Mood {
+    Works,
+    Idle,
+    Asks,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    pub(super) scene: u8,
+    pub(super) state: State,
+    pub(super) orders: BTreeSet<Order>,
+    pub(super) reports: BTreeSet<Report>,
+    pub(super) processes: BTreeMap<AttemptId, Process>,
+    /// Stopped before they were ever started.
+    marked: BTreeSet<AttemptId>,
+    pub(super) crashes: u8,
+    pub(super) questions: u64,
+    /// How often a process was started.
+    pub(super) runs: BTreeMap<AttemptId, u8>,
+    /// The tasks that once were done.
+    pub(super) done: BTreeSet<TaskId>,
+    /// A status that was to be for ever.
+    pub(super) forever: Option<coven_model::WorkflowStatus>,
+    /// How many jobs were asked for when the end was, and afterwards.
+    pub(super) asked_for: u32,
+    pub(super) asked_for_late: u32,
+    /// How often each intervention was decided.
+    pub(super) decided: BTreeMap<u64, u8>,
+    /// How many wishes to try again there were, and how many were fulfilled.
+    pub(super) wishes: u8,
+    pub(super) fulfilled: u8,
+    /// Whether a text was ordered while the agent worked.
+    pub(super) interrupted: bool,
+    /// Whether it was ever blocked.
+    pub(super) was_blocked: bool,
+}
+
+impl World {
+    pub(super) fn run(&self) -> &Run {
+        self.state.run().unwrap()
+    }
+
+    pub(super) fn new(scene: u8, about: &Scene, broken: Broken) -> Self {
+        let mut state = State::default();
+        state.rules.broken = broken.rule;
+        let mut world = Self {
+            scene,
+            state,
+            orders: BTreeSet::new(),
+            reports: BTreeSet::new(),
+            processes: BTreeMap::new(),
+            marked: BTreeSet::new(),
+            crashes: about.crashes,
+            questions: about.questions,
+            runs: BTreeMap::new(),
+            done: BTreeSet::new(),
+            forever: None,
+            asked_for: 0,
+            asked_for_late: 0,
+            decided: BTreeMap::new(),
+            wishes: 0,
+            fulfilled: 0,
+            interrupted: false,
+            was_blocked: false,
+        };
+        for input in [testing::creation(about.plan.clone(), &about.input), Input::Begin] {
+            world.tell(input, NOW, None, broken);
+        }
+        world
+    }
+
+    /// Decides on an input. With a cut, only so many facts are written, and the process dies.
+    pub(super) fn tell(
+        &mut self,
+        input: Input,
+        now: Timestamp,
+        cut: Option<usize>,
+        broken: Broken,
+    ) {
+        let (events, commands) = decide(&self.state, input, now);
+        let written = cut.map_or(events.len(), |cut| cut.min(events.len()));
+        if cut.is_none() || broken.mechanism == Some(Mechanism::JournalFirst) {
+            self.give(&commands);
+        }
+        for event in &events[..written] {
+            self.note(event);
+            self.state = fold(std::mem::take(&mut self.state), event);
+        }
+        if cut.is_some() {
+            self.recover(broken);
+        }
+        self.look();
+    }
+
+    fn give(&mut self, commands: &[Command]) {
+        for command in commands {
+            let order = match command {
+                Command::Start(spec) => Order::Start(spec.job.attempt.clone()),
+                Command::Stop(job) => Order::Stop(job.clone()),
+                Command::Answer(answer) => {
+                    let number = self.run().number(&answer.intervention).unwrap();
+                    Order::Answer(answer.job.clone(), number)
+                }
+                Command::Send { job, number, .. } => {
+                    // The same text ordered once more is recognised and not typed again.
+                    if let Some(Process::Runs { mood: Mood::Works, texts, .. }) =
+                        self.processes.get(job)
+                    {
+                        self.interrupted |= texts < number;
+                    }
+                    Order::Send(job.clone(), *number)
+                }
+                Command::SetTimer { timer, .. } => {
+                    self.reports.insert(Report::Fired(timer.clone()));
+                    continue;
+                }
+            };
+            self.orders.insert(order);
+        }
+    }
+
+    /// Everything in memory is gone: it is read again, and what is outstanding is ordered again.
+    pub(super) fn recover(&mut self, broken: Broken) {
+        // Orders that were given may still arrive. A person's wishes were accepted, so they are
+        // repeated; other reports are made again.
+        self.reports.retain(|report| matches!(report, Report::Again(_) | Report::Cancel));
+        if broken.mechanism == Some(Mechanism::DurableOutcomes) {
+            self.processes.retain(|_, process| matches!(process, Process::Runs { .. }));
+        }
+        let (events, _) = decide(&self.state, Input::Recover, NOW);
+        for event in &events {
+            self.note(event);
+        }
+        self.state = fold_all(std::mem::take(&mut self.state), &events);
+        let outstanding = self.state.outstanding();
+        self.give(&outstanding);
+    }
+
+    /// Remembers what was written down.
+    fn note(&mut self, event: &Event) {
+        let ending =
+            self.run_phase().is_some_and(|phase| !matches!(phase, Phase::Created | Phase::Running));
+        match event {
+            Event::TaskStarted(_) => {
+                self.asked_for += 1;
+                self.asked_for_late += u32::from(ending);
+            }
+            Event::InterventionResolved { id, .. } => {
+                let number = self.run().number(id).unwrap();
+                *self.decided.entry(number).or_default() += 1;
+            }
+            Event::WorkflowRetried { .. } => self.fulfilled += 1,
+            _ => {}
+        }
+    }
+
+    fn run_phase(&self) -> Option<&Phase> {
+        self.state.run().map(|run| &run.phase)
+    }
+
+    /// Remembers what the run says.
+    pub(super) fn look(&mut self) {
+        let run = self.state.run().unwrap();
+        let status = run.status();
+        self.was_blocked |= status == coven_model::WorkflowStatus::Blocked;
+        if self.forever.is_none() && is_forever(status) {
+            self.forever = Some(status);
+        }
+        for step in run.steps.iter() {
+            let done = step.tasks.iter().filter(|task| task.status() == TaskStatus::Done);
+            // An arbiter may answer and be asked again.
+            let workers = done.filter(|task| !matches!(task.role, Role::Arbiter(_)));
+            self.done.extend(workers.map(|task| task.id.clone()));
+        }
+    }
+
+    /// An order arrives where processes are.
+    pub(super) fn carry_out(&mut self, order: &Order, broken: Broken) {
+        let lacks = |mechanism| broken.mechanism == Some(mechanism);
+        match order {
+            Order::Start(job) => match self.processes.get(job) {
+                Some(Process::Ended(end)) if !lacks(Mechanism::Ledger) => {
+                    let end = *end;
+                    self.reports.insert(Report::Ended(job.clone(), end));
+                }
+                Some(Process::Runs { mood, seen, .. }) => {
+                    let seen = *seen;
+                    // It is looked at again, and what it shows is told again.
+                    let shown = match mood {
+                        Mood::Works => None,
+                        Mood::Idle => Some(Report::Idle(job.clone(), seen)),
+                        Mood::Asks => Some(Report::Asks(job.clone(), seen)),
+                    };
+                    self.reports.extend(shown);
+                    self.reports.insert(Report::Started(job.clone()));
+                }
+                None if self.marked.contains(job) && !lacks(Mechanism::Tombstones) => {
+                    self.reports.insert(Report::Ended(job.clone(), End::Stopped));
+                }
+                _ => {
+                    let process = Process::Runs { mood: Mood::Works, seen: 0, texts: 0, taken: 0 };
+                    self.processes.insert(job.clone(), process);
+                    *self.runs.entry(job.clone()).or_default() += 1;
+                    self.reports.insert(Report::Started(job.clone()));
+                }
+            },
+            Order::Stop(job) => {
+                let end = match self.processes.get(job) {
+                    Some(Process::Ended(end)) => *end,
+                    Some(Process::Runs { .. }) => {
+                        self.processes.insert(job.clone(), Process::Ended(End::Stopped));
+                        End::Stopped
+                    }
+                    None => {
+                        self.marked.insert(job.clone());
+                        End::Stopped
+                    }
+                };
+                self.reports.insert(Report::Ended(job.clone(), end));
+            }
+            Order::Answer(job, number) => {
+                if let Some(Process::Runs { mood, seen, .. }) = self.processes.get_mut(job) {
+                    // An answer is given only to what it was given for.
+                    if *mood == Mood::Asks {
+                        *mood = Mood::Works;
+                        *seen += 1;
+                    }
+                    self.reports.insert(Report::Answered(*number, *seen));
+                }
+            }
+            Order::Send(job, number) => {
+                if let Some(Process::Runs { mood, seen, texts, taken }) =
+                    self.processes.get_mut(job)
+                {
+                    if *texts < *number {
+                        *texts = *number;
+                        *mood = Mood::Works;
+                        *seen += 1;
+                        *taken = *seen;
+                    }
+                    self.reports.insert(Report::Delivered(job.clone(), *number, *taken));
+                }
+            }
+        }
+    }
+
+    pub(super) fn input(report: &Report) -> (Input, Timestamp) {
+        let input = match report {
+            Report::Started(job) => Input::Started(job.clone()),
+            Report::Ended(job, End::Lost) => Input::Lost(job.clone()),
+            Report::Ended(job, end) => {
+                let outcome = Box::new(outcome(*end));
+                Input::Ended { job: job.clone(), outcome }
+            }
+            Report::Asks(job, seen) => {
+                testing::asks(job.task.as_str(), job.attempt, *seen, &format!("question {seen}"))
+            }
+            Report::Idle(job, seen) => testing::idle(job.task.as_str(), job.attempt, *seen, true),
+            Report::Delivered(job, number, seen) => {
+                Input::Delivered { job: job.clone(), number: *number, seen: *seen }
+            }
+            Report::Answered(number, seen) => {
+                Input::Answered { intervention: testing::intervention(*number), seen: *seen }
+            }
+            Report::Fired(timer) => return (Input::TimerFired(timer.clone()), LATER),
+            Report::Again(run) => {
+                Input::Retry { run: *run, by: "she".to_owned(), why: String::new() }
+            }
+            Report::Cancel => Input::Cancel { by: "she".to_owned(), why: String::new() },
+        };
+        (input, NOW)
+    }
+
+    /// Whether the run ends if everything goes on somehow: orders arrive, processes end well,
+    /// whatever waits is decided.
+    pub(super) fn can_end(&self) -> bool {
+        let mut world = self.clone();
+        for _ in 0..12 {
+            if world.run().is_over() {
+                return true;
+            }
+            world.give(&world.state.outstanding());
+            for order in std::mem::take(&mut world.orders) {
+                world.carry_out(&order, Broken::default());
+            }
+            let alive: Vec<AttemptId> = world.alive().cloned().collect();
+            for job in alive {
+                let end =
+                    if job.task.as_str().ends_with("arbiter") { End::Done } else { End::Good };
+                world.processes.insert(job.clone(), Process::Ended(end));
+                world.reports.insert(Report::Ended(job, end));
+            }
+            for report in std::mem::take(&mut world.reports) {
+                if !matches!(report, Report::Cancel | Report::Again(_)) {
+                    let (input, now) = Self::input(&report);
+                    world.tell(input, now, None, Broken::default());
+                }
+            }
+            let open: Vec<(u64, Choice)> = world
+                .run()
+                .interventions
+                .iter()
+                .map(|(number, pending)| (*number, *pending.intervention.options.last().unwrap()))
+                .collect();
+            for (number, choice) in open {
+                let decision = Decision::new(choice, "she").with_text("x");
+                world.tell(testing::decide_with(number, decision), NOW, None, Broken::default());
+            }
+        }
+        false
+    }
+
+    /// Processes that run and were not left alive on purpose.
+    pub(super) fn alive(&self) -> impl Iterator<Item = &AttemptId> {
+        let runs =
+            self.processes.iter().filter(|(_, process)| matches!(process, Process::Runs { .. }));
+        runs.map(|(job, _)| job).filter(|job| self.run().kept.get(&job.task) != Some(&job.attempt))
+    }
+}
+
+fn outcome(end: End) -> Outcome {
+    match end {
+        End::Good => testing::succeeded("fine"),
+        End::More => testing::succeeded(r#"{"verdict": "actionable"}"#),
+        End::Done => testing::succeeded(r#"{"verdict": "done"}"#),
+        End::Bad => testing::exited(1),
+        End::Stopped | End::Lost => testing::stopped(),
+    }
+}

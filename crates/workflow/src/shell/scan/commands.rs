@@ -1,0 +1,153 @@
+//! Commands, word by word.
+
+use super::super::error::ShellProblem;
+use super::super::rules::Spot;
+use super::super::words::Command;
+use super::Quoting;
+use super::Scanner;
+
+impl Scanner<'_> {
+    /// Commands up to a closing parenthesis, or to the end. `opened` is the parenthesis.
+    pub(super) fn commands(&mut self, opened: Option<usize>) {
+        self.commands_from(opened, Command::default);
+    }
+
+    /// The same, where each command begins as given.
+    pub(super) fn commands_from(&mut self, opened: Option<usize>, fresh: fn() -> Command) {
+        if !self.enter() {
+            self.leave();
+            return;
+        }
+        let mut command = fresh();
+        let mut cases = 0_usize;
+        while let Some(next) = self.peek() {
+            match next {
+                ' ' | '\t' | '\r' => {
+                    self.end_word(&mut command, &mut cases);
+                    self.skip(1);
+                }
+                '\n' => {
+                    self.end_word(&mut command, &mut cases);
+                    command = fresh();
+                    self.skip(1);
+                    self.heredoc_bodies();
+                }
+                '#' if !command.in_word() => self.comment(),
+                '\\' => match self.skip_escape() {
+                    Some('\n') | None => {}
+                    Some(escaped) => command.push(escaped),
+                },
+                '\'' | '"' | '`' | '$' => self.expansion(next, &mut command),
+                ';' | '|' | '&' if !self.starts_with("&>") => {
+                    self.end_word(&mut command, &mut cases);
+                    command = command.next();
+                    self.skip(1);
+                }
+                '(' | ')' if command.in_test() => {
+                    self.end_word(&mut command, &mut cases);
+                    self.skip(1);
+                }
+                '(' => self.parenthesis(&mut command, &mut cases),
+                ')' => {
+                    self.end_word(&mut command, &mut cases);
+                    self.skip(1);
+                    if cases == 0 && opened.is_some() {
+                        self.leave();
+                        return;
+                    }
+                    command = fresh();
+                }
+                '<' | '>' | '&' => self.redirection(next, &mut command, &mut cases),
+                other => {
+                    command.push(other);
+                    self.skip(other.len_utf8());
+                }
+            }
+        }
+        self.end_word(&mut command, &mut cases);
+        if let Some(opened) = opened {
+            self.error(opened, 1, ShellProblem::Unclosed { what: "this parenthesis" });
+        }
+        self.leave();
+    }
+
+    pub(super) fn end_word(&mut self, command: &mut Command, cases: &mut usize) {
+        let ended = command.end_word();
+        if ended.opens_case {
+            *cases += 1;
+        } else if ended.closes_case {
+            *cases = cases.saturating_sub(1);
+        }
+        for (offset, length, name) in ended.calculated {
+            self.error(offset, length, ShellProblem::Arithmetic { name });
+        }
+    }
+
+    pub(super) fn comment(&mut self) {
+        let end = self.rest().find('\n').unwrap_or(self.rest().len());
+        self.skip(end);
+    }
+
+    /// Quotes and `$` in a command.
+    pub(super) fn expansion(&mut self, next: char, command: &mut Command) {
+        command.begin();
+        let start = self.at;
+        match next {
+            '\'' => self.single_quotes(),
+            '"' => {
+                let spot = command.spot();
+                self.double_quotes(command, spot.as_ref());
+                return;
+            }
+            '`' => self.backticks(),
+            _ => {
+                let spot = command.spot();
+                self.dollar(Quoting::Bare, spot, command);
+                return;
+            }
+        }
+        // What single quotes hold is text of the word: `'eval' "${x}"`.
+        let quoted = self.source[start..self.at].trim_matches('\'').to_owned();
+        quoted.chars().for_each(|c| command.push(c));
+    }
+
+    pub(super) fn parenthesis(&mut self, command: &mut Command, cases: &mut usize) {
+        if self.starts_with("((") && command.may_calculate() {
+            let opened = self.at;
+            self.skip(2);
+            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(opened, "))"));
+            return;
+        }
+        let in_word = command.in_word();
+        let opened = self.at;
+        self.skip(1);
+        if self.starts_with(")") && in_word {
+            // `name()`: what follows is a new command.
+            self.skip(1);
+            self.end_word(command, cases);
+            *command = Command::default();
+            return;
+        }
+        let fresh = if command.assigns() { Command::list } else { Command::default };
+        self.commands_from(Some(opened), fresh);
+    }
+
+    pub(super) fn redirection(&mut self, next: char, command: &mut Command, cases: &mut usize) {
+        if (next == '<' || next == '>') && self.rest()[1..].starts_with('(') {
+            let opened = self.at + 1;
+            command.begin();
+            self.skip(2);
+            self.commands(Some(opened));
+            return;
+        }
+        self.end_word(command, cases);
+        if self.starts_with("<<") && !self.starts_with("<<<") {
+            self.heredoc_start(command.input_spot());
+            return;
+        }
+        let is_input = next == '<';
+        let signs = self.rest().len() - self.rest().trim_start_matches(['<', '>', '&', '|']).len();
+        self.skip(signs.max(1));
+        command.expect_target(is_input);
+    }
+}

@@ -1,0 +1,210 @@
+//! Everything that begins with `$`.
+
+use super::super::error::ShellProblem;
+use super::super::rules::Spot;
+use super::super::words::Command;
+use super::{Quoting, Scanner};
+use crate::template::{Reference, Segment, reference_at};
+
+impl Scanner<'_> {
+    /// Everything that begins with `$`.
+    pub(super) fn dollar(&mut self, quoting: Quoting, spot: Option<Spot>, command: &mut Command) {
+        let start = self.at;
+        if self.starts_with("$${") {
+            // One dollar is ours and goes; the rest is the shell's own.
+            self.copy_to(start);
+            self.copied = start + 1;
+            self.skip(1);
+            self.parameter(quoting, spot.as_ref(), command);
+        } else if self.starts_with("${") {
+            self.braces(quoting, spot, command);
+        } else if self.starts_with("$((") {
+            self.skip(3);
+            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(start, "))"));
+        } else if self.starts_with("$(") {
+            self.skip(2);
+            let commands = |scanner: &mut Self| scanner.commands(Some(start + 1));
+            match spot {
+                // What a substitution prints inside `eval` is executed as well.
+                Some(spot) => self.refusing(spot, commands),
+                None => commands(self),
+            }
+        } else if self.starts_with("$[") {
+            self.skip(2);
+            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(start, "]"));
+        } else {
+            self.skip(1);
+            if quoting == Quoting::Bare && self.starts_with("'") {
+                self.single_quotes();
+            } else {
+                // A lone `$`, or `$name`: the name is the shell's own. It is part of the word.
+                command.push('$');
+            }
+        }
+    }
+
+    /// Arithmetic up to its end. Everything in it is refused already.
+    pub(super) fn arithmetic(&mut self, opened: usize, close: &str) {
+        if !self.enter() {
+            self.leave();
+            return;
+        }
+        let mut open = 0_usize;
+        let mut command = Command::default();
+        while let Some(next) = self.peek() {
+            if open == 0 && self.starts_with(close) {
+                self.skip(close.len());
+                self.leave();
+                return;
+            }
+            match next {
+                '(' | '[' => {
+                    open += 1;
+                    self.skip(1);
+                }
+                ')' | ']' => {
+                    open = open.saturating_sub(1);
+                    self.skip(1);
+                }
+                '\\' => drop(self.skip_escape()),
+                '\'' | '"' | '`' | '$' => self.expansion(next, &mut command),
+                other => self.skip(other.len_utf8()),
+            }
+        }
+        self.error(opened, 1, ShellProblem::Unclosed { what: "this calculation" });
+        self.leave();
+    }
+
+    /// `${...}`: a variable of ours, or the shell's own.
+    pub(super) fn braces(&mut self, quoting: Quoting, spot: Option<Spot>, command: &mut Command) {
+        let start = self.at;
+        let window = &self.source[..self.end];
+        match reference_at(window, start) {
+            Ok(reference) if is_ours(&reference) => {
+                self.at = start + reference.length;
+                self.variable(reference, quoting, spot, command);
+            }
+            Ok(_) => self.parameter(quoting, spot.as_ref(), command),
+            Err(error) => {
+                let end = (start + error.length).min(self.end);
+                let text = &self.source[start + 2..end.saturating_sub(1).max(start + 2)];
+                if has_path(text) {
+                    let problem = ShellProblem::Operator { text: text.to_owned() };
+                    self.error(start, end - start, problem);
+                    self.parameter(quoting, spot.as_ref(), command);
+                    self.found.own.retain(|own| own.offset != start);
+                } else {
+                    self.parameter(quoting, spot.as_ref(), command);
+                }
+            }
+        }
+    }
+
+    pub(super) fn variable(
+        &mut self,
+        reference: Reference,
+        quoting: Quoting,
+        spot: Option<Spot>,
+        command: &mut Command,
+    ) {
+        let (offset, length) = (reference.offset, reference.length);
+        let spot = self.refused.clone().or(spot).or_else(|| command.spot());
+        if let Some(spot) = spot {
+            self.error(offset, length, spot.problem(reference.to_string()));
+            return;
+        }
+        command.note(offset, length, reference.to_string());
+        let next = self.numbers.len() + 1;
+        let number = *self.numbers.entry(reference.to_string()).or_insert(next);
+        self.copy_to(offset);
+        self.copied = offset + length;
+        let text = match quoting {
+            Quoting::Bare => format!("\"${{COVEN_V{number}}}\""),
+            Quoting::Double => format!("${{COVEN_V{number}}}"),
+        };
+        self.found.text.push_str(&text);
+        self.found.uses.push((reference, number));
+    }
+
+    /// `${NAME...}` that is the shell's own, up to its `}`; at the `$` when called.
+    pub(super) fn parameter(
+        &mut self,
+        quoting: Quoting,
+        spot: Option<&Spot>,
+        command: &mut Command,
+    ) {
+        let opened = self.at;
+        self.skip(2);
+        if self.starts_with("#") || self.starts_with("!") {
+            self.skip(1);
+        }
+        let start = self.at;
+        let end = self.rest().find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        self.skip(end.unwrap_or(self.rest().len()));
+        if let Ok(name) = Reference::parse(&self.source[start..self.at]) {
+            let length = self.at - opened;
+            self.found.own.push(Reference { offset: opened, length, ..name });
+        }
+        if self.starts_with("[") {
+            let opened = self.at;
+            self.skip(1);
+            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(opened, "]"));
+        }
+        let operator = self.rest().strip_prefix(':').unwrap_or(self.rest());
+        if operator.starts_with(['-', '=', '?', '+']) {
+            self.parameter_word(opened, quoting, spot, command);
+        } else if operator.len() < self.rest().len() {
+            self.refusing(Spot::Arithmetic, |scanner| {
+                scanner.parameter_word(opened, quoting, None, &mut Command::default());
+            });
+        } else {
+            self.refusing(Spot::Pattern, |scanner| {
+                scanner.parameter_word(opened, quoting, None, &mut Command::default());
+            });
+        }
+    }
+
+    pub(super) fn parameter_word(
+        &mut self,
+        opened: usize,
+        quoting: Quoting,
+        spot: Option<&Spot>,
+        command: &mut Command,
+    ) {
+        if !self.enter() {
+            self.leave();
+            return;
+        }
+        while let Some(next) = self.peek() {
+            match next {
+                '}' => {
+                    self.skip(1);
+                    self.leave();
+                    return;
+                }
+                '\\' => drop(self.skip_escape()),
+                '\'' if quoting == Quoting::Bare => self.single_quotes(),
+                '"' => self.double_quotes(command, spot),
+                '`' => self.backticks(),
+                '$' => self.dollar(quoting, spot.cloned(), command),
+                other => self.skip(other.len_utf8()),
+            }
+        }
+        self.error(opened, 2, ShellProblem::Unclosed { what: "this `${`" });
+        self.leave();
+    }
+}
+
+/// Whether a variable is the workflow's: the shell's own are in ALL CAPS, or have no path and an
+/// operator, which `-` is.
+pub(super) fn is_ours(reference: &Reference) -> bool {
+    let capitals = !reference.name.contains(|c: char| c.is_ascii_lowercase());
+    let keys = reference.path.iter().any(|segment| matches!(segment, Segment::Key(_)));
+    !reference.name.contains('-') && (keys || !capitals)
+}
+
+/// Whether it begins like a variable with a path, which no shell has.
+fn has_path(text: &str) -> bool {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(0);
+    end > 0 && text[end..].starts_with('.')
+}

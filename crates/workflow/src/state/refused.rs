@@ -1,0 +1,205 @@
+//! Whether something that a person asks for can be done now, and if not, why.
+//!
+//! A decision ignores what cannot be done; whoever takes wishes from people asks here first, to
+//! have something to say to them.
+
+use coven_model::event::{Decision, StoppingEnd};
+use coven_model::{Choice, Digest, InterventionId, Mode, TaskId, TaskStatus, Work, WorkflowStatus};
+
+use super::{Phase, Progress, Run, State};
+use crate::input::Input;
+use crate::rules::Rule;
+
+/// Why something cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is no session.
+    #[error("the session does not exist")]
+    NoSession,
+    /// There is one already.
+    #[error("the session exists already")]
+    Exists,
+    /// It can only be looked at.
+    #[error("the session can only be looked at: {0}")]
+    Closed(String),
+    /// The run began already.
+    #[error("the run has begun already")]
+    Begun,
+    /// The run has not begun.
+    #[error("the run has not begun")]
+    NotBegun,
+    /// The run has ended.
+    #[error("the run is {0}")]
+    Over(WorkflowStatus),
+    /// The run has not ended.
+    #[error("the run is {0}; cancel it first")]
+    NotOver(WorkflowStatus),
+    /// The run is about to end.
+    #[error("the run is being stopped")]
+    Stopping,
+    /// No such intervention, or it is not open any more.
+    #[error("nothing waits under {0}; it was decided already, or it is not asked any more")]
+    NoIntervention(InterventionId),
+    /// Not among the choices.
+    #[error("`{choice}` is not possible here; choose {}", list(options))]
+    NotAnOption {
+        /// What was chosen.
+        choice: Choice,
+        /// What can be chosen.
+        options: Vec<Choice>,
+    },
+    /// The choice is worth nothing without a text.
+    #[error("`{0}` needs a text")]
+    NeedsText(Choice),
+    /// The decider saw something else.
+    #[error("what is asked has changed since it was shown; look at it again")]
+    OtherDigest,
+    /// No such task, or it was never started.
+    #[error("there is no task `{0}` that was started")]
+    NoTask(TaskId),
+    /// The task has no live job.
+    #[error("task `{task}` is {status}, so there is nothing to do about it")]
+    NotLive {
+        /// The task.
+        task: TaskId,
+        /// Where it stands.
+        status: TaskStatus,
+    },
+    /// Only interactive tasks can be called done.
+    #[error("task `{0}` is not interactive; it is done when its process ends")]
+    NotInteractive(TaskId),
+    /// The job is being stopped already.
+    #[error("task `{0}` is being stopped already")]
+    TaskStopping(TaskId),
+    /// Nothing failed.
+    #[error("nothing failed that could be tried again")]
+    NothingToRetry,
+    /// Somebody else was faster.
+    #[error("it was tried again already")]
+    AlreadyRetried,
+}
+
+fn list(options: &[Choice]) -> String {
+    let names: Vec<&str> = options.iter().map(|choice| choice.as_str()).collect();
+    names.join(", ")
+}
+
+impl State {
+    /// Whether a wish can be fulfilled now. What is no wish but a report is always admitted.
+    pub fn admits(&self, input: &Input) -> Result<(), Refused> {
+        if let Some(why) = &self.closed {
+            return Err(Refused::Closed(why.clone()));
+        }
+        let Some(run) = &self.run else {
+            return match input {
+                Input::Create(_) => Ok(()),
+                _ => Err(Refused::NoSession),
+            };
+        };
+        match input {
+            Input::Create(_) => Err(Refused::Exists),
+            Input::Begin if run.phase == Phase::Created => Ok(()),
+            Input::Begin => Err(Refused::Begun),
+            Input::Resolve { intervention, decision, digest } => {
+                run.admits_decision(intervention, decision, digest.as_ref())
+            }
+            Input::Complete { task, .. } => run.admits_end(task, true),
+            Input::StopTask { task, .. } => run.admits_end(task, false),
+            Input::Cancel { .. } => match &run.phase {
+                Phase::Stopping { end: StoppingEnd::Cancelled, .. } => Err(Refused::Stopping),
+                _ if run.is_over() => Err(Refused::Over(run.status())),
+                _ => Ok(()),
+            },
+            Input::Retry { run: wish, .. } => {
+                if *wish != run.retries && self.rules.hold(Rule::RetriedOnce) {
+                    return Err(Refused::AlreadyRetried);
+                }
+                run.retryable().map(|_| ())
+            }
+            Input::Delete { .. } if !run.is_over() => Err(Refused::NotOver(run.status())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What trying again means for a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retryable {
+    /// It failed and goes on with the step that failed.
+    Failed,
+    /// It waits, and this decision about this intervention is what trying again means.
+    Blocked(u64, Choice),
+}
+
+impl Run {
+    fn under_way(&self) -> Result<(), Refused> {
+        match &self.phase {
+            Phase::Created => Err(Refused::NotBegun),
+            Phase::Running => Ok(()),
+            Phase::Stopping { .. } => Err(Refused::Stopping),
+            _ => Err(Refused::Over(self.status())),
+        }
+    }
+
+    fn admits_decision(
+        &self,
+        id: &InterventionId,
+        decision: &Decision,
+        digest: Option<&Digest>,
+    ) -> Result<(), Refused> {
+        let Some((_, pending)) = self.pending(id) else {
+            return Err(Refused::NoIntervention(id.clone()));
+        };
+        self.under_way()?;
+        let options = &pending.intervention.options;
+        if !options.contains(&decision.choice) {
+            let options = options.clone();
+            return Err(Refused::NotAnOption { choice: decision.choice, options });
+        }
+        let asked = &pending.intervention.digest;
+        if digest.is_some_and(|digest| asked.as_ref().is_some_and(|asked| asked != digest)) {
+            return Err(Refused::OtherDigest);
+        }
+        let needs = matches!(decision.choice, Choice::Answer | Choice::Send);
+        if needs && decision.handler.is_none() && decision.text.as_deref().unwrap_or("").is_empty()
+        {
+            return Err(Refused::NeedsText(decision.choice));
+        }
+        Ok(())
+    }
+
+    fn admits_end(&self, id: &TaskId, as_done: bool) -> Result<(), Refused> {
+        let Some(task) = self.task(id) else { return Err(Refused::NoTask(id.clone())) };
+        let Some(live) = task.live() else {
+            let status = self.task_status(id).unwrap_or_default();
+            return Err(Refused::NotLive { task: id.clone(), status });
+        };
+        self.under_way()?;
+        let interactive =
+            matches!(&live.spec.work, Work::Agent(agent) if agent.mode == Mode::Interactive);
+        if as_done && !interactive {
+            return Err(Refused::NotInteractive(id.clone()));
+        }
+        if live.stop.is_some() {
+            return Err(Refused::TaskStopping(id.clone()));
+        }
+        Ok(())
+    }
+
+    /// What trying again means now.
+    pub(crate) fn retryable(&self) -> Result<Retryable, Refused> {
+        if matches!(self.phase, Phase::Failed { .. }) {
+            return Ok(Retryable::Failed);
+        }
+        self.under_way()?;
+        let blocked = self.current().and_then(|(_, _, step)| match step.progress {
+            Progress::Blocked { intervention } => self.interventions.get_key_value(&intervention),
+            _ => None,
+        });
+        let (number, pending) = blocked.ok_or(Refused::NothingToRetry)?;
+        let again = [Choice::Retry, Choice::RetryFailed].into_iter();
+        let mut again = again.filter(|choice| pending.intervention.options.contains(choice));
+        let choice = again.next().ok_or(Refused::NothingToRetry)?;
+        Ok(Retryable::Blocked(*number, choice))
+    }
+}

@@ -1,0 +1,331 @@
+//! What the tests of this crate share: small plans, and a run that is told what happens and checks
+//! at every turn what must always hold.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use coven_model::event::{Decision, Event};
+use coven_model::{
+    AttemptId, Choice, Digest, Ending, ExitCodes, InterventionId, InterventionKind, JobSpec, Mode,
+    Outcome, Sandbox, SessionId, TaskId, TaskStatus, Timestamp, Usage, Work, WorkflowStatus,
+};
+use serde_json::{Map, Value, json};
+
+use crate::command::Command;
+use crate::condition::Condition;
+use crate::decide::decide;
+use crate::expect::Expect;
+use crate::fold::{fold, fold_all};
+use crate::input::{Creation, Input, Observation, Question};
+use crate::plan::{
+    Action, AgentSpec, Form, OnLimit, Plan, Retry, Script, StageTask, Step, Trigger,
+};
+use crate::shell::ShellCommand;
+use crate::state::{Run, State};
+use crate::template::Template;
+
+pub(crate) const SESSION: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+pub(crate) fn template(text: &str) -> Template {
+    Template::parse(text).unwrap()
+}
+
+/// A headless agent.
+pub(crate) fn agent(prompt: &str) -> AgentSpec {
+    AgentSpec::new("demo", Mode::Headless, Some(template(prompt)))
+}
+
+pub(crate) fn interactive(prompt: &str) -> AgentSpec {
+    AgentSpec::new("demo", Mode::Interactive, Some(template(prompt)))
+}
+
+/// A step with nothing said but what it does.
+pub(crate) fn step(name: &str, action: Action) -> Step {
+    Step {
+        name: name.to_owned(),
+        when: None,
+        timeout: None,
+        retry: Retry::default(),
+        cwd: None,
+        env: BTreeMap::new(),
+        output: None,
+        on_failure: action.default_on_failure(),
+        needs_approval: false,
+        action,
+        places: BTreeMap::new(),
+    }
+}
+
+pub(crate) fn agent_step(name: &str, prompt: &str) -> Step {
+    step(name, Action::Agent { agent: agent(prompt) })
+}
+
+pub(crate) fn script(command: &str) -> Script {
+    Script {
+        command: ShellCommand::parse(command).unwrap(),
+        shell: None,
+        ok_exit_codes: ExitCodes::default(),
+        sandbox: Sandbox::default(),
+    }
+}
+
+pub(crate) fn script_step(name: &str, command: &str) -> Step {
+    step(name, Action::Script { script: script(command), expect: Expect::default() })
+}
+
+pub(crate) fn gate(name: &str, command: Option<&str>) -> Step {
+    step(name, Action::Gate { script: command.map(script), message: None })
+}
+
+pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent: u32) -> Step {
+    let (agent, for_each) = (agent(prompt), template(for_each));
+    step(name, Action::ParallelAgents { agent, for_each, item: "item".to_owned(), max_concurrent })
+}
+
+pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnLimit) -> Step {
+    let work = agent("work ${iteration}, after ${verdict.reason}, was ${previous.output}");
+    let arbiter = agent("is it good?");
+    step(name, Action::AgentLoop { agent: work, arbiter, max_iterations, on_max_iterations })
+}
+
+pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> Step {
+    let task = |(id, agent): &(&str, AgentSpec)| StageTask {
+        id: TaskId::new(*id).unwrap(),
+        agent: agent.clone(),
+        cwd: None,
+        env: BTreeMap::new(),
+        timeout: None,
+    };
+    step(name, Action::Stage { tasks: tasks.iter().map(task).collect() })
+}
+
+impl Step {
+    pub(crate) fn output(self, name: &str) -> Self {
+        Self { output: Some(name.to_owned()), ..self }
+    }
+
+    pub(crate) fn when(self, condition: &str) -> Self {
+        Self { when: Some(Condition::parse(condition).unwrap()), ..self }
+    }
+
+    pub(crate) fn retries(self, attempts: u32, delay: u64) -> Self {
+        Self { retry: Retry { attempts, delay: Duration::from_millis(delay) }, ..self }
+    }
+}
+
+pub(crate) fn plan(steps: Vec<Step>) -> Plan {
+    let stages = steps.iter().any(|step| matches!(step.action, Action::Stage { .. }));
+    Plan {
+        name: "test".to_owned(),
+        form: if stages { Form::Stages } else { Form::Grimoire },
+        goal: None,
+        description: String::new(),
+        trigger: Trigger::Manual,
+        inputs: Vec::new(),
+        steps,
+        definition: json!({"written": "by hand"}),
+    }
+}
+
+pub(crate) fn job(task: &str, attempt: u32) -> AttemptId {
+    AttemptId { task: TaskId::new(task).unwrap(), attempt }
+}
+
+pub(crate) fn succeeded(output: &str) -> Outcome {
+    Outcome {
+        ok: true,
+        ending: Ending::Exited { code: 0 },
+        reason: "exit code 0".to_owned(),
+        output: Some(output.to_owned()),
+        usage: Usage::default(),
+        denials: Vec::new(),
+        agent_session: None,
+    }
+}
+
+pub(crate) fn exited(code: i32) -> Outcome {
+    let reason = format!("exit code {code}");
+    Outcome { ok: code == 0, ending: Ending::Exited { code }, reason, ..succeeded("some output") }
+}
+
+pub(crate) fn stopped() -> Outcome {
+    let reason = "stopped".to_owned();
+    Outcome { ok: false, ending: Ending::Stopped, reason, output: None, ..succeeded("") }
+}
+
+pub(crate) fn ended(task: &str, attempt: u32, outcome: Outcome) -> Input {
+    Input::Ended { job: job(task, attempt), outcome: Box::new(outcome) }
+}
+
+pub(crate) fn creation(plan: Plan, input: &Value) -> Input {
+    let input = input.as_object().cloned().unwrap_or_else(Map::new);
+    Input::Create(Box::new(Creation {
+        session: SessionId::new(SESSION).unwrap(),
+        name: "brisk-otter".to_owned(),
+        plan,
+        input,
+        goal: Some("to test".to_owned()),
+        base_dir: Some("/work".to_owned()),
+    }))
+}
+
+pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> Input {
+    let question = Question {
+        kind: coven_model::AwaitingKind::Approval,
+        rule: "approval".to_owned(),
+        excerpt: what.to_owned(),
+        digest: Digest::of_bytes(what.as_bytes()),
+    };
+    let what = Observation::Awaiting { question, decided: None };
+    Input::Observed { job: job(task, attempt), seen, what }
+}
+
+pub(crate) fn idle(task: &str, attempt: u32, seen: u64, worked: bool) -> Input {
+    let what = Observation::Idle { worked, output: Some("an answer".to_owned()) };
+    Input::Observed { job: job(task, attempt), seen, what }
+}
+
+pub(crate) fn intervention(number: u64) -> InterventionId {
+    InterventionId::in_session(&SessionId::new(SESSION).unwrap(), number)
+}
+
+pub(crate) fn resolve(number: u64, choice: Choice) -> Input {
+    decide_with(number, Decision::new(choice, "she"))
+}
+
+pub(crate) fn decide_with(number: u64, decision: Decision) -> Input {
+    let intervention = intervention(number);
+    Input::Resolve { intervention, decision: Box::new(decision), digest: None }
+}
+
+/// A run that is told what happens.
+pub(crate) struct Told {
+    pub(crate) state: State,
+    pub(crate) journal: Vec<Event>,
+    pub(crate) now: u64,
+}
+
+impl Told {
+    /// A run that has begun.
+    #[expect(clippy::needless_pass_by_value, reason = "it is always written in place")]
+    pub(crate) fn begin(plan: Plan, input: Value) -> Self {
+        let mut told = Self { state: State::default(), journal: Vec::new(), now: 1_000 };
+        told.tell(creation(plan, &input));
+        told.tell(Input::Begin);
+        told
+    }
+
+    /// Tells something, and checks what holds at every turn.
+    pub(crate) fn tell(&mut self, input: Input) -> (Vec<Event>, Vec<Command>) {
+        self.now += 1;
+        let now = Timestamp::from_millis(self.now);
+        let admitted = self.state.admits(&input).is_ok();
+        let (events, commands) = decide(&self.state, input, now);
+        for event in &events {
+            let text = serde_json::to_string(event).unwrap();
+            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), *event, "{text}");
+        }
+        self.state = fold_all(std::mem::take(&mut self.state), &events);
+        self.journal.extend(events.iter().cloned());
+        let outstanding = self.state.outstanding();
+        for command in &commands {
+            assert!(outstanding.contains(command), "{command:?} is not in {outstanding:?}");
+        }
+        // Everything that follows was written down.
+        if admitted {
+            let (more, _) = decide(&self.state, Input::Recover, now);
+            assert_eq!(more, [], "recovery finds more to write down");
+        }
+        self.check_counts();
+        (events, commands)
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        self.state.run().unwrap()
+    }
+
+    pub(crate) fn status(&self) -> WorkflowStatus {
+        self.state.status()
+    }
+
+    fn check_counts(&self) {
+        for step in self.state.run().into_iter().flat_map(|run| run.steps.iter()) {
+            let count = |is: &dyn Fn(TaskStatus) -> bool| {
+                step.tasks.iter().filter(|task| is(task.status())).count() as u32
+            };
+            let live = |status| matches!(status, TaskStatus::Running | TaskStatus::WaitingForUser);
+            assert_eq!(step.live, count(&live));
+            assert_eq!(step.failed, count(&|status| status == TaskStatus::Error));
+            let waiting = (step.ready.len() + step.delayed.len()) as u32;
+            assert_eq!(waiting, count(&|status| status == TaskStatus::Pending));
+        }
+    }
+
+    /// The kinds of the facts that follow.
+    pub(crate) fn kinds(&mut self, input: Input) -> Vec<String> {
+        self.tell(input).0.iter().map(|event| event.kind().to_owned()).collect()
+    }
+
+    /// The jobs that are started.
+    pub(crate) fn starts(&mut self, input: Input) -> Vec<String> {
+        starts(&self.tell(input).1)
+    }
+
+    pub(crate) fn succeed(&mut self, task: &str, attempt: u32, output: &str) -> Vec<String> {
+        self.starts(ended(task, attempt, succeeded(output)))
+    }
+
+    pub(crate) fn fail(&mut self, task: &str, attempt: u32) -> Vec<String> {
+        self.starts(ended(task, attempt, exited(1)))
+    }
+
+    /// The jobs that are alive.
+    pub(crate) fn alive(&self) -> Vec<String> {
+        self.run().live_jobs().map(|(task, _)| task.job().to_string()).collect()
+    }
+
+    pub(crate) fn spec(&self, task: &str, attempt: u32) -> &JobSpec {
+        &self.run().live(&job(task, attempt)).unwrap().spec
+    }
+
+    pub(crate) fn prompt(&self, task: &str, attempt: u32) -> &str {
+        match &self.spec(task, attempt).work {
+            Work::Agent(agent) => agent.prompt.as_deref().unwrap_or(""),
+            Work::Shell(shell) => &shell.text,
+        }
+    }
+
+    pub(crate) fn task_status(&self, task: &str) -> TaskStatus {
+        self.run().task_status(&TaskId::new(task).unwrap()).unwrap()
+    }
+
+    /// What waits for a person.
+    pub(crate) fn waiting(&self) -> Vec<InterventionKind> {
+        self.run().interventions().map(|intervention| intervention.kind).collect()
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Value {
+        self.run().variables().get(name).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn error(&self) -> String {
+        let last = self.journal.iter().rev().find_map(|event| match event {
+            Event::WorkflowFailed { error, .. } => Some(error.clone()),
+            _ => None,
+        });
+        last.unwrap_or_default()
+    }
+}
+
+pub(crate) fn starts(commands: &[Command]) -> Vec<String> {
+    let started = commands.iter().filter_map(|command| match command {
+        Command::Start(spec) => Some(spec.job.attempt.to_string()),
+        _ => None,
+    });
+    started.collect()
+}
+
+/// The state of a journal.
+pub(crate) fn replay(journal: &[Event]) -> State {
+    journal.iter().fold(State::default(), fold)
+}

@@ -1,0 +1,146 @@
+//! Shows a run to people: the readable view of its session, and its plan as rows and lanes. Made
+//! from the state and the facts; nothing is decided here.
+
+mod history;
+mod plan;
+
+use std::sync::Arc;
+
+use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, aside};
+use coven_model::{Digest, Event, TaskId, TaskStatus};
+use serde_json::Value;
+
+pub use history::History;
+pub use plan::{dry_run, plan_view};
+
+use crate::plan::Action;
+use crate::state::{Run, State};
+
+/// A value larger than this, as JSON, is kept aside.
+pub const LARGEST_VALUE: usize = 64 * 1024;
+
+/// Makes the readable view of one session, again and again as it goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Viewer {
+    history: History,
+    /// Large values, so that each is written and digested once.
+    large: Vec<Large>,
+}
+
+/// A value that is kept aside.
+#[derive(Clone, Debug)]
+pub struct Large {
+    /// The digest of its JSON, under which it is kept.
+    pub digest: Digest,
+    /// How long its JSON is.
+    pub bytes: usize,
+    /// The value.
+    pub value: Arc<Value>,
+}
+
+impl Viewer {
+    /// Takes note of a fact, in the order of the journal.
+    pub fn record(&mut self, event: &Event) {
+        self.history.record(event);
+    }
+
+    /// The view of the session as it is; nothing if there is no session yet.
+    pub fn session(&mut self, state: &State) -> Option<SessionView> {
+        let run = state.run()?;
+        let identity = &run.identity;
+        let mut variables = serde_json::Map::new();
+        variables.insert("input".to_owned(), self.shown(&identity.input));
+        for (name, value) in run.outputs() {
+            let value = self.shown(&value);
+            variables.insert(name.to_owned(), value);
+        }
+        let error = |(step, error): (&str, &str)| ErrorEntry {
+            step: step.to_owned(),
+            error: error.to_owned(),
+        };
+        Some(SessionView {
+            v: VIEW_VERSION,
+            session_id: identity.session.clone(),
+            name: identity.name.clone(),
+            workflow: identity.plan.name.clone(),
+            status: run.status(),
+            goal: identity.goal.clone(),
+            base_dir: identity.base_dir.clone(),
+            workflow_definition: identity.plan.definition.clone(),
+            current_stage_index: run.cursor,
+            current_step: run.current().map(|(_, step, _)| step.name.clone()),
+            task_status: task_status(run).collect(),
+            history: self.history.entries().cloned().collect(),
+            variables,
+            errors: run.errors().map(error).collect(),
+            interventions: run.interventions().cloned().collect(),
+            usage: run.usage(),
+            kept: run.kept.keys().cloned().collect(),
+            created_at: identity.created_at,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            retries: run.retries,
+        })
+    }
+
+    /// The values that the newest view refers to and does not hold.
+    pub fn large(&self) -> &[Large] {
+        &self.large
+    }
+
+    /// A value, or what stands for it if it is large.
+    fn shown(&mut self, value: &Arc<Value>) -> Value {
+        if let Some(large) = self.large.iter().find(|large| Arc::ptr_eq(&large.value, value)) {
+            return aside(&large.digest, large.bytes);
+        }
+        if size(value, LARGEST_VALUE) <= LARGEST_VALUE {
+            return value.as_ref().clone();
+        }
+        let text = value.to_string();
+        let (digest, bytes) = (Digest::of_bytes(text.as_bytes()), text.len());
+        let shown = aside(&digest, bytes);
+        self.large.push(Large { digest, bytes, value: Arc::clone(value) });
+        shown
+    }
+}
+
+/// Where every task stands that is known by name: those of stages from the beginning, others once
+/// they were started.
+fn task_status(run: &Run) -> impl Iterator<Item = (TaskId, TaskStatus)> {
+    let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
+    steps.flat_map(|(step, state)| {
+        let planned: Vec<TaskId> = match &step.action {
+            Action::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
+            _ => state.tasks.iter().map(|task| task.id.clone()).collect(),
+        };
+        planned.into_iter().filter_map(|task| Some((task.clone(), run.task_status(&task)?)))
+    })
+}
+
+/// About how long a value is as JSON; more than `enough` is not counted.
+fn size(value: &Value, enough: usize) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => sum(items.iter(), enough),
+        Value::Object(map) => {
+            let names: usize = map.keys().map(|name| name.len() + 4).sum();
+            names + sum(map.values(), enough)
+        }
+    }
+}
+
+fn sum<'a>(values: impl Iterator<Item = &'a Value>, enough: usize) -> usize {
+    let mut total = 2;
+    for value in values {
+        total += size(value, enough) + 1;
+        if total > enough {
+            break;
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests;

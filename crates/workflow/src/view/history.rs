@@ -1,0 +1,111 @@
+//! The newest part of what happened in a session, for people. Everything is in the journal.
+
+use std::collections::VecDeque;
+
+use coven_model::event::{Decision, Delivered, Event};
+use coven_model::view::{HistoryEntry, HistoryKind};
+use coven_model::{TaskId, Timestamp, Work};
+
+/// How many entries are kept.
+const ENTRIES: usize = 200;
+/// How long the text of an entry is at most, in characters.
+const LETTERS: usize = 2000;
+
+/// What was said to agents, what they answered, what was decided, and how the run went on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    entries: VecDeque<HistoryEntry>,
+    /// When the newest fact that tells its time was written.
+    now: Timestamp,
+}
+
+impl History {
+    /// The entries, the oldest first.
+    pub fn entries(&self) -> impl Iterator<Item = &HistoryEntry> {
+        self.entries.iter()
+    }
+
+    /// Takes note of a fact.
+    pub fn record(&mut self, event: &Event) {
+        use HistoryKind::{Decision as Decided, Input, Output, Progress, Prompt, Question};
+        match event {
+            Event::WorkflowStarted { at } => self.add(*at, Progress, None, "the run began"),
+            Event::WorkflowStopping { by, why, at, .. } => {
+                self.add(*at, Progress, None, &format!("the run is being stopped: {by} {why}"));
+            }
+            Event::WorkflowCompleted { at } => {
+                self.add(*at, Progress, None, "the run is completed");
+            }
+            Event::WorkflowFailed { error, at, .. } => {
+                self.add(*at, Progress, None, &format!("the run failed: {error}"));
+            }
+            Event::WorkflowCancelled { by, at, .. } => {
+                self.add(*at, Progress, None, &format!("the run was cancelled by {by}"));
+            }
+            Event::WorkflowRetried { by, at, .. } => {
+                self.add(*at, Progress, None, &format!("{by} wants to try again"));
+            }
+            Event::StepStarted { step, at, .. } => {
+                self.add(*at, Progress, None, &format!("step {step} began"));
+            }
+            Event::StepCompleted { step, summary, at, .. } => {
+                self.add(*at, Progress, None, &format!("step {step} is completed: {summary}"));
+            }
+            Event::StepFailed { step, error, at, .. } => {
+                self.add(*at, Progress, None, &format!("step {step} failed: {error}"));
+            }
+            Event::StepSkipped { step, reason, at, .. } => {
+                self.add(*at, Progress, None, &format!("step {step} was skipped: {reason}"));
+            }
+            Event::TaskStarted(started) => {
+                let text = match &started.spec.work {
+                    Work::Agent(agent) => agent.prompt.as_deref().unwrap_or_default(),
+                    Work::Shell(shell) => &shell.text,
+                };
+                self.add(started.at, Prompt, Some(&started.spec.job.attempt.task), text);
+            }
+            Event::TaskEnded(ended) => {
+                let text = match &ended.outcome.output {
+                    Some(output) if ended.outcome.ok => output.clone(),
+                    Some(output) => format!("{}\n{output}", ended.outcome.reason),
+                    None => ended.outcome.reason.clone(),
+                };
+                self.add(ended.at, Output, Some(&ended.job.task), &text);
+            }
+            Event::InputQueued { job, text, .. }
+            | Event::InputDelivered { job, input: Delivered::Typed { text, .. }, .. } => {
+                self.add(self.now, Input, Some(&job.task), text);
+            }
+            Event::InterventionRequired { intervention, .. } => {
+                let (at, task) = (intervention.created_at, intervention.task.as_ref());
+                self.add(at, Question, task, &intervention.reason);
+            }
+            Event::InterventionResolved { decision, at, .. } => {
+                self.add(*at, Decided, None, &told(decision));
+            }
+            Event::InputDecided { intervention, decision, .. } => {
+                let (at, task) = (intervention.created_at, intervention.task.as_ref());
+                self.add(at, Decided, task, &told(decision));
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, at: Timestamp, what: HistoryKind, task: Option<&TaskId>, text: &str) {
+        self.now = self.now.max(at);
+        if self.entries.len() == ENTRIES {
+            self.entries.pop_front();
+        }
+        let mut text = text.to_owned();
+        if let Some((end, _)) = text.char_indices().nth(LETTERS) {
+            text.truncate(end);
+            text.push('…');
+        }
+        self.entries.push_back(HistoryEntry { at, what, task: task.cloned(), text });
+    }
+}
+
+fn told(decision: &Decision) -> String {
+    let text = decision.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+    format!("{} by {}{text}", decision.choice, decision.by)
+}

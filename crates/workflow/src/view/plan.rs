@@ -1,0 +1,202 @@
+//! A plan as rows and lanes: before it runs, and with the status of everything while it does.
+
+use std::collections::BTreeMap;
+
+use coven_model::event::Role;
+use coven_model::{PlanLane, PlanRow, PlanView, TaskStatus, Work, WorkflowStatus};
+
+use crate::plan::{Action, AgentSpec, Plan, Step};
+use crate::state::{Progress, Run, StepRun, TaskPhase, TaskRun};
+use crate::template::Template;
+
+/// How many lanes a row has at most; the rest is in the counts.
+const LANES: usize = 100;
+/// How long a note is at most, in characters.
+const NOTE: usize = 160;
+
+/// What a plan will do, without a run.
+pub fn dry_run(plan: &Plan) -> PlanView {
+    let rows = plan.steps.iter().map(|step| PlanRow {
+        step: step.name.clone(),
+        kind: step.action.kind().to_owned(),
+        status: "pending".to_owned(),
+        note: about(step),
+        lanes: planned(step),
+        counts: BTreeMap::new(),
+        started_at: None,
+        ended_at: None,
+    });
+    PlanView {
+        name: plan.name.clone(),
+        goal: plan.goal.clone(),
+        status: WorkflowStatus::Pending,
+        rows: rows.collect(),
+    }
+}
+
+/// The plan of a run with the status of everything.
+pub fn plan_view(run: &Run) -> PlanView {
+    let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
+    PlanView {
+        name: run.identity.plan.name.clone(),
+        goal: run.identity.goal.clone(),
+        status: run.status(),
+        rows: steps.map(|(step, state)| row(run, step, state)).collect(),
+    }
+}
+
+fn row(run: &Run, step: &Step, state: &StepRun) -> PlanRow {
+    let note = match &state.progress {
+        Progress::Failed { error, .. } => error.clone(),
+        Progress::Skipped { reason } => reason.clone(),
+        Progress::Blocked { intervention } => {
+            let pending = run.interventions.get(intervention);
+            pending.map(|pending| pending.intervention.reason.clone()).unwrap_or_default()
+        }
+        _ => about(step),
+    };
+    let mut counts = BTreeMap::new();
+    for task in state.tasks.iter() {
+        *counts.entry(run.task_status(&task.id).unwrap_or_default()).or_default() += 1;
+    }
+    let known = state.items.as_ref().map_or(0, |items| items.len());
+    let waiting = known.saturating_sub(state.tasks.len()) as u32;
+    if waiting > 0 {
+        let status = if run.is_over() { TaskStatus::Cancelled } else { TaskStatus::Pending };
+        *counts.entry(status).or_default() += waiting;
+    }
+    PlanRow {
+        step: step.name.clone(),
+        kind: step.action.kind().to_owned(),
+        status: state.status().to_owned(),
+        note: cut(&note),
+        lanes: lanes(run, step, state),
+        counts,
+        started_at: state.started_at,
+        ended_at: state.ended_at,
+    }
+}
+
+/// The tasks that were started, and of a stage also the others. Of very many: those that live or
+/// failed, then the newest.
+fn lanes(run: &Run, step: &Step, state: &StepRun) -> Vec<PlanLane> {
+    let planned = planned(step);
+    if state.tasks.is_empty() {
+        return planned;
+    }
+    let matters = |task: &&TaskRun| {
+        matches!(
+            task.phase,
+            TaskPhase::Live(_) | TaskPhase::Failed { .. } | TaskPhase::Delayed { .. }
+        )
+    };
+    let mut chosen: Vec<&TaskRun> = if state.tasks.len() <= LANES {
+        state.tasks.iter().collect()
+    } else {
+        let mut chosen: Vec<&TaskRun> = state.tasks.iter().filter(matters).take(LANES).collect();
+        let rest = state.tasks.iter().rev().filter(|task| !matters(task));
+        chosen.extend(rest.take(LANES - chosen.len()));
+        chosen
+    };
+    chosen.sort_by_key(|task| crate::state::place(task.role));
+    let mut lanes: Vec<PlanLane> = chosen.into_iter().map(|task| lane(run, step, task)).collect();
+    if matches!(step.action, Action::Stage { .. }) {
+        lanes.extend(planned.into_iter().skip(state.tasks.len()));
+    }
+    lanes
+}
+
+fn lane(run: &Run, step: &Step, task: &TaskRun) -> PlanLane {
+    let adapter = match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
+        (Some(Work::Agent(agent)), _) => agent.adapter.clone(),
+        (_, Some(agent)) => agent.adapter.clone(),
+        _ => "shell".to_owned(),
+    };
+    PlanLane {
+        task: task.id.to_string(),
+        name: task.name.clone(),
+        status: run.task_status(&task.id).unwrap_or_default(),
+        attempt: task.attempt,
+        adapter,
+        note: cut(task.error.as_deref().unwrap_or_default()),
+        started_at: Some(task.started_at),
+        ended_at: task.ended_at,
+    }
+}
+
+fn agent_of(step: &Step, role: Role) -> Option<&AgentSpec> {
+    match (&step.action, role) {
+        (Action::AgentLoop { arbiter, .. }, Role::Arbiter(_)) => Some(arbiter),
+        (
+            Action::Agent { agent }
+            | Action::AgentLoop { agent, .. }
+            | Action::ParallelAgents { agent, .. },
+            _,
+        ) => Some(agent),
+        (Action::Stage { tasks }, role) => {
+            tasks.get(crate::state::place(role)).map(|task| &task.agent)
+        }
+        _ => None,
+    }
+}
+
+/// The lanes that a step will have, as far as the plan tells.
+fn planned(step: &Step) -> Vec<PlanLane> {
+    let lane = |task: String, name: Option<&String>, adapter: &str, note: &str| PlanLane {
+        name: name.cloned().unwrap_or_else(|| task.clone()),
+        task,
+        status: TaskStatus::Pending,
+        attempt: 0,
+        adapter: adapter.to_owned(),
+        note: cut(note),
+        started_at: None,
+        ended_at: None,
+    };
+    let agent = |task: String, agent: &AgentSpec| {
+        let prompt = agent.prompt.as_ref().map_or("", |prompt| prompt.source());
+        lane(task, agent.name.as_ref(), &agent.adapter, prompt)
+    };
+    let name = &step.name;
+    match &step.action {
+        Action::Agent { agent: spec } => vec![agent(name.clone(), spec)],
+        Action::AgentLoop { agent: spec, arbiter, .. } => {
+            vec![agent(format!("{name}.r1"), spec), agent(format!("{name}.r1.arbiter"), arbiter)]
+        }
+        Action::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
+        Action::Script { script, .. } | Action::Gate { script: Some(script), .. } => {
+            vec![lane(name.clone(), None, "shell", script.command.source())]
+        }
+        Action::Gate { script: None, .. } => Vec::new(),
+        Action::Stage { tasks } => {
+            tasks.iter().map(|task| agent(task.id.to_string(), &task.agent)).collect()
+        }
+    }
+}
+
+/// What a step does, in one line.
+fn about(step: &Step) -> String {
+    let what = match &step.action {
+        Action::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
+        Action::ParallelAgents { for_each, max_concurrent, .. } => {
+            format!("for each of {for_each}, {max_concurrent} at a time")
+        }
+        Action::Gate { script: None, message } => {
+            let message = message.as_ref().map(Template::source);
+            format!("asks: {}", message.unwrap_or("go on?"))
+        }
+        _ => String::new(),
+    };
+    let when = step.when.as_ref().map(|when| format!("only when {}", when.source()));
+    let leave = step.needs_approval.then(|| "asks for leave first".to_owned());
+    let parts = [Some(what).filter(|what| !what.is_empty()), when, leave];
+    cut(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// The first line, not too long.
+fn cut(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(NOTE) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,135 @@
+//! What people are shown.
+
+use coven_model::view::HistoryKind;
+use coven_model::{Choice, TaskStatus, WorkflowStatus};
+use serde_json::json;
+
+use super::*;
+use crate::plan::OnLimit;
+use crate::testing::*;
+
+fn viewer(told: &Told) -> Viewer {
+    let mut viewer = Viewer::default();
+    for event in &told.journal {
+        viewer.record(event);
+    }
+    viewer
+}
+
+fn view(told: &Told) -> SessionView {
+    viewer(told).session(&told.state).unwrap()
+}
+
+/// Spec: C1.11.1, C1.11.2, C1.12.1
+#[test]
+fn the_view_of_a_session_has_its_goal_its_definition_and_what_was_said() {
+    let steps =
+        vec![agent_step("plan", "split it").output("tasks"), gate("tests", Some("cargo test"))];
+    let mut told = Told::begin(plan(steps), json!({"spec": "a.md"}));
+    told.succeed("plan", 1, "one, two");
+    told.fail("tests", 1);
+    let view = view(&told);
+    assert_eq!(view.goal.as_deref(), Some("to test"));
+    assert_eq!(view.workflow_definition, json!({"written": "by hand"}));
+    assert_eq!((view.current_stage_index, view.current_step.as_deref()), (1, Some("tests")));
+    assert_eq!(view.status, WorkflowStatus::Blocked);
+    assert_eq!(
+        serde_json::to_value(&view.task_status).unwrap(),
+        json!({"plan": "DONE", "tests": "ERROR"})
+    );
+    assert_eq!(view.variables["tasks"], json!("one, two"));
+    assert_eq!(view.interventions.len(), 1);
+    let said: Vec<(HistoryKind, &str)> =
+        view.history.iter().map(|entry| (entry.what, entry.text.as_str())).collect();
+    assert!(said.contains(&(HistoryKind::Prompt, "split it")), "{said:?}");
+    assert!(said.contains(&(HistoryKind::Output, "one, two")), "{said:?}");
+    let text = serde_json::to_string(&view).unwrap();
+    assert_eq!(serde_json::from_str::<SessionView>(&text).unwrap(), view);
+}
+
+#[test]
+fn errors_and_decisions_are_shown() {
+    let mut told = Told::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
+    told.fail("tests", 1);
+    told.tell(resolve(1, Choice::Abort));
+    let view = view(&told);
+    assert_eq!(view.errors[0].step, "tests");
+    assert!(view.history.iter().any(|entry| entry.text == "abort by she"));
+}
+
+#[test]
+fn a_large_value_is_kept_aside_and_written_once() {
+    let steps = vec![agent_step("big", "go").output("big"), agent_step("then", "x")];
+    let mut told = Told::begin(plan(steps), json!({}));
+    told.succeed("big", 1, &"x".repeat(LARGEST_VALUE + 1));
+    let mut viewer = viewer(&told);
+    let first = viewer.session(&told.state).unwrap();
+    assert_eq!(viewer.session(&told.state).unwrap(), first);
+    let [large] = viewer.large() else { panic!("not one") };
+    assert_eq!(first.variables["big"], json!({"$value": large.digest, "bytes": LARGEST_VALUE + 3}));
+    assert_eq!(large.value.as_str().map(str::len), Some(LARGEST_VALUE + 1));
+}
+
+#[test]
+fn a_dry_run_shows_what_a_plan_will_do() {
+    let steps = vec![
+        parallel("build", "${input.tasks}", "Implement ${item}", 3),
+        agent_loop("review", 5, OnLimit::Block),
+        gate("ready", None).when("${input.ask}"),
+    ];
+    let view = dry_run(&plan(steps));
+    let rows: Vec<(&str, &str, usize)> = view
+        .rows
+        .iter()
+        .map(|row| (row.step.as_str(), row.note.as_str(), row.lanes.len()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("build", "for each of ${input.tasks}, 3 at a time", 1),
+            ("review", "at most 5 rounds", 2),
+            ("ready", "asks: go on?; only when ${input.ask}", 0),
+        ]
+    );
+    assert_eq!(view.rows[0].lanes[0].task, "build.*");
+    assert_eq!(view.rows[0].lanes[0].note, "Implement ${item}");
+}
+
+#[test]
+fn the_plan_of_a_run_shows_where_everything_stands() {
+    let steps = vec![parallel("build", "${input.tasks}", "${item}", 2), agent_step("then", "x")];
+    let tasks: Vec<u32> = (0..500).collect();
+    let mut told = Told::begin(plan(steps), json!({ "tasks": tasks }));
+    told.fail("build.0", 1);
+    for index in 1..300 {
+        told.succeed(&format!("build.{index}"), 1, "ok");
+    }
+    let view = plan_view(told.run());
+    let row = &view.rows[0];
+    assert_eq!((row.status.as_str(), row.lanes.len()), ("running", 100));
+    assert_eq!(row.lanes[0].task, "build.0");
+    assert_eq!(row.lanes[0].note, "exit code 1");
+    assert_eq!(row.counts[&TaskStatus::Done], 299);
+    assert_eq!(row.counts[&TaskStatus::Running], 2);
+    assert_eq!(row.counts[&TaskStatus::Pending], 198);
+    assert_eq!(row.counts[&TaskStatus::Error], 1);
+    assert_eq!(view.rows[1].status, "pending");
+}
+
+#[test]
+fn the_lanes_of_a_stage_are_there_before_it_begins() {
+    let stages = vec![
+        stage("one", &[("a", agent("x"))]),
+        stage("two", &[("b", agent("y")), ("c", agent("z"))]),
+    ];
+    let told = Told::begin(plan(stages), json!({}));
+    let view = plan_view(told.run());
+    let lanes: Vec<(&str, TaskStatus)> =
+        view.rows[1].lanes.iter().map(|lane| (lane.task.as_str(), lane.status)).collect();
+    assert_eq!(lanes, [("b", TaskStatus::Pending), ("c", TaskStatus::Pending)]);
+    let status = viewer(&told).session(&told.state).unwrap().task_status;
+    assert_eq!(
+        serde_json::to_value(status).unwrap(),
+        json!({"a": "RUNNING", "b": "PENDING", "c": "PENDING"})
+    );
+}
