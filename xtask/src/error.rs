@@ -14,6 +14,8 @@ pub(crate) enum Error {
     Read { path: PathBuf, source: std::io::Error },
     #[error("`cargo metadata` printed something this tool does not understand")]
     Metadata(#[from] serde_json::Error),
+    #[error("the real agents were not all driven, or not all well")]
+    RealAgents(#[from] crate::real_agents::Problem),
     #[error("tidy found {0} problem(s), listed above")]
     Untidy(usize),
     #[error("no fuzz target is called `{name}`; there are: {known}")]

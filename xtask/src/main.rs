@@ -6,6 +6,7 @@ mod cargo;
 mod ci;
 mod error;
 mod fuzz;
+mod real_agents;
 mod soak;
 mod test;
 mod tidy;
@@ -34,6 +35,8 @@ enum Verb {
     Fuzz(fuzz::Args),
     /// Kill creators, holders and hostile processes hundreds of times
     Soak(soak::Args),
+    /// Install the real agent CLIs and drive them offline; writes docs/real-agents.md
+    RealAgents(real_agents::Args),
     /// Everything a change must pass: formatting, clippy, tidy, tests
     Ci,
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Soak(args) => soak::run(&args),
+        Verb::RealAgents(args) => real_agents::run(&args),
         Verb::Ci => ci::run(),
     };
     match outcome {

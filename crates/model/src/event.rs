@@ -98,10 +98,11 @@ pub enum Event {
         /// When.
         at: Timestamp,
     },
-    /// A failed or blocked run was told to try the same step again.
+    /// A failed run was told to try the step that failed again. (A blocked one is told by deciding
+    /// its intervention.)
     #[serde(rename = "workflow.retried")]
     WorkflowRetried {
-        /// Which time this is, from 1.
+        /// Which time this is that something is tried again, from 1.
         run: u32,
         /// Who wanted it.
         by: String,

@@ -266,3 +266,33 @@ pub(crate) fn signal_group(group: i32, signal: Signal) {
         let _ = kill_process_group(group, signal);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(parent: i32) -> Stat {
+        Stat { parent, session: 1, start: 1, zombie: false, name: "x".to_owned() }
+    }
+
+    #[test]
+    fn who_lost_a_parent_during_a_look_is_found_where_it_went() {
+        // 40 was looked at as a child of 30, which had ended when it was its turn; it went to 20,
+        // and when that ended too to 10.
+        let mut all = BTreeMap::from([(1, stat(0)), (10, stat(1)), (40, stat(30)), (50, stat(40))]);
+        let mut went = vec![stat(10), stat(20)];
+        follow_orphans(&mut all, |pid| {
+            assert_eq!(pid, 40);
+            went.pop()
+        });
+        assert_eq!(all[&40].parent, 10);
+
+        let mut gone = BTreeMap::from([(1, stat(0)), (40, stat(30))]);
+        follow_orphans(&mut gone, |_| None);
+        assert!(!gone.contains_key(&40), "it has ended as well");
+
+        let mut outside = BTreeMap::from([(40, stat(30))]);
+        follow_orphans(&mut outside, |_| Some(stat(30)));
+        assert_eq!(outside[&40].parent, 30, "a parent that cannot be seen is no reason to go on");
+    }
+}

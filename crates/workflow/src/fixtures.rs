@@ -65,7 +65,7 @@ fn grimoire() -> Told {
     told.succeed("review.r2.arbiter", 1, r#"{"verdict": "done", "reason": "clean"}"#);
     told.fail("tests", 1);
     told.tell(resolve(3, Choice::Abort));
-    told.tell(Input::Retry { run: 0, by: "she".to_owned(), why: "fixed".to_owned() });
+    told.tell(Input::Retry { run: 1, by: "she".to_owned(), why: "fixed".to_owned() });
     told.succeed("tests", 2, "ok");
     told.tell(resolve(4, Choice::Approve));
     told.tell(resolve(5, Choice::Approve));

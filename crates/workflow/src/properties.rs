@@ -136,7 +136,7 @@ fn choices(most: usize) -> impl Strategy<Value = Vec<(u16, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The checks are in `Told`: orders are outstanding, counts are right, nothing is left to do.
     #[test]

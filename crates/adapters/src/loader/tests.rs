@@ -53,21 +53,21 @@ fn standings(loaded: &Loaded) -> Vec<(Layer, Standing)> {
 #[test]
 fn an_edit_counts_for_the_next_start_without_a_restart() {
     let place = Place::new();
-    let loader = place.loader();
+    let files = place.loader();
     place.write("user", "claude", r#"{"command": "one"}"#);
-    assert_eq!(command(&loader.load("claude", None).unwrap()), "one");
+    assert_eq!(command(&files.load("claude", None).unwrap()), "one");
     place.write(
         "user",
         "claude",
         r#"{"command": "two", "states": {"mine": {"pattern": "at lunch", "kind": "idle"}}}"#,
     );
-    let loaded = loader.load("claude", None).unwrap();
+    let loaded = files.load("claude", None).unwrap();
     assert_eq!(command(&loaded), "two");
     let mut sniffer = crate::Sniffer::new(loaded.rules);
     sniffer.look_at_text("at lunch", std::time::Duration::ZERO);
     assert_eq!(sniffer.verdict().evidence.rule, "mine");
     fs::remove_file(place.path("user", "claude")).unwrap();
-    assert_eq!(command(&loader.load("claude", None).unwrap()), "claude", "gone is gone");
+    assert_eq!(command(&files.load("claude", None).unwrap()), "claude", "gone is gone");
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
         project: Some("/nonexistent/project".into()),
         project_trusted: true,
     };
-    for loader in [AdapterConfigLoader::default(), AdapterConfigLoader::new(nowhere)] {
-        let loaded = loader.load("gemini", None).unwrap();
+    for files in [AdapterConfigLoader::default(), AdapterConfigLoader::new(nowhere)] {
+        let loaded = files.load("gemini", None).unwrap();
         assert_eq!(standings(&loaded), [(Layer::BuiltIn, Standing::Used)]);
     }
 }
@@ -124,16 +124,16 @@ fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
 #[test]
 fn a_broken_edit_is_reported_and_the_last_good_content_stays_in_use() {
     let place = Place::new();
-    let loader = place.loader();
+    let files = place.loader();
     place.write("user", "claude", r#"{"command": "good"}"#);
-    loader.load("claude", None).unwrap();
+    files.load("claude", None).unwrap();
     place.write("user", "claude", r#"{"command": "half writt"#);
-    let loaded = loader.load("claude", None).unwrap();
+    let loaded = files.load("claude", None).unwrap();
     assert_eq!(command(&loaded), "good");
     assert_eq!(loaded.origins[1].standing, Standing::LastGood);
     assert!(loaded.reports[0].render(false).contains("a string is not closed"));
     place.write("user", "claude", r#"{"command": "mended"}"#);
-    let loaded = loader.load("claude", None).unwrap();
+    let loaded = files.load("claude", None).unwrap();
     assert_eq!((command(&loaded), loaded.reports.len()), ("mended", 0));
 }
 
@@ -154,13 +154,13 @@ fn an_untrusted_project_is_listed_and_changes_nothing() {
     let place = Place::untrusted();
     place.write("project", "claude", r#"{"command": "evil"}"#);
     place.write("project", "backdoor", r#"{"command": "evil", "modes": {"interactive": {}}}"#);
-    let loader = place.loader();
-    let loaded = loader.load("claude", None).unwrap();
+    let files = place.loader();
+    let loaded = files.load("claude", None).unwrap();
     assert_eq!(command(&loaded), "claude");
     assert_eq!(loaded.origins[1].standing, Standing::Untrusted);
-    assert!(loader.load("backdoor", None).is_err());
-    assert!(!loader.types().contains("backdoor"));
-    assert!(loader.load_all()["backdoor"].is_err(), "it is shown, as what cannot be used");
+    assert!(files.load("backdoor", None).is_err());
+    assert!(!files.types().contains("backdoor"));
+    assert!(files.load_all()["backdoor"].is_err(), "it is shown, as what cannot be used");
 }
 
 #[test]

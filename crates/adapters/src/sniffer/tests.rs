@@ -387,3 +387,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_program_that_calls_itself_ready_before_it_shows_a_prompt_is_still_starting() {
+    for ready in [title("ready"), status(ProgramState::Idle)] {
+        let mut sniffer = sniffer();
+        sniffer.signal(&ready, ms(0));
+        assert_eq!(settled(&mut sniffer, "loading", 0), AgentState::Starting);
+        assert_eq!(settled(&mut sniffer, "hello\n>", 1000), AgentState::Idle);
+
+        // One whose prompt no rule finds is believed in the end.
+        let mut sniffer = Sniffer::new(compiled(RULES));
+        sniffer.signal(&ready, ms(0));
+        sniffer.look_at_text("something else", ms(0));
+        sniffer.tick(ms(30_000));
+        assert_eq!(sniffer.verdict().state, AgentState::Idle);
+    }
+}

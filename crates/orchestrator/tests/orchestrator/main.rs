@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
+mod faults;
 mod grimoires;
 mod killed;
 mod recovery;

@@ -5,5 +5,6 @@
 mod agent;
 mod headless;
 mod held;
+mod manners;
 mod support;
 mod swarm;

@@ -14,7 +14,8 @@ use crate::state::{Live, Phase, Run, TaskRun};
 impl Draft {
     /// A job's time runs from when its process is there, not from when it was asked for.
     pub(super) fn job_started(&mut self, job: &AttemptId) {
-        let Some(live) = self.run().and_then(|run| run.live(job)) else { return };
+        let running = self.run().filter(|run| run.phase == Phase::Running);
+        let Some(live) = running.and_then(|run| run.live(job)) else { return };
         if let (Some(timeout), None, None) = (live.spec.timeout, live.deadline, &live.stop) {
             let timer = Timer { job: job.clone(), purpose: Purpose::Timeout };
             let due = self.now.after(timeout);
@@ -83,7 +84,7 @@ impl Draft {
 
     /// Whatever is due is done by settling; only the end of a job's time is an event of its own.
     pub(super) fn timer_fired(&mut self, timer: Timer) {
-        let Some(run) = self.run() else { return };
+        let Some(run) = self.run().filter(|run| run.phase == Phase::Running) else { return };
         let due = match timer.purpose {
             Purpose::Timeout => {
                 let live = run.live(&timer.job).filter(|live| live.stop.is_none());
@@ -98,7 +99,7 @@ impl Draft {
         match due {
             // The clock that fired and the one we are told the time by need not agree.
             Some(due) if due > self.now => self.commands.push(Command::SetTimer { timer, due }),
-            Some(_) if timer.purpose == Purpose::Timeout && run.phase == Phase::Running => {
+            Some(_) if timer.purpose == Purpose::Timeout => {
                 let (job, cause) = (timer.job, StopCause::Timeout);
                 self.withdraw(&job, "its time is up");
                 let by = "its timeout".to_owned();

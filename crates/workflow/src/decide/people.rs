@@ -72,13 +72,17 @@ impl Draft {
     pub(super) fn retry(&mut self, by: String, why: String) {
         let Some(run) = self.run() else { return };
         let Ok(what) = run.retryable() else { return };
-        let number = run.retries.saturating_add(1);
         let at = self.now;
-        if let Retryable::Blocked(intervention, choice) = what {
-            let id = InterventionId::in_session(run.session(), intervention);
-            let decision = Decision { why: why.clone(), ..Decision::new(choice, by.clone()) };
-            self.record(Event::InterventionResolved { id, decision: Box::new(decision), at });
+        match what {
+            Retryable::Failed => {
+                let number = run.retries.saturating_add(1);
+                self.record(Event::WorkflowRetried { run: number, by, why, at });
+            }
+            Retryable::Blocked(intervention, choice) => {
+                let id = InterventionId::in_session(run.session(), intervention);
+                let decision = Box::new(Decision { why, ..Decision::new(choice, by) });
+                self.record(Event::InterventionResolved { id, decision, at });
+            }
         }
-        self.record(Event::WorkflowRetried { run: number, by, why, at });
     }
 }

@@ -140,6 +140,7 @@ fn decide_step(run: &mut Run, intervention: &Intervention, decision: &Decision) 
         return;
     }
     if matches!(decision.choice, Choice::Retry | Choice::RetryFailed) {
+        run.retries = run.retries.saturating_add(1);
         try_again(run);
     } else if let Some(step) = run.current_mut() {
         let decision = Box::new(decision.clone());

@@ -124,8 +124,8 @@ pub(super) fn larger() -> Vec<Scene> {
     let mut scenes = all();
     for scene in &mut scenes {
         scene.cancel = true;
-        // These are large as they are.
-        if !matches!(scene.name, "loop" | "wide") {
+        // Talking is large as it is.
+        if !matches!(scene.name, "loop" | "wide" | "talk" | "kept" | "stages") {
             scene.attempts += 1;
             scene.interventions += 1;
             scene.ends.extend((scene.name != "retried").then_some(End::Lost));

@@ -1,0 +1,108 @@
+//! Bad manners of real programs, each shown by a small script: what they lose, and what they leave
+//! in the prompt.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use coven_adapters::{AgentAdapter, Options, default_registry};
+use coven_model::{AgentState, Choice};
+use coven_runner::{Action, AgentRunner, DeliveryError, Message, Task};
+
+use crate::support::{Home, question, state, wait};
+
+/// What the scripts below look like.
+const RULES: &str = r#"
+  "states": {
+    "interaction_approval": { "pattern": "^May I\\?", "region": "tail:2", "kind": "approval" },
+    "execution_running": { "pattern": "^busy", "region": "tail:1", "kind": "working" },
+    "interaction_idle": { "pattern": "^> ?", "region": "tail:1", "kind": "idle" }
+  },
+  "keys": { "approve": ["y"], "deny": ["n"], "interrupt": ["x"], "submit": ["Enter"] }
+"#;
+
+/// An agent that is this script for bash.
+fn agent(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
+    let path: PathBuf = home.path().join("manners.json");
+    let script = serde_json::Value::from(script);
+    let file = format!(
+        r#"{{ "command": "bash", "modes": {{ "interactive": {{ "baseArgs": ["-c", {script}] }} }}, {RULES} }}"#
+    );
+    std::fs::write(&path, file).unwrap();
+    let options = Options { config_path: Some(path), ..Options::default() };
+    default_registry().create("manners", options).unwrap().into()
+}
+
+fn start(home: &Home, script: &str) -> AgentRunner {
+    AgentRunner::start(agent(home, script), Task::interactive("manners", None), &home.local())
+        .unwrap()
+}
+
+/// Throws away what is typed in the first moments of its dialog, as Claude Code does.
+#[tokio::test]
+async fn an_answer_waits_until_the_dialog_takes_keys() {
+    let home = Home::new();
+    let runner = start(
+        &home,
+        r#"stty -echo -icanon
+        printf 'May I?\r\n'
+        while read -rsn1 -t 0.2 lost; do :; done
+        read -rsn1 key; printf '\033[2J\033[Hgot %s\r\n> ' "$key"; read -rsn1 key"#,
+    );
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    runner.answer(asked.digest, Action::Choose(Choice::Approve)).await.unwrap();
+    state(&runner, AgentState::Idle).await;
+    assert!(runner.view().await.unwrap().snapshot.text().contains("got y"));
+    runner.stop().await.unwrap();
+}
+
+/// Shows its prompt for a moment before its dialog, as Gemini CLI does.
+#[tokio::test]
+async fn nothing_is_typed_into_a_prompt_that_gives_way_to_a_dialog() {
+    let home = Home::new();
+    let runner = start(
+        &home,
+        r#"stty -echo -icanon
+        printf '> '; read -rsn1 -t 0.3 typed
+        printf '\033[2J\033[HMay I? %s\r\n' "$typed"; read -rsn1 key"#,
+    );
+    state(&runner, AgentState::Idle).await;
+    assert_eq!(runner.send(Message::new("hello")).await, Err(DeliveryError::Awaiting));
+    assert!(!runner.view().await.unwrap().snapshot.text().contains('h'));
+    runner.stop().await.unwrap();
+}
+
+/// Puts the message back into its prompt when it is interrupted, as Qwen Code does.
+#[tokio::test]
+async fn a_message_that_came_back_by_an_interrupt_is_not_sent_again() {
+    let home = Home::new();
+    let runner = start(
+        &home,
+        r#"stty -echo -icanon
+        line=
+        while :; do
+            printf '\033[2J\033[H> %s' "$line"
+            IFS= read -rsn1 key
+            case "$key" in
+                $'\177') line=${line%?} ;;
+                '') printf '%s\n' "$line" >> said; sent=$line; line=
+                    printf '\033[2J\033[Hbusy'
+                    while IFS= read -rsn1 key && [ "$key" != x ]; do :; done
+                    line=$sent ;;
+                *) line+=$key ;;
+            esac
+        done"#,
+    );
+    let mut events = runner.subscribe();
+    for message in ["the first one", "another"] {
+        runner.send(Message::new(message)).await.unwrap();
+        runner.interrupt().await;
+        wait(&mut events, "the end of the turn", |event| {
+            matches!(event, coven_runner::Event::TurnEnded { .. }).then_some(())
+        })
+        .await;
+    }
+    let said = std::fs::read_to_string(home.path().join("said")).unwrap();
+    assert_eq!(said, "the first one\nanother\n");
+    runner.stop().await.unwrap();
+}

@@ -1,0 +1,205 @@
+//! `cargo xtask real-agents`: installs the real agent CLIs, drives them through our runners without
+//! a network, and writes what came of it to docs/real-agents.md. Opt-in: it downloads about 1.6 GB
+//! the first time.
+
+mod install;
+mod page;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use crate::cargo;
+use crate::error::Error;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which CLIs to drive; all of them when left out
+    clis: Vec<Cli>,
+    /// Do not write docs/real-agents.md
+    #[arg(long)]
+    dry: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Cli {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Qwen,
+}
+
+/// Why the CLIs could not be driven, or what they did wrong.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Problem {
+    #[error(
+        "a network namespace is needed, so that no CLI can reach its maker, and `unshare --net` is \
+         refused here even in a user namespace; run this as root, or allow user namespaces"
+    )]
+    NoNamespace,
+    #[error("npm did not install {package}: {status}")]
+    Npm { package: String, status: std::process::ExitStatus },
+    #[error("npm installed {package} {found} instead of {wanted}")]
+    Version { package: &'static str, wanted: &'static str, found: String },
+    #[error("cargo did not say where it put `{0}`")]
+    NotBuilt(&'static str),
+    #[error("the driver ended with {0}")]
+    Driver(std::process::ExitStatus),
+    #[error("{0} row(s) failed; the screens are in target/real-agents/evidence/")]
+    Rows(usize),
+    #[error("could not {step}")]
+    Io { step: &'static str, source: io::Error },
+}
+
+impl Problem {
+    fn io(step: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { step, source }
+    }
+}
+
+/// What the driver found about one CLI.
+#[derive(Debug, Deserialize)]
+struct Report {
+    cli: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    row: String,
+    result: String,
+    text: String,
+}
+
+const EXAMPLE: &str = "real_agents";
+const HOLDER: &str = "coven-runner-agent";
+
+pub(crate) fn run(args: &Args) -> Result<(), Error> {
+    let chosen = if args.clis.is_empty() { Cli::value_variants() } else { &args.clis };
+    let folder = cargo::root().join("target/real-agents");
+    let namespace = namespace()?;
+    fs::create_dir_all(&folder).map_err(Problem::io("make target/real-agents"))?;
+    let node = install::node(&folder)?;
+    for cli in chosen {
+        install::cli(*cli, &folder, node.as_deref())?;
+    }
+    let (driver, holder) = build()?;
+    let mut failed = 0;
+    // One after the other, so that each has the machine to itself.
+    for cli in chosen {
+        let report = drive(*cli, namespace, &driver, &holder, &folder)?;
+        failed += report.rows.iter().filter(|row| row.result == "FAIL").count();
+        if !args.dry {
+            page::write(&cargo::root().join("docs/real-agents.md"), *cli, &report)?;
+        }
+    }
+    if failed > 0 { Err(Problem::Rows(failed).into()) } else { Ok(()) }
+}
+
+/// The arguments of `unshare` that give us a network of our own: as root, or as root of a user
+/// namespace.
+fn namespace() -> Result<&'static [&'static str], Problem> {
+    const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    let works = |way: &&&[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(**way).args(["sh", "-c", "ip link set lo up"]).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    WAYS.iter().find(works).copied().ok_or(Problem::NoNamespace)
+}
+
+/// Builds the driver and the holder, and says where they are.
+fn build() -> Result<(PathBuf, PathBuf), Error> {
+    let line = [
+        "build",
+        "--package",
+        "coven-runner",
+        "--example",
+        EXAMPLE,
+        "--bin",
+        HOLDER,
+        "--message-format",
+        "json-render-diagnostics",
+    ];
+    let told = cargo::read(&line)?;
+    let find = |name: &'static str| {
+        let lines = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
+        let artifacts =
+            messages.filter(|message| message.target.as_ref().is_some_and(|of| of.name == name));
+        artifacts.filter_map(|message| message.executable).last().ok_or(Problem::NotBuilt(name))
+    };
+    Ok((find(EXAMPLE)?, find(HOLDER)?))
+}
+
+/// A line of what cargo tells.
+#[derive(Deserialize)]
+struct Message {
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Drives one CLI where there is nothing but loopback.
+fn drive(
+    cli: Cli,
+    namespace: &[&str],
+    driver: &Path,
+    holder: &Path,
+    folder: &Path,
+) -> Result<Report, Error> {
+    let ended = Command::new("unshare")
+        .args(namespace)
+        .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
+        .args([driver, folder, holder, &folder.join("evidence")])
+        .arg(cli.name())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(Problem::io("start the driver"))?;
+    if !ended.status.success() {
+        return Err(Problem::Driver(ended.status).into());
+    }
+    Ok(serde_json::from_slice(&ended.stdout)?)
+}
+
+impl Cli {
+    /// Its command, which is also the type of its adapter.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Qwen => "qwen",
+        }
+    }
+
+    fn shown(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode => "opencode",
+            Self::Qwen => "Qwen Code",
+        }
+    }
+
+    /// Its package, and the version that the adapters are tested with.
+    fn package(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Claude => ("@anthropic-ai/claude-code", "2.1.325"),
+            Self::Codex => ("@openai/codex", "0.166.0"),
+            Self::Gemini => ("@google/gemini-cli", "0.61.0"),
+            Self::Opencode => ("opencode-ai", "1.18.33"),
+            Self::Qwen => ("@qwen-code/qwen-code", "0.24.4"),
+        }
+    }
+}
