@@ -107,7 +107,7 @@ async fn an_arbiter_cannot_change_the_work() {
     std::fs::write(base.path().join("verdict.txt"), tricks.join("\n")).unwrap();
     let orchestrator = base.open().await;
     let new = base.definition(
-        r#"
+        r"
 name: judged
 description: The arbiter tries to change the work.
 steps:
@@ -117,11 +117,14 @@ steps:
     prompt: say worked
     arbiter: {prompt: Good?, extra_args: [--script, verdict.txt]}
     max_iterations: 1
-"#,
+",
     );
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    fact(&mut events, "the verdict", |event| matches!(event, Event::LoopJudged { .. }).then_some(())).await;
+    fact(&mut events, "the verdict", |event| {
+        matches!(event, Event::LoopJudged { .. }).then_some(())
+    })
+    .await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(std::fs::read_to_string(base.path().join("work.txt")).unwrap(), "the work");

@@ -121,7 +121,8 @@ fn kill_after(records_before: usize) -> Option<usize> {
     first.wait().unwrap();
 
     let mut second = keeper(base.path());
-    let what = format!("the end after a kill at record {records_before} in {:?}", base.path());
+    let what =
+        format!("the end after a kill at record {records_before} in {}", base.path().display());
     wait_until(&what, || second.try_wait().unwrap().is_some());
     assert!(second.wait().unwrap().success(), "killed after {records_before}");
 

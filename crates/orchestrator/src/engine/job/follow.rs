@@ -46,13 +46,13 @@ impl Job {
                     Some(event) => self.happened(event, &runner, adapter).await,
                     None => break,
                 },
-                order = orders.recv() => match order {
-                    Some(order) => self.obey(order, &runner),
-                    None => {
+                order = orders.recv() => {
+                    let Some(order) = order else {
                         runner.detach().await;
                         break;
-                    }
-                },
+                    };
+                    self.obey(order, &runner);
+                }
                 Some(_) = self.sending.join_next() => {}
             }
         }
