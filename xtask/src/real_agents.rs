@@ -70,7 +70,8 @@ struct Report {
 
 #[derive(Debug, Deserialize)]
 struct Row {
-    row: String,
+    #[serde(rename = "row")]
+    name: String,
     result: String,
     text: String,
 }
@@ -131,7 +132,10 @@ fn build() -> Result<(PathBuf, PathBuf), Error> {
         let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
         let artifacts =
             messages.filter(|message| message.target.as_ref().is_some_and(|of| of.name == name));
-        artifacts.filter_map(|message| message.executable).last().ok_or(Problem::NotBuilt(name))
+        artifacts
+            .filter_map(|message| message.executable)
+            .next_back()
+            .ok_or(Problem::NotBuilt(name))
     };
     Ok((find(EXAMPLE)?, find(HOLDER)?))
 }

@@ -26,7 +26,7 @@ fn section(cli: Cli, report: &Report, date: &str) -> String {
     for row in &report.rows {
         let seen: String = row.text.chars().map(plain).collect();
         let seen = seen.replace('|', "\\|");
-        text.push_str(&format!("| {} | {} | {seen} |\n", row.row, row.result));
+        text.extend(["| ", &row.name, " | ", &row.result, " | ", &seen, " |\n"]);
     }
     text
 }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn only_the_section_of_the_cli_changes() {
-        let row = Row { row: "stop".into(), result: "pass".into(), text: "a | b\nc".into() };
+        let row = Row { name: "stop".into(), result: "pass".into(), text: "a | b\nc".into() };
         let report = Report { cli: "qwen".into(), rows: vec![row] };
         let section = section(Cli::Qwen, &report, "2026-11-16");
         assert!(section.contains("| stop | pass | a \\| b c |\n"), "{section}");

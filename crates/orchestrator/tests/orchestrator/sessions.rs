@@ -14,7 +14,7 @@ fn echo(word: &str) -> String {
     )
 }
 
-/// Spec: C1.5.1, C1.18.1, C1.18.2, C1.18.3
+/// Spec: C0.6.1, C1.5.1, C1.18.1, C1.18.2, C1.18.3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_share_nothing_and_each_hears_only_of_itself() {
     let base = Base::new();
@@ -118,4 +118,27 @@ async fn an_agent_that_is_not_installed_fails_its_step_with_its_name() {
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Failed);
     assert!(format!("{:?}", view.errors).contains("`codex` was not found"), "{:?}", view.errors);
+}
+
+/// Spec: C0.4.1, C1.14.1
+#[test]
+fn execution_and_persistence_have_folders_and_only_the_facade_is_above_them() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut names: Vec<String> = std::fs::read_dir(source)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let above = ["error.rs", "event.rs", "lib.rs", "options.rs", "orchestrator.rs"];
+    let below = ["engine", "engine.rs", "state", "state.rs"];
+    let mut all: Vec<&str> = above.into_iter().chain(below).collect();
+    all.sort_unstable();
+    assert_eq!(names, all);
+    // The three components have types of their own.
+    fn named<T>() -> &'static str {
+        std::any::type_name::<T>()
+    }
+    assert!(named::<coven_orchestrator::SessionManager>().contains("state::manager"));
+    assert!(named::<coven_orchestrator::WorkflowExecutor>().contains("engine::executor"));
+    assert!(named::<Orchestrator>().contains("orchestrator"));
 }

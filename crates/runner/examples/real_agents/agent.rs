@@ -16,6 +16,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Something an agent told.
 #[derive(Clone, Debug)]
+#[expect(dead_code, reason = "some is told only to be shown as evidence")]
 pub(crate) enum Told {
     State(AgentState),
     Asks(Question),
@@ -67,11 +68,11 @@ impl Agent {
             all.iter().enumerate().skip(from).find_map(|(at, each)| Some((at, wanted(each)?)))
         };
         let ended = |all: &[Told]| all.iter().any(|each| matches!(each, Told::Done(_)));
-        let waited =
+        let came =
             tokio::time::timeout(PATIENCE, told.wait_for(|all| find(all).is_some() || ended(all)))
                 .await;
         let state = self.runner.verdict();
-        match waited {
+        match came {
             Ok(Ok(all)) => find(&all).ok_or_else(|| {
                 let outcome = all.iter().find_map(|each| match each {
                     Told::Done(outcome) => Some(outcome.reason.clone()),
@@ -95,16 +96,12 @@ impl Agent {
         let mut verdict = self.runner.watch();
         let waited =
             tokio::time::timeout(PATIENCE, verdict.wait_for(|now| now.state == state)).await;
-        match waited {
-            Ok(Ok(_)) => Ok(()),
-            _ => {
-                let now = self.runner.verdict();
-                Err(format!(
-                    "never {state}; it is {} by {} ({})",
-                    now.state, now.evidence.rule, now.evidence.text
-                ))
-            }
+        if let Ok(Ok(_)) = waited {
+            return Ok(());
         }
+        let now = self.runner.verdict();
+        let (rule, text) = (now.evidence.rule, now.evidence.text);
+        Err(format!("never {state}; it is {} by {rule} ({text})", now.state))
     }
 
     pub(crate) async fn question(&self, from: usize) -> Result<(usize, Question), String> {
@@ -171,7 +168,7 @@ impl Agent {
                 }
                 other => format!("{other:?}"),
             };
-            format!("{:10.3} {what}\n", record.time as f64 / 1e6)
+            format!("{:10.3} {what}\n", Duration::from_micros(record.time).as_secs_f64())
         });
         lines.collect()
     }

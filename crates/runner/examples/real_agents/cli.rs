@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use coven_testkit::model::{MODEL, Scene};
+use coven_testkit::model::MODEL;
 use serde_json::{Value, json};
 
 /// A key that opens nothing. Long, because one CLI hides it wherever it finds it.
@@ -65,11 +65,6 @@ impl Cli {
             }}}),
             Self::Claude | Self::Opencode | Self::Qwen => json!({}),
         }
-    }
-
-    /// The scene of an error that it does not try again.
-    pub(crate) fn error(self) -> Scene {
-        Scene::Error
     }
 
     /// The variables that point it at a model server.

@@ -117,7 +117,7 @@ async fn resume(stage: &Stage, first: &Outcome) -> Found {
 }
 
 async fn error(stage: &Stage) -> Found {
-    let prompt = format!("{} please", stage.cli.error());
+    let prompt = format!("{} please", Scene::Error);
     let (outcome, _) = run(stage, &prompt, None, Usage::default()).await?;
     if outcome.ok {
         stage.keep("headless error", &format!("{outcome:#?}"));

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 /// The name of the holder's program.
 const HOLDER: &str = "coven-runner-agent";
@@ -34,15 +33,16 @@ fn runs(pid: u32) -> bool {
 }
 
 /// Those that were not there before, each with its command line. A holder is ours and not the
-/// agent's; it ends by itself a moment after it has told of the agent's end.
+/// agent's; it ends by itself a moment after it has told of the agent's end. A process without a
+/// command line has ended already, and the system is still tidying up after it.
 pub(crate) fn since(before: &BTreeSet<u32>) -> Vec<String> {
     let mut left: Vec<String> = Vec::new();
     for pid in processes().difference(before) {
-        if program(*pid).is_some_and(|name| name == HOLDER) {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if line.is_empty() || program(*pid).is_some_and(|name| name == HOLDER) {
             continue;
         }
-        let line = fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
-        let line = String::from_utf8_lossy(&line.unwrap_or_default()).replace('\0', " ");
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
         left.push(format!("{pid} {}", line.chars().take(120).collect::<String>()));
     }
     left

@@ -24,8 +24,6 @@ enum Mark {
     Passed(String),
     /// It is not, and why.
     Failed(String),
-    /// There is nothing to check, and why.
-    None(String),
 }
 
 /// What a row found: a note, or why it failed.
@@ -68,7 +66,6 @@ impl Mark {
         match self {
             Self::Passed(note) => ("pass", note),
             Self::Failed(reason) => ("FAIL", reason),
-            Self::None(reason) => ("none", reason),
         }
     }
 }

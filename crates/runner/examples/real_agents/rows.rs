@@ -115,7 +115,7 @@ pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
     row!("deny", deny(stage, &agent));
     row!("interrupt", interrupt(stage, &agent));
     row!("message after interrupt", message(stage, &agent, "after the interrupt"));
-    row!("model error", error(stage, &agent));
+    row!("model error", error(&agent));
     row!("message after error", message(stage, &agent, "after the error"));
     row!("multi-line paste", paste(stage, &agent));
     rows.add("stop", stop(agent).await);
@@ -172,7 +172,7 @@ async fn working(stage: &Stage, agent: &Agent) -> Found {
     let open = stage.turns(turns).iter().any(|turn| turn.open);
     let error = agent.turn_end(from).await?;
     let states = |told: &Told| match told {
-        Told::State(state) => Some(*state),
+        Told::State(now) => Some(*now),
         _ => None,
     };
     let states: Vec<AgentState> = agent.told()[from..].iter().filter_map(states).collect();
@@ -303,9 +303,9 @@ fn arrived(stage: &Stage, turns: usize, text: &str) -> Result<(), String> {
     Err(format!("the model got {said:?} and not {text:?}"))
 }
 
-async fn error(stage: &Stage, agent: &Agent) -> Found {
+async fn error(agent: &Agent) -> Found {
     let from = agent.now();
-    agent.send(&format!("{} please", stage.cli.error())).await?;
+    agent.send(&format!("{} please", Scene::Error)).await?;
     if !agent.turn_end(from).await? {
         return Err("the turn ended as if nothing had happened".to_owned());
     }

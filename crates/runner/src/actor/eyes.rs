@@ -108,7 +108,7 @@ impl Eyes {
     ) -> Self {
         let mut terminal = Terminal::new(screen, Sniffer::new(adapter.rules()));
         terminal.turn = prompt.is_some().then_some(Duration::ZERO);
-        terminal.submitted = prompt.unwrap_or_default().to_owned();
+        prompt.unwrap_or_default().clone_into(&mut terminal.submitted);
         if let Some(prompt) = typed_prompt {
             let id = terminal.message_id();
             let delivery = Delivery::new(id, Message::new(prompt), Duration::ZERO);

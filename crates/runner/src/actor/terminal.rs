@@ -182,6 +182,8 @@ impl Actor {
         let due = |held: &mut Held| held.due <= now || asked.as_ref() != Some(&held.digest);
         if let Some(held) = terminal.held.take_if(due) {
             self.answer(&held.digest, held.action, held.reply);
+            // A text begins its way with the next look.
+            self.wake(now);
         } else if let Some(held) = &terminal.held {
             let due = held.due;
             self.wake(due);

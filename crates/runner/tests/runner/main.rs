@@ -6,5 +6,6 @@ mod agent;
 mod headless;
 mod held;
 mod manners;
+mod silent;
 mod support;
 mod swarm;
