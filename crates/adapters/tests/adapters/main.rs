@@ -4,5 +4,6 @@
 
 mod adversarial;
 mod casts;
+mod mutations;
 mod recordings;
 mod transcript;

@@ -1,5 +1,7 @@
 //! Sessions side by side, and the facade in front of them.
 
+use std::any::type_name;
+
 use coven_model::{SessionId, WorkflowStatus};
 use coven_orchestrator::{ExecuteError, OpenError, Orchestrator, Published, RequestError};
 use coven_runtime::processes;
@@ -135,10 +137,7 @@ fn execution_and_persistence_have_folders_and_only_the_facade_is_above_them() {
     all.sort_unstable();
     assert_eq!(names, all);
     // The three components have types of their own.
-    fn named<T>() -> &'static str {
-        std::any::type_name::<T>()
-    }
-    assert!(named::<coven_orchestrator::SessionManager>().contains("state::manager"));
-    assert!(named::<coven_orchestrator::WorkflowExecutor>().contains("engine::executor"));
-    assert!(named::<Orchestrator>().contains("orchestrator"));
+    assert!(type_name::<coven_orchestrator::SessionManager>().contains("state::manager"));
+    assert!(type_name::<coven_orchestrator::WorkflowExecutor>().contains("engine::executor"));
+    assert!(type_name::<Orchestrator>().contains("orchestrator"));
 }

@@ -33,8 +33,9 @@ fn agent(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
 }
 
 fn start(home: &Home, script: &str) -> AgentRunner {
-    AgentRunner::start(agent(home, script), Task::interactive("manners", None), &home.local())
-        .unwrap()
+    // Stopping a job ends every process that carries its name, so each test has its own.
+    let job = format!("manners-{}", home.path().display());
+    AgentRunner::start(agent(home, script), Task::interactive(job, None), &home.local()).unwrap()
 }
 
 /// Throws away what is typed in the first moments of its dialog, as Claude Code does.
@@ -95,7 +96,8 @@ async fn a_message_that_came_back_by_an_interrupt_is_not_sent_again() {
     );
     let mut events = runner.subscribe();
     for message in ["the first one", "another"] {
-        runner.send(Message::new(message)).await.unwrap();
+        let sent = runner.send(Message::new(message)).await;
+        assert_eq!(sent, Ok(()), "{:?}", runner.verdict());
         runner.interrupt().await;
         wait(&mut events, "the end of the turn", |event| {
             matches!(event, coven_runner::Event::TurnEnded { .. }).then_some(())

@@ -1,3 +1,5 @@
+//! The server as a client sees it, dialect by dialect.
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
