@@ -163,19 +163,15 @@ impl Rules {
     /// A question reduced to what makes it this question: no volatile parts, no frames, and one
     /// space wherever there is any, so that neither a blinking mark nor a resize changes it.
     pub(crate) fn essence(&self, excerpt: &[String]) -> Vec<String> {
-        let mut words = Vec::new();
-        for line in excerpt {
-            let mut line = line.clone();
-            for volatile in &self.volatile {
-                if let std::borrow::Cow::Owned(changed) = volatile.replace_all(&line, "") {
-                    line = changed;
-                }
+        let mut text = excerpt.join("\n");
+        for volatile in &self.volatile {
+            if let std::borrow::Cow::Owned(changed) = volatile.replace_all(&text, "") {
+                text = changed;
             }
-            let plain: String =
-                line.chars().map(|char| if is_frame(char) { ' ' } else { char }).collect();
-            words.extend(plain.split_whitespace().map(str::to_owned));
         }
-        words
+        let plain: String =
+            text.chars().map(|char| if is_frame(char) { ' ' } else { char }).collect();
+        plain.split_whitespace().map(str::to_owned).collect()
     }
 }
 
