@@ -4,9 +4,11 @@ mod begin;
 mod follow;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, Ending, JobSpec, Outcome, Usage};
 use coven_runner::{AgentRunner, HeadlessRunner};
+use coven_runtime::domain::{Pane, ReadOutcome, Stop};
 use coven_runtime::hold::{Adopted, Folder, adopt};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
@@ -17,6 +19,12 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::executor::WorkflowExecutor;
 use crate::event::Live;
+
+/// How long a job that nobody follows may take to be gone.
+const GONE: Duration = Duration::from_secs(30);
+
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// How many orders may wait for a job.
 const ORDERS: usize = 64;
@@ -146,10 +154,12 @@ impl Job {
     ) -> JobHandle {
         let (orders, _) = mpsc::channel(1);
         let task = tokio::spawn(async move {
-            let outcome = match attempt {
+            let ended = tokio::task::spawn_blocking(move || match attempt {
                 Ok(attempt) => end_from_disk(&attempt),
                 Err(error) => failed(Ending::Stopped, error.to_string()),
-            };
+            });
+            let lost = |error: tokio::task::JoinError| failed(Ending::Stopped, error.to_string());
+            let outcome = ended.await.unwrap_or_else(lost);
             tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
         });
         JobHandle { orders, agent: Arc::default(), task }
@@ -228,20 +238,38 @@ async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
     }
 }
 
+/// Ends a job that nobody here follows, and comes back when nothing of it is left.
 fn end_from_disk(attempt: &Attempt) -> Outcome {
     if let Ok(Some(outcome)) = attempt.outcome() {
         return outcome;
     }
     let folder = Folder::new(attempt.path());
     let _ = folder.mark_killed();
-    if matches!(attempt.spawn(), Ok(Some(_)))
-        && let Ok(Adopted::Alive(mut pane)) = adopt(&folder, 0)
-    {
-        use coven_runtime::domain::{Pane, Stop};
-        let _ = pane.stop(Stop::Force);
+    if matches!(attempt.spawn(), Ok(Some(_))) {
+        let begun = Instant::now();
+        while begun.elapsed() < GONE {
+            match adopt(&folder, 0) {
+                Ok(Adopted::Alive(mut pane)) => force(&mut pane, begun + GONE),
+                Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => break,
+                // Its holder has only just been started, or is about to go.
+                Err(_) => std::thread::park_timeout(LOOK),
+            }
+        }
     }
     let outcome = failed(Ending::Stopped, "it was stopped".to_owned());
     attempt.decide(&outcome).unwrap_or(outcome)
+}
+
+/// Forces a process to end and waits until it has.
+fn force(pane: &mut dyn Pane, until: Instant) {
+    let mut buffer = vec![0; 64 * 1024];
+    let _ = pane.stop(Stop::Force);
+    while pane.is_alive() && Instant::now() < until {
+        // What it printed is on its tape; reading is how its end is heard of.
+        if !matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))) {
+            std::thread::park_timeout(LOOK);
+        }
+    }
 }
 
 fn failed(ending: Ending, reason: String) -> Outcome {
