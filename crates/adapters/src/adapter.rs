@@ -3,19 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use coven_model::{AutoPolicy, Mode};
+use coven_model::AutoPolicy;
 use coven_terminal::keys::Key;
 
-use crate::config::{Config, Dialog, ModeConfig};
+use crate::config::Config;
 use crate::launch::{self, Launch, LaunchError, Request};
 use crate::rules::Rules;
 use crate::sniffer::Sniffer;
-use crate::transcript::{Decoder, Format};
-
-/// How long a program has to end by itself when its adapter does not say.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// What an adapter is made with.
 #[derive(Clone, Debug, Default)]
@@ -103,28 +98,6 @@ impl Adapter {
     /// A sniffer for one run of the program.
     pub fn sniffer(&self) -> Sniffer {
         Sniffer::new(self.rules.clone())
-    }
-
-    /// A decoder for the output of one headless run, if the mode has structured output.
-    pub fn decoder(&self, mode: Mode) -> Option<Decoder> {
-        let format = self.mode(mode)?.transcript.as_deref()?.parse::<Format>().ok()?;
-        Some(Decoder::new(format))
-    }
-
-    /// The settings of a mode.
-    pub fn mode(&self, mode: Mode) -> Option<&ModeConfig> {
-        self.config.modes.get(mode)
-    }
-
-    /// The dialog that a rule of the sniffer named.
-    pub fn dialog(&self, rule: &str) -> Option<&Dialog> {
-        let name = rule.strip_prefix("dialog:")?;
-        self.config.dialogs.iter().find(|dialog| dialog.name == name)
-    }
-
-    /// How long the program has to end by itself.
-    pub fn grace(&self) -> Duration {
-        self.config.stop.grace.as_ref().map_or(GRACE, |grace| grace.0)
     }
 }
 

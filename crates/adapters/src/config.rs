@@ -8,6 +8,7 @@ mod check;
 mod merge;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use coven_model::{AutoPolicy, Mode, Permission};
 use coven_notation::{HumanDuration, Problem, Read, Source, Syntax};
@@ -18,6 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::rules::Rules;
 
 pub use merge::merge;
+
+/// How long a program has to end by itself when its adapter does not say.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The version of the format this program writes and knows.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -438,6 +442,17 @@ pub struct Stop {
 }
 
 impl Config {
+    /// The dialog that a rule of the sniffer names.
+    pub fn dialog(&self, rule: &str) -> Option<&Dialog> {
+        let name = rule.strip_prefix("dialog:")?;
+        self.dialogs.iter().find(|dialog| dialog.name == name)
+    }
+
+    /// How long the program has to end by itself.
+    pub fn grace(&self) -> Duration {
+        self.stop.grace.as_ref().map_or(GRACE, |grace| grace.0)
+    }
+
     /// Reads an adapter file and reports every problem in it.
     pub fn read(source: &Source) -> Read<Self> {
         let mut read = coven_notation::read::<Self>(source, Syntax::Json);

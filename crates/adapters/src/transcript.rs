@@ -8,7 +8,6 @@
 //!
 //! Whether a run succeeded is decided in [`Decoder::finish`]; the rules are in [`Conclusion`].
 
-mod beyond;
 mod claude;
 mod codex;
 mod conclusion;

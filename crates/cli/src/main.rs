@@ -9,6 +9,7 @@ mod grimoire;
 mod hold;
 mod output;
 mod schema;
+mod written;
 
 use std::process::ExitCode;
 

@@ -70,3 +70,18 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
 }
+
+impl Outcome {
+    /// An outcome of which nothing else is known.
+    pub fn new(ok: bool, ending: Ending, reason: impl Into<String>) -> Self {
+        Self {
+            ok,
+            ending,
+            reason: reason.into(),
+            output: None,
+            usage: Usage::default(),
+            denials: Vec::new(),
+            agent_session: None,
+        }
+    }
+}

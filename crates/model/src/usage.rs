@@ -101,19 +101,20 @@ impl Usage {
     }
 
     /// What was added since `earlier`, for agents that count over a whole conversation. A part
-    /// that is not known now stays unknown.
+    /// that is not known now stays unknown, and one that is less than it was began anew: then it
+    /// is the answer itself.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
-        let known = |now: Option<u64>, then: Option<u64>| {
-            now.map(|now| now.saturating_sub(then.unwrap_or(0)))
+        let more = |now: Option<u64>, then: Option<u64>| {
+            now.map(|now| now.checked_sub(then.unwrap_or(0)).unwrap_or(now))
         };
+        let nanos = |cost: Option<Dollars>| cost.map(|cost| cost.0);
         Self {
-            input_tokens: known(self.input_tokens, earlier.input_tokens),
-            cached_tokens: known(self.cached_tokens, earlier.cached_tokens),
-            output_tokens: known(self.output_tokens, earlier.output_tokens),
-            reasoning_tokens: known(self.reasoning_tokens, earlier.reasoning_tokens),
-            cost_usd: known(self.cost_usd.map(|cost| cost.0), earlier.cost_usd.map(|cost| cost.0))
-                .map(Dollars),
+            input_tokens: more(self.input_tokens, earlier.input_tokens),
+            cached_tokens: more(self.cached_tokens, earlier.cached_tokens),
+            output_tokens: more(self.output_tokens, earlier.output_tokens),
+            reasoning_tokens: more(self.reasoning_tokens, earlier.reasoning_tokens),
+            cost_usd: more(nanos(self.cost_usd), nanos(earlier.cost_usd)).map(Dollars),
         }
     }
 }
@@ -132,6 +133,22 @@ mod tests {
         assert_eq!(known.plus(unknown).input_tokens, Some(15));
         assert_eq!(known.since(unknown).input_tokens, Some(5));
         assert_eq!(unknown.since(known).cost_usd, None);
+    }
+
+    #[test]
+    fn what_is_unknown_stays_unknown_and_what_began_anew_is_kept() {
+        let usage = |input, output, cost| Usage {
+            input_tokens: input,
+            output_tokens: output,
+            cost_usd: Dollars::new(cost),
+            ..Usage::default()
+        };
+        let more = usage(Some(10), None, 0.3).since(usage(Some(4), Some(5), 0.1));
+        assert_eq!(more, usage(Some(6), None, 0.2));
+        assert_eq!(
+            usage(Some(3), Some(1), -1.0).since(usage(Some(4), None, 0.1)),
+            usage(Some(3), Some(1), -1.0)
+        );
     }
 
     #[test]

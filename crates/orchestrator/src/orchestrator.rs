@@ -106,7 +106,8 @@ impl Orchestrator {
         let mut session = WorkflowSession::create(manager.base(), &id)?;
         let base_dir = Some(manager.base().path().display().to_string());
         let creation = Creation { session: id, name, plan, input, goal: new.goal, base_dir };
-        session.decide(Input::Create(Box::new(creation)), now())?;
+        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now());
+        session.record(&facts, now())?;
         manager.note(&session)?;
         Ok(session)
     }

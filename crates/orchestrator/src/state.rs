@@ -5,5 +5,5 @@ mod session;
 
 pub use manager::SessionManager;
 pub(crate) use manager::now;
-pub(crate) use session::Decided;
+pub(crate) use session::Recorded;
 pub use session::WorkflowSession;

@@ -59,6 +59,8 @@ pub(crate) struct Actor {
     folder: Option<PathBuf>,
     output: Output,
     redactor: Redactor,
+    /// Where output is read to.
+    buffer: Vec<u8>,
     /// What the process has not taken yet.
     unsent: Vec<u8>,
     /// Writes that must not follow each other too closely, and when they are due.
@@ -99,6 +101,7 @@ impl Actor {
             folder,
             output: Output::new(offset, &redactor),
             redactor,
+            buffer: vec![0; TURN],
             unsent: Vec::new(),
             later: Vec::new(),
             events: broadcast::Sender::new(EVENTS),
@@ -216,9 +219,15 @@ impl Actor {
 
     /// Reads one turn of output.
     fn read(&mut self) {
-        let mut buffer = vec![0; TURN];
+        // Taken out for the turn, because whoever takes the bytes needs all of the actor.
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.read_to(&mut buffer);
+        self.buffer = buffer;
+    }
+
+    fn read_to(&mut self, buffer: &mut [u8]) {
         for _ in 0..READS {
-            match self.pane.read(&mut buffer) {
+            match self.pane.read(buffer) {
                 Ok(ReadOutcome::Data(stream, length)) => self.take(stream, &buffer[..length]),
                 Ok(ReadOutcome::Pending) => {
                     self.more = false;

@@ -57,7 +57,7 @@ pub(crate) fn keys_for(
     rule: &str,
     choice: Choice,
 ) -> Result<Vec<Key>, AnswerError> {
-    let names = match dialog(config, rule) {
+    let names = match config.dialog(rule) {
         Some(dialog) if !dialog.answers.is_empty() => dialog_keys(dialog, choice),
         _ => match choice {
             Choice::Approve => Some(&config.keys.approve),
@@ -68,12 +68,6 @@ pub(crate) fn keys_for(
     };
     let keys = coven_adapters::adapter::keys(names.map_or(&[][..], Vec::as_slice));
     if keys.is_empty() { Err(AnswerError::Unknown(choice)) } else { Ok(keys) }
-}
-
-/// The dialog that a rule names.
-pub(crate) fn dialog<'a>(config: &'a Config, rule: &str) -> Option<&'a Dialog> {
-    let name = rule.strip_prefix("dialog:")?;
-    config.dialogs.iter().find(|dialog| dialog.name == name)
 }
 
 fn dialog_keys(dialog: &Dialog, choice: Choice) -> Option<&Vec<String>> {

@@ -1,7 +1,7 @@
 //! How a task ended: exit code, signal, timeout and what the agent itself said, together.
 
 use coven_adapters::transcript::{Decoder, Entry};
-use coven_model::{Ending, Outcome, Usage};
+use coven_model::{Ending, Outcome};
 use coven_runtime::domain::ExitStatus;
 
 use crate::task::OkCodes;
@@ -41,29 +41,14 @@ pub(crate) fn of_terminal(ending: Ending, ok: &OkCodes, session: Option<String>)
         Ending::Alive => "it still runs".to_owned(),
         Ending::Lost => "it is gone, and nobody saw how it ended".to_owned(),
     };
-    Outcome {
-        ok: good,
-        ending,
-        reason,
-        output: None,
-        usage: Usage::default(),
-        denials: Vec::new(),
-        agent_session: session,
-    }
+    Outcome { agent_session: session, ..Outcome::new(good, ending, reason) }
 }
 
 /// The outcome of a task that is done though its program need not have ended.
 pub(crate) fn completed(alive: bool, session: Option<String>) -> Outcome {
     let ending = if alive { Ending::Alive } else { Ending::Stopped };
-    Outcome {
-        ok: true,
-        ending,
-        reason: "every input was sent and its turn is over".to_owned(),
-        output: None,
-        usage: Usage::default(),
-        denials: Vec::new(),
-        agent_session: session,
-    }
+    let reason = "every input was sent and its turn is over";
+    Outcome { agent_session: session, ..Outcome::new(true, ending, reason) }
 }
 
 /// The outcome of a headless run.

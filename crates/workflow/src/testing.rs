@@ -7,7 +7,7 @@ use std::time::Duration;
 use coven_model::event::{Decision, Event};
 use coven_model::{
     AttemptId, Choice, Digest, Ending, ExitCodes, InterventionId, InterventionKind, JobSpec, Mode,
-    Outcome, Sandbox, SessionId, TaskId, TaskStatus, Timestamp, Usage, Work, WorkflowStatus,
+    Outcome, Sandbox, SessionId, TaskId, TaskStatus, Timestamp, Work, WorkflowStatus,
 };
 use serde_json::{Map, Value, json};
 
@@ -132,15 +132,8 @@ pub(crate) fn job(task: &str, attempt: u32) -> AttemptId {
 }
 
 pub(crate) fn succeeded(output: &str) -> Outcome {
-    Outcome {
-        ok: true,
-        ending: Ending::Exited { code: 0 },
-        reason: "exit code 0".to_owned(),
-        output: Some(output.to_owned()),
-        usage: Usage::default(),
-        denials: Vec::new(),
-        agent_session: None,
-    }
+    let outcome = Outcome::new(true, Ending::Exited { code: 0 }, "exit code 0");
+    Outcome { output: Some(output.to_owned()), ..outcome }
 }
 
 pub(crate) fn exited(code: i32) -> Outcome {

@@ -5,7 +5,6 @@
 
 use coven_model::{Dollars, Usage};
 
-use super::beyond::beyond;
 use super::json::Node;
 use super::recent::Recent;
 use super::run::{Out, Retry, Took};
@@ -116,7 +115,7 @@ impl Claude {
         let usage = self.tokens(message.get("usage"));
         let Some(id) = message.get("id").str() else { return };
         let before = self.messages.put(id, usage).unwrap_or_default();
-        let more = beyond(usage, before);
+        let more = usage.since(before);
         if usage != before && more != Usage::default() {
             out.used(more);
         }
@@ -161,15 +160,15 @@ impl Claude {
             let models =
                 event.get("modelUsage").fields().map(|(_, model)| self.model_tokens(model));
             let total = models.fold(Usage::default(), Usage::plus);
-            self.turns = beyond(total, out.run.previous);
+            self.turns = total.since(out.run.previous);
         } else if self.kind == Kind::Qwen {
-            self.turns = beyond(turn, out.run.previous);
+            self.turns = turn.since(out.run.previous);
         } else {
             self.turns = self.turns.plus(turn);
         }
         let total = event.get("total_cost_usd").float().and_then(Dollars::new);
         let cost = Usage { cost_usd: total, ..Usage::default() };
-        let cost_usd = beyond(cost, out.run.previous).cost_usd;
+        let cost_usd = cost.since(out.run.previous).cost_usd;
         out.used_in_all(Usage { cost_usd, ..self.turns });
     }
 

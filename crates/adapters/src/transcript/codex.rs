@@ -3,7 +3,6 @@
 use coven_model::Usage;
 use serde_json::{Value, json};
 
-use super::beyond::beyond;
 use super::json::{Node, message};
 use super::recent::Recent;
 use super::run::{Out, Retry, Took};
@@ -23,7 +22,7 @@ impl Codex {
             Some("turn.started") => out.goes_on(),
             Some("turn.completed") => {
                 let total = tokens(event.get("usage"));
-                out.used_in_all(beyond(total, out.run.previous));
+                out.used_in_all(total.since(out.run.previous));
                 out.succeed(None, Took::default());
             }
             Some("turn.failed") => {

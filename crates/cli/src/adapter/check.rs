@@ -1,45 +1,22 @@
 //! `coven adapter check`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use coven_adapters::loader::FILE;
 use coven_adapters::{AdapterConfigLoader, Config, builtin};
-use coven_notation::{Report, Source, near};
-use serde_json::json;
+use coven_notation::near;
 
 use crate::failure::{Failure, Result};
-use crate::{folders, output};
+use crate::folders;
+use crate::written::{read, report, tell};
 
 pub(super) fn run(what: &[String], as_json: bool) -> Result {
     let mut reports = Vec::new();
     for what in what {
-        for (name, bytes) in sources(what)? {
-            let report = match Source::from_bytes(name, bytes) {
-                Ok(source) => {
-                    let problems = Config::read(&source).problems;
-                    Report::new(source, problems)
-                }
-                Err(report) => report,
-            };
-            reports.push(report);
-        }
+        let found = sources(what)?.into_iter();
+        reports.extend(found.map(|file| report(file, |source| Config::read(source).problems)));
     }
-    if as_json {
-        let files: Vec<_> = reports
-            .iter()
-            .map(|report| json!({"file": report.source.name(), "ok": !report.has_errors(), "problems": report.to_json()}))
-            .collect();
-        output::json(&json!(files))?;
-    } else {
-        for report in &reports {
-            eprint!("{}", report.render(output::colour_on_stderr()));
-            if !report.has_errors() {
-                output::line(&format!("{}: ok", report.source.name()))?;
-            }
-        }
-    }
-    if reports.iter().any(Report::has_errors) { Err(Failure::told()) } else { Ok(()) }
+    tell(&reports, as_json)
 }
 
 /// A file; or, for a name without a folder that is no file, every file about that type.
@@ -74,9 +51,4 @@ fn sources(what: &str) -> Result<Vec<(String, Vec<u8>)>> {
         });
     }
     Ok(found)
-}
-
-fn read(path: &Path) -> Result<(String, Vec<u8>)> {
-    let failed = |error| Failure::failed(format!("could not read {}: {error}", path.display()));
-    Ok((path.display().to_string(), fs::read(path).map_err(failed)?))
 }

@@ -1,14 +1,12 @@
 //! `coven adapter new`.
 
 use std::env;
-use std::fs;
-use std::io::Write;
 
 use coven_adapters::AdapterConfigLoader;
 use coven_adapters::loader::{FILE, is_type};
 
 use crate::failure::{Failure, Result};
-use crate::{folders, output};
+use crate::{folders, written};
 
 /// What a new file begins with: an agent that takes its prompt as the last argument and shows one
 /// thing while it works, another while it waits.
@@ -76,23 +74,9 @@ pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
     let folder = if project {
         env::current_dir().map_err(Failure::failed)?.join(".coven/adapters")
     } else {
-        folders::config().map(|config| config.join("adapters")).ok_or_else(|| {
-            Failure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
-                .hint("set HOME, or use --project")
-        })?
+        written::user_folder("adapters")
+            .map_err(|failure| failure.hint("set HOME, or use --project"))?
     };
-    let folder = folder.join(kind);
-    let file = folder.join(FILE);
-    let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let mut open = match fs::File::create_new(&file) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Failure::failed(format!("{} is already there", file.display()))
-                .hint("edit it, or choose another type"));
-        }
-        opened => opened.map_err(failed)?,
-    };
-    open.write_all(text.as_bytes()).map_err(failed)?;
-    eprintln!("Edit it, then: coven adapter check {}", file.display());
-    output::line(&file.display().to_string())
+    let file = folder.join(kind).join(FILE);
+    written::create(&file, &text, "coven adapter check", "type")
 }

@@ -1,14 +1,12 @@
 //! `coven grimoire new`.
 
 use std::env;
-use std::fs;
-use std::io::{ErrorKind, Write};
 
 use coven_notation::Source;
 use coven_workflow::check;
 
 use crate::failure::{Failure, Result};
-use crate::{folders, output};
+use crate::{output, written};
 
 /// What a new grimoire begins with: an agent, a gate, and everything else in comments.
 const TEMPLATE: &str = r#"# A grimoire: a workflow of named steps, one after the other.
@@ -72,25 +70,12 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
             .hint("use lower-case words with dashes between them, such as `fix-bug`"));
     }
     let folder = if user {
-        folders::config().map(|config| config.join("grimoires")).ok_or_else(|| {
-            Failure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
-        })?
+        written::user_folder("grimoires")?
     } else {
         env::current_dir().map_err(Failure::failed)?.join(".coven/grimoires")
     };
     let file = folder.join(format!("{name}.yaml"));
-    let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let mut open = match fs::File::create_new(&file) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Err(Failure::failed(format!("{} is already there", file.display()))
-                .hint("edit it, or choose another name"));
-        }
-        opened => opened.map_err(failed)?,
-    };
-    open.write_all(text.as_bytes()).map_err(failed)?;
-    eprintln!("Edit it, then: coven grimoire check {}", file.display());
-    output::line(&file.display().to_string())
+    written::create(&file, &text, "coven grimoire check", "name")
 }
 
 /// The text of another grimoire under a new name.

@@ -16,7 +16,7 @@ use super::executor::WorkflowExecutor;
 use super::job::{JobHandle, Order, Report};
 use crate::error::RequestError;
 use crate::event::{Envelope, Live, Published, Subscription};
-use crate::state::{Decided, SessionManager, WorkflowSession};
+use crate::state::{Recorded, SessionManager, WorkflowSession, now};
 
 /// How many messages may wait for a session.
 const MAILBOX: usize = 256;
@@ -170,10 +170,6 @@ impl SessionController {
     }
 }
 
-fn now() -> Timestamp {
-    crate::state::now()
-}
-
 impl Actor {
     async fn run(
         mut self,
@@ -292,10 +288,11 @@ impl Actor {
     /// Decides, writes down, acts and tells, in this order. What cannot be written down is tried
     /// again until it can: nothing follows from it before.
     async fn happen(&mut self, input: Input) {
+        let (facts, commands) = self.session.decide(input, now());
         let mut told = false;
-        let decided = loop {
-            match self.session.decide(input.clone(), now()) {
-                Ok(decided) => break decided,
+        let Recorded { seqs, restored } = loop {
+            match self.session.record(&facts, now()) {
+                Ok(recorded) => break recorded,
                 Err(error) => {
                     if !told {
                         told = true;
@@ -306,7 +303,6 @@ impl Actor {
                 }
             }
         };
-        let Decided { facts, seqs, commands, restored } = decided;
         self.carry_out(commands);
         if restored {
             self.publish(now(), Published::Live(Live::Restored));
@@ -359,13 +355,7 @@ impl Actor {
         if self.jobs.contains_key(&job) {
             return;
         }
-        let variables = self
-            .session
-            .state()
-            .run()
-            .map(coven_workflow::state::Run::variables)
-            .unwrap_or_default();
-        let handle = self.executor.start(&self.session, spec, variables, self.reports.clone());
+        let handle = self.executor.start(&self.session, spec, self.reports.clone());
         self.jobs.insert(job, handle);
     }
 

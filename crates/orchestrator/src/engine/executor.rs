@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_adapters::AdapterRegistry;
-use coven_model::{AttemptId, JobSpec};
+use coven_model::{AttemptId, JobSpec, Work};
 use coven_policy::Policies;
 use coven_runtime::domain::Domain;
 use coven_runtime::hold::HolderDomain;
-use serde_json::{Map, Value};
+use coven_workflow::state::Run;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::job::{Job, JobHandle, Report};
@@ -69,10 +69,12 @@ impl WorkflowExecutor {
         &self,
         session: &WorkflowSession,
         spec: JobSpec,
-        variables: Map<String, Value>,
         reports: mpsc::Sender<Report>,
     ) -> JobHandle {
         let attempt = session.make_attempt(&spec.job.attempt);
+        // Only a command finds them in a file; an agent is told what it needs.
+        let run = session.state().run().filter(|_| matches!(spec.work, Work::Shell(_)));
+        let variables = run.map(Run::variables).unwrap_or_default();
         Job::spawn(self.clone(), attempt, spec, variables, reports)
     }
 

@@ -6,7 +6,7 @@ mod follow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coven_model::{AttemptId, Ending, JobSpec, Outcome, Usage};
+use coven_model::{AttemptId, Ending, JobSpec, Outcome};
 use coven_runner::{AgentRunner, HeadlessRunner};
 use coven_runtime::domain::{Pane, ReadOutcome, Stop};
 use coven_runtime::hold::{Adopted, Folder, adopt};
@@ -273,13 +273,5 @@ fn force(pane: &mut dyn Pane, until: Instant) {
 }
 
 fn failed(ending: Ending, reason: String) -> Outcome {
-    Outcome {
-        ok: false,
-        ending,
-        reason,
-        output: None,
-        usage: Usage::default(),
-        denials: Vec::new(),
-        agent_session: None,
-    }
+    Outcome::new(false, ending, reason)
 }

@@ -18,16 +18,15 @@ pub struct WorkflowSession {
     store: Session<SessionView>,
     state: State,
     viewer: Viewer,
+    /// Something happened since the view was made.
+    behind: bool,
 }
 
-/// What followed from an input.
+/// Facts that were written down.
 #[derive(Debug)]
-pub(crate) struct Decided {
-    /// The facts, which are on the disk, and their numbers.
-    pub(crate) facts: Vec<Event>,
+pub(crate) struct Recorded {
+    /// Their numbers.
     pub(crate) seqs: Range<u64>,
-    /// What is to be done now.
-    pub(crate) commands: Vec<Command>,
     /// The folder had been deleted and was restored.
     pub(crate) restored: bool,
 }
@@ -36,13 +35,13 @@ impl WorkflowSession {
     /// A new session with nothing in it.
     pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
         let store = Session::create(base, id)?;
-        Ok(Self { store, state: State::default(), viewer: Viewer::default() })
+        Ok(Self::empty(store))
     }
 
     /// A session as its journal tells it.
     pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
         let store = Session::open(base, id)?;
-        let mut session = Self { store, state: State::default(), viewer: Viewer::default() };
+        let mut session = Self::empty(store);
         let mut reader = session.store.reader();
         for record in reader.read_from::<Event>(1)? {
             let fact = record?.fact;
@@ -52,6 +51,10 @@ impl WorkflowSession {
             session.refresh_view();
         }
         Ok(session)
+    }
+
+    fn empty(store: Session<SessionView>) -> Self {
+        Self { store, state: State::default(), viewer: Viewer::default(), behind: false }
     }
 
     fn take(&mut self, fact: &Event) {
@@ -99,23 +102,40 @@ impl WorkflowSession {
         self.store.journal_bytes()
     }
 
-    /// Decides what follows from an input and writes it down. If that fails nothing has changed.
-    pub(crate) fn decide(&mut self, input: Input, now: Timestamp) -> Result<Decided, AppendError> {
-        let (facts, commands) = decide(&self.state, input, now);
+    /// What follows from an input: facts to write down, and what is to be done then.
+    pub(crate) fn decide(&self, input: Input, now: Timestamp) -> (Vec<Event>, Vec<Command>) {
+        decide(&self.state, input, now)
+    }
+
+    /// Writes facts down. If that fails nothing has changed.
+    pub(crate) fn record(
+        &mut self,
+        facts: &[Event],
+        now: Timestamp,
+    ) -> Result<Recorded, AppendError> {
         if facts.is_empty() {
-            let last = self.store.last();
-            return Ok(Decided { facts, seqs: last + 1..last + 1, commands, restored: false });
+            let next = self.store.last() + 1;
+            return Ok(Recorded { seqs: next..next, restored: false });
         }
-        let appended = self.store.append(now, &facts)?;
-        for fact in &facts {
+        let appended = self.store.append(now, facts)?;
+        for fact in facts {
             self.take(fact);
         }
-        self.refresh_view();
-        let restored = appended.restored.is_some();
-        Ok(Decided { facts, seqs: appended.seqs, commands, restored })
+        self.view_changed();
+        Ok(Recorded { seqs: appended.seqs, restored: appended.restored.is_some() })
+    }
+
+    /// The view is behind. It is made anew at once if it may be written at once, and otherwise
+    /// when that is due: making it takes longer than recording a fact.
+    fn view_changed(&mut self) {
+        self.behind = true;
+        if self.store.view_due().is_none_or(|due| due <= Instant::now()) {
+            self.refresh_view();
+        }
     }
 
     fn refresh_view(&mut self) {
+        self.behind = false;
         if let Some(view) = self.viewer.session(&self.state) {
             for large in self.viewer.large() {
                 // The journal has the value; the copy aside is for readers of the view.
@@ -132,10 +152,16 @@ impl WorkflowSession {
     }
 
     pub(crate) fn flush_view(&mut self) {
+        if self.behind {
+            self.refresh_view();
+        }
         let _ = self.store.flush_view(Instant::now());
     }
 
     pub(crate) fn finish_view(&mut self) {
+        if self.behind {
+            self.refresh_view();
+        }
         let _ = self.store.finish_view();
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use coven_adapters::config::Config;
 use coven_model::{AgentState, Outcome};
 use coven_runtime::domain::Stop;
 use tokio::sync::oneshot;
@@ -10,9 +9,6 @@ use tokio::sync::oneshot;
 use super::{Actor, Eyes};
 use crate::event::Event;
 use crate::outcome::{self, Cause};
-
-/// How long a program has to end by itself when its adapter does not say.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How long everything may take to be gone once it is forced. Processes in the middle of a write
 /// to a slow disk take their time.
@@ -38,10 +34,6 @@ pub(super) enum Stopping {
     Forced(Duration),
 }
 
-fn grace(config: &Config) -> Duration {
-    config.stop.grace.as_ref().map_or(GRACE, |grace| grace.0)
-}
-
 impl Actor {
     /// Begins to stop the process.
     pub(super) fn stop(&mut self, cause: Cause) {
@@ -49,7 +41,7 @@ impl Actor {
         if self.stopping.is_some() {
             return;
         }
-        let grace = grace(self.adapter.config());
+        let grace = self.adapter.config().grace();
         // A process that ended meanwhile cannot be asked; that shows by itself.
         let _ = self.pane.stop(Stop::Polite { grace });
         self.stopping = Some(Stopping::Asked(self.now() + grace));

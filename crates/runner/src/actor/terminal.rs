@@ -328,7 +328,7 @@ impl Actor {
     fn ask(&self, verdict: &Verdict, digest: Digest, excerpt: &[String]) {
         let Some(kind) = verdict.kind else { return };
         let rule = verdict.evidence.rule.clone();
-        let dialog = answer::dialog(self.adapter.config(), &rule).map(|dialog| dialog.name.clone());
+        let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
         let excerpt = excerpt.iter().map(|line| self.redactor.clean(line)).collect();
         self.tell(Event::Awaiting(Question { kind, rule, dialog, excerpt, digest }));
     }

@@ -14,7 +14,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use coven_model::event::Event;
-use coven_model::{Ending, Outcome, SessionId, Timestamp, Usage, WorkflowStatus};
+use coven_model::{Ending, Outcome, SessionId, Timestamp, WorkflowStatus};
 use coven_notation::Source;
 use coven_testkit::bench::{arguments, machine, table};
 use coven_workflow::input::Creation;
@@ -114,13 +114,7 @@ fn run(plan: Plan) -> io::Result<(Vec<Event>, Duration)> {
 }
 
 fn succeeded() -> Outcome {
-    Outcome {
-        ok: true,
-        ending: Ending::Exited { code: 0 },
-        reason: "it ended with exit code 0".to_owned(),
-        output: Some("done".to_owned()),
-        usage: Usage::default(),
-        denials: Vec::new(),
-        agent_session: None,
-    }
+    let ending = Ending::Exited { code: 0 };
+    let outcome = Outcome::new(true, ending, "it ended with exit code 0");
+    Outcome { output: Some("done".to_owned()), ..outcome }
 }

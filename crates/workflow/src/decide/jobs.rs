@@ -48,29 +48,14 @@ impl Draft {
     pub(super) fn job_lost(&mut self, job: &AttemptId) {
         self.job_ended(
             job,
-            Outcome {
-                ok: false,
-                ending: Ending::Lost,
-                reason: "its process is gone, and nobody saw how it ended".to_owned(),
-                output: None,
-                usage: Usage::default(),
-                denials: Vec::new(),
-                agent_session: None,
-            },
+            Outcome::new(false, Ending::Lost, "its process is gone, and nobody saw how it ended"),
         );
     }
 
     /// A task is done though its agent lives on.
     pub(super) fn end_alive(&mut self, job: AttemptId, by: &str, output: Option<String>) {
-        let outcome = Outcome {
-            ok: true,
-            ending: Ending::Alive,
-            reason: format!("completed by {by}, and left alive"),
-            output,
-            usage: Usage::default(),
-            denials: Vec::new(),
-            agent_session: None,
-        };
+        let reason = format!("completed by {by}, and left alive");
+        let outcome = Outcome { output, ..Outcome::new(true, Ending::Alive, reason) };
         let (status, value, at) = (TaskStatus::Done, None, self.now);
         self.record(Event::TaskEnded(Box::new(TaskEnded { job, outcome, status, value, at })));
     }

@@ -10,6 +10,7 @@ mod extremes;
 mod grimoires;
 mod inputs;
 mod reference;
+mod run_a_grimoire;
 mod scripts;
 mod shell;
 mod stages;

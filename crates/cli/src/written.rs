@@ -1,0 +1,82 @@
+//! Files that people write, as every command that checks or makes one treats them.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use coven_notation::{Problem, Report, Source};
+use serde_json::json;
+
+use crate::failure::{Failure, Result};
+use crate::{folders, output};
+
+/// The bytes of a file, with the name it has in messages.
+pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
+    let failed = |error| Failure::failed(format!("could not read {}: {error}", path.display()));
+    Ok((path.display().to_string(), fs::read(path).map_err(failed)?))
+}
+
+/// What is wrong with a file, as a checker finds it.
+pub(crate) fn report(
+    (name, bytes): (String, Vec<u8>),
+    check: impl FnOnce(&Source) -> Vec<Problem>,
+) -> Report {
+    match Source::from_bytes(name, bytes) {
+        Ok(source) => {
+            let problems = check(&source);
+            Report::new(source, problems)
+        }
+        Err(report) => report,
+    }
+}
+
+/// Tells what is wrong with files; a failure if anything is.
+pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
+    if as_json {
+        let files: Vec<_> = reports
+            .iter()
+            .map(|report| {
+                json!({
+                    "file": report.source.name(),
+                    "ok": !report.has_errors(),
+                    "problems": report.to_json(),
+                })
+            })
+            .collect();
+        output::json(&json!(files))?;
+    } else {
+        for report in reports {
+            eprint!("{}", report.render(output::colour_on_stderr()));
+            if !report.has_errors() {
+                output::line(&format!("{}: ok", report.source.name()))?;
+            }
+        }
+    }
+    if reports.iter().any(Report::has_errors) { Err(Failure::told()) } else { Ok(()) }
+}
+
+/// A folder of the user's own configuration.
+pub(crate) fn user_folder(name: &str) -> Result<PathBuf> {
+    folders::config().map(|config| config.join(name)).ok_or_else(|| {
+        Failure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
+    })
+}
+
+/// Makes a file that is not there yet, and says where it is and how it is checked. `noun` is what
+/// somebody would choose another of.
+pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Result {
+    let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut open = match fs::File::create_new(file) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(Failure::failed(format!("{} is already there", file.display()))
+                .hint(format!("edit it, or choose another {noun}")));
+        }
+        opened => opened.map_err(failed)?,
+    };
+    open.write_all(text.as_bytes()).map_err(failed)?;
+    eprintln!("Edit it, then: {command} {}", file.display());
+    output::line(&file.display().to_string())
+}
