@@ -1,8 +1,10 @@
 //! The actor behind a runner: the only one that touches the process.
 
+mod answering;
 mod ending;
 mod eyes;
 mod handle;
+mod sending;
 mod terminal;
 
 use std::io;
