@@ -126,6 +126,9 @@ pub struct JobSpec {
     /// How far it is confined.
     #[serde(default, skip_serializing_if = "Sandbox::is_off")]
     pub sandbox: Sandbox,
+    /// The person who let its step start, where the step asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// What a job does.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const NANOS: f64 = 1e9;
@@ -56,7 +57,7 @@ impl<'de> Deserialize<'de> for Dollars {
 }
 
 /// Tokens and cost of one turn or one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Tokens read, cached ones included.
@@ -73,6 +74,7 @@ pub struct Usage {
     pub reasoning_tokens: Option<u64>,
     /// Cost in US dollars as the agent says; most do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
     pub cost_usd: Option<Dollars>,
 }
 

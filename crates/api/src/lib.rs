@@ -1,0 +1,1 @@
+//! What travels between the daemon and those who use it.

@@ -1,0 +1,1 @@
+//! The daemon: one for each user, for any number of base directories.
