@@ -1,1 +1,25 @@
 //! What travels between the daemon and those who use it.
+//!
+//! Each module has the words of one part of the API: what is asked and what is answered.
+//! [`problem`] is how everything that goes wrong is told. [`route`] lists every route, and
+//! [`openapi`] makes the published document from that list and from the types themselves.
+//! [`client`] is a small typed client over the daemon's socket or over TCP.
+
+pub mod attach;
+pub mod catalogue;
+pub mod client;
+pub mod event;
+pub mod intervention;
+pub mod ipc;
+pub mod openapi;
+pub mod problem;
+pub mod route;
+pub mod system;
+pub mod task;
+pub mod workflow;
+
+pub use client::{Address, Client, ClientError};
+pub use problem::{Code, Problem};
+
+/// The version of this API. It grows when something is added; what is there keeps its meaning.
+pub const API_VERSION: u32 = 1;

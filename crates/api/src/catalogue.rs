@@ -1,0 +1,172 @@
+//! What can be run: grimoires and adapters.
+
+use coven_model::{Mode, PlanView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Which folder's catalogue is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BaseDirQuery {
+    /// The folder: an absolute path. The daemon's own default otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dir: Option<String>,
+}
+
+/// The grimoires there are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Grimoires {
+    /// By name.
+    pub grimoires: Vec<GrimoireItem>,
+}
+
+/// A grimoire in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrimoireItem {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Where it comes from: `built-in`, `user` or `project`.
+    pub layer: String,
+    /// Its file, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether it can be run: it is right, and its folder is trusted.
+    pub usable: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// What starts it: `manual`, or the type of an event.
+    pub trigger: String,
+    /// What it takes.
+    pub inputs: Vec<InputItem>,
+}
+
+/// One input of a grimoire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InputItem {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// `string`, `number`, `boolean`, `array` or `object`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it is if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// A grimoire with its text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Grimoire {
+    /// As in lists.
+    #[serde(flatten)]
+    pub item: GrimoireItem,
+    /// Its text.
+    pub text: String,
+    /// What is wrong with it.
+    pub problems: Vec<Diagnostic>,
+    /// What it would do, as a picture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanView>,
+}
+
+/// What `POST /grimoires/check` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Check {
+    /// The text of a definition of either form.
+    pub text: String,
+    /// What it is called in messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The folder it would run in: an absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dir: Option<String>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Checked {
+    /// Whether it can be run.
+    pub ok: bool,
+    /// What was found, in the order of the text.
+    pub problems: Vec<Diagnostic>,
+    /// What it takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputItem>,
+    /// What it would do, as a picture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanView>,
+}
+
+/// Something about a text, at its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// `error` or `warning`.
+    pub severity: String,
+    /// What.
+    pub message: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1, in characters.
+    pub column: u32,
+    /// The line where it ends.
+    pub end_line: u32,
+    /// The column after its end.
+    pub end_column: u32,
+}
+
+/// The adapters there are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Adapters {
+    /// By type.
+    pub adapters: Vec<AdapterItem>,
+}
+
+/// An adapter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdapterItem {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What people call it.
+    pub display_name: String,
+    /// The name of its icon.
+    pub icon: String,
+    /// Where it comes from: `built-in`, `user` or `project`.
+    pub layer: String,
+    /// How it can run.
+    pub modes: Vec<Mode>,
+    /// Its program.
+    pub command: String,
+    /// Where that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// The version that is installed, where it could be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed_version: Option<String>,
+    /// The version our knowledge was tested with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested_version: Option<String>,
+    /// What is wrong with its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}

@@ -1,0 +1,451 @@
+//! A small typed client: over the daemon's socket, or over TCP with a token.
+
+mod events;
+mod terminal;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use coven_model::InterventionId;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use events::{Events, Scope, Streamed};
+pub use terminal::{FromTerminal, Terminal, ToTerminal};
+
+use crate::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoires};
+use crate::event::{PostEvent, Triggered};
+use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use crate::problem::Problem;
+use crate::system::{SetTrust, Shutdown, SignInCode, Status, Trust, Version};
+use crate::task::{
+    AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
+};
+use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
+
+/// How long the daemon may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long an answer may take. Adapters ask programs for their versions, which takes a while.
+const ANSWER: Duration = Duration::from_mins(1);
+
+/// Where the daemon is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Its socket.
+    Socket(PathBuf),
+    /// Its port on loopback, with the token.
+    Tcp {
+        /// The address.
+        address: SocketAddr,
+        /// The token.
+        token: String,
+    },
+}
+
+/// Why a request came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The daemon is not there, or went away.
+    #[error("the daemon cannot be reached: {0}")]
+    Unreachable(String),
+    /// The daemon says that something is wrong.
+    #[error(transparent)]
+    Problem(Box<Problem>),
+    /// The daemon's answer cannot be read, as it may be of another version.
+    #[error("the daemon's answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl From<reqwest::Error> for ClientError {
+    fn from(error: reqwest::Error) -> Self {
+        if error.is_decode() {
+            return Self::Unreadable(chain(&error));
+        }
+        Self::Unreachable(chain(&error))
+    }
+}
+
+/// An error with everything behind it; a connection's error says nothing at its top.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// A client of the daemon.
+#[derive(Clone, Debug)]
+pub struct Client {
+    address: Address,
+    base: String,
+    http: reqwest::Client,
+}
+
+impl Client {
+    /// A client of the daemon at this address. Nothing is sent yet.
+    pub fn new(address: Address) -> Result<Self, ClientError> {
+        let mut builder = reqwest::Client::builder().connect_timeout(CONNECT).no_proxy();
+        let base = match &address {
+            Address::Socket(path) => {
+                builder = builder.unix_socket(path.as_path());
+                "http://localhost".to_owned()
+            }
+            Address::Tcp { address, token } => {
+                let mut headers = HeaderMap::new();
+                let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+                    .map_err(|_| ClientError::Unreadable("the token is no text".to_owned()))?;
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+                builder = builder.default_headers(headers);
+                format!("http://{address}")
+            }
+        };
+        Ok(Self { address, base, http: builder.build()? })
+    }
+
+    /// Where the daemon is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base)).timeout(ANSWER)
+    }
+
+    async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let path = format!("{path}{}", query_string(query));
+        read(self.request(Method::GET, &path).send().await?).await
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        read(self.request(Method::POST, path).json(body).send().await?).await
+    }
+
+    async fn act(&self, path: &str, body: &impl Serialize) -> Result<(), ClientError> {
+        let answer = self.request(Method::POST, path).json(body).send().await?;
+        checked(answer).await.map(drop)
+    }
+
+    /// Starts a workflow. The same key with the same request gives the same session.
+    pub async fn start(
+        &self,
+        what: &StartWorkflow,
+        key: Option<&str>,
+    ) -> Result<Started, ClientError> {
+        let mut request = self.request(Method::POST, "/workflows").json(what);
+        if let Some(key) = key {
+            request = request.header("Idempotency-Key", key);
+        }
+        read(request.send().await?).await
+    }
+
+    /// Lists sessions, the newest first.
+    pub async fn workflows(&self, query: &ListQuery) -> Result<WorkflowPage, ClientError> {
+        self.get("/workflows", query).await
+    }
+
+    /// Everything about a session.
+    pub async fn workflow(&self, id: &str) -> Result<Workflow, ClientError> {
+        self.get(&format!("/workflows/{}", part(id)), &()).await
+    }
+
+    /// Cancels a session.
+    pub async fn cancel(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
+        let path = format!("/workflows/{}", part(id));
+        read(self.request(Method::DELETE, &path).json(wish).send().await?).await
+    }
+
+    /// Lets a session go on.
+    pub async fn resume(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
+        self.post(&format!("/workflows/{}/resume", part(id)), wish).await
+    }
+
+    /// Tries what failed again.
+    pub async fn retry(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
+        self.post(&format!("/workflows/{}/retry", part(id)), wish).await
+    }
+
+    /// Deletes a session that is over.
+    pub async fn purge(&self, id: &str) -> Result<(), ClientError> {
+        self.act(&format!("/workflows/{}/purge", part(id)), &Wish::default()).await
+    }
+
+    /// Follows what happens: after this cursor, or from a snapshot on.
+    pub fn events(&self, scope: &Scope, after: Option<u64>) -> Events {
+        Events::new(self.clone(), scope.path(), after)
+    }
+
+    /// What the terminal of a task shows.
+    pub async fn screen(
+        &self,
+        id: &str,
+        task: &str,
+        query: AttemptQuery,
+    ) -> Result<Screen, ClientError> {
+        self.get(&task_path(id, task, "screen"), &query).await
+    }
+
+    /// What a task printed.
+    pub async fn output(
+        &self,
+        id: &str,
+        task: &str,
+        query: &OutputQuery,
+    ) -> Result<Output, ClientError> {
+        self.get(&task_path(id, task, "output"), query).await
+    }
+
+    /// What a headless agent did.
+    pub async fn transcript(
+        &self,
+        id: &str,
+        task: &str,
+        query: AttemptQuery,
+    ) -> Result<Transcript, ClientError> {
+        self.get(&task_path(id, task, "transcript"), &query).await
+    }
+
+    /// A task as an asciicast file.
+    pub async fn recording(
+        &self,
+        id: &str,
+        task: &str,
+        query: AttemptQuery,
+    ) -> Result<Vec<u8>, ClientError> {
+        let path = format!("{}{}", task_path(id, task, "recording"), query_string(&query));
+        let answer = self.request(Method::GET, &path).send().await?;
+        Ok(checked(answer).await?.bytes().await?.to_vec())
+    }
+
+    /// Why we think what we say of a task.
+    pub async fn explain(&self, id: &str, task: &str) -> Result<Explanation, ClientError> {
+        self.get(&task_path(id, task, "explain"), &()).await
+    }
+
+    /// Types to the agent of a task.
+    pub async fn input(&self, id: &str, task: &str, typing: &Typing) -> Result<(), ClientError> {
+        self.act(&task_path(id, task, "input"), typing).await
+    }
+
+    /// Gives the terminal of a task another size.
+    pub async fn resize(&self, id: &str, task: &str, size: Size) -> Result<(), ClientError> {
+        self.act(&task_path(id, task, "resize"), &size).await
+    }
+
+    /// Presses the interrupt key of a task's agent.
+    pub async fn interrupt(&self, id: &str, task: &str) -> Result<(), ClientError> {
+        self.act(&task_path(id, task, "interrupt"), &Nothing {}).await
+    }
+
+    /// Says that a task is done.
+    pub async fn complete(&self, id: &str, task: &str) -> Result<(), ClientError> {
+        self.act(&task_path(id, task, "complete"), &Nothing {}).await
+    }
+
+    /// Stops the agent of a task.
+    pub async fn stop(&self, id: &str, task: &str) -> Result<(), ClientError> {
+        self.act(&task_path(id, task, "stop"), &Nothing {}).await
+    }
+
+    /// What waits for a person.
+    pub async fn interventions(
+        &self,
+        query: &InterventionQuery,
+    ) -> Result<Interventions, ClientError> {
+        self.get("/interventions", query).await
+    }
+
+    /// Decides what waits for a person.
+    pub async fn decide(
+        &self,
+        id: &InterventionId,
+        decide: &Decide,
+    ) -> Result<Decided, ClientError> {
+        self.post(&format!("/interventions/{id}"), decide).await
+    }
+
+    /// The grimoires there are.
+    pub async fn grimoires(&self, query: &BaseDirQuery) -> Result<Grimoires, ClientError> {
+        self.get("/grimoires", query).await
+    }
+
+    /// One grimoire.
+    pub async fn grimoire(
+        &self,
+        name: &str,
+        query: &BaseDirQuery,
+    ) -> Result<Grimoire, ClientError> {
+        self.get(&format!("/grimoires/{}", part(name)), query).await
+    }
+
+    /// Checks a definition.
+    pub async fn check(&self, check: &Check) -> Result<Checked, ClientError> {
+        self.post("/grimoires/check", check).await
+    }
+
+    /// The agents that can be run.
+    pub async fn adapters(&self, query: &BaseDirQuery) -> Result<Adapters, ClientError> {
+        self.get("/adapters", query).await
+    }
+
+    /// Tells of an event.
+    pub async fn post_event(&self, event: &PostEvent) -> Result<Triggered, ClientError> {
+        self.post("/events", event).await
+    }
+
+    /// What a folder brings along.
+    pub async fn trust(&self, query: &BaseDirQuery) -> Result<Trust, ClientError> {
+        self.get("/trust", query).await
+    }
+
+    /// Agrees to what a folder brings along, or no longer.
+    pub async fn set_trust(&self, trust: &SetTrust) -> Result<Trust, ClientError> {
+        self.post("/trust", trust).await
+    }
+
+    /// A code that signs a page in.
+    pub async fn sign_in_code(&self) -> Result<SignInCode, ClientError> {
+        self.post("/sign-in/codes", &Nothing {}).await
+    }
+
+    /// What the daemon does.
+    pub async fn status(&self) -> Result<Status, ClientError> {
+        self.get("/status", &()).await
+    }
+
+    /// Which daemon this is.
+    pub async fn version(&self) -> Result<Version, ClientError> {
+        self.get("/version", &()).await
+    }
+
+    /// Lets the daemon go away.
+    pub async fn shutdown(&self, how: Shutdown) -> Result<(), ClientError> {
+        self.act("/shutdown", &how).await
+    }
+
+    /// The terminal of a task.
+    pub async fn attach(
+        &self,
+        id: &str,
+        task: &str,
+        query: crate::attach::AttachQuery,
+    ) -> Result<Terminal, ClientError> {
+        let path = format!("{}{}", task_path(id, task, "attach"), query_string(&query));
+        Terminal::open(&self.address, &path).await
+    }
+}
+
+/// The empty object.
+#[derive(Serialize)]
+struct Nothing {}
+
+/// The path of something about a task.
+fn task_path(id: &str, task: &str, what: &str) -> String {
+    format!("/workflows/{}/tasks/{}/{what}", part(id), part(task))
+}
+
+/// A text as one part of a path or a query.
+fn part(text: &str) -> String {
+    let mut part = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            part.push(char::from(byte));
+        } else {
+            part = format!("{part}%{byte:02X}");
+        }
+    }
+    // Two dots alone would mean another folder.
+    if part.chars().all(|character| character == '.') { part.replace('.', "%2E") } else { part }
+}
+
+/// The fields of a struct as a query; those that are nothing are left out.
+fn query_string(query: &impl Serialize) -> String {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    for (name, value) in fields {
+        let value = match value {
+            serde_json::Value::Null => continue,
+            serde_json::Value::String(value) => value,
+            other => other.to_string(),
+        };
+        let before = if text.is_empty() { "?" } else { "&" };
+        text = format!("{text}{before}{}={}", part(&name), part(&value));
+    }
+    text
+}
+
+/// An answer that is well, or the problem it tells.
+async fn checked(answer: Response) -> Result<Response, ClientError> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let body = answer.bytes().await?;
+    Err(problem(status, &body))
+}
+
+fn problem(status: StatusCode, body: &[u8]) -> ClientError {
+    if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
+        return ClientError::Problem(Box::new(problem));
+    }
+    let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
+    ClientError::Unreadable(format!("status {status}: {text}"))
+}
+
+async fn read<T: DeserializeOwned>(answer: Response) -> Result<T, ClientError> {
+    let body = checked(answer).await?.bytes().await?;
+    serde_json::from_slice(&body).map_err(|error| ClientError::Unreadable(error.to_string()))
+}
+
+impl Scope {
+    fn path(&self) -> String {
+        match self {
+            Self::Everything => "/events".to_owned(),
+            Self::Workflow(id) => format!("/workflows/{id}/events"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_parts_that_cannot_leave_their_place() {
+        assert_eq!(part("brisk-otter"), "brisk-otter");
+        assert_eq!(part("a/../b?x=1#y z%"), "a%2F..%2Fb%3Fx%3D1%23y%20z%25");
+        assert_eq!(part(".."), "%2E%2E");
+        assert_eq!(part("é"), "%C3%A9");
+    }
+
+    #[test]
+    fn a_query_has_what_is_there() {
+        let query = ListQuery {
+            status: Some("running,blocked".to_owned()),
+            limit: Some(5),
+            ..ListQuery::default()
+        };
+        assert_eq!(query_string(&query), "?limit=5&status=running%2Cblocked");
+        assert_eq!(query_string(&()), "");
+    }
+}

@@ -1,0 +1,248 @@
+//! Following events: server-sent events that go on after the connection or the daemon went away.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use coven_model::SessionId;
+use futures_util::StreamExt;
+use reqwest::Method;
+
+use super::{Client, ClientError, checked};
+use crate::event::{Envelope, Gap};
+
+/// How long to wait before connecting again: at first, and at most.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How long the daemon may say nothing at all. It says something every fifteen seconds.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// Whose events are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody's.
+    Everything,
+    /// One session's.
+    Workflow(SessionId),
+}
+
+/// What a follower is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Streamed {
+    /// How things stand, as JSON: [`crate::event::Snapshot`] or
+    /// [`crate::event::SessionSnapshot`], by what is followed.
+    Snapshot(serde_json::Value),
+    /// Something happened.
+    Event(Box<Envelope>),
+    /// Some events are no longer kept; a snapshot follows.
+    Gap(Gap),
+    /// The follower was too slow for what is live; no fact is missing.
+    Lagged,
+    /// The connection was lost; following goes on by itself.
+    Reconnecting(String),
+    /// Nothing more will come: the session is over.
+    End,
+}
+
+/// A stream of events that resumes by itself.
+#[derive(Debug)]
+pub struct Events {
+    client: Client,
+    path: String,
+    cursor: Option<u64>,
+    connection: Option<Connection>,
+    ready: VecDeque<Streamed>,
+    wait: Duration,
+    ended: bool,
+}
+
+struct Connection {
+    bytes: futures_util::stream::BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    reader: Reader,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+impl Events {
+    pub(super) fn new(client: Client, path: String, cursor: Option<u64>) -> Self {
+        Self {
+            client,
+            path,
+            cursor,
+            connection: None,
+            ready: VecDeque::new(),
+            wait: FIRST_WAIT,
+            ended: false,
+        }
+    }
+
+    /// The cursor of the newest fact that was told.
+    pub fn cursor(&self) -> Option<u64> {
+        self.cursor
+    }
+
+    /// What comes next. An error is one that trying again would not mend, such as a session that
+    /// does not exist; after it, and after [`Streamed::End`], there is nothing more.
+    pub async fn next(&mut self) -> Result<Option<Streamed>, ClientError> {
+        loop {
+            if let Some(streamed) = self.ready.pop_front() {
+                self.ended |= streamed == Streamed::End;
+                return Ok(Some(streamed));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match &mut self.connection {
+                None => match self.connect().await {
+                    Ok(connection) => self.connection = Some(connection),
+                    Err(ClientError::Unreachable(why)) => return Ok(Some(self.again(why).await)),
+                    Err(error) => {
+                        self.ended = true;
+                        return Err(error);
+                    }
+                },
+                Some(connection) => {
+                    let next = tokio::time::timeout(SILENCE, connection.bytes.next()).await;
+                    match next {
+                        Ok(Some(Ok(bytes))) => {
+                            self.wait = FIRST_WAIT;
+                            let messages = connection.reader.feed(&bytes);
+                            for message in messages {
+                                self.take(&message);
+                            }
+                        }
+                        Ok(Some(Err(error))) => {
+                            return Ok(Some(self.again(error.to_string()).await));
+                        }
+                        Ok(None) => {
+                            return Ok(Some(self.again("the daemon closed it".to_owned()).await));
+                        }
+                        Err(_) => {
+                            return Ok(Some(self.again("the daemon is silent".to_owned()).await));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, ClientError> {
+        let url = format!("{}{}", self.client.base, self.path);
+        let mut request = self.client.http.request(Method::GET, url);
+        if let Some(cursor) = self.cursor {
+            request = request.header("Last-Event-ID", cursor.to_string());
+        }
+        let answer = checked(request.send().await?).await?;
+        let bytes = answer.bytes_stream().map(|bytes| bytes.map(|bytes| bytes.to_vec()));
+        Ok(Connection { bytes: bytes.boxed(), reader: Reader::default() })
+    }
+
+    /// Forgets the connection and lets some time pass, longer each time.
+    async fn again(&mut self, why: String) -> Streamed {
+        self.connection = None;
+        tokio::time::sleep(self.wait).await;
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        Streamed::Reconnecting(why)
+    }
+
+    fn take(&mut self, message: &Message) {
+        if let Some(id) = message.id {
+            // A fact that was told before is not told again.
+            if self.cursor.is_some_and(|cursor| id <= cursor) && message.event != "snapshot" {
+                return;
+            }
+            self.cursor = Some(id);
+        }
+        let streamed = match message.event.as_str() {
+            "snapshot" => serde_json::from_str(&message.data).ok().map(Streamed::Snapshot),
+            "gap" => serde_json::from_str(&message.data).ok().map(Streamed::Gap),
+            "lagged" => Some(Streamed::Lagged),
+            "end" => Some(Streamed::End),
+            // The daemon goes away; the connection ends by itself.
+            "stopping" => None,
+            _ => serde_json::from_str(&message.data).ok().map(Streamed::Event),
+        };
+        self.ready.extend(streamed);
+    }
+}
+
+/// One message of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Message {
+    id: Option<u64>,
+    event: String,
+    data: String,
+}
+
+/// Cuts a stream into messages, however it arrives.
+#[derive(Debug, Default)]
+struct Reader {
+    line: Vec<u8>,
+    message: Message,
+}
+
+impl Reader {
+    fn feed(&mut self, bytes: &[u8]) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.line.push(byte);
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            let line = line.strip_suffix(b"\r").unwrap_or(&line);
+            if line.is_empty() {
+                let message = std::mem::take(&mut self.message);
+                if !message.data.is_empty() || !message.event.is_empty() {
+                    messages.push(message);
+                }
+                continue;
+            }
+            self.field(&String::from_utf8_lossy(line));
+        }
+        messages
+    }
+
+    fn field(&mut self, line: &str) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "id" => self.message.id = value.parse().ok(),
+            "event" => value.clone_into(&mut self.message.event),
+            "data" => {
+                if !self.message.data.is_empty() {
+                    self.message.data.push('\n');
+                }
+                self.message.data.push_str(value);
+            }
+            // Comments keep the connection alive; other fields mean nothing to us.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &[u8] = b": hello\n\nid: 7\r\nevent: task.ended\r\ndata: {\"a\":\ndata: 1}\n\n\
+        event: lagged\ndata: {}\n\n";
+
+    #[test]
+    fn a_stream_reads_the_same_wherever_it_is_cut() {
+        let whole = Reader::default().feed(STREAM);
+        assert_eq!(whole.len(), 2);
+        assert_eq!(whole[0].id, Some(7));
+        assert_eq!(whole[0].data, "{\"a\":\n1}");
+        for cut in 0..STREAM.len() {
+            let mut reader = Reader::default();
+            let mut messages = reader.feed(&STREAM[..cut]);
+            messages.extend(reader.feed(&STREAM[cut..]));
+            assert_eq!(messages, whole, "cut at {cut}");
+        }
+    }
+}

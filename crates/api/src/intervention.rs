@@ -1,0 +1,88 @@
+//! What waits for a person.
+
+use coven_model::{Choice, Decision, Digest, Intervention, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What `GET /interventions` takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InterventionQuery {
+    /// Those that wait (the usual), or those that were decided (of one session).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<InterventionState>,
+    /// Only of this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+}
+
+/// Whether an intervention waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InterventionState {
+    /// It waits.
+    #[default]
+    Open,
+    /// It was decided, or does not wait any more.
+    Decided,
+}
+
+/// The answer of `GET /interventions`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Interventions {
+    /// The longest waiting first.
+    pub interventions: Vec<InterventionItem>,
+}
+
+/// One intervention.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InterventionItem {
+    /// What waits.
+    #[serde(flatten)]
+    pub intervention: Intervention,
+    /// The session's readable name.
+    pub workflow_name: String,
+    /// What the session is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The folder the session runs in.
+    pub base_dir: String,
+    /// The agent that asks, where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
+    /// What `approve-always` would mean here, in words or as the rule it would write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<String>,
+    /// What was decided, where something was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+}
+
+/// What `POST /interventions/{id}` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Decide {
+    /// What is decided: one of the intervention's options.
+    pub decision: Choice,
+    /// The text that goes with it: an answer, a message, a reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The digest of what the decider saw. Needed where the intervention has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Why, for the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A decision that was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decided {
+    /// The session.
+    pub workflow_id: SessionId,
+    /// What was decided.
+    pub decision: Choice,
+}

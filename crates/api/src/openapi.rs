@@ -1,0 +1,245 @@
+//! The published document (`OpenAPI` 3.1), made from the routes and the types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::Schema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use crate::event::{Gap, SessionSnapshot, Snapshot};
+use crate::problem::{Code, MEDIA_TYPE, Problem};
+use crate::route::{ALWAYS, Answers, Method, ROUTES, Route};
+
+/// The document as a value.
+pub fn document() -> Value {
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    // What streams carry besides envelopes, and how problems look.
+    generator.subschema_for::<SessionSnapshot>();
+    generator.subschema_for::<Snapshot>();
+    generator.subschema_for::<Gap>();
+    generator.subschema_for::<crate::attach::FromDaemon>();
+    generator.subschema_for::<crate::attach::FromViewer>();
+    generator.subschema_for::<crate::ipc::Command>();
+    generator.subschema_for::<crate::ipc::Answer>();
+    generator.subschema_for::<crate::ipc::Push>();
+    let problem = generator.subschema_for::<Problem>().to_value();
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for route in ROUTES {
+        let operation = operation(route, &mut generator, &problem);
+        paths
+            .entry(route.path)
+            .or_default()
+            .insert(route.method.as_str().to_lowercase(), operation);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Coven",
+            "version": crate::API_VERSION.to_string(),
+            "description": "The daemon of Coven. Errors are `application/problem+json` with a \
+                stable `code`; each code has a page in docs/errors/. Over TCP every request needs \
+                `Authorization: Bearer`; over the unix socket the peer is checked instead.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+/// The document as it is committed and served.
+pub fn text() -> String {
+    let mut text = serde_json::to_string_pretty(&document()).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+    let mut operation = json!({
+        "operationId": route.name,
+        "summary": route.summary,
+        "responses": responses(route, generator, problem),
+    });
+    let mut parameters: Vec<Value> = path_parameters(route.path);
+    if let Some(query) = route.query {
+        parameters.extend(query_parameters(query, generator));
+    }
+    if route.name == "startWorkflow" {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "The same key with the same request gives the same session.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 200 },
+        }));
+    }
+    if matches!(route.answers, Answers::Events(_)) {
+        parameters.push(json!({
+            "name": "Last-Event-ID", "in": "header", "required": false,
+            "description": "Everything after this event.",
+            "schema": { "type": "integer", "minimum": 0 },
+        }));
+    }
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some((schema, required)) = route.body {
+        operation["requestBody"] = json!({
+            "required": required,
+            "content": { "application/json": { "schema": schema(generator) } },
+        });
+    }
+    if route.open {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+fn path_parameters(path: &str) -> Vec<Value> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let describe = |name: &str| match name {
+        "id" => "The session: its id, the beginning of its id, or its name.",
+        "task" => "The task's id.",
+        "session" => "The session's id; with the number it is the intervention's id.",
+        "number" => "The intervention's number in its session.",
+        _ => "Its name.",
+    };
+    names
+        .map(|name| {
+            json!({
+                "name": name, "in": "path", "required": true,
+                "description": describe(name),
+                "schema": { "type": "string", "minLength": 1 },
+            })
+        })
+        .collect()
+}
+
+/// A type whose fields are parameters of a query.
+fn query_parameters(
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    generator: &mut SchemaGenerator,
+) -> Vec<Value> {
+    let reference = schema(generator).to_value();
+    let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    let found = name.and_then(|name| generator.definitions().get(name)).cloned();
+    let fields = found.as_ref().and_then(|found| found["properties"].as_object()).cloned();
+    fields
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, mut schema)| {
+            let description =
+                schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            json!({
+                "name": name, "in": "query", "required": false,
+                "description": description, "schema": schema,
+            })
+        })
+        .collect()
+}
+
+fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+    let mut responses = Map::new();
+    let (status, response) = match route.answers {
+        Answers::Json(status, schema) => (
+            status,
+            json!({
+                "description": "As asked.",
+                "content": { "application/json": { "schema": schema(generator) } },
+            }),
+        ),
+        Answers::Nothing => (204, json!({ "description": "Done." })),
+        Answers::Events(schema) => (
+            200,
+            json!({
+                "description": "Server-sent events: `snapshot`, `gap`, `lagged`, and envelopes.",
+                "content": { "text/event-stream": { "itemSchema": schema(generator) } },
+            }),
+        ),
+        Answers::Socket => (101, json!({ "description": "A WebSocket." })),
+        Answers::Other(media) => {
+            (200, json!({ "description": "As asked.", "content": { (media): {} } }))
+        }
+    };
+    responses.insert(status.to_string(), response);
+    let mut codes: BTreeMap<u16, BTreeSet<Code>> = BTreeMap::new();
+    for &code in route.problems.iter().chain(ALWAYS) {
+        codes.entry(code.status()).or_default().insert(code);
+    }
+    if matches!(route.answers, Answers::Socket) {
+        codes.entry(Code::BadRequest.status()).or_default().insert(Code::BadRequest);
+    }
+    for (status, codes) in codes {
+        let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": names.join(", "),
+                "content": { (MEDIA_TYPE): { "schema": problem } },
+            }),
+        );
+    }
+    Value::Object(responses)
+}
+
+/// The names of all methods that a path knows, for the header `Allow`.
+pub fn allowed(path: &str) -> Vec<Method> {
+    ROUTES.iter().filter(|route| route.path == path).map(|route| route.method).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Where the document is committed.
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+
+    /// Run with `COVEN_UPDATE=1` to write it anew.
+    #[test]
+    fn the_committed_document_is_the_one_that_is_served() {
+        if std::env::var_os("COVEN_UPDATE").is_some() {
+            std::fs::write(FILE, text()).unwrap();
+        }
+        let committed = std::fs::read_to_string(Path::new(FILE)).unwrap_or_default();
+        assert!(committed == text(), "openapi.json is not up to date: COVEN_UPDATE=1 cargo test");
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
+        let document = document();
+        let names: BTreeSet<&str> = ROUTES.iter().map(|route| route.name).collect();
+        assert_eq!(names.len(), ROUTES.len());
+        let mut open = vec![&document];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Object(fields) => {
+                    if let Some(Value::String(reference)) = fields.get("$ref") {
+                        let pointer = reference.trim_start_matches('#');
+                        assert!(document.pointer(pointer).is_some(), "{reference}");
+                    }
+                    open.extend(fields.values());
+                }
+                Value::Array(values) => open.extend(values),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_of_a_query_have_their_names_and_may_be_left_out() {
+        let document = document();
+        let parameters = &document["paths"]["/workflows"]["get"]["parameters"];
+        let names: Vec<&str> =
+            parameters.as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+        assert_eq!(names, ["after", "baseDir", "limit", "search", "status"]);
+    }
+}

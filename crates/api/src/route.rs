@@ -1,0 +1,325 @@
+//! Every route of the daemon: what it is called with and what it answers. The published document
+//! is made from this list, and the daemon's own tests hold its router against it.
+
+use schemars::generate::SchemaGenerator;
+use schemars::{JsonSchema, Schema};
+
+use crate::attach::AttachQuery;
+use crate::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoires};
+use crate::event::{Envelope, EventQuery, PostEvent, Triggered};
+use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use crate::problem::Code;
+use crate::system::{
+    Health, SetTrust, Shutdown, SignIn, SignInCode, SignedIn, Status, Trust, Version,
+};
+use crate::task::{
+    AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
+};
+use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
+
+/// A method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Looks.
+    Get,
+    /// Does.
+    Post,
+    /// Ends.
+    Delete,
+}
+
+impl Method {
+    /// As it stands in a request.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Makes the schema of a type.
+pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a route answers when all is well.
+#[derive(Clone, Copy, Debug)]
+pub enum Answers {
+    /// A JSON value, with this status.
+    Json(u16, MakeSchema),
+    /// Nothing, with status 204.
+    Nothing,
+    /// A stream of events.
+    Events(MakeSchema),
+    /// A WebSocket.
+    Socket,
+    /// Something else, of this media type.
+    Other(&'static str),
+}
+
+/// One route.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path; what varies is in braces.
+    pub path: &'static str,
+    /// The name of the operation.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What may stand in the query.
+    pub query: Option<MakeSchema>,
+    /// What the body is; and whether there must be one.
+    pub body: Option<(MakeSchema, bool)>,
+    /// What is answered.
+    pub answers: Answers,
+    /// What can go wrong besides what can always.
+    pub problems: &'static [Code],
+    /// Whether it needs no token.
+    pub open: bool,
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+const fn get(path: &'static str, name: &'static str, summary: &'static str) -> Route {
+    Route {
+        method: Method::Get,
+        path,
+        name,
+        summary,
+        query: None,
+        body: None,
+        answers: Answers::Nothing,
+        problems: &[],
+        open: false,
+    }
+}
+
+const fn post(path: &'static str, name: &'static str, summary: &'static str) -> Route {
+    Route { method: Method::Post, ..get(path, name, summary) }
+}
+
+impl Route {
+    const fn query<T: JsonSchema>(self) -> Self {
+        Self { query: Some(of::<T>), ..self }
+    }
+
+    const fn takes<T: JsonSchema>(self) -> Self {
+        Self { body: Some((of::<T>, true)), ..self }
+    }
+
+    const fn may_take<T: JsonSchema>(self) -> Self {
+        Self { body: Some((of::<T>, false)), ..self }
+    }
+
+    const fn gives<T: JsonSchema>(self) -> Self {
+        Self { answers: Answers::Json(200, of::<T>), ..self }
+    }
+
+    const fn creates<T: JsonSchema>(self) -> Self {
+        Self { answers: Answers::Json(201, of::<T>), ..self }
+    }
+
+    const fn answers(self, answers: Answers) -> Self {
+        Self { answers, ..self }
+    }
+
+    const fn or(self, problems: &'static [Code]) -> Self {
+        Self { problems, ..self }
+    }
+
+    const fn open(self) -> Self {
+        Self { open: true, ..self }
+    }
+}
+
+const START: &[Code] = &[
+    Code::AgentMayNot,
+    Code::NotTrusted,
+    Code::GrimoireNotFound,
+    Code::KeyReused,
+    Code::BaseDirTaken,
+    Code::BadDefinition,
+    Code::BadInput,
+    Code::BadBaseDir,
+    Code::BadAdapter,
+    Code::Storage,
+];
+const WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
+const CHANGE: &[Code] =
+    &[Code::AgentMayNot, Code::WorkflowNotFound, Code::NotLive, Code::NotNow, Code::Storage];
+const TASK: &[Code] = &[Code::WorkflowNotFound, Code::TaskNotFound];
+const AGENT: &[Code] = &[
+    Code::AgentMayNot,
+    Code::WorkflowNotFound,
+    Code::TaskNotFound,
+    Code::NotLive,
+    Code::NoAgent,
+    Code::NotNow,
+];
+const DECIDE: &[Code] = &[
+    Code::AgentMayNot,
+    Code::InterventionNotFound,
+    Code::NotLive,
+    Code::AlreadyDecided,
+    Code::StaleDigest,
+    Code::NotNow,
+    Code::BadDecision,
+];
+const FOLDER: &[Code] = &[Code::BadBaseDir, Code::BaseDirTaken];
+const ONLY_PEOPLE: &[Code] = &[Code::AgentMayNot];
+
+/// All of them.
+pub const ROUTES: &[Route] = &[
+    post("/workflows", "startWorkflow", "Start a workflow; answers before it has ended")
+        .takes::<StartWorkflow>()
+        .creates::<Started>()
+        .or(START),
+    get("/workflows", "listWorkflows", "List sessions, the newest first")
+        .query::<ListQuery>()
+        .gives::<WorkflowPage>()
+        .or(FOLDER),
+    get("/workflows/{id}", "getWorkflow", "Everything about a session")
+        .gives::<Workflow>()
+        .or(WORKFLOW),
+    Route {
+        method: Method::Delete,
+        ..get("/workflows/{id}", "cancelWorkflow", "Cancel a session: its agents are stopped")
+            .may_take::<Wish>()
+            .gives::<Workflow>()
+            .or(CHANGE)
+    },
+    post("/workflows/{id}/resume", "resumeWorkflow", "Let a session go on from where it stands")
+        .may_take::<Wish>()
+        .gives::<Workflow>()
+        .or(CHANGE),
+    post("/workflows/{id}/retry", "retryWorkflow", "Try what failed again")
+        .may_take::<Wish>()
+        .gives::<Workflow>()
+        .or(CHANGE),
+    post("/workflows/{id}/purge", "purgeWorkflow", "Delete a session that is over")
+        .may_take::<Wish>()
+        .answers(Answers::Nothing)
+        .or(CHANGE),
+    get("/workflows/{id}/events", "followWorkflow", "What happens in a session, as it happens")
+        .query::<EventQuery>()
+        .answers(Answers::Events(of::<Envelope>))
+        .or(&[Code::WorkflowNotFound, Code::TooMany]),
+    get("/workflows/{id}/tasks/{task}/screen", "getScreen", "What the terminal of a task shows")
+        .query::<AttemptQuery>()
+        .gives::<Screen>()
+        .or(TASK),
+    get("/workflows/{id}/tasks/{task}/output", "getOutput", "What a task printed, piece by piece")
+        .query::<OutputQuery>()
+        .gives::<Output>()
+        .or(TASK),
+    get("/workflows/{id}/tasks/{task}/transcript", "getTranscript", "What a headless agent did")
+        .query::<AttemptQuery>()
+        .gives::<Transcript>()
+        .or(TASK),
+    get("/workflows/{id}/tasks/{task}/recording", "getRecording", "A task as an asciicast v2 file")
+        .query::<AttemptQuery>()
+        .answers(Answers::Other("application/x-asciicast"))
+        .or(TASK),
+    get("/workflows/{id}/tasks/{task}/explain", "explainTask", "Why we think what we say of it")
+        .gives::<Explanation>()
+        .or(TASK),
+    post("/workflows/{id}/tasks/{task}/input", "typeToTask", "Type to the agent of a task")
+        .takes::<Typing>()
+        .answers(Answers::Nothing)
+        .or(AGENT),
+    post("/workflows/{id}/tasks/{task}/resize", "resizeTask", "Give its terminal another size")
+        .takes::<Size>()
+        .answers(Answers::Nothing)
+        .or(AGENT),
+    post("/workflows/{id}/tasks/{task}/interrupt", "interruptTask", "Press its interrupt key")
+        .answers(Answers::Nothing)
+        .or(AGENT),
+    post("/workflows/{id}/tasks/{task}/complete", "completeTask", "Say that a task is done")
+        .answers(Answers::Nothing)
+        .or(AGENT),
+    post("/workflows/{id}/tasks/{task}/stop", "stopTask", "Stop its agent; the task has failed")
+        .answers(Answers::Nothing)
+        .or(AGENT),
+    get("/workflows/{id}/tasks/{task}/attach", "attachTask", "Its terminal, over WebSocket")
+        .query::<AttachQuery>()
+        .answers(Answers::Socket)
+        .or(&[Code::WorkflowNotFound, Code::TaskNotFound, Code::NoAgent, Code::TooMany]),
+    get("/interventions", "listInterventions", "What waits for a person")
+        .query::<InterventionQuery>()
+        .gives::<Interventions>()
+        .or(WORKFLOW),
+    post("/interventions/{session}/{number}", "decide", "Decide what waits for a person")
+        .takes::<Decide>()
+        .gives::<Decided>()
+        .or(DECIDE),
+    get("/grimoires", "listGrimoires", "The grimoires there are")
+        .query::<BaseDirQuery>()
+        .gives::<Grimoires>()
+        .or(FOLDER),
+    get("/grimoires/{name}", "getGrimoire", "A grimoire with its text and what is wrong with it")
+        .query::<BaseDirQuery>()
+        .gives::<Grimoire>()
+        .or(&[Code::GrimoireNotFound, Code::BadBaseDir, Code::BaseDirTaken]),
+    post("/grimoires/check", "checkDefinition", "Check a definition without running it")
+        .takes::<Check>()
+        .gives::<Checked>()
+        .or(FOLDER),
+    get("/adapters", "listAdapters", "The agents that can be run")
+        .query::<BaseDirQuery>()
+        .gives::<Adapters>()
+        .or(FOLDER),
+    get("/events", "followEverything", "What happens everywhere, as it happens")
+        .query::<EventQuery>()
+        .answers(Answers::Events(of::<Envelope>))
+        .or(&[Code::TooMany]),
+    post("/events", "postEvent", "Tell of an event; grimoires may wait for it")
+        .takes::<PostEvent>()
+        .gives::<Triggered>()
+        .or(&[Code::AgentMayNot, Code::BadBaseDir, Code::BaseDirTaken, Code::Storage]),
+    get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
+        .query::<BaseDirQuery>()
+        .gives::<Trust>()
+        .or(FOLDER),
+    post("/trust", "setTrust", "Agree to what a folder brings along, or no longer")
+        .takes::<SetTrust>()
+        .gives::<Trust>()
+        .or(&[Code::AgentMayNot, Code::StaleDigest, Code::BadBaseDir, Code::BaseDirTaken]),
+    post("/sign-in/codes", "makeSignInCode", "A code that signs a page in; only over the socket")
+        .creates::<SignInCode>()
+        .or(ONLY_PEOPLE),
+    post("/sign-in", "signIn", "Exchange a code for a token")
+        .takes::<SignIn>()
+        .gives::<SignedIn>()
+        .open(),
+    get("/status", "getStatus", "What the daemon does").gives::<Status>(),
+    post("/shutdown", "shutdown", "Let the daemon go away")
+        .may_take::<Shutdown>()
+        .answers(Answers::Nothing)
+        .or(ONLY_PEOPLE),
+    get("/health", "getHealth", "Whether the daemon is there").gives::<Health>().open(),
+    get("/version", "getVersion", "Which daemon this is").gives::<Version>().open(),
+    get("/metrics", "getMetrics", "Numbers, in the text format of Prometheus")
+        .answers(Answers::Other("text/plain")),
+    get("/openapi.json", "getDocument", "This document")
+        .answers(Answers::Other("application/json"))
+        .open(),
+    get("/ipc", "ipc", "The conversation of interfaces, over WebSocket").answers(Answers::Socket),
+];
+
+/// What can go wrong with any request.
+pub const ALWAYS: &[Code] = &[
+    Code::BadRequest,
+    Code::Unauthorized,
+    Code::Forbidden,
+    Code::RequestTimeout,
+    Code::TooLarge,
+    Code::UnsupportedMediaType,
+    Code::TooMany,
+    Code::HeadersTooLarge,
+    Code::Internal,
+    Code::Stopping,
+];

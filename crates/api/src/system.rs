@@ -1,0 +1,164 @@
+//! The daemon itself: whether it is there, what it does, who may use it.
+
+use std::collections::BTreeMap;
+
+use coven_model::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The answer of `GET /health`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// `ok`, or `stopping`.
+    pub status: String,
+}
+
+/// The answer of `GET /version`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// The version of the program.
+    pub version: String,
+    /// The version of this API.
+    pub api: u32,
+    /// The version of the facts it writes.
+    pub events: u32,
+    /// The daemon's process.
+    pub pid: u32,
+}
+
+/// The answer of `GET /status`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// The version of the program.
+    pub version: String,
+    /// The daemon's process.
+    pub pid: u32,
+    /// Since when it runs.
+    pub since: Timestamp,
+    /// Its own memory.
+    pub memory_bytes: u64,
+    /// Its socket.
+    pub socket: String,
+    /// Its address on loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Its log.
+    pub log: String,
+    /// How many sessions there are, by status.
+    pub sessions: BTreeMap<String, u64>,
+    /// How many agents there are, by what they do.
+    pub agents: BTreeMap<String, u64>,
+    /// How many jobs run, wait for a slot, and how many slots there are.
+    pub slots: Slots,
+    /// How many questions wait for a person.
+    pub waiting: u64,
+    /// The folders whose sessions it keeps.
+    pub base_dirs: Vec<BaseDirStatus>,
+}
+
+/// Jobs at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Slots {
+    /// Jobs that run.
+    pub running: u64,
+    /// Jobs that wait for a slot.
+    pub queued: u64,
+    /// How many may run at once.
+    pub limit: u64,
+}
+
+/// A folder whose sessions the daemon keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BaseDirStatus {
+    /// The folder.
+    pub path: String,
+    /// How many sessions it has.
+    pub sessions: u64,
+    /// Whether its `.coven/` may be used.
+    pub trusted: bool,
+    /// Why its sessions cannot be kept, where they cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// What `POST /shutdown` takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Shutdown {
+    /// Cancel all runs and stop their agents. Otherwise agents go on, and the next daemon takes
+    /// them up.
+    #[serde(default)]
+    pub stop_agents: bool,
+}
+
+/// What a folder brings along, and whether it may be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trust {
+    /// The folder.
+    pub base_dir: String,
+    /// How it stands.
+    pub state: TrustState,
+    /// The digest of what it brings along now; nothing if it brings nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The files that count: grimoires, adapters, the policy.
+    pub files: Vec<String>,
+}
+
+/// How a folder stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrustState {
+    /// It brings nothing along that would count.
+    Nothing,
+    /// Nobody agreed to it.
+    Untrusted,
+    /// Somebody agreed to exactly this.
+    Trusted,
+    /// Somebody agreed, and it has changed since.
+    Changed,
+}
+
+/// What `POST /trust` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetTrust {
+    /// The folder: an absolute path.
+    pub base_dir: String,
+    /// Whether what it brings along may be used.
+    pub trusted: bool,
+    /// The digest of what the decider saw. Needed to trust.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// A code that signs a page in, once, within a minute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignInCode {
+    /// The code.
+    pub code: String,
+    /// The page's address with the code in its fragment, which browsers do not send.
+    pub url: String,
+}
+
+/// What `POST /sign-in` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SignIn {
+    /// The code.
+    pub code: String,
+}
+
+/// What a page that signed in may show from then on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedIn {
+    /// The token, for `Authorization: Bearer`.
+    pub token: String,
+}

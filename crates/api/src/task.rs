@@ -1,0 +1,173 @@
+//! One task: its screen, its output, its agent.
+
+use coven_model::{AttemptId, Mode, Timestamp, Usage, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which attempt is meant; the newest unless said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AttemptQuery {
+    /// The attempt, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+}
+
+/// What an agent's terminal shows, or showed last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Screen {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+    /// The window title.
+    pub title: String,
+    /// The cursor's place, from 0: row, then column.
+    pub cursor: (u16, u16),
+    /// Whether the cursor is shown.
+    pub cursor_visible: bool,
+    /// The rows as text, the trailing blanks removed.
+    pub lines: Vec<String>,
+    /// The bytes that paint exactly this on an empty terminal of this size, in base 64.
+    pub dump: String,
+    /// Up to where in the output this is.
+    pub offset: u64,
+    /// Whether its process is followed now.
+    pub live: bool,
+}
+
+/// What `GET …/output` takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OutputQuery {
+    /// The attempt; the newest unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// From here on; from the beginning unless said. A negative number counts from the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    /// At most so many bytes; 1 MiB unless said, 16 MiB at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Which stream; both unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<OutputStream>,
+    /// The bytes as they came, as `application/octet-stream`, and not JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<bool>,
+}
+
+/// A stream of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputStream {
+    /// What it prints.
+    Out,
+    /// What it complains about; of a process on a terminal there is none apart.
+    Err,
+}
+
+/// A piece of what a process printed, without escape sequences.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Where this begins.
+    pub offset: u64,
+    /// Where the next piece begins.
+    pub next: u64,
+    /// Where the output ends so far.
+    pub end: u64,
+    /// Whether more may come.
+    pub live: bool,
+    /// How many bytes before `offset` are no longer kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// The text.
+    pub text: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A headless agent's structured output, readable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Transcript {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// What it said and did, in order.
+    pub entries: Vec<TranscriptEntry>,
+    /// What it used up.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// Whether more may come.
+    pub live: bool,
+}
+
+/// One entry of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptEntry {
+    /// `system`, `text`, `thinking`, `tool`, `result`, `error` or `final`.
+    pub kind: String,
+    /// The name of the tool, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The text, or the tool's input, or its result.
+    pub text: String,
+}
+
+/// Why we think that an agent does what we say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its agent.
+    pub adapter: String,
+    /// On a terminal, or without one.
+    pub mode: Mode,
+    /// What it is doing, with the evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The same in words: what was seen where, by which rule.
+    pub words: String,
+    /// What its screen shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+}
+
+/// What is typed. Exactly one of the three.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Typing {
+    /// A message: typed, verified to have arrived, and sent off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// A text that is put into the input box, and not sent off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paste: Option<String>,
+    /// Keys by name, such as `Enter`, `Esc`, `Ctrl+C`, `y`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+}
+
+/// A size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// Columns, 2 to 1,000.
+    pub cols: u16,
+    /// Rows, 1 to 1,000.
+    pub rows: u16,
+}

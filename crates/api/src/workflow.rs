@@ -1,0 +1,248 @@
+//! Workflows, which are sessions: started, listed, looked at.
+
+use std::collections::BTreeMap;
+
+use coven_model::{
+    Intervention, Mode, OrchestratorState, Permission, PlanView, SessionId, SessionView, TaskId,
+    TaskStatus, Timestamp, Verdict, WorkflowStatus,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What `POST /workflows` takes. Exactly one of `grimoire`, `definition` and `agent` says what
+/// runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartWorkflow {
+    /// The name of a grimoire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grimoire: Option<String>,
+    /// A definition of either form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Definition>,
+    /// One agent, as a session of one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<OneAgent>,
+    /// The inputs by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub input: Map<String, Value>,
+    /// What the run is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The folder it runs in: an absolute path. The daemon's own default otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dir: Option<String>,
+    /// The environment its jobs get: that of the caller. Without it they get the daemon's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// Answer every question of every agent by this, without asking a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
+    /// The adapter for steps that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_adapter: Option<String>,
+    /// Only make the session; `resume` lets it run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
+}
+
+/// What is answered to every question of a run that was started so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auto {
+    /// Approve, proceed, complete.
+    Allow,
+    /// Deny, and end what cannot go on.
+    Deny,
+}
+
+/// A definition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Definition {
+    /// What it is called in messages, such as the name of its file.
+    #[serde(default = "definition_name")]
+    pub name: String,
+    /// Its text: a grimoire in YAML, or a stage workflow in JSON.
+    pub text: String,
+}
+
+fn definition_name() -> String {
+    "definition".to_owned()
+}
+
+/// One agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OneAgent {
+    /// Its type.
+    pub adapter: String,
+    /// What it is told first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// On a terminal, or without one; on a terminal unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Its model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it may do without asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permission>,
+    /// Arguments of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<String>,
+    /// Whether its adapter's automatic answers are used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_approve: bool,
+}
+
+/// A session that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    /// Its id.
+    pub id: SessionId,
+    /// Its readable name.
+    pub name: String,
+    /// The folder it runs in.
+    pub base_dir: String,
+    /// Whether an earlier request with the same idempotency key had made it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
+}
+
+/// What `GET /workflows` takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListQuery {
+    /// Only with these statuses, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Only of this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dir: Option<String>,
+    /// At most so many; 100 unless said, 1,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Only what comes after this: the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Only with this in their name, goal or id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+}
+
+/// A page of sessions, the newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowPage {
+    /// The sessions.
+    pub workflows: Vec<WorkflowItem>,
+    /// How many there are that match, on all pages.
+    pub total: u64,
+    /// What the next page comes `after`; nothing on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowItem {
+    /// Its id.
+    pub id: SessionId,
+    /// Its readable name.
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Where it stands.
+    pub status: WorkflowStatus,
+    /// The same in the words of interfaces.
+    pub state: OrchestratorState,
+    /// The folder it runs in.
+    pub base_dir: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// How many questions wait for a person.
+    pub waiting: u32,
+    /// How many of its jobs run now.
+    pub running: u32,
+    /// Whether agents of it were left alive on purpose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
+}
+
+/// Everything about a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Workflow {
+    /// As in lists.
+    #[serde(flatten)]
+    pub item: WorkflowItem,
+    /// Whether the daemon is running it now. What is not live can be resumed or looked at.
+    pub live: bool,
+    /// The number of its newest fact; events after it have not been taken in here.
+    pub last_seq: u64,
+    /// The readable view: definition, step, statuses, history, variables, errors.
+    pub session: SessionView,
+    /// The plan as a picture.
+    pub plan: PlanView,
+    /// Its tasks, in the order of the plan.
+    pub tasks: Vec<TaskItem>,
+    /// What waits for a person.
+    pub interventions: Vec<Intervention>,
+}
+
+/// A task of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskItem {
+    /// Its id.
+    pub id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// The step it belongs to.
+    pub step: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// The newest attempt.
+    pub attempt: u32,
+    /// Its agent, or `shell`.
+    pub adapter: String,
+    /// On a terminal, or without one.
+    pub mode: Mode,
+    /// Whether its process is followed now.
+    pub live: bool,
+    /// What its agent is doing, and why we think so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Since when it is doing that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// When the attempt was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// What it does or why it failed, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// What `DELETE /workflows/{id}`, `…/resume`, `…/retry` and `…/purge` may be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Wish {
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The environment that jobs get from now on: that of the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+}
