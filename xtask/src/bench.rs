@@ -29,6 +29,8 @@ enum Bench {
     Workflow,
     /// Durable facts, replay, listing and views, against a bare append and sync
     Store,
+    /// Sessions end to end: steps per second, memory, many at once, taking them up again
+    Orchestrator,
 }
 
 impl Bench {
@@ -40,6 +42,9 @@ impl Bench {
             Self::Runner => ["bench", "--package", "coven-runner", "--bench", "runner"],
             Self::Workflow => ["bench", "--package", "coven-workflow", "--bench", "workflow"],
             Self::Store => ["bench", "--package", "coven-store", "--bench", "store"],
+            Self::Orchestrator => {
+                ["bench", "--package", "coven-orchestrator", "--bench", "orchestrator"]
+            }
         }
     }
 }

@@ -12,6 +12,15 @@ pub(crate) enum Error {
     Failed { command: String, status: ExitStatus },
     #[error("could not read {}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
+    #[error("could not write {}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("`web/dist` is not what its sources build, {0} file(s) differ: run `cargo xtask web`")]
+    Page(usize),
+    #[error(
+        "the tests of the page need Chromium and its driver: install the packages `chromium` and \
+         `chromium-driver` (or what they are called here), so that `chromedriver` is on the PATH"
+    )]
+    NoBrowser,
     #[error("`cargo metadata` printed something this tool does not understand")]
     Metadata(#[from] serde_json::Error),
     #[error("the real agents were not all driven, or not all well")]

@@ -2,14 +2,17 @@
 //! same thing: `cargo xtask --help` lists them. One file per verb.
 
 mod bench;
+mod browser;
 mod cargo;
 mod ci;
 mod error;
 mod fuzz;
 mod real_agents;
+mod screenshots;
 mod soak;
 mod test;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -37,6 +40,10 @@ enum Verb {
     Soak(soak::Args),
     /// Install the real agent CLIs and drive them offline; writes docs/real-agents.md
     RealAgents(real_agents::Args),
+    /// Build the page, and hold what is committed against it
+    Web(web::Args),
+    /// Take pictures of the page in every size, dark and light
+    Screenshots(screenshots::Args),
     /// Everything a change must pass: formatting, clippy, tidy, tests
     Ci,
 }
@@ -49,6 +56,8 @@ fn main() -> ExitCode {
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Soak(args) => soak::run(&args),
         Verb::RealAgents(args) => real_agents::run(&args),
+        Verb::Web(args) => web::run(&args),
+        Verb::Screenshots(args) => screenshots::run(&args),
         Verb::Ci => ci::run(),
     };
     match outcome {

@@ -76,7 +76,9 @@ struct Row {
     text: String,
 }
 
-const EXAMPLE: &str = "real_agents";
+/// What drives a CLI, and the package it is an example of: alone, and in whole workflows.
+const DRIVERS: [(&str, &str); 2] =
+    [("coven-runner", "real_agents"), ("coven-orchestrator", "real_workflows")];
 const HOLDER: &str = "coven-runner-agent";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
@@ -88,11 +90,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     for cli in chosen {
         install::cli(*cli, &folder, node.as_deref())?;
     }
-    let (driver, holder) = build()?;
+    let (drivers, holder) = build()?;
     let mut failed = 0;
     // One after the other, so that each has the machine to itself.
     for cli in chosen {
-        let report = drive(*cli, namespace, &driver, &holder, &folder)?;
+        let mut report = Report { cli: cli.name().to_owned(), rows: Vec::new() };
+        for driver in &drivers {
+            report.rows.extend(drive(*cli, namespace, driver, &holder, &folder)?.rows);
+        }
         failed += report.rows.iter().filter(|row| row.result == "FAIL").count();
         if !args.dry {
             page::write(&cargo::root().join("docs/real-agents.md"), *cli, &report)?;
@@ -113,31 +118,25 @@ fn namespace() -> Result<&'static [&'static str], Problem> {
     WAYS.iter().find(works).copied().ok_or(Problem::NoNamespace)
 }
 
-/// Builds the driver and the holder, and says where they are.
-fn build() -> Result<(PathBuf, PathBuf), Error> {
-    let line = [
-        "build",
-        "--package",
-        "coven-runner",
-        "--example",
-        EXAMPLE,
-        "--bin",
-        HOLDER,
-        "--message-format",
-        "json-render-diagnostics",
-    ];
-    let told = cargo::read(&line)?;
-    let find = |name: &'static str| {
-        let lines = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
-        let artifacts =
-            messages.filter(|message| message.target.as_ref().is_some_and(|of| of.name == name));
-        artifacts
-            .filter_map(|message| message.executable)
-            .next_back()
-            .ok_or(Problem::NotBuilt(name))
-    };
-    Ok((find(EXAMPLE)?, find(HOLDER)?))
+/// Builds the drivers and the holder, and says where they are.
+fn build() -> Result<(Vec<PathBuf>, PathBuf), Error> {
+    let mut drivers = Vec::new();
+    for (package, example) in DRIVERS {
+        drivers.push(built(package, "--example", example)?);
+    }
+    Ok((drivers, built("coven-runner", "--bin", HOLDER)?))
+}
+
+/// Builds one program, and says where it is.
+fn built(package: &str, kind: &str, name: &'static str) -> Result<PathBuf, Error> {
+    let format = ["--message-format", "json-render-diagnostics"];
+    let told = cargo::read(&[&["build", "--package", package, kind, name], &format[..]].concat())?;
+    let lines = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
+    let artifacts =
+        messages.filter(|message| message.target.as_ref().is_some_and(|of| of.name == name));
+    let found = artifacts.filter_map(|message| message.executable).next_back();
+    Ok(found.ok_or(Problem::NotBuilt(name))?)
 }
 
 /// A line of what cargo tells.

@@ -18,6 +18,15 @@ pub(crate) struct Args {
     /// Leave out killing the keeper of a session after each of its records
     #[arg(long)]
     no_records: bool,
+    /// How often the keeper of a session is killed at a random moment
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    kills: u32,
+    /// What the random moments come from; the clock when left out
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How many items the large fan-out has
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    items: u32,
 }
 
 const STOPS: &[&str] = &[
@@ -27,28 +36,46 @@ const STOPS: &[&str] = &[
 
 const FLOODS: &[&str] = &["survival::a_creator_killed_during_a_flood_loses_nothing"];
 
+const RECORDS: &[&str] = &[
+    "killed::a_run_that_is_killed_at_any_record_ends_as_if_it_had_not_been",
+    "killed::the_demo_killed_at_any_record_ends_as_if_it_had_not_been",
+    "killed::a_conversation_killed_at_any_record_hears_every_message_once",
+];
+
+const MOMENTS: &[&str] =
+    &["killed::a_run_that_is_killed_again_and_again_at_random_moments_ends_as_if_it_had_not_been"];
+
+const ITEMS: &[&str] =
+    &["fan_out::a_fan_out_over_hundreds_of_items_gives_a_result_for_each_in_order"];
+
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     repeat(STOPS, args.stops, args.bytes)?;
     repeat(FLOODS, args.floods, args.bytes)?;
-    if args.no_records { Ok(()) } else { kill_at_every_record() }
+    if !args.no_records {
+        eprintln!("== a kill at every record");
+        orchestrate(RECORDS, &[("COVEN_TEST_EVERY_RECORD", "1".to_owned())])?;
+    }
+    if args.kills > 0 {
+        eprintln!("== {} kills at random moments", args.kills);
+        let seed = args.seed.map(|seed| ("COVEN_TEST_SEED", seed.to_string()));
+        let kills = ("COVEN_TEST_KILLS", args.kills.to_string());
+        let variables: Vec<_> = std::iter::once(kills).chain(seed).collect();
+        orchestrate(MOMENTS, &variables)?;
+    }
+    if args.items > 0 {
+        eprintln!("== {} agents in one step", args.items);
+        orchestrate(ITEMS, &[("COVEN_TEST_ITEMS", args.items.to_string())])?;
+    }
+    Ok(())
 }
 
-/// Kills the keeper of a session after each of its records.
-fn kill_at_every_record() -> Result<(), Error> {
-    let test = "killed::a_run_that_is_killed_at_any_record_ends_as_if_it_had_not_been";
-    let line = [
-        "test",
-        "--package",
-        "coven-orchestrator",
-        "--test",
-        "orchestrator",
-        "--",
-        "--exact",
-        test,
-    ];
-    eprintln!("== a kill at every record");
-    let ended = cargo::command(&line).env("COVEN_TEST_EVERY_RECORD", "1").status();
-    cargo::finish(&line, ended)
+/// Runs tests of the orchestrator, one after the other and with all they say.
+fn orchestrate(tests: &[&str], variables: &[(&str, String)]) -> Result<(), Error> {
+    let mut line = vec!["test", "--package", "coven-orchestrator", "--test", "orchestrator", "--"];
+    line.extend(["--exact", "--nocapture", "--test-threads", "1"]);
+    line.extend(tests);
+    let variables = variables.iter().map(|(name, value)| (name, value));
+    cargo::finish(&line, cargo::command(&line).envs(variables).status())
 }
 
 fn repeat(tests: &[&str], runs: u32, bytes: u64) -> Result<(), Error> {

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the test command of the README. Whatever the tests come to need beyond a
 //! Rust toolchain is to be arranged here, so that this one command keeps working on a new machine.
 
-use crate::cargo;
 use crate::error::Error;
+use crate::{browser, cargo};
 
 #[derive(clap::Args, Default)]
 pub(crate) struct Args {
@@ -16,6 +16,7 @@ pub(crate) struct Args {
 /// Benchmarks are left out on purpose: as a test they would measure a debug build. Clippy
 /// compiles them in `cargo xtask ci`.
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
+    browser::arrange()?;
     cargo::run(&command_line(&args.rest))
 }
 

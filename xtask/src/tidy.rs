@@ -11,6 +11,7 @@ mod lexer;
 mod links;
 mod markdown;
 mod modules;
+mod page;
 mod printing;
 mod problem;
 mod spec;
@@ -31,6 +32,7 @@ pub(crate) fn run() -> Result<(), Error> {
     let files = tree::read(&root)?;
 
     let mut problems = check(&files, &packages, &root);
+    problems.extend(page::check(&root)?);
     problems.sort();
     for problem in &problems {
         println!("{problem}");

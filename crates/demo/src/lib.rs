@@ -65,9 +65,13 @@ pub fn run(options: &Options, streams: Streams<'_>) -> Result<u8, Error> {
     session.model.clone_from(&options.model);
     if interactive {
         let task = Task::read(options, None)?;
+        if let Some(task) = &task {
+            store.begin_turn(&session, &task.prompt);
+        }
         interactive::run(options, task, session, store, streams)
     } else {
         let task = Task::read(options, Some(streams.input))?.ok_or(Error::NoPrompt)?;
+        store.begin_turn(&session, &task.prompt);
         let mut out = streams::Output(streams.output);
         let mut errors = streams::Output(streams.errors);
         headless::run(options, task, session, store, &mut out, &mut errors)

@@ -112,6 +112,14 @@ impl Store {
         write().map_err(|source| Error::Write { path: path.clone(), source })
     }
 
+    /// Writes down what a turn begins with, so that the session can be resumed although its process
+    /// dies in the middle. What goes wrong is told when the turn is over and kept for good.
+    pub(crate) fn begin_turn(&self, session: &Session, prompt: &str) {
+        let mut begun = session.clone();
+        begun.remember(prompt);
+        let _ = self.save(&begun);
+    }
+
     fn path(&self, id: &str) -> Result<PathBuf, Error> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         if !(1..=64).contains(&id.len()) || !id.bytes().all(allowed) {

@@ -125,6 +125,9 @@ pub enum Event {
         /// What it runs over, where it runs over something.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         items: Option<Vec<Value>>,
+        /// Who let it start, where somebody had to be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approved_by: Option<String>,
         /// When.
         at: Timestamp,
     },
@@ -259,6 +262,15 @@ pub enum Event {
         /// How it ended.
         reason: String,
     },
+    /// A job was to be confined, and something of that is not enforced.
+    #[serde(rename = "task.exposed")]
+    TaskExposed {
+        /// The attempt.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// What is not enforced, and why.
+        reason: String,
+    },
     /// The next queued input of a task is to be typed.
     #[serde(rename = "input.queued")]
     InputQueued {
@@ -360,6 +372,7 @@ impl Event {
             Self::TaskStatus { .. } => "task.status",
             Self::TaskStopping { .. } => "task.stopping",
             Self::TaskReleased { .. } => "task.released",
+            Self::TaskExposed { .. } => "task.exposed",
             Self::InputQueued { .. } => "input.queued",
             Self::InputDecided { .. } => "input.decided",
             Self::InputDelivered { .. } => "input.delivered",

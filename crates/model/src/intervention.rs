@@ -178,7 +178,7 @@ pub struct Intervention {
     pub digest: Option<Digest>,
     /// Since when it waits.
     pub created_at: Timestamp,
-    /// When it decides itself, if ever.
+    /// When it goes by itself, because the job that asks has used up its time then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }

@@ -70,6 +70,10 @@ pub struct Outcome {
     /// The id of the agent's own conversation, to resume it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
+    /// What changed in its working folder while it ran although it was not to change anything:
+    /// each a path with what changed, and at the end how many more, if there are too many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<String>,
 }
 
 impl Outcome {
@@ -83,6 +87,7 @@ impl Outcome {
             usage: Usage::default(),
             denials: Vec::new(),
             agent_session: None,
+            touched: Vec::new(),
         }
     }
 }

@@ -57,7 +57,7 @@ async fn run() -> Result<WorkflowStatus, Box<dyn Error>> {
             newest.ok_or("there is no session to go on with; name a grimoire or a file")?
         }
     };
-    orchestrator.resume(&id).await?;
+    orchestrator.resume(&id, None).await?;
     follow(&orchestrator, &id, yes).await
 }
 
@@ -89,7 +89,7 @@ async fn follow(
             _ => {}
         }
     }
-    let controller = orchestrator.resume(id).await?;
+    let controller = orchestrator.resume(id, None).await?;
     let status = controller.wait(false).await;
     orchestrator.close().await;
     println!("{status}");

@@ -5,7 +5,11 @@ mod controller;
 mod executor;
 mod job;
 mod shell;
+mod slots;
+pub(crate) mod trigger;
 
-pub(crate) use controller::Fresh;
+pub(crate) use controller::{Found, Fresh, Surroundings};
 pub use controller::SessionController;
 pub use executor::WorkflowExecutor;
+pub(crate) use job::Runner;
+pub use slots::{Admission, Load};

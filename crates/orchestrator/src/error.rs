@@ -2,12 +2,17 @@
 
 use coven_model::{SessionId, TaskId};
 use coven_notation::Report;
+use coven_runner::DeliveryError;
 use coven_store::FileError;
 use coven_store::index::ResolveError;
 use coven_store::journal::{AppendError, CreateError, OpenError as JournalError, ReadError};
 use coven_store::lock::LockError;
+use coven_store::register::RegisterError;
+use coven_store::retention::RemoveError;
 use coven_workflow::catalogue::Unusable;
 use coven_workflow::state::Refused;
+
+use crate::state::ClaimError;
 
 /// Why a base directory cannot be taken over.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +23,9 @@ pub enum OpenError {
     /// Somebody else keeps its sessions.
     #[error(transparent)]
     Locked(#[from] LockError),
+    /// The system has no room for what gives jobs their slots.
+    #[error("jobs cannot be given slots: {0}")]
+    Slots(#[source] std::io::Error),
 }
 
 /// Why a session cannot be made.
@@ -38,12 +46,43 @@ pub enum ExecuteError {
     /// Its folder cannot be looked through.
     #[error(transparent)]
     Folder(#[from] FileError),
+    /// The caller's environment cannot be kept for it.
+    #[error("the environment of the session cannot be kept: {0}")]
+    Environment(#[source] std::io::Error),
     /// Its first facts cannot be written down.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// It cannot be claimed.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
+    /// The key was used for another request.
+    #[error("the key `{key}` was used for another request; use a new one for this")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// An event from outside has the name of one of ours.
+    #[error(
+        "`{kind}` is an event of Coven itself; name yours so that it does not begin with `workflow.`"
+    )]
+    Reserved {
+        /// The type of the event.
+        kind: String,
+    },
     /// It cannot begin.
     #[error(transparent)]
     Request(#[from] RequestError),
+}
+
+impl ExecuteError {
+    /// Whether the disk is the reason, so that trying again may help.
+    pub(crate) fn is_storage(&self) -> bool {
+        match self {
+            Self::Create(_) | Self::Folder(_) | Self::Environment(_) | Self::Append(_) => true,
+            Self::Claim(ClaimError::Register(error)) => matches!(error, RegisterError::File(_)),
+            _ => false,
+        }
+    }
 }
 
 /// Why something asked of a session is not done.
@@ -61,6 +100,26 @@ pub enum RequestError {
     /// The task has no agent that could be asked.
     #[error("the task {0} has no running agent")]
     NoAgent(TaskId),
+    /// The session has no such task.
+    #[error("there is no task `{task}`{}", suggestion(near.as_ref()))]
+    NoTask {
+        /// What was asked for.
+        task: TaskId,
+        /// What was perhaps meant.
+        near: Option<TaskId>,
+    },
+    /// The task has not been started yet.
+    #[error("the task {0} has not been started yet")]
+    NotStarted(TaskId),
+    /// Nobody can talk to the agent of the task.
+    #[error("the task {0} is not interactive, so nothing can be said to it")]
+    NotInteractive(TaskId),
+    /// A message did not reach the agent.
+    #[error(transparent)]
+    NotDelivered(#[from] DeliveryError),
+    /// Its folder cannot be removed.
+    #[error(transparent)]
+    NotRemoved(#[from] RemoveError),
     /// Its journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -73,4 +132,8 @@ pub enum RequestError {
     /// The orchestrator is shutting down.
     #[error("the orchestrator is shutting down")]
     Closing,
+}
+
+fn suggestion(near: Option<&TaskId>) -> String {
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

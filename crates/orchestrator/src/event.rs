@@ -12,8 +12,9 @@ use tokio::sync::broadcast;
 /// Something that happened in a session.
 #[derive(Clone, Debug)]
 pub struct Envelope {
-    /// Where it stands among everything this orchestrator told; always grows.
-    pub pos: u64,
+    /// Where a fact stands in the [feed](crate::Feed); always grows. What is not kept has none,
+    /// and neither has a fact that is read again from the journal of one session.
+    pub pos: Option<u64>,
     /// The session.
     pub session: SessionId,
     /// When it happened.
@@ -66,6 +67,11 @@ pub enum Live {
         /// Why.
         problem: String,
     },
+    /// A grimoire that a fact should have started was not.
+    Trigger {
+        /// Which, and why.
+        problem: String,
+    },
 }
 
 /// Follows a session: what happened since a fact, then what happens. No fact is left out or comes
@@ -78,6 +84,7 @@ pub struct Subscription {
     backlog: std::collections::VecDeque<Envelope>,
     receiver: broadcast::Receiver<Envelope>,
     closed: bool,
+    missed: u64,
 }
 
 impl Subscription {
@@ -89,7 +96,7 @@ impl Subscription {
     ) -> Self {
         let backlog = std::collections::VecDeque::new();
         let mut subscription =
-            Self { session, reader, next: after + 1, backlog, receiver, closed: false };
+            Self { session, reader, next: after + 1, backlog, receiver, closed: false, missed: 0 };
         // What is in the journal already. A reader that fails says so at the first wait.
         let _ = subscription.catch_up();
         subscription
@@ -99,13 +106,19 @@ impl Subscription {
         for record in self.reader.read_all::<Event>(self.next)? {
             self.next = record.seq + 1;
             self.backlog.push_back(Envelope {
-                pos: 0,
+                pos: None,
                 session: self.session.clone(),
                 time: record.time,
                 what: Published::Fact { seq: record.seq, event: Arc::new(record.fact) },
             });
         }
         Ok(())
+    }
+
+    /// How many things the reader was too slow for, since this was last asked. The facts among
+    /// them are told all the same.
+    pub fn take_missed(&mut self) -> u64 {
+        std::mem::take(&mut self.missed)
     }
 
     /// The next thing; nothing once the session is closed and everything was told.
@@ -128,7 +141,10 @@ impl Subscription {
                     Published::Live(_) => return Ok(Some(envelope)),
                 },
                 // Too slow: the facts are in the journal.
-                Err(broadcast::error::RecvError::Lagged(_)) => self.catch_up()?,
+                Err(broadcast::error::RecvError::Lagged(missed)) => {
+                    self.missed += missed;
+                    self.catch_up()?;
+                }
                 Err(broadcast::error::RecvError::Closed) => {
                     self.closed = true;
                     self.catch_up()?;

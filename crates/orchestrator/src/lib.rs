@@ -4,17 +4,42 @@
 //! `engine` carries out what a run decides: it starts jobs, follows agents, answers them, minds the
 //! clock. `state` keeps what happened: the journal, the fold of it, the readable view. Nothing is
 //! done before it is written down, and starting is recovering from an empty journal.
+//!
+//! A definition is run like this (it needs the `coven` program, which holds the jobs; the example
+//! `library` in this crate is the same, complete):
+//!
+//! ```no_run
+//! # async fn greet() -> Result<(), Box<dyn std::error::Error>> {
+//! use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+//!
+//! let orchestrator = Orchestrator::open(Options::new(".", "/usr/bin/coven")).await?;
+//! let text = "name: greet\ndescription: Greets.\nsteps:\n  - {name: say, type: script, command: echo hello}\n";
+//! let id = orchestrator.execute_workflow(NewSession::of_definition("greet.yaml", text)).await?;
+//! let mut events = orchestrator.subscribe(&id, 0).await?;
+//! while let Some(envelope) = events.next().await? {
+//!     if let Published::Fact { event, .. } = envelope.what
+//!         && event.kind() == "workflow.completed"
+//!     {
+//!         break;
+//!     }
+//! }
+//! orchestrator.close().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod engine;
 mod error;
 mod event;
+mod feed;
 mod options;
 mod orchestrator;
 mod state;
 
-pub use engine::{SessionController, WorkflowExecutor};
+pub use engine::{Admission, Load, SessionController, WorkflowExecutor};
 pub use error::{ExecuteError, OpenError, RequestError};
 pub use event::{Envelope, Live, Published, Subscription};
+pub use feed::{Feed, FeedItem, FeedSubscription};
 pub use options::{NewSession, Options, What};
-pub use orchestrator::Orchestrator;
-pub use state::{SessionManager, WorkflowSession};
+pub use orchestrator::{Orchestrator, Posted, PostedEvent, TaskAccess};
+pub use state::{ClaimError, Clock, SessionManager, WorkflowSession};

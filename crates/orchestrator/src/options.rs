@@ -3,11 +3,20 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use coven_adapters::Folders;
 use coven_policy::Policies;
+use coven_store::Retention;
 use coven_workflow::Plan;
 use serde_json::{Map, Value};
+
+use crate::feed::Feed;
+use crate::state::Clock;
+
+/// How long a session that is over stays in memory after the last request: people look at what
+/// has just ended.
+const LINGER: Duration = Duration::from_mins(1);
 
 /// What an orchestrator is made with.
 #[derive(Clone, Debug)]
@@ -28,6 +37,15 @@ pub struct Options {
     pub default_adapter: Option<String>,
     /// Who keeps the sessions, for whoever finds them taken.
     pub keeper: String,
+    /// Where everything is told. Orchestrators of one process share one, by clone.
+    pub feed: Feed,
+    /// Which sessions stay once they are over.
+    pub retention: Retention,
+    /// How long a session that is over stays in memory after the last request. Then it is read
+    /// from the disk.
+    pub linger: Duration,
+    /// What tells the time.
+    pub clock: Clock,
 }
 
 impl Options {
@@ -42,22 +60,31 @@ impl Options {
             policies: Policies::default(),
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),
+            feed: Feed::in_memory(),
+            retention: Retention::default(),
+            linger: LINGER,
+            clock: Clock::system(),
         }
     }
 
     pub(crate) fn adapter_folders(&self) -> Folders {
+        self.folders(self.trusted)
+    }
+
+    /// Where adapters are found, if the base directory is trusted or if it is not.
+    pub(crate) fn folders(&self, trusted: bool) -> Folders {
         Folders {
             user: self.config_dir.as_ref().map(|config| config.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
-            project_trusted: self.trusted,
+            project_trusted: trusted,
         }
     }
 
-    pub(crate) fn grimoire_places(&self) -> coven_workflow::catalogue::Places {
+    pub(crate) fn grimoire_places(&self, trusted: bool) -> coven_workflow::catalogue::Places {
         coven_workflow::catalogue::Places {
             user: self.config_dir.as_ref().map(|config| config.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
-            trusted: self.trusted,
+            trusted,
         }
     }
 }
@@ -89,6 +116,9 @@ pub struct NewSession {
     pub goal: Option<String>,
     /// The caller's environment, which its jobs get.
     pub env: BTreeMap<OsString, OsString>,
+    /// What the request is known by: the same key with the same request is the same session,
+    /// however often it comes, for 30 days.
+    pub key: Option<String>,
 }
 
 impl NewSession {
@@ -103,6 +133,7 @@ impl NewSession {
     }
 
     fn of(what: What) -> Self {
-        Self { what, input: Map::new(), goal: None, env: std::env::vars_os().collect() }
+        let env = std::env::vars_os().collect();
+        Self { what, input: Map::new(), goal: None, env, key: None }
     }
 }

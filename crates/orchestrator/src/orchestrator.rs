@@ -1,27 +1,56 @@
 //! The facade: every session of a base directory, by id.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+mod access;
+mod housekeeping;
+mod once;
+mod requests;
 
-use coven_model::event::Decision;
-use coven_model::{Digest, InterventionId, SessionId, SessionView, TaskId, WorkflowStatus};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_notation::{Problem, Report, Source};
-use coven_runner::AgentRunner;
+use coven_policy::Policies;
 use coven_store::Entry;
 use coven_workflow::catalogue::Catalogue;
 use coven_workflow::input::Creation;
 use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
-use tokio::sync::RwLock;
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, RwLock};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::engine::{Fresh, SessionController, WorkflowExecutor};
+pub use self::access::TaskAccess;
+use self::once::Once;
+pub(crate) use self::once::Watch;
+pub use self::once::{Posted, PostedEvent};
+use crate::engine::{Admission, Fresh, Load, SessionController, Surroundings, WorkflowExecutor};
 use crate::error::{ExecuteError, OpenError, RequestError};
-use crate::event::Subscription;
+use crate::event::{Published, Subscription};
+use crate::feed::Feed;
 use crate::options::{NewSession, Options, What};
-use crate::state::{SessionManager, WorkflowSession, now};
+use crate::state::{
+    ClaimError, Claims, Environment, PastSession, SessionManager, WorkflowSession, caller,
+};
 
 /// Keeps any number of sessions, and hands what is asked of one to its controller.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// use coven_orchestrator::{Options, Orchestrator};
+///
+/// // The program holds the jobs of sessions; opening a folder starts none.
+/// let orchestrator = Orchestrator::open(Options::new(folder.path(), "coven")).await?;
+/// assert!(orchestrator.list().is_empty());
+/// assert!(orchestrator.catalogue().plan("demo").is_ok());
+/// orchestrator.close().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Orchestrator {
     shared: Arc<Shared>,
@@ -30,34 +59,74 @@ pub struct Orchestrator {
 #[derive(Debug)]
 struct Shared {
     options: Options,
+    trusted: AtomicBool,
     manager: Arc<SessionManager>,
     executor: WorkflowExecutor,
     controllers: RwLock<HashMap<SessionId, SessionController>>,
-    pos: Arc<AtomicU64>,
+    /// A session is over, or has left the memory.
+    ended: Arc<Notify>,
+    closing: AtomicBool,
+    /// Removes old sessions in the background.
+    housekeeper: Mutex<Option<JoinHandle<()>>>,
+    once: Once,
+}
+
+/// A session about to be made: everything about it was checked.
+struct Prepared {
+    plan: Plan,
+    input: Map<String, Value>,
+    goal: Option<String>,
+    env: Environment,
 }
 
 impl Orchestrator {
     /// Takes a base directory over and goes on with every session that is not over. Must be called
     /// within a tokio runtime that has I/O and time.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let manager = Arc::new(SessionManager::open(&options.base_dir, &options.keeper)?);
-        let executor = WorkflowExecutor::new(&options);
+        let clock = options.clock.clone();
+        let manager = SessionManager::open(&options.base_dir, &options.keeper, clock)?;
+        let claims = Claims::open(manager.base(), manager.now())?;
+        let executor = WorkflowExecutor::new(&options).map_err(OpenError::Slots)?;
         let shared = Shared {
+            trusted: AtomicBool::new(options.trusted),
             options,
-            manager,
+            manager: Arc::new(manager),
             executor,
             controllers: RwLock::default(),
-            pos: Arc::default(),
+            ended: Arc::default(),
+            closing: AtomicBool::new(false),
+            housekeeper: Mutex::default(),
+            once: Once::new(claims),
         };
         let orchestrator = Self { shared: Arc::new(shared) };
-        for entry in orchestrator.list() {
+        let entries = orchestrator.take_up();
+        for entry in entries {
             let open = matches!(entry.status, WorkflowStatus::Running | WorkflowStatus::Blocked);
-            if open {
+            let claims = orchestrator.shared.once.claims();
+            let unseen = entry.status.is_final() && claims.looked(&entry.id).is_some();
+            if open || entry.kept || !entry.fresh || unseen {
                 // One session that cannot be read keeps no other from going on.
-                let _ = orchestrator.resume(&entry.id).await;
+                let _ = orchestrator.attend(&entry.id, None).await;
             }
         }
+        orchestrator.keep_starting();
+        orchestrator.keep_house();
         Ok(orchestrator)
+    }
+
+    /// How many jobs run and wait, over all sessions.
+    pub fn load(&self) -> Load {
+        self.shared.executor.load()
+    }
+
+    /// Who let the jobs run that were begun lately, over all sessions, the newest last.
+    pub fn admitted(&self) -> Vec<Admission> {
+        self.shared.executor.admitted()
+    }
+
+    /// Where everything is told.
+    pub fn feed(&self) -> &Feed {
+        &self.shared.options.feed
     }
 
     /// What definitions are checked against.
@@ -71,7 +140,20 @@ impl Orchestrator {
 
     /// The grimoires there are.
     pub fn catalogue(&self) -> Catalogue {
-        Catalogue::load(&self.shared.options.grimoire_places(), &self.known())
+        let trusted = self.shared.trusted.load(Ordering::Relaxed);
+        Catalogue::load(&self.shared.options.grimoire_places(trusted), &self.known())
+    }
+
+    /// Whether the `.coven/` of the base directory may be used, from the next start of a session
+    /// or a job on.
+    pub fn set_trusted(&self, trusted: bool) {
+        self.shared.trusted.store(trusted, Ordering::Relaxed);
+        self.shared.executor.set_adapters(self.shared.options.folders(trusted));
+    }
+
+    /// Which questions are answered without a person, from the next question on.
+    pub fn set_policies(&self, policies: Policies) {
+        self.shared.executor.set_policies(policies);
     }
 
     fn plan(&self, what: What) -> Result<Plan, ExecuteError> {
@@ -90,71 +172,170 @@ impl Orchestrator {
 
     /// Makes a session that has not begun.
     pub fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
-        Ok(self.create(new)?.id().clone())
+        if let Some(key) = new.key.clone() {
+            return Ok(self.make_for_key(&key, false, new)?.0);
+        }
+        Ok(self.make(self.prepare(new)?, &new_id())?.id().clone())
     }
 
-    fn create(&self, new: NewSession) -> Result<WorkflowSession, ExecuteError> {
+    fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
         let mut plan = self.plan(new.what)?;
         let inputs = |problems: Vec<Problem>| {
             ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
         };
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
         settle(&mut plan, &input, &self.known()).map_err(inputs)?;
+        Ok(Prepared { plan, input, goal: new.goal, env: new.env })
+    }
+
+    fn make(&self, prepared: Prepared, id: &SessionId) -> Result<WorkflowSession, ExecuteError> {
+        let Prepared { plan, input, goal, env } = prepared;
         let manager = &self.shared.manager;
-        let id = new_id();
-        let name = manager.new_name(&id);
-        let mut session = WorkflowSession::create(manager.base(), &id)?;
+        let name = manager.new_name(id);
+        let mut session = WorkflowSession::create(manager.base(), id)?;
         let base_dir = Some(manager.base().path().display().to_string());
-        let creation = Creation { session: id, name, plan, input, goal: new.goal, base_dir };
-        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now());
-        session.record(&facts, now())?;
+        let creation = Creation { session: id.clone(), name, plan, input, goal, base_dir };
+        let now = manager.now();
+        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
+        // The environment comes first: a session that is there can be gone on with.
+        let claims = self.shared.once.claims();
+        let recorded = caller::keep(session.path(), &env)
+            .map_err(ExecuteError::Environment)
+            .and_then(|()| Ok(claims.follow(id, 0).map_err(ClaimError::from)?))
+            .and_then(|()| Ok(session.record(&facts, now)?));
+        let recorded = match recorded {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                drop(session);
+                // Nobody has heard of it, so what is left of it is nobody's.
+                let _ = manager.remove(id);
+                return Err(error);
+            }
+        };
         manager.note(&session)?;
+        let feed = &self.shared.options.feed;
+        feed.welcome(manager.home(), id);
+        for (seq, fact) in recorded.seqs.zip(facts) {
+            feed.tell(id, now, Published::Fact { seq, event: Arc::new(fact) });
+        }
         Ok(session)
     }
 
     /// Makes a session and lets it run.
-    pub async fn execute_workflow(&self, mut new: NewSession) -> Result<SessionId, ExecuteError> {
-        let env = std::mem::take(&mut new.env);
-        let session = self.create(new)?;
+    pub async fn execute_workflow(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
+        Ok(self.execute(new).await?.0)
+    }
+
+    async fn execute_new(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
+        let env = new.env.clone();
+        let session = self.make(self.prepare(new)?, &new_id())?;
         let id = session.id().clone();
-        let executor = self.shared.executor.for_caller(env);
-        self.control(session, executor, Fresh::Begin).await;
+        let mut controllers = self.shared.controllers.write().await;
+        let controller = self.control(session, env, Fresh::Begin);
+        controllers.insert(id.clone(), controller);
         Ok(id)
     }
 
-    async fn control(
+    fn control(
         &self,
         session: WorkflowSession,
-        executor: WorkflowExecutor,
+        env: Environment,
         fresh: Fresh,
     ) -> SessionController {
-        let id = session.id().clone();
-        let (manager, pos) = (self.shared.manager.clone(), self.shared.pos.clone());
-        let mut controllers = self.shared.controllers.write().await;
-        let controller = SessionController::start(session, manager, executor, pos, fresh);
-        controllers.insert(id, controller.clone());
-        controller
+        let surroundings = Surroundings {
+            manager: self.shared.manager.clone(),
+            feed: self.shared.options.feed.clone(),
+            linger: self.shared.options.linger,
+            ended: self.shared.ended.clone(),
+            watch: self.watch(),
+        };
+        SessionController::start(session, surroundings, self.shared.executor.for_caller(env), fresh)
     }
 
-    /// Goes on with a session from where its journal ends.
-    pub async fn resume(&self, id: &SessionId) -> Result<SessionController, RequestError> {
-        if let Some(controller) = self.controller(id).await {
-            return Ok(controller);
+    /// Goes on with a session from where its journal ends, or begins one that has not begun.
+    ///
+    /// Its jobs get the environment that the session was made with. Of one that is over that is
+    /// not kept, so whoever is about to [retry](Self::retry) it gives theirs here; without any it
+    /// is the one of this process.
+    pub async fn resume(
+        &self,
+        id: &SessionId,
+        env: Option<BTreeMap<OsString, OsString>>,
+    ) -> Result<SessionController, RequestError> {
+        let controller = self.attend(id, env).await?;
+        if controller.status() == WorkflowStatus::Pending {
+            match controller.input(Input::Begin).await {
+                // It has begun meanwhile.
+                Ok(()) | Err(RequestError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
-        let session = WorkflowSession::open(self.shared.manager.base(), id)?;
-        let executor = self.shared.executor.for_caller(std::env::vars_os().collect());
-        let pending = session.status() == WorkflowStatus::Pending;
-        let fresh = if pending { Fresh::Begin } else { Fresh::Recover };
-        Ok(self.control(session, executor, fresh).await)
+        Ok(controller)
     }
 
-    /// The controller of a session, if it is live.
+    /// The controller of a session, which is made if there is none. A session that is under way
+    /// goes on; one that has not begun waits.
+    async fn attend(
+        &self,
+        id: &SessionId,
+        env: Option<Environment>,
+    ) -> Result<SessionController, RequestError> {
+        loop {
+            // Under this lock, so that nobody else opens the same session meanwhile.
+            let mut controllers = self.shared.controllers.write().await;
+            if self.shared.closing.load(Ordering::Relaxed) {
+                return Err(RequestError::Closing);
+            }
+            match controllers.get(id).cloned() {
+                Some(controller) if controller.is_open() => {
+                    drop(controllers);
+                    if let Some(env) = env {
+                        controller.set_caller(env).await;
+                    }
+                    return Ok(controller);
+                }
+                Some(leaving) => {
+                    controllers.remove(id);
+                    drop(controllers);
+                    leaving.gone().await;
+                }
+                None => {
+                    let session = WorkflowSession::open(self.shared.manager.base(), id)?;
+                    let env = env
+                        .filter(|_| session.status().is_final())
+                        .or_else(|| caller::kept(session.path()))
+                        .unwrap_or_else(|| std::env::vars_os().collect());
+                    let pending = session.status() == WorkflowStatus::Pending;
+                    let fresh = if pending { Fresh::Wait } else { Fresh::Recover };
+                    let controller = self.control(session, env, fresh);
+                    controllers.insert(id.clone(), controller.clone());
+                    return Ok(controller);
+                }
+            }
+        }
+    }
+
+    /// The controller of a session, if it is in memory. One that is over leaves it after a while,
+    /// and everything that can be asked of it here is answered from the disk then.
     pub async fn controller(&self, id: &SessionId) -> Option<SessionController> {
-        self.shared.controllers.read().await.get(id).cloned()
+        let controllers = self.shared.controllers.read().await;
+        controllers.get(id).filter(|controller| controller.is_open()).cloned()
     }
 
-    async fn live(&self, id: &SessionId) -> Result<SessionController, RequestError> {
-        self.controller(id).await.ok_or_else(|| RequestError::NotLive(id.clone()))
+    /// Waits until a session is over, or blocked if that is asked for.
+    pub async fn wait(
+        &self,
+        id: &SessionId,
+        or_blocked: bool,
+    ) -> Result<WorkflowStatus, RequestError> {
+        match self.controller(id).await {
+            Some(controller) => Ok(controller.wait(or_blocked).await),
+            None => Ok(self.past(id)?.state().status()),
+        }
+    }
+
+    fn past(&self, id: &SessionId) -> Result<PastSession, RequestError> {
+        PastSession::read(self.shared.manager.base(), id)
     }
 
     /// The session that an id, the beginning of an id, or a name means.
@@ -169,83 +350,63 @@ impl Orchestrator {
 
     /// What a session looks like, live or not.
     pub async fn view(&self, id: &SessionId) -> Result<Option<SessionView>, RequestError> {
-        match self.controller(id).await {
-            Some(controller) => Ok(controller.view().await),
-            None => Ok(WorkflowSession::open(self.shared.manager.base(), id)?.view()),
+        if let Some(controller) = self.controller(id).await
+            && let Some(view) = controller.view().await
+        {
+            return Ok(Some(view));
         }
+        Ok(self.past(id)?.view())
     }
 
-    /// Everything that happened in a session after a fact, then what happens.
+    /// Everything that happened in a session after a fact, then what happens. Of a session that is
+    /// over and has left the memory: everything that happened, and the end.
     pub async fn subscribe(
         &self,
         id: &SessionId,
         after: u64,
     ) -> Result<Subscription, RequestError> {
-        self.live(id).await?.subscribe(after).await
-    }
-
-    /// Ends a session: nothing new starts, its agents are stopped, then it is cancelled.
-    pub async fn cancel(&self, id: &SessionId, by: &str, why: &str) -> Result<(), RequestError> {
-        let input = Input::Cancel { by: by.to_owned(), why: why.to_owned() };
-        self.live(id).await?.input(input).await
-    }
-
-    /// Tries a failed or blocked step again.
-    pub async fn retry(&self, id: &SessionId, by: &str, why: &str) -> Result<(), RequestError> {
-        let controller = self.resume(id).await?;
-        let run = controller.view().await.map_or(0, |view| view.retries);
-        let input = Input::Retry { run, by: by.to_owned(), why: why.to_owned() };
-        controller.input(input).await
-    }
-
-    /// Says that an interactive task is done.
-    pub async fn complete_task(
-        &self,
-        id: &SessionId,
-        task: &TaskId,
-        by: &str,
-    ) -> Result<(), RequestError> {
-        let input = Input::Complete { task: task.clone(), by: by.to_owned() };
-        self.live(id).await?.input(input).await
-    }
-
-    /// Stops the agent of a task; the task has failed then.
-    pub async fn stop_task(
-        &self,
-        id: &SessionId,
-        task: &TaskId,
-        by: &str,
-    ) -> Result<(), RequestError> {
-        let input = Input::StopTask { task: task.clone(), by: by.to_owned() };
-        self.live(id).await?.input(input).await
-    }
-
-    /// Decides an intervention. `digest` is what the decider saw, where it is about a screen.
-    pub async fn answer(
-        &self,
-        intervention: &InterventionId,
-        decision: Decision,
-        digest: Option<Digest>,
-    ) -> Result<(), RequestError> {
-        let session = intervention.session();
-        let intervention = intervention.clone();
-        let input = Input::Resolve { intervention, decision: Box::new(decision), digest };
-        self.live(&session).await?.input(input).await
-    }
-
-    /// The agent of a task, to look at and to type to.
-    pub async fn agent(&self, id: &SessionId, task: &TaskId) -> Result<AgentRunner, RequestError> {
-        let agent = self.live(id).await?.agent(task).await;
-        agent.ok_or_else(|| RequestError::NoAgent(task.clone()))
+        if let Some(controller) = self.controller(id).await
+            && let Ok(subscription) = controller.subscribe(after).await
+        {
+            return Ok(subscription);
+        }
+        // Nobody can send to this channel, so it ends once everything was read.
+        let silence = tokio::sync::broadcast::channel(1).1;
+        Ok(Subscription::new(id.clone(), self.past(id)?.reader()?, after, silence))
     }
 
     /// Stops following all sessions. Their agents go on under their holders, and whoever opens the
     /// base directory next takes them up.
     pub async fn close(&self) {
+        // First, so that nothing starts in the places of those that are let go.
+        self.shared.executor.close();
+        self.shared.closing.store(true, Ordering::Relaxed);
+        self.leave_house().await;
+        self.shared.once.stop().await;
         let controllers: Vec<_> = self.shared.controllers.write().await.drain().collect();
         for (_, controller) in controllers {
             controller.close().await;
         }
+    }
+
+    /// Closes; if wanted, ends everything first: sessions that are under way are cancelled, and
+    /// agents that were left alive are stopped.
+    pub async fn shutdown(&self, stop_agents: bool) {
+        if stop_agents {
+            // Without the lock: a session that ends may start another.
+            let controllers: Vec<_> =
+                self.shared.controllers.read().await.values().cloned().collect();
+            for controller in &controllers {
+                // One that is over, or about to be, refuses.
+                let (by, why) = ("shutdown".to_owned(), "everything is being stopped".to_owned());
+                let _ = controller.input(Input::Cancel { by, why }).await;
+            }
+            for controller in &controllers {
+                controller.wait(false).await;
+                let _ = controller.release().await;
+            }
+        }
+        self.close().await;
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Actor {
     queue_length: usize,
     /// The outcome of a task that was done before its process ended.
     finished: Option<Outcome>,
+    /// How many times the terminal was resized.
+    resizes: u64,
 }
 
 impl Actor {
@@ -118,6 +120,7 @@ impl Actor {
             session: task.resume.clone(),
             queue_length: task.pending_inputs.len(),
             finished: None,
+            resizes: 0,
             task,
         }
     }

@@ -48,6 +48,8 @@ pub struct View {
     pub dump: Vec<u8>,
     /// The end of the output it was made from.
     pub offset: u64,
+    /// How many times the terminal was resized by then, since it is followed.
+    pub resizes: u64,
 }
 
 impl AgentRunner {

@@ -81,12 +81,15 @@ pub struct Message {
     /// Whether the agent must begin to work for it to count as delivered. A command of the
     /// program itself, such as `/help`, starts no turn.
     pub expect_turn: bool,
+    /// Whether it stands in the prompt already, because somebody who typed it died before it was
+    /// submitted. It is not typed again.
+    pub typed: bool,
 }
 
 impl Message {
     /// A message that the agent is to work on.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), expect_turn: true }
+        Self { text: text.into(), expect_turn: true, typed: false }
     }
 }
 
@@ -208,7 +211,8 @@ impl Delivery {
 
     /// A text that answers a question: the agent waits for it, and need not work afterwards.
     pub(crate) fn answer(id: u64, text: String, now: Duration) -> Self {
-        let mut delivery = Self::new(id, Message { text, expect_turn: false }, now);
+        let message = Message { expect_turn: false, ..Message::new(text) };
+        let mut delivery = Self::new(id, message, now);
         delivery.answers = true;
         delivery
     }
@@ -257,6 +261,11 @@ impl Delivery {
     fn accepted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
         match sight.state {
             AgentState::Awaiting if !self.answers => Step::Failed(DeliveryError::Awaiting),
+            // Whatever it does: what stands in its prompt can be seen there.
+            _ if self.message.typed => {
+                self.reach(Stage::Typed, now);
+                self.typed(sight, now)
+            }
             AgentState::Idle if sight.fresh.is_some_and(|since| now < since + FIRST_PROMPT) => {
                 Step::Wait(sight.fresh.unwrap_or(now) + FIRST_PROMPT)
             }

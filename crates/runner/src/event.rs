@@ -5,6 +5,7 @@ use std::sync::Arc;
 use coven_adapters::transcript::Entry;
 use coven_model::{AwaitingKind, Digest, Outcome, Usage, Verdict};
 use coven_runtime::domain::Stream;
+use coven_terminal::screen::Size;
 use tokio::sync::broadcast;
 
 use crate::delivery::Stage;
@@ -23,6 +24,13 @@ pub enum Event {
         /// The same as text, without sequences and secrets. May lag behind the bytes by a piece
         /// that could be the beginning of a sequence, a character or a secret.
         clean: Arc<str>,
+    },
+    /// Its terminal has another size now; what it printed before was for the old one.
+    Resized {
+        /// The size.
+        size: Size,
+        /// How many times it was resized, with this one; see [`View`](crate::View::resizes).
+        number: u64,
     },
     /// What it is doing changed.
     State(Verdict),

@@ -43,6 +43,8 @@ pub fn finished(
 pub struct Past {
     /// Whether it has worked since it was last told something.
     pub worked: bool,
+    /// Whether it has ever worked.
+    pub begun: bool,
     /// How many questions it has asked, with the one that it may be showing.
     pub questions: u64,
 }
@@ -70,8 +72,23 @@ pub fn past(adapter: &dyn AgentAdapter, folder: &Path) -> Result<Past, coven_tap
             }
             _ => {}
         }
+        past.begun |= past.worked;
     }
     // A question that shows now, after the last one was answered, is a new one.
     past.questions += u64::from(answered);
     Ok(past)
+}
+
+/// Everything that was typed to an agent so far, in the pieces in which it was: not what a terminal
+/// answers by itself.
+pub fn typed(folder: &Path) -> Result<Vec<Vec<u8>>, coven_tape::Error> {
+    let mut typed = Vec::new();
+    for record in Reader::open(folder)?.records(0) {
+        if let Event::Input(bytes) = record?.event
+            && !is_reply(&String::from_utf8_lossy(&bytes))
+        {
+            typed.push(bytes);
+        }
+    }
+    Ok(typed)
 }

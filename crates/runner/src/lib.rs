@@ -26,7 +26,7 @@ pub use agent::{AgentRunner, Found, View};
 pub use answer::{Action, AnswerError};
 pub use delivery::{DeliveryError, Message, Stage};
 pub use event::{Event, Question, Subscription, Update};
-pub use finished::{Past, finished, past};
+pub use finished::{Past, finished, past, typed};
 pub use headless::HeadlessRunner;
 pub use launch::StartError;
 pub use redact::Redactor;

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 
-pub use adopt::{AdoptError, Adopted, adopt};
+pub use adopt::{AdoptError, Adopted, adopt, take_back};
 pub use folder::{Exit, Folder, FolderError, SpawnRecord};
 pub use pane::HolderPane;
 pub use request::{BadRequest, HoldRequest, HoldVerb};

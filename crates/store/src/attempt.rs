@@ -13,6 +13,11 @@ const SPAWN: &str = "spawn.json";
 const EXIT: &str = "exit.json";
 const KILLED: &str = "killed";
 const OUTCOME: &str = "outcome.json";
+const ROOM: &str = "room";
+
+/// How many bytes there must be room for before a process is started: its description, the
+/// beginning of its tape, and how it ended.
+const NEEDED: usize = 64 * 1024;
 
 /// The newest version of these files that is known.
 const VERSION: u32 = 1;
@@ -137,6 +142,13 @@ impl Attempt {
     /// Where it is. Whoever starts the process is given this path.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Makes sure that there is room for what whoever holds the process writes before it starts.
+    pub fn make_room(&self) -> Result<(), FileError> {
+        self.folder.replace(ROOM, &[0; NEEDED], Durability::Cache)?;
+        self.folder.remove(ROOM)?;
+        Ok(())
     }
 
     /// What was started here, if anything was.

@@ -15,6 +15,7 @@
 //! <baseDir>/.coven/.gitignore                      keeps what is below out of git; written once
 //!                  lock                            locked by the one who works here
 //!                  sessions/index.jsonl            a cache of what `ls` shows
+//!                           claims.jsonl           which session was made for what, once
 //!                           .trash/                sessions on their way out
 //!                           <id>/journal.jsonl     the facts
 //!                                session.json      the readable view
@@ -31,6 +32,7 @@ pub mod journal;
 pub mod layout;
 pub mod lock;
 pub mod names;
+pub mod register;
 pub mod retention;
 pub mod session;
 mod spill;
@@ -43,6 +45,7 @@ pub use index::{Entry, Index};
 pub use journal::{Journal, Reader, Record};
 pub use layout::BaseDir;
 pub use lock::Lock;
+pub use register::Register;
 pub use retention::Retention;
 pub use session::Session;
 pub use values::Values;

@@ -144,6 +144,13 @@ impl<V: Serialize> Session<V> {
         Ok(Appended { seqs, restored })
     }
 
+    /// Makes sure of its journal again after an append failed with
+    /// [`Poisoned`](AppendError::Poisoned), as opening it again would. Appends may go on if this
+    /// succeeds.
+    pub fn mend(&mut self) -> Result<(), OpenError> {
+        self.journal.mend(&self.id)
+    }
+
     /// A reader of its facts, complete with the values that lie aside. It sees what is appended
     /// later too, and may be used on another thread.
     pub fn reader(&self) -> Reader {

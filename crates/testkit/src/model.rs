@@ -25,7 +25,7 @@ use conversation::Conversation;
 use dialect::Dialect;
 use http::{Request, Responder};
 
-pub use scene::{MODEL, PROBE, SLOW_WORDS, Scene, TAG, USED};
+pub use scene::{MODEL, PROBE, REASON, SLOW_WORDS, Scene, TAG, USED};
 
 /// A request to the model, and how far its answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use crate::plan::{Form, Plan};
 
 use context::Context;
 
-pub use trigger::{Fires, fires_on};
+pub use trigger::{Fires, OWN, fires_on};
 
 pub(crate) use places::Places;
 

@@ -104,6 +104,7 @@ impl Draft {
             Input::Answered { intervention, seen } => self.answered(&intervention, seen),
             Input::Stale { intervention, reason } => self.stale(&intervention, reason),
             Input::Typed { job, text, by } => self.typed(job, text, by),
+            Input::Exposed { job, reason } => self.exposed(job, reason),
             Input::Used { job, usage } => self.used(job, usage),
             Input::TimerFired(timer) => self.timer_fired(timer),
             Input::Resolve { intervention, decision, .. } => self.resolve(intervention, *decision),

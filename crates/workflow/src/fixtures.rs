@@ -119,6 +119,21 @@ fn stages() -> Told {
     told
 }
 
+/// An arbiter that nothing confines, and that changed something.
+fn exposed() -> Told {
+    let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    told.succeed("review.r1", 1, "a finding");
+    let arbiter = "review.r1.arbiter";
+    let reason = "the kernel has no Landlock".to_owned();
+    told.tell(Input::Exposed { job: job(arbiter, 1), reason });
+    let outcome = coven_model::Outcome {
+        touched: vec!["a.txt (mode 644 to 777)".to_owned()],
+        ..succeeded(r#"{"verdict": "done", "reason": "clean"}"#)
+    };
+    told.tell(ended(arbiter, 1, outcome));
+    told
+}
+
 /// The readable side of a journal, and the digest of the state it folds to.
 fn shown(journal: &[Event]) -> Value {
     let state = replay(journal);
@@ -142,7 +157,7 @@ fn read(name: &str) -> Vec<Event> {
 #[test]
 fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
     let mut kinds = BTreeSet::new();
-    for name in ["journal-v1", "journal-v1-stages"] {
+    for name in ["journal-v1", "journal-v1-stages", "journal-v1-exposed"] {
         let journal = read(&format!("{name}.jsonl"));
         kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
         let expected = std::fs::read_to_string(path(&format!("{name}.json"))).unwrap();
@@ -156,7 +171,12 @@ fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
 #[test]
 #[ignore = "writes files; only for a new version of the facts"]
 fn write_the_fixtures() {
-    for (name, told) in [("journal-v1", grimoire()), ("journal-v1-stages", stages())] {
+    let all = [
+        ("journal-v1", grimoire()),
+        ("journal-v1-stages", stages()),
+        ("journal-v1-exposed", exposed()),
+    ];
+    for (name, told) in all {
         let lines = told.journal.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");
         std::fs::create_dir_all(path("")).unwrap();
         std::fs::write(path(&format!("{name}.jsonl")), lines.collect::<String>()).unwrap();

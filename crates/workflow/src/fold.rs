@@ -81,6 +81,7 @@ fn apply(state: &mut State, event: &Event) {
         | Event::TaskStatus { .. }
         | Event::TaskStopping { .. }
         | Event::TaskReleased { .. }
+        | Event::TaskExposed { .. }
         | Event::TimerSet { .. }
         | Event::AgentUsage { .. } => task::apply(run, event),
     }

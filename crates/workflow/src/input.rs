@@ -72,6 +72,13 @@ pub enum Input {
         /// Who.
         by: String,
     },
+    /// A job was to be confined, and something of that is not enforced.
+    Exposed {
+        /// The job.
+        job: AttemptId,
+        /// What, and why.
+        reason: String,
+    },
     /// What a job has used up so far, altogether.
     Used {
         /// The job.

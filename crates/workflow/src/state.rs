@@ -171,6 +171,11 @@ impl Run {
         self.interventions.values().map(|pending| &pending.intervention)
     }
 
+    /// The same as they are kept, to share them.
+    pub fn open_interventions(&self) -> impl Iterator<Item = Arc<Pending>> {
+        self.interventions.values().cloned()
+    }
+
     /// An open intervention and its number.
     pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &Pending)> {
         let number = self.number(id)?;

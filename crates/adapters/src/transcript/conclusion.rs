@@ -45,6 +45,7 @@ impl Conclusion {
             usage: self.usage,
             denials: self.denials.iter().map(ToString::to_string).collect(),
             agent_session: self.session,
+            touched: Vec::new(),
         }
     }
 }

@@ -20,6 +20,16 @@ fn a_saved_session_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_turn_that_only_began_can_be_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    let session = store.begin(Some("a-1"), "demo-1").unwrap();
+    store.begin_turn(&session, "a prompt");
+    let resumed = store.resume("a-1").unwrap();
+    assert_eq!((resumed.turns, resumed.prompts), (1, vec!["a prompt".to_owned()]));
+}
+
+#[test]
 fn a_new_id_is_a_random_uuid() {
     let ids: Vec<String> = (0..2).map(|_| random_id().unwrap()).collect();
     assert_ne!(ids[0], ids[1]);

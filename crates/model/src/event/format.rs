@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Event;
 
 /// Every type there is in this version.
-pub const KINDS: [&str; 30] = [
+pub const KINDS: [&str; 31] = [
     "session.created",
     "session.deleted",
     "workflow.started",
@@ -34,6 +34,7 @@ pub const KINDS: [&str; 30] = [
     "task.status",
     "task.stopping",
     "task.released",
+    "task.exposed",
     "input.queued",
     "input.decided",
     "input.delivered",
@@ -86,6 +87,46 @@ mod tests {
 
     fn read(value: Value) -> Result<Event, serde_json::Error> {
         serde_json::from_value(value)
+    }
+
+    /// The sections of the page about events that are named like a fact, with their examples.
+    fn sections() -> Vec<(String, Vec<String>)> {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/EVENTS.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let mut sections: Vec<(String, Vec<String>)> = Vec::new();
+        for line in page.lines() {
+            if let Some(heading) = line.strip_prefix("### ") {
+                sections.push((heading.to_owned(), Vec::new()));
+            } else if let Some((_, examples)) = sections.last_mut()
+                && line.starts_with("{\"type\"")
+            {
+                examples.push(line.to_owned());
+            }
+        }
+        sections
+    }
+
+    #[test]
+    fn every_fact_has_a_section_for_people_and_every_section_is_a_fact() {
+        let mut told: Vec<String> = sections().into_iter().map(|(kind, _)| kind).collect();
+        let mut kinds = KINDS.to_vec();
+        told.sort();
+        kinds.sort_unstable();
+        assert_eq!(told, kinds, "docs/EVENTS.md and the facts there are");
+    }
+
+    #[test]
+    fn every_example_for_people_is_a_fact_as_it_is_written() {
+        for (kind, examples) in sections() {
+            assert!(!examples.is_empty(), "{kind} has no example");
+            for example in examples {
+                let event: Event = serde_json::from_str(&example).unwrap();
+                assert_eq!(event.kind(), kind);
+                let written = serde_json::to_value(&event).unwrap();
+                let shown: Value = serde_json::from_str(&example).unwrap();
+                assert_eq!(written, shown, "the example of {kind}");
+            }
+        }
     }
 
     #[test]

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use coven_adapters::AdapterRegistry;
+use coven_adapters::{AdapterRegistry, Folders};
 use coven_model::{AttemptId, JobSpec, Work};
 use coven_policy::Policies;
 use coven_runtime::domain::Domain;
 use coven_runtime::hold::HolderDomain;
 use coven_workflow::state::Run;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
-use super::job::{Job, JobHandle, Report};
+use super::job::{Earlier, Job, JobHandle, Report};
+use super::slots::{Admission, Load, Slots};
 use crate::options::Options;
 use crate::state::WorkflowSession;
 
@@ -27,12 +28,13 @@ pub struct WorkflowExecutor {
 
 /// What all sessions share: nothing that belongs to one of them.
 pub(super) struct Shared {
-    pub(super) registry: AdapterRegistry,
-    pub(super) policies: Policies,
+    /// What agents there are, and who answers them: both may change while sessions run.
+    registry: RwLock<Arc<AdapterRegistry>>,
+    policies: RwLock<Arc<Policies>>,
     pub(super) domain: Arc<dyn Domain>,
     pub(super) program: PathBuf,
     pub(super) base_dir: PathBuf,
-    pub(super) slots: Arc<Semaphore>,
+    pub(super) slots: Slots,
 }
 
 impl std::fmt::Debug for WorkflowExecutor {
@@ -42,16 +44,17 @@ impl std::fmt::Debug for WorkflowExecutor {
 }
 
 impl WorkflowExecutor {
-    pub(crate) fn new(options: &Options) -> Self {
+    /// Must be called within a tokio runtime that has I/O and time.
+    pub(crate) fn new(options: &Options) -> std::io::Result<Self> {
         let shared = Shared {
-            registry: AdapterRegistry::new(options.adapter_folders()),
-            policies: options.policies.clone(),
+            registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
+            policies: RwLock::new(Arc::new(options.policies.clone())),
             domain: Arc::new(HolderDomain::new(options.program.clone())),
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
-            slots: Arc::new(Semaphore::new(options.max_agents.max(1))),
+            slots: Slots::new(options.max_agents.max(1))?,
         };
-        Self { shared: Arc::new(shared), env: Arc::default() }
+        Ok(Self { shared: Arc::new(shared), env: Arc::default() })
     }
 
     /// The same for a session whose caller had this environment.
@@ -61,10 +64,48 @@ impl WorkflowExecutor {
 
     /// The types of agents there are.
     pub(crate) fn adapters(&self) -> Vec<String> {
-        self.shared.registry.registered_types().into_iter().collect()
+        self.registry().registered_types().into_iter().collect()
     }
 
-    /// Starts a job, or takes it up where it stands.
+    /// The adapters, as they are now.
+    pub(crate) fn registry(&self) -> Arc<AdapterRegistry> {
+        self.shared.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Who answers without a person, as it is now.
+    pub(super) fn policies(&self) -> Arc<Policies> {
+        self.shared.policies.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other folders of adapters, from the next start of a job on.
+    pub(crate) fn set_adapters(&self, folders: Folders) {
+        let registry = Arc::new(AdapterRegistry::new(folders));
+        *self.shared.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+    }
+
+    /// Other policies, from the next question of an agent on.
+    pub(crate) fn set_policies(&self, policies: Policies) {
+        let policies = Arc::new(policies);
+        *self.shared.policies.write().unwrap_or_else(PoisonError::into_inner) = policies;
+    }
+
+    /// Who let the jobs run that were begun lately, the newest last.
+    pub fn admitted(&self) -> Vec<Admission> {
+        self.shared.slots.admitted()
+    }
+
+    /// Starts nothing any more. What runs goes on.
+    pub(crate) fn close(&self) {
+        self.shared.slots.close();
+    }
+
+    /// How much there is to do.
+    pub fn load(&self) -> Load {
+        self.shared.slots.load()
+    }
+
+    /// Starts a job, or takes it up where it stands. Its place in the queue for a slot is taken
+    /// here, so that jobs begin in the order in which they were asked for.
     pub(crate) fn start(
         &self,
         session: &WorkflowSession,
@@ -72,10 +113,11 @@ impl WorkflowExecutor {
         reports: mpsc::Sender<Report>,
     ) -> JobHandle {
         let attempt = session.make_attempt(&spec.job.attempt);
+        let earlier = earlier(session, &spec);
         // Only a command finds them in a file; an agent is told what it needs.
         let run = session.state().run().filter(|_| matches!(spec.work, Work::Shell(_)));
         let variables = run.map(Run::variables).unwrap_or_default();
-        Job::spawn(self.clone(), attempt, spec, variables, reports)
+        Job::spawn(self.clone(), attempt, earlier, spec, variables, reports)
     }
 
     /// Makes sure that a job which nobody follows does not run and never will.
@@ -87,4 +129,14 @@ impl WorkflowExecutor {
         let attempt = session.make_attempt(&job);
         Job::end(attempt, job, reports)
     }
+}
+
+/// The attempt before, if there was one.
+fn earlier(session: &WorkflowSession, spec: &JobSpec) -> Option<Earlier> {
+    let AttemptId { task, attempt } = &spec.job.attempt;
+    let before = attempt.checked_sub(1).filter(|before| *before > 0)?;
+    let before = AttemptId { task: task.clone(), attempt: before };
+    let live = session.state().run().and_then(|run| run.live(&spec.job.attempt));
+    let queued = live.is_some_and(|live| !live.inputs.is_empty());
+    Some(Earlier { attempt: session.make_attempt(&before).ok()?, queued })
 }

@@ -1,15 +1,20 @@
 //! One job: started or taken up, followed to its end, its outcome written down before it is told.
 
 mod begin;
+mod confined;
+mod conversation;
 mod follow;
+mod once;
+mod picture;
+mod secrets;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, Ending, JobSpec, Outcome};
-use coven_runner::{AgentRunner, HeadlessRunner};
+use coven_runner::{AgentRunner, HeadlessRunner, Redactor};
 use coven_runtime::domain::{Pane, ReadOutcome, Stop};
-use coven_runtime::hold::{Adopted, Folder, adopt};
+use coven_runtime::hold::{Adopted, Folder, adopt, take_back};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
 use coven_workflow::command::Answer;
@@ -18,13 +23,18 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::executor::WorkflowExecutor;
+use super::slots::{NoSlot, Place};
 use crate::event::Live;
+pub(crate) use conversation::Earlier;
 
 /// How long a job that nobody follows may take to be gone.
 const GONE: Duration = Duration::from_secs(30);
 
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// What is said of a job whose end nobody saw.
+const LOST: &str = "its process is gone, and nobody saw how it ended";
 
 /// How many orders may wait for a job.
 const ORDERS: usize = 64;
@@ -53,7 +63,7 @@ pub(crate) enum Order {
 #[derive(Debug)]
 pub(crate) struct JobHandle {
     orders: mpsc::Sender<Order>,
-    agent: Arc<Mutex<Option<AgentRunner>>>,
+    runner: Arc<Mutex<Option<Runner>>>,
     task: JoinHandle<()>,
 }
 
@@ -75,8 +85,9 @@ impl JobHandle {
         self.orders.is_closed()
     }
 
-    pub(crate) fn agent(&self) -> Option<AgentRunner> {
-        self.agent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Its process, while it is followed.
+    pub(crate) fn runner(&self) -> Option<Runner> {
+        self.runner.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -84,10 +95,17 @@ impl JobHandle {
 pub(crate) struct Job {
     executor: WorkflowExecutor,
     attempt: Attempt,
+    /// The attempt before, if there was one.
+    earlier: Option<Earlier>,
     spec: JobSpec,
     variables: Map<String, Value>,
+    /// What is secret in its environment, and what takes it out of texts.
+    secrets: Vec<String>,
+    redactor: Redactor,
     reports: mpsc::Sender<Report>,
-    agent: Arc<Mutex<Option<AgentRunner>>>,
+    runner: Arc<Mutex<Option<Runner>>>,
+    /// Its place in the queue for a slot, then its slot, until it has ended.
+    place: Option<Place>,
     /// The number of the last observation.
     seen: u64,
     /// Answers and messages under way.
@@ -95,7 +113,8 @@ pub(crate) struct Job {
 }
 
 /// A job's process, followed.
-enum Runner {
+#[derive(Clone, Debug)]
+pub(crate) enum Runner {
     Agent(AgentRunner),
     Headless(HeadlessRunner),
 }
@@ -113,25 +132,32 @@ impl Job {
     pub(super) fn spawn(
         executor: WorkflowExecutor,
         attempt: Result<Attempt, FileError>,
+        earlier: Option<Earlier>,
         spec: JobSpec,
         variables: Map<String, Value>,
         reports: mpsc::Sender<Report>,
     ) -> JobHandle {
         let (orders, receiver) = mpsc::channel(ORDERS);
-        let agent = Arc::new(Mutex::new(None));
-        let shared = agent.clone();
+        let runner = Arc::new(Mutex::new(None));
+        let shared = runner.clone();
         let job = spec.job.attempt.clone();
+        let place = executor.shared.slots.line_up(&spec);
         let task = tokio::spawn(async move {
             match attempt {
                 Ok(attempt) => {
                     let sending = JoinSet::new();
+                    let secrets = secrets_of(&executor, &spec);
                     let job = Self {
+                        redactor: Redactor::new(secrets.iter().cloned()),
+                        secrets,
                         executor,
                         attempt,
+                        earlier,
                         spec,
                         variables,
                         reports,
-                        agent,
+                        runner,
+                        place: Some(place),
                         seen: 0,
                         sending,
                     };
@@ -143,7 +169,7 @@ impl Job {
                 }
             }
         });
-        JobHandle { orders, agent: shared, task }
+        JobHandle { orders, runner: shared, task }
     }
 
     /// Ends a job that this process did not start, whatever became of it.
@@ -162,7 +188,7 @@ impl Job {
             let outcome = ended.await.unwrap_or_else(lost);
             tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
         });
-        JobHandle { orders, agent: Arc::default(), task }
+        JobHandle { orders, runner: Arc::default(), task }
     }
 
     fn id(&self) -> AttemptId {
@@ -173,17 +199,23 @@ impl Job {
         if let Ok(Some(outcome)) = self.attempt.outcome() {
             return self.ended(outcome).await;
         }
-        let started = matches!(self.attempt.spawn(), Ok(Some(_)));
+        // Whoever wanted it started may have died before anything came of it.
+        let started = matches!(self.attempt.spawn(), Ok(Some(_)))
+            && !take_back(&Folder::new(self.attempt.path())).unwrap_or(false);
         if !started && self.attempt.is_killed().unwrap_or(false) {
             return self.decide_end(failed(Ending::Stopped, "it was stopped".to_owned())).await;
         }
-        let slots = self.executor.shared.slots.clone();
-        let slot = if started {
-            // It runs already, and a slot more or less changes nothing for it.
-            slots.try_acquire_owned().ok()
-        } else {
+        if started {
+            self.place.iter().for_each(Place::runs_already);
+        } else if let Some(place) = &mut self.place {
             tokio::select! {
-                slot = slots.acquire_owned() => slot.ok(),
+                turn = place.turn() => match turn {
+                    Ok(()) => {}
+                    Err(NoSlot::Closed) => return,
+                    Err(NoSlot::Failed(error)) => {
+                        return self.decide_end(failed(Ending::NotStarted, error)).await;
+                    }
+                },
                 stopped = stopped(&mut orders) => {
                     if !stopped {
                         return;
@@ -193,33 +225,62 @@ impl Job {
                     return self.decide_end(outcome).await;
                 }
             }
-        };
+        }
         let adapter = match self.adapter() {
             Ok(adapter) => adapter,
             Err(error) => return self.decide_end(failed(Ending::NotStarted, error)).await,
         };
-        let runner = if started { self.take_up(&adapter) } else { self.launch(&adapter) };
+        let runner = if started {
+            self.take_up(&adapter)
+        } else {
+            self.look_before(&*adapter).await;
+            self.launch(&adapter)
+        };
         match runner {
-            Ok(runner) => self.follow(runner, &adapter, &mut orders).await,
-            Err(None) => self.tell(Input::Lost(self.id())).await,
+            Ok(runner) => {
+                self.tell_exposure().await;
+                self.follow(runner, &adapter, &mut orders).await;
+            }
+            Err(None) => {
+                let lost = failed(Ending::Lost, LOST.to_owned());
+                let lost = self.with_touched(lost).await;
+                let job = self.id();
+                self.tell(if lost.touched.is_empty() {
+                    Input::Lost(job)
+                } else {
+                    Input::Ended { job, outcome: Box::new(lost) }
+                })
+                .await;
+            }
             Err(Some(outcome)) => self.decide_end(*outcome).await,
         }
-        drop(slot);
     }
 
     /// Writes the outcome down, then tells it. One that was written down before counts.
-    async fn decide_end(&self, outcome: Outcome) {
+    async fn decide_end(&mut self, outcome: Outcome) {
+        let outcome = self.without_secrets(self.with_conversation(outcome));
+        let outcome = self.with_touched(outcome).await;
         let outcome = self.attempt.decide(&outcome).unwrap_or(outcome);
         self.ended(outcome).await;
     }
 
-    async fn ended(&self, outcome: Outcome) {
+    async fn ended(&mut self, outcome: Outcome) {
+        if let Some(place) = self.place.take() {
+            place.ended(outcome.ok);
+        }
         self.tell(Input::Ended { job: self.id(), outcome: Box::new(outcome) }).await;
     }
 
     async fn tell(&self, input: Input) {
         tell(&self.reports, input).await;
     }
+}
+
+/// The secret values in what a job gets of its caller's environment and of its step's.
+fn secrets_of(executor: &WorkflowExecutor, spec: &JobSpec) -> Vec<String> {
+    let callers = executor.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let steps = spec.env.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+    secrets::secrets(callers.chain(steps)).into_iter().collect()
 }
 
 async fn tell(reports: &mpsc::Sender<Report>, input: Input) {

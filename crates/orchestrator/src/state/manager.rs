@@ -1,41 +1,48 @@
 //! All sessions of a base directory.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::index::ResolveError;
 use coven_store::lock::Holder;
-use coven_store::{BaseDir, Entry, FileError, Index, Lock};
+use coven_store::retention::{self, RemoveError};
+use coven_store::{BaseDir, Entry, FileError, Index, Lock, Retention};
 
-use super::WorkflowSession;
+use super::{Clock, WorkflowSession};
 use crate::error::OpenError;
 
 /// Keeps the sessions of a base directory. There is one at a time for each.
 #[derive(Debug)]
 pub struct SessionManager {
-    base: BaseDir,
+    base: Arc<BaseDir>,
     index: Mutex<Index>,
+    clock: Clock,
     _lock: Lock,
-}
-
-/// What time it is.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 impl SessionManager {
     /// Takes a base directory over.
-    pub fn open(base_dir: &std::path::Path, keeper: &str) -> Result<Self, OpenError> {
+    pub fn open(base_dir: &std::path::Path, keeper: &str, clock: Clock) -> Result<Self, OpenError> {
         let base = BaseDir::create(base_dir)?;
-        let lock = Lock::take(&base, &Holder::this_process(keeper, now(), None))?;
+        let lock = Lock::take(&base, &Holder::this_process(keeper, clock.now(), None))?;
+        // What is left of removals and creations that were cut short was never missed.
+        let _ = retention::sweep(&base);
         let index = Index::load(&base)?;
-        Ok(Self { base, index: Mutex::new(index), _lock: lock })
+        Ok(Self { base: Arc::new(base), index: Mutex::new(index), clock, _lock: lock })
+    }
+
+    /// What time it is.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The base directory.
     pub fn base(&self) -> &BaseDir {
+        &self.base
+    }
+
+    /// The same, to keep.
+    pub(crate) fn home(&self) -> &Arc<BaseDir> {
         &self.base
     }
 
@@ -68,13 +75,38 @@ impl SessionManager {
             goal: session.goal().map(Entry::short_goal),
             status: session.status(),
             created_at,
-            updated_at: now(),
-            kept: false,
+            updated_at: self.now(),
+            kept: !run.kept.is_empty(),
             base_dir: self.base.path().into(),
             fresh: true,
         };
-        let mut index = self.index();
-        index.set(entry, session.journal_bytes())?;
-        index.save()
+        self.index().set(entry, session.journal_bytes())
+    }
+
+    /// Whether listings show where a session stands.
+    pub(crate) fn shows(&self, session: &WorkflowSession) -> bool {
+        let index = self.index();
+        let listed = index.get(session.id());
+        listed.is_some_and(|entry| entry.fresh && entry.status == session.status())
+    }
+
+    /// The sessions that need not be kept any longer, oldest first.
+    pub(crate) fn expired(
+        &self,
+        retention: &Retention,
+        needed: impl Fn(&SessionId) -> bool,
+    ) -> Vec<SessionId> {
+        retention.expired(&self.index(), self.now(), needed)
+    }
+
+    /// Removes the folder of a session that nobody writes to any more, and forgets it.
+    pub(crate) fn remove(&self, id: &SessionId) -> Result<(), RemoveError> {
+        match retention::remove(&self.base, id) {
+            // What could not be removed lies in the trash, and goes the next time.
+            Ok(_) | Err(RemoveError::Missing { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.index().remove(id);
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! One session: its journal, the fold of it, and the readable view.
 
 use std::ops::Range;
+use std::path::Path;
 use std::time::Instant;
 
 use coven_model::event::Event;
@@ -92,9 +93,24 @@ impl WorkflowSession {
         self.store.reader()
     }
 
+    /// Its folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.store.path()
+    }
+
     /// The folder of an attempt, made if it is not there.
     pub(crate) fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
         self.store.make_attempt(attempt)
+    }
+
+    /// The number of its last fact.
+    pub(crate) fn last(&self) -> u64 {
+        self.store.last()
+    }
+
+    /// Makes the folder of an attempt, and makes sure that something can be written there.
+    pub(crate) fn make_room(&self, attempt: &AttemptId) -> Result<(), FileError> {
+        self.store.make_attempt(attempt)?.make_room()
     }
 
     /// Its number of bytes on disk so far, for the index.
@@ -117,11 +133,21 @@ impl WorkflowSession {
             let next = self.store.last() + 1;
             return Ok(Recorded { seqs: next..next, restored: false });
         }
-        let appended = self.store.append(now, facts)?;
+        let appended = match self.store.append(now, facts) {
+            // A doubt about the journal is settled by reading it again, once the disk works.
+            Err(AppendError::Poisoned { .. }) if self.store.mend().is_ok() => {
+                self.store.append(now, facts)?
+            }
+            appended => appended?,
+        };
         for fact in facts {
             self.take(fact);
         }
-        self.view_changed();
+        // A deleted session that is cut off before its folder is gone is known by a view that is
+        // behind its journal.
+        if !matches!(facts.last(), Some(Event::SessionDeleted { .. })) {
+            self.view_changed();
+        }
         Ok(Recorded { seqs: appended.seqs, restored: appended.restored.is_some() })
     }
 

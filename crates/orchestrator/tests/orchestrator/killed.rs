@@ -1,162 +1,128 @@
-//! Killed at every record: whatever the moment, the next process ends the run as if nothing had
-//! happened. Nothing that was done is done again, nothing is lost, nothing is left behind.
+//! Killed at every record, and at any moment between: whatever the moment, the next process ends
+//! the run as if nothing had happened. Nothing that was done is done again, nothing is lost,
+//! nothing is left behind.
+//!
+//! The test command tries a few moments. `cargo xtask soak` tries every record and hundreds of
+//! random moments.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+mod keeper;
+mod proof;
 
-use coven_model::{SessionView, WorkflowStatus};
-use coven_notation::Source;
-use coven_orchestrator::{NewSession, Options, Orchestrator};
-use coven_policy::{Policies, Policy};
-use coven_runtime::processes;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::support::{Base, DEADLINE, program};
+use coven_testkit::random::Random;
 
-/// Tells the child which base directory to keep.
-const BASE: &str = "COVEN_TEST_BASE";
+use self::keeper::{Place, Play, wait_until};
+use self::proof::Proof;
 
-/// One of everything. Each task leaves one line, so that a second run of any would show.
-const EVERYTHING: &str = r#"
-name: everything
-description: One of everything, each leaving a line.
-defaults: {adapter: demo, mode: headless, permissions: all}
-steps:
-  - {name: first, type: script, command: echo first >> log.txt}
-  - name: list
-    type: script
-    command: echo '["a", "b"]'
-    expect: json
-    output: items
-  - name: fan
-    type: parallel-agents
-    for_each: ${items}
-    prompt: disobey echo fan-${item} >> log.txt; say did ${item}
-    output: results
-  - name: polish
-    type: agent-loop
-    prompt: disobey echo polish >> log.txt; say polished
-    arbiter: {prompt: Good?, extra_args: [--script, verdict.txt]}
-    max_iterations: 2
-  - name: ask
-    type: agent
-    mode: interactive
-    permissions: ask
-    prompt: approve echo asked >> log.txt; say done
-  - {name: gate, type: gate, command: test -s log.txt, message: There must be a log.}
-  - {name: last, type: script, command: echo last >> log.txt}
-"#;
+/// Every record is tried if this is set, and a few if it is not.
+const EVERY: &str = "COVEN_TEST_EVERY_RECORD";
 
-const LINES: [&str; 6] = ["asked", "fan-a", "fan-b", "first", "last", "polish"];
+/// How many kills at random moments there are, if not a handful.
+const KILLS: &str = "COVEN_TEST_KILLS";
 
-/// The process that is killed: keeps the base directory until its session is over.
-#[test]
-#[ignore = "started by the tests beside it, to be killed"]
-fn keeps_a_session_until_it_is_killed() {
-    let Some(base) = std::env::var_os(BASE).map(PathBuf::from) else { return };
-    let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    reactor.block_on(async {
-        let mut options = Options::new(&base, program());
-        let policy = "version: 1\nrules:\n  - {name: yes, kind: approval, decision: allow}\n";
-        let policy = Policy::read(&Source::new("policy.yaml", policy)).unwrap();
-        options.policies = Policies { user: Some(policy), project: None };
-        let orchestrator = Orchestrator::open(options).await.unwrap();
-        let id = if let Some(entry) = orchestrator.list().first() {
-            entry.id.clone()
-        } else {
-            let mut new = NewSession::of_definition("everything.yaml", EVERYTHING);
-            new.env.insert("COVEN_DEMO_HOME".into(), base.join("demo-state").into());
-            orchestrator.execute_workflow(new).await.unwrap()
-        };
-        let controller = orchestrator.resume(&id).await.unwrap();
-        controller.wait(false).await;
-        orchestrator.close().await;
-    });
-}
+/// What the random moments come from, if not from the clock.
+const SEED: &str = "COVEN_TEST_SEED";
 
-fn keeper(base: &Path) -> Child {
-    let test = "killed::keeps_a_session_until_it_is_killed";
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", test])
-        .env(BASE, base)
-        .env("HOME", base)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-/// How many records the only session of a base directory has.
-fn records(base: &Path) -> usize {
-    let sessions = std::fs::read_dir(base.join(".coven/sessions")).into_iter().flatten().flatten();
-    let journals = sessions.map(|entry| entry.path().join("journal.jsonl"));
-    let counts = journals.filter_map(|journal| std::fs::read(journal).ok());
-    let lines = counts.map(|bytes| bytes.split(|byte| *byte == b'\n').count()).max().unwrap_or(0);
-    // The first line is the header, and what follows the last line end is none.
-    lines.saturating_sub(2)
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+/// What the run leaves when nobody disturbs it, and how long it takes.
+fn undisturbed(play: Play) -> (Proof, Duration) {
+    let place = Place::new(play);
     let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < DEADLINE, "never came: {what}");
-        std::thread::park_timeout(Duration::from_micros(200));
-    }
+    place.finish("nothing");
+    let took = begun.elapsed();
+    let proof = Proof::collect(&place, "nothing");
+    assert!(!proof.commands.is_empty() || !proof.prompts.is_empty(), "there is no evidence");
+    (proof, took)
 }
 
-/// Kills the keeper after its n-th record, lets another one end the run, and checks everything.
-/// Says how many records the run had, or nothing if it ended before it could be killed.
-fn kill_after(records_before: usize) -> Option<usize> {
-    let base = Base::new();
-    let verdict = r#"json {"verdict": "done", "reason": "good"}"#;
-    std::fs::write(base.path().join("verdict.txt"), verdict).unwrap();
-    let mut first = keeper(base.path());
+/// Kills the keeper after its n-th record, lets another one end the run, and compares everything.
+/// Says whether there was something to kill.
+fn kill_after(play: Play, record: usize, wanted: &Proof) -> bool {
+    let place = Place::new(play);
+    let mut first = place.keeper();
     let mut ended = false;
     wait_until("the record to be killed at", || {
-        ended = first.try_wait().unwrap().is_some();
-        ended || records(base.path()) >= records_before
+        ended = first.has_ended();
+        ended || place.records() >= record
     });
-    let _ = first.kill();
-    first.wait().unwrap();
-
-    let mut second = keeper(base.path());
-    let what =
-        format!("the end after a kill at record {records_before} in {}", base.path().display());
-    wait_until(&what, || second.try_wait().unwrap().is_some());
-    assert!(second.wait().unwrap().success(), "killed after {records_before}");
-
-    let view = view(base.path());
-    assert_eq!(view.status, WorkflowStatus::Completed, "killed after {records_before}: {view:#?}");
-    let log = std::fs::read_to_string(base.path().join("log.txt")).unwrap();
-    let mut lines: Vec<&str> = log.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, LINES, "killed after {records_before}");
-    for task in view.task_status.keys() {
-        for attempt in 1..3 {
-            let job = format!("{}/{task}/{attempt}", view.session_id);
-            // A holder whose job ended while nobody listened takes a moment to go.
-            let what = format!("the end of {job}, killed after {records_before}");
-            wait_until(&what, || processes::of_job(&job).is_empty());
-        }
-    }
-    (!ended).then(|| records(base.path()))
+    first.kill();
+    let what = format!("a kill at record {record}");
+    place.finish(&what);
+    assert_eq!(&Proof::collect(&place, &what), wanted, "after {what}");
+    !ended
 }
 
-fn view(base: &Path) -> SessionView {
-    let sessions = std::fs::read_dir(base.join(".coven/sessions")).unwrap().flatten();
-    let file = sessions.map(|entry| entry.path().join("session.json")).find(|file| file.exists());
-    serde_json::from_slice(&std::fs::read(file.unwrap()).unwrap()).unwrap()
+/// Kills keepers of the run after one record in so many, or after every one.
+fn kill_through(play: Play, from: usize, step: usize) {
+    let (wanted, _) = undisturbed(play);
+    let every = std::env::var_os(EVERY).is_some();
+    let (mut at, step) = if every { (1, 1) } else { (from, step) };
+    let mut kills = 0;
+    while kill_after(play, at, &wanted) {
+        kills += 1;
+        at += step;
+    }
+    eprintln!("{kills} kills of {play:?}, up to record {at}");
+    assert!(kills > 1, "the run was hardly killed at all");
 }
 
 /// Spec: C0.8.2
 #[test]
 fn a_run_that_is_killed_at_any_record_ends_as_if_it_had_not_been() {
-    // All records take minutes; `cargo xtask soak` goes through them one by one.
-    let step = std::env::var("COVEN_TEST_EVERY_RECORD").map_or(9, |_| 1);
-    let mut at = 1;
-    while kill_after(at).is_some() {
-        at += step;
+    kill_through(Play::Everything, 4, 13);
+}
+
+/// Spec: C0.8.2
+#[test]
+fn the_demo_killed_at_any_record_ends_as_if_it_had_not_been() {
+    kill_through(Play::Demo, 7, 22);
+}
+
+/// Spec: C0.8.2
+#[test]
+fn a_conversation_killed_at_any_record_hears_every_message_once() {
+    kill_through(Play::Talk, 3, 5);
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|value| value.parse().unwrap())
+}
+
+/// Spec: C0.8.2
+#[test]
+fn a_run_that_is_killed_again_and_again_at_random_moments_ends_as_if_it_had_not_been() {
+    let kills = number(KILLS).unwrap_or(5);
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos();
+    let seed = number(SEED).unwrap_or_else(|| u64::from(clock));
+    eprintln!("{kills} kills from the seed {seed}");
+    let mut random = Random::new(seed);
+    // Seeds that are near each other begin with numbers that are.
+    for _ in 0..8 {
+        random.next();
     }
-    assert!(at > 9, "the run was hardly killed at all");
+    let plays = [Play::Everything, Play::Demo, Play::Talk];
+    let usual: Vec<_> = plays.iter().map(|play| undisturbed(*play)).collect();
+    let mut done = 0;
+    while done < kills {
+        let chosen = random.below(plays.len());
+        let (wanted, took) = &usual[chosen];
+        let place = Place::new(plays[chosen]);
+        // Several for one run, so that some fall into recovery; short lives, so that many do.
+        let most = 1 + random.below(5);
+        let longest = usize::try_from(took.as_micros()).unwrap() / most.min(3);
+        let mut moments = Vec::new();
+        for _ in 0..most {
+            let moment = Duration::from_micros(random.below(longest) as u64);
+            moments.push(moment);
+            if place.kill_at(moment) {
+                done += 1;
+            }
+        }
+        let what = format!("kills of {:?} at {moments:?}, seed {seed}", plays[chosen]);
+        place.finish(&what);
+        assert_eq!(&Proof::collect(&place, &what), wanted, "after {what}");
+        if kills > 20 {
+            eprintln!("{done} of {kills}: {what}");
+        }
+    }
 }

@@ -2,10 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
+mod access;
+mod arbiter;
+mod caller;
+mod clock;
+mod conversations;
+mod endings;
+mod fan_out;
 mod faults;
+mod feed;
 mod grimoires;
 mod killed;
+mod library;
+mod loops;
+mod missing;
+mod purge;
 mod recovery;
 mod sessions;
+mod slots;
 mod stages;
+mod storage;
 mod support;
+mod tasks;
+mod teams;
+mod triggers;

@@ -21,16 +21,25 @@ pub(crate) fn program() -> PathBuf {
 
 /// A base directory of its own.
 pub(crate) struct Base {
-    folder: TempDir,
+    path: PathBuf,
+    _folder: Option<TempDir>,
 }
 
 impl Base {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let folder = tempfile::tempdir().unwrap();
+        Self { path: folder.path().to_owned(), _folder: Some(folder) }
+    }
+
+    /// One below a folder that outlives it, so that a test may delete it.
+    pub(crate) fn within(parent: &TempDir) -> Self {
+        let path = parent.path().join("base");
+        std::fs::create_dir(&path).unwrap();
+        Self { path, _folder: None }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     pub(crate) fn options(&self) -> Options {
@@ -129,6 +138,22 @@ pub(crate) async fn kinds(orchestrator: &Orchestrator, id: &SessionId) -> Vec<St
             }
         }
     }
+}
+
+/// Everything that runs and carries a job of this session in its environment, wherever it came from.
+pub(crate) fn processes_of(id: &SessionId) -> Vec<(u32, String)> {
+    let wanted = format!("{}={id}/", processes::JOB_VARIABLE).into_bytes();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let carries = |pid: &u32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(&wanted))
+    };
+    let line = |pid: u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+    };
+    pids.filter(carries).map(line).collect()
 }
 
 /// Nothing of a session runs any more.

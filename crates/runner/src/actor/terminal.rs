@@ -53,6 +53,8 @@ impl Actor {
                 let _ = self.pane.resize(size);
                 if let Eyes::Terminal(terminal) = &mut self.eyes {
                     terminal.resize(size, now);
+                    self.resizes += 1;
+                    self.tell(Event::Resized { size, number: self.resizes });
                 }
             }
             Request::Interrupt => self.interrupt(),
@@ -62,7 +64,8 @@ impl Actor {
                 if let Eyes::Terminal(terminal) = &mut self.eyes {
                     let snapshot = terminal.screen.snapshot();
                     let dump = terminal.screen.dump();
-                    let _ = reply.send(View { snapshot, dump, offset });
+                    let resizes = self.resizes;
+                    let _ = reply.send(View { snapshot, dump, offset, resizes });
                 }
             }
             Request::Stop { reply } => self.stop_asked(reply),

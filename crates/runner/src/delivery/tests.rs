@@ -100,7 +100,7 @@ fn a_turn_that_was_over_before_anybody_looked_still_started() {
 
 #[test]
 fn a_command_of_the_program_needs_no_turn_and_may_end_it() {
-    let quit = Message { text: "/quit".to_owned(), expect_turn: false };
+    let quit = Message { expect_turn: false, ..Message::new("/quit") };
     for (state, ended) in [(AgentState::Idle, false), (AgentState::Exited, true)] {
         let mut delivery = Delivery::new(1, quit.clone(), s(0));
         delivery.step(&sight(AgentState::Idle, "", "", false), s(0));
@@ -145,4 +145,19 @@ fn a_message_that_is_back_in_the_prompt_is_deleted_first_and_once() {
     let mut stuck = Delivery::new(2, Message::new("new"), s(0));
     assert_eq!(stuck.step(&left, s(0)), Step::Clear);
     assert_eq!(stuck.step(&left, s(60)), Step::Failed(DeliveryError::Occupied));
+}
+
+#[test]
+fn a_message_that_stands_in_the_prompt_already_is_only_submitted() {
+    let there = Message { typed: true, ..Message::new("hello") };
+    let mut delivery = Delivery::new(1, there.clone(), s(0));
+    // A prompt with something in it may look like nothing that is known.
+    let shown = sight(AgentState::Unknown, ">hello", "hello", false);
+    assert!(matches!(delivery.step(&shown, s(0)), Step::Wait(_)));
+    assert_eq!(delivery.stage(), Stage::Echoed);
+    assert_eq!(delivery.step(&shown, s(1)), Step::Submit);
+    let mut unseen = Delivery::new(2, there, s(0));
+    let blank = sight(AgentState::Idle, "", "", false);
+    assert!(matches!(unseen.step(&blank, s(0)), Step::Wait(_)));
+    assert_eq!(unseen.step(&blank, s(60)), failed(Stage::Typed, Stage::Echoed));
 }

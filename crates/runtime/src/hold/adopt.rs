@@ -1,14 +1,18 @@
 //! Taking over a process from its folder alone.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::folder::{Exit, Folder, FolderError};
 use super::pane::HolderPane;
+use super::start::START_LIMIT;
 use crate::processes::{self, Ended, boot_id};
 
 /// How long what a killed holder left may take to vanish once it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a holder that is about to start its process is looked at.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What became of a process.
 #[derive(Debug)]
@@ -43,8 +47,14 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
     if let Some(exit) = folder.exit()? {
         return Ok(Adopted::Exited(exit));
     }
-    let record = folder.spawn_record()?;
-    let record = record.ok_or_else(|| AdoptError::NoRecord(folder.path().to_owned()))?;
+    let no_record = || AdoptError::NoRecord(folder.path().to_owned());
+    let mut record = folder.spawn_record()?.ok_or_else(no_record)?;
+    if record.holder.is_none() {
+        if take_back(folder)? {
+            return Ok(Adopted::Gone { ended: Ended::default() });
+        }
+        record = folder.spawn_record()?.ok_or_else(no_record)?;
+    }
     // After a restart of the system nothing can be left, and ids mean nothing.
     let same_boot = boot_id().map_err(AdoptError::Unreachable)? == record.boot_id;
     let holder = record.holder.filter(|holder| same_boot && holder.is_running());
@@ -54,6 +64,39 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
         // It may have ended this very moment.
         Err(_) if !holder.is_running() => gone(folder, &record.job, same_boot),
         Err(error) => Err(AdoptError::Unreachable(error)),
+    }
+}
+
+/// Takes a start back of which nothing came, because whoever wanted it died at that moment. Says
+/// whether it did: then nothing was started there, nothing ever will be, and the folder can be used
+/// for another start. Otherwise there is a holder, or was one.
+///
+/// Waits for a holder that is just about to start its process.
+pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
+    let deadline = Instant::now() + START_LIMIT;
+    loop {
+        let Some(record) = folder.spawn_record()? else { return Ok(false) };
+        if record.holder.is_some() {
+            return Ok(false);
+        }
+        if let Some(_claim) = folder.claim()? {
+            // A holder begins the tape before anything else. Without one there was none, and one
+            // that comes now finds itself unwanted.
+            let untouched = matches!(
+                coven_tape::Reader::open(folder.path()),
+                Err(coven_tape::Error::NoTape { .. })
+            );
+            let unheld = folder.spawn_record()?.is_some_and(|record| record.holder.is_none());
+            if untouched && unheld {
+                folder.forget_spawn()?;
+                return Ok(true);
+            }
+            return Ok(false);
+        }
+        if Instant::now() >= deadline {
+            return Err(AdoptError::Unreachable(io::ErrorKind::TimedOut.into()));
+        }
+        std::thread::park_timeout(LOOK);
     }
 }
 

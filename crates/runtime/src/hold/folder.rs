@@ -6,7 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,9 @@ use crate::sandbox::Enforcement;
 
 /// The version of the files here. A newer one is not touched.
 const VERSION: u32 = 1;
+
+/// The file that whoever has the claim has locked.
+const CLAIM: &str = "claim";
 
 /// Room kept for the record of the end, so that it can be written when the disk is full.
 const RESERVED: usize = 4096;
@@ -68,6 +72,10 @@ pub struct SpawnRecord {
     /// What confines the process, if anything was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enforcement>,
+    /// Names the start, so that a holder which comes late knows whether it is still the one that is
+    /// wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// The holder, once it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<Identity>,
@@ -145,6 +153,25 @@ impl Folder {
 
     pub(crate) fn write_spawn_record(&self, record: &SpawnRecord) -> Result<(), FolderError> {
         self.write("spawn.json", record)
+    }
+
+    /// Takes the one claim there is to this folder's process, until the file is closed. Nothing if
+    /// somebody has it: a holder from before its process starts until it ends.
+    pub(crate) fn claim(&self) -> Result<Option<File>, FolderError> {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(self.path.join(CLAIM)).map_err(|source| self.io(CLAIM, source))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(self.io(CLAIM, errno.into())),
+        }
+    }
+
+    /// Forgets that something was to be started. Only for who has the claim.
+    pub(crate) fn forget_spawn(&self) -> Result<(), FolderError> {
+        let removed = fs::remove_file(self.path.join("spawn.json"));
+        removed.map_err(|source| self.io("spawn.json", source))
     }
 
     /// How it ended, if it did.

@@ -23,6 +23,8 @@ pub struct HoldRequest {
     pub sandbox: Option<Sandbox>,
     /// How much output is kept on disk, where it is not the usual.
     pub keep: Option<u64>,
+    /// The name of the start in the folder's record, which must still be that one.
+    pub ticket: Option<String>,
     /// The command line.
     pub argv: Vec<OsString>,
 }
@@ -72,6 +74,9 @@ impl HoldRequest {
         if let Some(keep) = self.keep {
             args.extend(["--keep".into(), keep.to_string().into()]);
         }
+        if let Some(ticket) = &self.ticket {
+            args.extend(["--ticket".into(), ticket.into()]);
+        }
         args.push("--".into());
         args.extend(self.argv.iter().cloned());
         args
@@ -87,6 +92,7 @@ impl HoldRequest {
             connection: Connection::Pipes,
             sandbox: None,
             keep: None,
+            ticket: None,
             argv: Vec::new(),
         };
         while let Some(arg) = args.next() {
@@ -95,6 +101,7 @@ impl HoldRequest {
                 || args.next().ok_or_else(|| BadRequest(format!("{name} needs a value")));
             match name.as_str() {
                 "--job" => request.job = value()?.to_string_lossy().into_owned(),
+                "--ticket" => request.ticket = Some(value()?.to_string_lossy().into_owned()),
                 "--pipes" => request.connection = Connection::Pipes,
                 "--size" => request.connection = Connection::Terminal(size(&value()?)?),
                 "--sandbox" => request.sandbox = Some(request.sandbox.take().unwrap_or_default()),
@@ -143,6 +150,7 @@ mod tests {
                     connection,
                     sandbox,
                     keep: Some(99),
+                    ticket: Some("17-4".into()),
                     argv: vec!["sh".into(), "--".into(), "-c".into(), "".into()],
                 };
                 assert_eq!(HoldRequest::from_args(request.to_args()), Ok(request));

@@ -9,6 +9,7 @@ mod clients;
 mod job;
 mod snapper;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -165,6 +166,23 @@ struct Holder {
     phase: Phase,
     /// When to look for the folder, while nobody is connected.
     look_at: Option<Instant>,
+    /// As long as we have it nobody takes our start back.
+    _claim: File,
+}
+
+/// Takes the claim to the folder's process, if it is still wanted. Whoever started us may have died
+/// since, and the next one may have taken the start back because nothing came of it.
+fn claim(folder: &Folder, ticket: Option<&str>) -> Result<File, HoldError> {
+    let refused = |why: &str| {
+        HoldError::Spawn(SpawnError::Refused(format!("{} {why}", folder.path().display())))
+    };
+    let claim = folder.claim()?.ok_or_else(|| refused("has a holder already"))?;
+    let record = folder.spawn_record()?;
+    let wanted = record.as_ref().and_then(|record| record.ticket.as_deref());
+    if ticket.is_some() && wanted != ticket {
+        return Err(refused("is not wanted any more"));
+    }
+    Ok(claim)
 }
 
 impl Holder {
@@ -190,6 +208,7 @@ impl Holder {
             keep: None,
             job: request.job,
         };
+        let claim = claim(&folder, request.ticket.as_deref())?;
         let mut options = coven_tape::Options::default();
         if let Some(keep) = request.keep {
             options.keep = keep;
@@ -203,7 +222,16 @@ impl Holder {
         let job = Job::new(launched, tape, config.connection, snapper);
         complete_record(&folder, &config.job, job.leader())?;
         let look_at = Some(Instant::now() + LOOK);
-        Ok(Self { folder, job, clients, children, terminated, phase: Phase::Running, look_at })
+        Ok(Self {
+            folder,
+            job,
+            clients,
+            children,
+            terminated,
+            phase: Phase::Running,
+            look_at,
+            _claim: claim,
+        })
     }
 
     fn run(mut self) -> Result<(), HoldError> {
@@ -299,6 +327,7 @@ fn complete_record(folder: &Folder, job: &str, process: Identity) -> Result<(), 
         env: Vec::new(),
         boot_id: boot,
         sandbox: None,
+        ticket: None,
         holder: None,
         process: None,
     });

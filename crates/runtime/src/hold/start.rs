@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::sandbox::Enforcement;
 
 /// A holder says within milliseconds whether its process started; a machine under heavy load may
 /// take seconds.
-const START_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// What a holder says on its standard output, as one line of JSON, before anything else.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,8 +54,9 @@ pub(super) fn start(
         let reason = format!("{} has been used for a process already", path.display());
         return Err(SpawnError::Refused(reason));
     }
-    folder.write_spawn_record(&record(config)?).map_err(refused)?;
-    let mut holder = spawn_holder(program, config, path)?;
+    let record = record(config)?;
+    folder.write_spawn_record(&record).map_err(refused)?;
+    let mut holder = spawn_holder(program, config, path, record.ticket)?;
     let heard = holder.stdout.take().map(hear).transpose();
     match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
         Some(Report::Started) => {}
@@ -91,18 +92,31 @@ fn record(config: &SpawnConfig) -> Result<SpawnRecord, SpawnError> {
         env: config.env.keys().map(|name| name.to_string_lossy().into_owned()).collect(),
         boot_id,
         sandbox: config.sandbox.as_ref().map(|_| Enforcement::of_this_kernel()),
+        ticket: Some(ticket()),
         holder: None,
         process: None,
     })
 }
 
-fn spawn_holder(program: &Path, config: &SpawnConfig, folder: &Path) -> Result<Child, SpawnError> {
+/// A name that no other start has.
+fn ticket() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", std::process::id(), since.as_nanos())
+}
+
+fn spawn_holder(
+    program: &Path,
+    config: &SpawnConfig,
+    folder: &Path,
+    ticket: Option<String>,
+) -> Result<Child, SpawnError> {
     let request = HoldRequest {
         folder: folder.to_owned(),
         job: config.job.clone(),
         connection: config.connection,
         sandbox: config.sandbox.clone(),
         keep: config.keep,
+        ticket,
         argv: config.argv.clone(),
     };
     let mut command = Command::new(program);

@@ -9,7 +9,7 @@ use coven_runtime::HolderDomain;
 use coven_runtime::domain::{
     Connection, Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop,
 };
-use coven_runtime::hold::{Adopted, Folder, HolderPane, Snap, adopt, rebuild};
+use coven_runtime::hold::{Adopted, Folder, HolderPane, Snap, adopt, rebuild, take_back};
 use coven_runtime::processes::{self, Identity};
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_testkit::panes::{self, Printed};
@@ -228,6 +228,61 @@ fn what_was_stopped_before_it_started_never_starts() {
     folder(&config).mark_killed().unwrap();
     let Err(SpawnError::Refused(reason)) = domain().spawn(&config) else { panic!("it started") };
     assert!(reason.contains("was stopped before it started"), "{reason}");
+}
+
+/// The record of a start whose creator died before its holder took over.
+fn half_started(attempts: &Attempts, script: &str, ticket: &str) -> SpawnConfig {
+    let config = attempts.config(script, Connection::Pipes);
+    let path = config.folder.clone().unwrap();
+    fs::create_dir_all(&path).unwrap();
+    let record = serde_json::json!({
+        "version": 1, "job": config.job, "argv": [], "cwd": "", "env": [],
+        "bootId": processes::boot_id().unwrap(), "ticket": ticket,
+    });
+    fs::write(path.join("spawn.json"), record.to_string()).unwrap();
+    config
+}
+
+fn late_holder(config: &SpawnConfig, ticket: &str) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_coven-holder"))
+        .arg("hold")
+        .arg(config.folder.clone().unwrap())
+        .args(["--job", &config.job, "--pipes", "--ticket", ticket, "--"])
+        .args(&config.argv)
+        .current_dir(&config.cwd)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_start_of_which_nothing_came_is_taken_back_and_a_late_holder_starts_nothing() {
+    let attempts = Attempts::new();
+    let config = half_started(&attempts, "echo once >> ran.txt", "1-1");
+    assert!(take_back(&folder(&config)).unwrap());
+    let ran = config.cwd.join("ran.txt");
+    // Its holder comes only now: nobody wants it any more.
+    let late = late_holder(&config, "1-1");
+    assert!(String::from_utf8_lossy(&late.stdout).contains("not wanted any more"), "{late:?}");
+    assert!(!ran.exists());
+    // The folder can be used for another start.
+    panes::run_to_end(&mut *start(&config));
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "once\n");
+    let late = late_holder(&config, "1-1");
+    assert!(String::from_utf8_lossy(&late.stdout).contains("not wanted any more"), "{late:?}");
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "once\n");
+    assert!(!take_back(&folder(&config)).unwrap(), "this one came to something");
+}
+
+#[test]
+fn a_start_whose_holder_came_is_not_taken_back() {
+    let attempts = Attempts::new();
+    let config = attempts.config("read line", Connection::Pipes);
+    let pane = start(&config);
+    assert!(!take_back(&folder(&config)).unwrap());
+    drop(pane);
+    kill_holder(&config);
+    assert!(!take_back(&folder(&config)).unwrap(), "its process may have run");
+    assert!(matches!(adopt(&folder(&config), 0).unwrap(), Adopted::Gone { .. }));
 }
 
 #[test]

@@ -210,6 +210,27 @@ impl Journal {
         Err(AppendError::Lost { seq, source })
     }
 
+    /// Makes sure again of what the file holds after a write or a sync failed in a way that left it
+    /// in doubt: reads and checks it as opening it does, cuts off what was never recorded, and
+    /// syncs it. Writing may go on if this succeeds.
+    pub(crate) fn mend(&mut self, session: &SessionId) -> Result<(), OpenError> {
+        if matches!(self.state, State::Sound) {
+            return Ok(());
+        }
+        let (file, end) = self.durable();
+        let failed = |source| FileError::new("write", &self.path, source);
+        // First, so that what was refused cannot be taken for a fact.
+        disk::trim(&file, end).map_err(failed)?;
+        let scanned = scan(&file, &self.path, session.as_str())?;
+        if (scanned.end, scanned.last) != (end, self.last()) {
+            let lost = io::Error::other("facts that were recorded are not there any more");
+            return Err(failed(lost).into());
+        }
+        disk::sync(&file).map_err(failed)?;
+        self.state = State::Sound;
+        Ok(())
+    }
+
     /// Whether the file is still where it was opened.
     pub(crate) fn place(&self) -> Result<Place, FileError> {
         let failed = |errno: Errno| FileError::new("look at", &self.path, errno.into());

@@ -42,6 +42,12 @@ impl Look {
         Ok(Reader::open(&self.folder, &self.id)?.with_values(Values::new(&self.folder)))
     }
 
+    /// The number of its last fact, from the end of the journal alone; an error while that is
+    /// being written.
+    pub fn last(&self) -> Result<u64, OpenError> {
+        journal::last_seq(&self.folder, &self.id)
+    }
+
     /// The readable view as it is on the disk, if there is one.
     pub fn view(&self) -> Result<Option<Vec<u8>>, FileError> {
         self.folder.read(view::FILE)

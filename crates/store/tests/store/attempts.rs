@@ -24,6 +24,7 @@ fn outcome(reason: &str) -> Outcome {
         usage: Usage::default(),
         denials: Vec::new(),
         agent_session: None,
+        touched: Vec::new(),
     }
 }
 

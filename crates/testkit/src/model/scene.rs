@@ -17,6 +17,13 @@ pub const MODEL: &str = "scripted-model";
 /// count, and its words are always the same, so that two questions about it look alike.
 pub const PROBE: &str = "mktemp ran-XXXXXX";
 
+/// What an arbiter finds in the first round.
+pub const REASON: &str = "the scripted judge wants one more round";
+
+/// What is in the text of whoever asks for a verdict, and of whoever asks again.
+const JUDGE: &str = "You judge the work of another agent";
+const LATER: &str = "The rounds before";
+
 /// How many words the slow answer has at most: ten minutes' worth.
 pub const SLOW_WORDS: usize = 2000;
 
@@ -69,11 +76,15 @@ pub enum Scene {
     Error,
     /// The request is refused for want of a good key (401).
     Key,
+    /// It judges the work of another agent: it tries the shell once where it has one, and then
+    /// gives a verdict. The first round is not good enough for it, any later one is. No tag names
+    /// this one; what an arbiter is asked does.
+    Verdict,
 }
 
 impl Scene {
     /// All of them.
-    pub const EVERY: [Self; 8] = [
+    pub const EVERY: [Self; 9] = [
         Self::Text,
         Self::Shell,
         Self::Ask,
@@ -82,6 +93,7 @@ impl Scene {
         Self::Think,
         Self::Error,
         Self::Key,
+        Self::Verdict,
     ];
 
     fn name(self) -> &'static str {
@@ -94,12 +106,16 @@ impl Scene {
             Self::Think => "think",
             Self::Error => "error",
             Self::Key => "key",
+            Self::Verdict => "verdict",
         }
     }
 
     /// The scene that the last tag in a text names; nothing if there is no tag. A tag that names
     /// none is a plain answer.
     pub(super) fn in_text(text: &str) -> Option<Self> {
+        if text.contains(JUDGE) {
+            return Some(Self::Verdict);
+        }
         let (_, name) = text.rsplit_once(TAG)?;
         let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
         Some(Self::EVERY.into_iter().find(|scene| scene.name() == name).unwrap_or(Self::Text))
@@ -174,6 +190,13 @@ pub(super) fn turn(conversation: &Conversation) -> Turn {
         }
         Scene::Shell | Scene::Ask => 1,
         Scene::Twice => 2,
+        Scene::Verdict => {
+            let shell = conversation.tools.iter().find_map(|tool| shell(tool, false));
+            return match shell.filter(|_| conversation.results.is_empty()) {
+                Some(call) => Turn::Say(Speech::plain(ANNOUNCEMENT), Some(call)),
+                None => say(&verdict(conversation)),
+            };
+        }
     };
     if refused {
         return say(REFUSED);
@@ -185,6 +208,14 @@ pub(super) fn turn(conversation: &Conversation) -> Turn {
         Some(call) => Turn::Say(Speech::plain(ANNOUNCEMENT), Some(call)),
         None => say(NO_TOOL),
     }
+}
+
+/// What an arbiter says in the end.
+fn verdict(conversation: &Conversation) -> String {
+    let later = conversation.said.last().is_some_and(|said| said.contains(LATER));
+    let (verdict, reason) =
+        if later { ("done", "nothing is left to do") } else { ("actionable", REASON) };
+    format!("I looked at it.\n{}", json!({"verdict": verdict, "reason": reason}))
 }
 
 /// A call of the shell, if the tool is one.

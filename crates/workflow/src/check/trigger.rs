@@ -8,8 +8,8 @@ use crate::condition::Condition;
 use crate::plan::{Plan, Trigger};
 use crate::scope::Scope;
 
-/// Our own events that a run sends about itself.
-pub(super) const OWN: [&str; 12] = [
+/// Our own events that a run sends about itself, and that can start a grimoire.
+pub const OWN: [&str; 12] = [
     "workflow.started",
     "workflow.completed",
     "workflow.failed",

@@ -36,6 +36,7 @@ impl Draft {
         if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
             return;
         }
+        let deadline = live.deadline;
         self.withdraw(job, "the agent asks something else now");
         let (kind, reason) = match question.kind {
             AwaitingKind::Approval => (InterventionKind::Approval, "asks whether it may go on"),
@@ -49,6 +50,7 @@ impl Draft {
         };
         intervention.excerpt = question.excerpt;
         intervention.digest = Some(question.digest);
+        intervention.expires_at = deadline;
         let intervention = Box::new(intervention);
         if let Some(decision) = decided {
             let (attempt, decision) = (job.attempt, Box::new(decision));
@@ -76,6 +78,10 @@ impl Draft {
         }
         let prompted = live.sent > 0
             || matches!(&live.spec.work, Work::Agent(agent) if agent.prompt.is_some());
+        if let Some(text) = live.say.clone() {
+            let (job, number) = (job.clone(), live.sent + 1);
+            return self.record(Event::InputQueued { job, number, text, seen });
+        }
         if let Some(text) = live.next_input().cloned() {
             // Without a prompt the first text is what it waits for from the beginning.
             if worked || !prompted {
@@ -91,11 +97,13 @@ impl Draft {
         if Run::ends_when_idle(step, live) {
             return self.finish(&job.task, "the end of its turn".to_owned(), output);
         }
+        let deadline = live.deadline;
         self.withdraw(job, "the agent is idle");
         let (kind, task) = (InterventionKind::EndedTurn, Some(job.task.clone()));
         let reason = format!("{} has ended its turn", job.task);
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
         intervention.excerpt = output.unwrap_or_default();
+        intervention.expires_at = deadline;
         let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
         self.record(Event::InterventionRequired { intervention, attempt });
         let status = TaskStatus::WaitingForUser;
@@ -137,8 +145,10 @@ impl Draft {
     }
 
     pub(super) fn typed(&mut self, job: AttemptId, text: String, by: String) {
-        let live = self.run().and_then(|run| run.live(&job));
-        if let Some(seen) = live.map(|live| live.seen) {
+        let Some(run) = self.run() else { return };
+        // One that was left alive is nobody's task any more, and still hears what is said to it.
+        let kept = (run.kept.get(&job.task) == Some(&job.attempt)).then_some(0);
+        if let Some(seen) = run.live(&job).map(|live| live.seen).or(kept) {
             let input = Delivered::Typed { text, by };
             self.record(Event::InputDelivered { job, input, seen });
         }

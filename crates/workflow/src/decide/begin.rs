@@ -55,11 +55,11 @@ impl Draft {
             let reason = format!("step `{}` waits for leave to start", step.name);
             return self.block(InterventionKind::StartApproval, None, reason);
         }
-        self.start_step();
+        self.start_step(None);
     }
 
     /// Starts the current step.
-    fn start_step(&mut self) {
+    fn start_step(&mut self, approved_by: Option<String>) {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = run.current() else { return };
         let items = match &step.action {
@@ -81,7 +81,7 @@ impl Draft {
             _ => None,
         };
         let (kind, step, at) = (step.action.kind().to_owned(), step.name.clone(), self.now);
-        self.record(Event::StepStarted { step, index, kind, items, at });
+        self.record(Event::StepStarted { step, index, kind, items, approved_by, at });
     }
 
     /// Writes down what follows from a decision about the current step.
@@ -91,7 +91,7 @@ impl Draft {
         let continues = step.on_failure == OnFailure::Continue;
         match (kind, decision.choice) {
             (InterventionKind::StartApproval, Choice::Approve | Choice::ApproveAlways) => {
-                self.start_step();
+                self.start_step(Some(decision.by));
             }
             (InterventionKind::StartApproval, Choice::Deny) => {
                 self.step_failed(format!("it was not allowed to start{by}"), continues);

@@ -60,6 +60,13 @@ impl Draft {
         self.record(Event::TaskEnded(Box::new(TaskEnded { job, outcome, status, value, at })));
     }
 
+    /// Told once, however often it is seen.
+    pub(super) fn exposed(&mut self, job: AttemptId, reason: String) {
+        if self.run().and_then(|run| run.live(&job)).is_some_and(|live| !live.exposed) {
+            self.record(Event::TaskExposed { job, reason });
+        }
+    }
+
     pub(super) fn used(&mut self, job: AttemptId, usage: Usage) {
         let known = self.run().and_then(|run| run.live(&job)).map(|live| live.usage);
         if known.is_some_and(|known| known != usage) {

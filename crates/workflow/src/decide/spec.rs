@@ -188,6 +188,7 @@ fn started(run: &Run, step: &Step, state: &StepRun, role: Role) -> Result<TaskSt
         timeout: given.timeout,
         ok_exit_codes: given.ok_exit_codes,
         sandbox: given.sandbox,
+        approved_by: state.approved_by.clone(),
     };
     let at = coven_model::Timestamp::default();
     Ok(TaskStarted { spec, role, limit, inputs: given.inputs, at })

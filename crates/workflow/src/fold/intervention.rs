@@ -47,12 +47,19 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
             let job = AttemptId { task: task.clone(), attempt: *attempt };
             let answer = AnswerPhase::Decided(decision.clone());
             let asked = Asked { number, digest: digest.clone(), answer };
-            change_live(run, &job, |live| live.ask(asked));
+            change_live(run, &job, |live| {
+                live.ask(asked);
+                live.remember(decision);
+            });
         }
         Event::InputQueued { job, number, text, seen } => change_live(run, job, |live| {
             live.typing = Some(Typing { number: *number, text: text.clone() });
             live.sent = live.sent.max(*number);
-            live.taken = live.taken.saturating_add(1);
+            if live.say.as_ref() == Some(text) {
+                live.say = None;
+            } else {
+                live.taken = live.taken.saturating_add(1);
+            }
             live.seen = live.seen.max(*seen);
         }),
         Event::InputDelivered { job, input, seen } => {
@@ -76,6 +83,7 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
             change_live(run, job, |live| {
                 if let Some(number) = number {
                     live.set_answer(number, AnswerPhase::Void);
+                    live.say = None;
                 }
             });
         }
@@ -116,6 +124,7 @@ fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
 fn decide_agent(live: &mut Live, number: u64, decision: &Decision) {
     if live.turn != Some(number) {
         live.set_answer(number, AnswerPhase::Decided(Box::new(decision.clone())));
+        live.remember(decision);
         return;
     }
     live.turn = None;

@@ -12,12 +12,13 @@ use crate::state::{Judged, Progress, Run, StepRun, TaskPhase, TaskRun};
 pub(super) fn apply(run: &mut Run, event: &Event) {
     let cursor = run.cursor;
     match event {
-        Event::StepStarted { index, items, at, .. } if *index == cursor => {
+        Event::StepStarted { index, items, approved_by, at, .. } if *index == cursor => {
             let rounds = match run.current().map(|(_, step, _)| &step.action) {
                 Some(Action::AgentLoop { max_iterations, .. }) => *max_iterations,
                 _ => 0,
             };
             if let Some(step) = run.current_mut() {
+                step.approved_by.clone_from(approved_by);
                 step.progress = Progress::Running;
                 step.started_at = Some(*at);
                 step.items = items.clone().map(Arc::new);

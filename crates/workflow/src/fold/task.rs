@@ -27,6 +27,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
         Event::TaskReleased { job, .. } if run.kept.get(&job.task) == Some(&job.attempt) => {
             run.kept.remove(&job.task);
         }
+        Event::TaskExposed { job, .. } => change_live(run, job, |live| live.exposed = true),
         Event::TimerSet { timer, due } => set_timer(run, timer, *due),
         Event::AgentUsage { job, usage } => change_live(run, job, |live| live.usage = *usage),
         _ => {}

@@ -27,6 +27,9 @@ pub struct StepRun {
     pub judged: Vec<Judged>,
     /// How many rounds it may have.
     pub rounds: u32,
+    /// Who let it start, where it had to be asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
     /// How many of its jobs have not ended.
     pub live: u32,
     /// How many of its tasks failed for good.
@@ -117,6 +120,7 @@ impl Default for StepRun {
             items: None,
             judged: Vec::new(),
             rounds: 0,
+            approved_by: None,
             live: 0,
             failed: 0,
             ready: BTreeSet::new(),

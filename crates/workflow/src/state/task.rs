@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coven_model::event::{Decision, Role, StopCause};
-use coven_model::{AttemptId, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage, Work};
+use coven_model::{AttemptId, Choice, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage, Work};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -99,6 +99,9 @@ pub struct Live {
     pub sent: u32,
     /// The text that is being typed.
     pub typing: Option<Typing>,
+    /// What it is told when it is idle, because it was not allowed something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub say: Option<String>,
     /// The intervention that says its turn is over.
     pub turn: Option<u64>,
     /// What it asked, the newest last.
@@ -107,6 +110,9 @@ pub struct Live {
     pub seen: u64,
     /// What it has used up so far.
     pub usage: Usage,
+    /// Whether it was told that something of its confinement is not enforced.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exposed: bool,
 }
 
 /// A text on its way to an agent.
@@ -158,10 +164,12 @@ impl Live {
             taken: 0,
             sent: 0,
             typing: None,
+            say: None,
             turn: None,
             asked: Vec::new(),
             seen: 0,
             usage: Usage::default(),
+            exposed: false,
         }
     }
 
@@ -201,6 +209,18 @@ impl Live {
     /// Whether the agent stays when its task is done.
     pub fn keeps(&self) -> bool {
         matches!(&self.spec.work, Work::Agent(agent) if agent.keep_alive)
+    }
+
+    /// A question was decided. Whoever says no may say more than the agent's dialog takes: that
+    /// goes out as a message once the agent is idle.
+    pub(crate) fn remember(&mut self, decision: &Decision) {
+        let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
+        if let (Choice::Deny, Some(text)) = (decision.choice, text) {
+            self.say = Some(match self.say.take() {
+                Some(earlier) => format!("{earlier}\n{text}"),
+                None => text.to_owned(),
+            });
+        }
     }
 
     /// The next text of the queue.

@@ -70,7 +70,16 @@ impl History {
                     Some(output) => format!("{}\n{output}", ended.outcome.reason),
                     None => ended.outcome.reason.clone(),
                 };
-                self.add(ended.at, Output, Some(&ended.job.task), &text);
+                let task = Some(&ended.job.task);
+                self.add(ended.at, Output, task, &text);
+                let touched = ended.outcome.touched.join("; ");
+                if !touched.is_empty() {
+                    let text = format!("changed while it ran, though it only reads: {touched}");
+                    self.add(ended.at, Progress, task, &text);
+                }
+            }
+            Event::TaskExposed { job, reason } => {
+                self.add(self.now, Progress, Some(&job.task), reason);
             }
             Event::InputQueued { job, text, .. }
             | Event::InputDelivered { job, input: Delivered::Typed { text, .. }, .. } => {

@@ -1,10 +1,11 @@
 //! What people are shown.
 
 use coven_model::view::HistoryKind;
-use coven_model::{Choice, TaskStatus, WorkflowStatus};
+use coven_model::{Choice, Outcome, TaskStatus, WorkflowStatus};
 use serde_json::json;
 
 use super::*;
+use crate::input::Input;
 use crate::plan::OnLimit;
 use crate::testing::*;
 
@@ -55,6 +56,30 @@ fn errors_and_decisions_are_shown() {
     let view = view(&told);
     assert_eq!(view.errors[0].step, "tests");
     assert!(view.history.iter().any(|entry| entry.text == "abort by she"));
+}
+
+/// Spec: GR.4.3
+#[test]
+fn what_changed_while_an_arbiter_ran_is_shown() {
+    let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    told.succeed("review.r1", 1, "x");
+    let job = job("review.r1.arbiter", 1);
+    told.tell(Input::Exposed { job, reason: "nothing confines it".to_owned() });
+    let outcome = Outcome {
+        touched: vec!["a.txt (mode 644 to 777)".to_owned(), "and 7 more".to_owned()],
+        ..succeeded(r#"{"verdict": "done", "reason": "clean"}"#)
+    };
+    told.tell(ended("review.r1.arbiter", 1, outcome));
+    let view = view(&told);
+    let said = |text: &str| {
+        view.history.iter().any(|entry| {
+            entry.what == HistoryKind::Progress
+                && entry.task.as_ref().is_some_and(|task| task.as_str() == "review.r1.arbiter")
+                && entry.text.contains(text)
+        })
+    };
+    assert!(said("nothing confines it"), "{:#?}", view.history);
+    assert!(said("a.txt (mode 644 to 777); and 7 more"), "{:#?}", view.history);
 }
 
 #[test]

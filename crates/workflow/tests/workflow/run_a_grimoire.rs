@@ -114,6 +114,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
             usage: Usage::default(),
             denials: Vec::new(),
             agent_session: None,
+            touched: Vec::new(),
         };
         commands.extend(world.tell(Input::Ended { job, outcome: Box::new(outcome) }));
     }

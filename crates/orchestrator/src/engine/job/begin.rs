@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
-use coven_model::{Ending, ExitCodes, Mode, Outcome, Sandbox, Usage, Work};
+use coven_model::{Ending, ExitCodes, Mode, Outcome, Work};
 use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, past};
-use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
 use coven_terminal::screen::{Options as ScreenOptions, Size};
 use serde_json::Value;
@@ -33,7 +32,7 @@ impl Job {
                     name: Some(self.spec.name.clone()),
                     config_path: None,
                 };
-                let created = self.executor.shared.registry.create(&agent.adapter, options);
+                let created = self.executor.registry().create(&agent.adapter, options);
                 created.map(Arc::from).map_err(|error| error.to_string())
             }
         }
@@ -60,6 +59,7 @@ impl Job {
         task.mode = self.mode();
         task.ok_codes = self.ok_codes();
         task.size = Size::new(SIZE.0, SIZE.1);
+        task.secrets.clone_from(&self.secrets);
         match &self.spec.work {
             Work::Shell(_) => task.prompt = Some("-".to_owned()),
             Work::Agent(agent) => {
@@ -75,6 +75,9 @@ impl Job {
 
     pub(super) fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<Place> {
         let mut env: BTreeMap<OsString, OsString> = (*self.executor.env).clone();
+        if let Some(scratch) = self.scratch()? {
+            env.insert("TMPDIR".into(), scratch.into());
+        }
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if matches!(self.spec.work, Work::Shell(_)) {
@@ -92,41 +95,21 @@ impl Job {
         })
     }
 
-    /// What a confined job may write: a folder of its own, and what its program cannot do without.
-    pub(super) fn sandbox(&self, adapter: &dyn AgentAdapter) -> Option<Confined> {
-        if self.spec.sandbox == Sandbox::Off {
-            return None;
-        }
-        let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
-        let own =
-            adapter.config().state.write.iter().filter_map(|path| match path.strip_prefix("~/") {
-                Some(rest) => Some(home.as_ref()?.join(rest)),
-                None => Some(PathBuf::from(path)),
-            });
-        let mut write: Vec<PathBuf> = own.filter(|path| path.exists()).collect();
-        write.push(self.attempt.path().to_owned());
-        write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
-        if self.spec.sandbox == Sandbox::Workspace {
-            write.push(self.cwd());
-        }
-        write.retain(|path| path.exists());
-        Some(Confined { write })
-    }
-
     pub(super) fn launch(
         &self,
         adapter: &Arc<dyn AgentAdapter>,
     ) -> Result<Runner, Option<Box<Outcome>>> {
         let not_started = |error: String| Some(Box::new(failed(Ending::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
-        let task = self.task();
+        let mut task = self.task();
+        let previous = self.converse(&**adapter, &mut task);
+        let previous = previous.map_err(|error| not_started(error.to_string()))?;
         let started = match task.mode {
             Mode::Interactive => {
                 AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
             }
             Mode::Headless => {
-                HeadlessRunner::start(adapter.clone(), task, &place, Usage::default())
-                    .map(Runner::Headless)
+                HeadlessRunner::start(adapter.clone(), task, &place, previous).map(Runner::Headless)
             }
         };
         started.map_err(|error| not_started(error.to_string()))
@@ -162,7 +145,7 @@ impl Job {
                         adapter.clone(),
                         task,
                         pane,
-                        Usage::default(),
+                        self.previous(),
                         Some(path),
                     )
                     .map(Runner::Headless),
@@ -183,7 +166,7 @@ impl Job {
         }
         let status = exit.map(|exit| exit.status);
         let path = self.attempt.path();
-        let read = finished(adapter, self.mode(), &self.ok_codes(), path, status, Usage::default());
+        let read = finished(adapter, self.mode(), &self.ok_codes(), path, status, self.previous());
         read.unwrap_or_else(|error| failed(Ending::Lost, error.to_string()))
     }
 }

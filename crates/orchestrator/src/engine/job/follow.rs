@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, Outcome, Work};
-use coven_runner::{Event, Message, Subscription, Update};
+use coven_runner::{Event, Subscription, Update};
 use coven_runtime::hold::Folder;
 use coven_store::Attempt;
 use coven_tape::{Event as Taped, Stream as Taping};
@@ -13,7 +13,7 @@ use coven_workflow::Input;
 use coven_workflow::input::{Observation, Question};
 use tokio::sync::mpsc;
 
-use super::{Job, Order, Report, Runner, tell};
+use super::{Job, Order, Report, Runner, once, tell};
 use crate::engine::answer;
 use crate::event::Live;
 
@@ -28,12 +28,10 @@ impl Job {
         orders: &mut mpsc::Receiver<Order>,
     ) {
         let mut events = match &runner {
-            Runner::Agent(agent) => {
-                *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = Some(agent.clone());
-                agent.subscribe()
-            }
+            Runner::Agent(agent) => agent.subscribe(),
             Runner::Headless(headless) => headless.subscribe(),
         };
+        *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(runner.clone());
         self.tell(Input::Started(self.id())).await;
         loop {
             tokio::select! {
@@ -56,7 +54,7 @@ impl Job {
                 Some(_) = self.sending.join_next() => {}
             }
         }
-        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub(super) async fn happened(
@@ -85,15 +83,17 @@ impl Job {
             }
             Event::TurnEnded { .. } => {
                 let output = match runner {
-                    Runner::Agent(agent) => agent.view().await.map(|view| view.snapshot.text()),
+                    Runner::Agent(agent) => {
+                        agent.view().await.map(|view| self.redactor.clean(&view.snapshot.text()))
+                    }
                     Runner::Headless(_) => None,
                 };
                 self.observed(Observation::Idle { worked: true, output }).await;
             }
             Event::Awaiting(question) => {
                 let automatic = matches!(&self.spec.work, Work::Agent(agent) if agent.auto_approve);
-                let policies = &self.executor.shared.policies;
-                let decided = answer::decide(policies, &**adapter, automatic, &question);
+                let policies = self.executor.policies();
+                let decided = answer::decide(&policies, &**adapter, automatic, &question);
                 let question = Question {
                     kind: question.kind,
                     rule: question.rule,
@@ -149,18 +149,10 @@ impl Job {
                 });
             }
             (Order::Send { number, text }, Runner::Agent(agent)) => {
-                let sent = self.attempt.path().join(format!("sent.{number}"));
+                let folder = self.attempt.path().to_owned();
                 let agent = agent.clone();
                 self.sending.spawn(async move {
-                    // What was perhaps typed by a process that died is not typed again.
-                    let delivered = match std::fs::File::create_new(&sent) {
-                        Ok(file) => {
-                            let _ = file.sync_all();
-                            agent.send(Message::new(text)).await.is_ok()
-                        }
-                        Err(_) => true,
-                    };
-                    if delivered {
+                    if once::send(&agent, &folder, number, text).await {
                         tell(&reports, Input::Delivered { job, number, seen }).await;
                     } else {
                         // An agent that does not take its input is of no use.

@@ -118,6 +118,29 @@ fn after_a_failed_sync_nothing_is_pretended() {
 }
 
 #[test]
+fn a_journal_in_doubt_is_mended_once_the_disk_works_again() {
+    let place = Place::new();
+    let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+    journal.append(TIME, &[fact("before")]).unwrap();
+    let mut reader = journal.reader();
+    for room in [0, 10, 1000] {
+        faulty::set_room(Some((room, Errno::ROFS)), false);
+        faulty::set_sync(Some(Errno::IO));
+        journal.append(TIME, &[fact("lost")]).unwrap_err();
+        assert!(journal.mend(&id()).is_err(), "the disk still fails");
+        let error = journal.append(TIME, &[fact("refused")]).unwrap_err();
+        assert!(matches!(error, AppendError::Poisoned { .. }), "{error}");
+        faulty::set_room(None, true);
+        assert!(journal.mend(&id()).is_err(), "what is there cannot be synced");
+        faulty::set_sync(None);
+        journal.mend(&id()).unwrap();
+        assert_eq!(journal.append(TIME, &[fact("after")]).unwrap().start, journal.last());
+    }
+    assert_eq!(place.texts(), ["before", "after", "after", "after"]);
+    assert_eq!(reader.read_all::<Fact>(1).unwrap().len(), 4, "a reader goes along");
+}
+
+#[test]
 fn opening_fails_if_what_is_there_cannot_be_synced() {
     let place = Place::new();
     let mut journal = Journal::create(&place.folder(), &id()).unwrap();

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::command::Command;
 use crate::input::{Input, Observation};
-use crate::plan::Action;
+use crate::plan::{Action, OnLimit};
 use crate::testing::*;
 
 fn working(task: &str, attempt: u32, seen: u64) -> Input {
@@ -294,6 +294,61 @@ fn what_an_agent_used_is_counted_once_however_often_it_is_told() {
     told.tell(ended("do", 1, Outcome { usage: usage(12), ..exited(1) }));
     told.tell(ended("do", 2, Outcome { usage: usage(3), ..exited(0) }));
     assert_eq!(told.run().usage(), usage(15));
+}
+
+fn no(number: u64, text: &str) -> Input {
+    decide_with(number, Decision::new(Choice::Deny, "she").with_text(text))
+}
+
+#[test]
+fn whoever_says_no_may_say_why_and_it_is_told_once_when_the_agent_is_idle() {
+    let mut told = queue(&["one"], false, true);
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    let (_, commands) = told.tell(no(1, "use git rm"));
+    assert_eq!(sends(&commands), []);
+    // It may be idle before it is known that the answer was given.
+    let (events, commands) = told.tell(idle("a", 1, 3, true));
+    assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["input.queued"]);
+    assert_eq!(sends(&commands), [(1, "use git rm".to_owned())]);
+    told.tell(Input::Answered { intervention: intervention(1), seen: 2 });
+    assert_eq!(sends(&told.state.outstanding()), [(1, "use git rm".to_owned())]);
+    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 4 });
+    // Then what was queued before goes on.
+    let (_, commands) = told.tell(idle("a", 1, 5, true));
+    assert_eq!(sends(&commands), [(2, "one".to_owned())]);
+}
+
+#[test]
+fn a_no_keeps_a_turn_from_being_the_last_one_and_a_late_no_says_nothing() {
+    let begin = || {
+        let steps = vec![step("do", Action::Agent { agent: interactive("go") })];
+        let mut told = Told::begin(plan(steps), json!({}));
+        told.tell(asks("do", 1, 1, "Allow rm?"));
+        told.tell(no(1, "not that"));
+        told
+    };
+    let mut told = begin();
+    assert_eq!(told.kinds(idle("do", 1, 3, true)), ["input.queued"]);
+    told.tell(Input::Delivered { job: job("do", 1), number: 1, seen: 4 });
+    assert_eq!(told.kinds(idle("do", 1, 5, true)), ["task.stopping"]);
+    let mut told = begin();
+    let reason = "it changed".to_owned();
+    told.tell(Input::Stale { intervention: intervention(1), reason });
+    assert_eq!(told.kinds(idle("do", 1, 3, true)), ["task.stopping"]);
+}
+
+#[test]
+fn that_a_job_is_not_confined_is_told_once() {
+    let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    told.succeed("review.r1", 1, "x");
+    let exposed = || {
+        let job = job("review.r1.arbiter", 1);
+        Input::Exposed { job, reason: "no Landlock".to_owned() }
+    };
+    assert_eq!(told.kinds(exposed()), ["task.exposed"]);
+    assert_eq!(told.kinds(exposed()), [] as [&str; 0]);
+    told.succeed("review.r1.arbiter", 1, r#"{"verdict": "done", "reason": "clean"}"#);
+    assert_eq!(told.kinds(exposed()), [] as [&str; 0]);
 }
 
 #[test]

@@ -120,6 +120,22 @@ fn an_attempt_whose_time_is_up_is_stopped_and_counts_as_timed_out_whatever_it_sa
 }
 
 #[test]
+fn a_question_waits_no_longer_than_the_job_that_asks_has_time() {
+    let mut steps = vec![agent_step("do", "go"), agent_step("then", "go")];
+    steps[0].timeout = Some(std::time::Duration::from_mins(1));
+    let mut told = Told::begin(plan(steps), json!({}));
+    told.tell(Input::Started(job("do", 1)));
+    let due = Timestamp::from_millis(told.now + 60_000);
+    told.now += 30_000;
+    told.tell(asks("do", 1, 1, "Allow rm?"));
+    assert_eq!(told.run().interventions().next().unwrap().expires_at, Some(due));
+    told.now += 30_000;
+    let kinds = told.kinds(timer("do", 1, Purpose::Timeout));
+    assert_eq!(kinds[0], "workflow.intervention.withdrawn");
+    assert_eq!(told.waiting(), []);
+}
+
+#[test]
 fn a_failed_run_is_tried_again_at_the_step_that_failed() {
     let steps = vec![agent_step("one", "x").output("first"), agent_step("two", "${first}")];
     let mut told = Told::begin(plan(steps), json!({}));

@@ -223,6 +223,7 @@ fn needs_approval_asks_before_anything_starts() {
     let mut told = Told::begin(plan(steps.clone()), no_input());
     assert_eq!((told.alive().len(), told.waiting()), (0, vec![InterventionKind::StartApproval]));
     assert_eq!(told.starts(resolve(1, Choice::Approve)), ["do/1"]);
+    assert_eq!(told.spec("do", 1).approved_by.as_deref(), Some("she"));
     let mut told = Told::begin(plan(steps), no_input());
     told.tell(resolve(1, Choice::Deny));
     assert_eq!(

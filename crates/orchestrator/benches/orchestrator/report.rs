@@ -1,0 +1,106 @@
+//! The section of docs/benchmarks.md: what was measured, where, and how it stands against what we
+//! want to reach.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use coven_testkit::bench::machine;
+use coven_testkit::bench::table::{header, row};
+
+use crate::running::Took;
+use crate::steps::Alone;
+use crate::waiting::Waiting;
+use crate::{MANY, Plan};
+
+/// Durable steps per second in one session that we want, where a step is no process.
+const STEPS: f64 = 3000.0;
+
+/// How long taking up all sessions may take when the program starts.
+const START: Duration = Duration::from_millis(300);
+
+pub(crate) fn section(
+    plan: &Plan,
+    load: &str,
+    alone: &Alone,
+    processes: &Took,
+    many: &Took,
+    waiting: &Waiting,
+    (facts, long): (u64, Duration),
+) -> String {
+    let mut text = String::from("## Orchestrator\n\n`cargo xtask bench orchestrator`\n\n");
+    text.push_str(&machine::sentence());
+    let _ = writeln!(
+        text,
+        "The load of the machine was {load} when this began, by other work. The best of {} rounds.\n",
+        plan.rounds
+    );
+    text.push_str("### Durable steps\n\n");
+    text.push_str(&steps(plan, alone, processes, many));
+    text.push_str("\n### Sessions that wait\n\n");
+    text.push_str(&waits(waiting, facts, long));
+    text
+}
+
+/// A number in bold if it misses its mark.
+fn marked(text: String, missed: bool) -> String {
+    if missed { format!("**{text}**") } else { text }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1e3)
+}
+
+fn ratio(one: Duration, other: Duration) -> String {
+    format!("{:.2}", one.as_secs_f64() / other.as_secs_f64())
+}
+
+fn steps(plan: &Plan, alone: &Alone, processes: &Took, many: &Took) -> String {
+    let mut text = format!(
+        "*No process*: a script's job is taken for done at once. What a session's actor does for \
+         each thing that happens is done in a row, without the actor: decide, append and sync, \
+         fold, view. {} appends for {} steps; *bare* is as many writes of as many bytes, each with \
+         `fdatasync`. *A process each*: the script `true` from end to end, with a slot, a holder, \
+         a tape, a durable outcome and the session's actor; *bare* starts as many shells and \
+         nothing else.\n\n",
+        alone.appends, plan.in_process
+    );
+    text.push_str(&header("", ["steps/s", "ms per step", "/ bare"]));
+    let mut line = |name: &str, steps: usize, took: Duration, bare: Duration, mark: f64| {
+        let rate = steps as f64 / took.as_secs_f64();
+        let each = took.div_f64(steps as f64);
+        let cells = [
+            marked(format!("{rate:.0}"), rate < mark),
+            format!("{:.2}", each.as_secs_f64() * 1e3),
+            ratio(took, bare),
+        ];
+        row(&mut text, name, cells);
+    };
+    line("no process, one session", plan.in_process, alone.took, alone.bare, STEPS);
+    line("a process each, one session", processes.steps, processes.took, processes.bare, 0.0);
+    let name = format!("a process each, {MANY} sessions at once, 8 slots");
+    line(&name, many.steps, many.took, many.bare, 0.0);
+    text.push_str(
+        "\nThe mark: 3,000 durable steps a second in one session whose jobs are no processes. What \
+         misses it is bold; it waits for the disk, so see the ratio.\n",
+    );
+    text
+}
+
+fn waits(waiting: &Waiting, facts: u64, long: Duration) -> String {
+    let mut text = format!(
+        "{MANY} sessions, each blocked by a question to a person, in one process. Memory is what \
+         the process grew by, for each. *Taken up* is from opening the base directory until every \
+         session answers.\n\n",
+    );
+    text.push_str(&header("", [""]));
+    row(&mut text, "memory per session, KiB", [format!("{:.0}", waiting.memory)]);
+    row(&mut text, &format!("{MANY} made, ms"), [millis(waiting.made)]);
+    let taken_up = marked(millis(waiting.taken_up), waiting.taken_up > START);
+    row(&mut text, &format!("{MANY} taken up, ms"), [taken_up]);
+    let long = marked(millis(long), long > START);
+    row(&mut text, &format!("one with {facts} facts taken up, ms"), [long]);
+    text.push_str(
+        "\nThe mark: less than 300 ms until the program has started. What misses it is bold.\n",
+    );
+    text
+}

@@ -1,0 +1,123 @@
+//! Steps without a process. A job that is none does not exist in a workflow, so the actor of a
+//! session is left out: what it does for each thing that happens is done here in a row. Decide,
+//! one durable append, fold, and the readable view when it is due.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::fs::File;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use coven_model::{Ending, Outcome, SessionId, SessionView, Timestamp, WorkflowStatus};
+use coven_notation::Source;
+use coven_store::{BaseDir, Session};
+use coven_workflow::input::Creation;
+use coven_workflow::view::Viewer;
+use coven_workflow::{Command, Input, Known, State, check, decide, fold};
+use serde_json::Map;
+
+use crate::Plan;
+use crate::place::{Place, scripts};
+
+/// What steps without a process take.
+pub(crate) struct Alone {
+    /// All of them.
+    pub(crate) took: Duration,
+    /// How many appends there were.
+    pub(crate) appends: usize,
+    /// As many bare writes of as many bytes, each with a sync.
+    pub(crate) bare: Duration,
+}
+
+pub(crate) fn measure(plan: &Plan) -> Result<Alone, Box<dyn Error>> {
+    let mut best: Option<Alone> = None;
+    for _ in 0..plan.rounds {
+        let place = Place::new()?;
+        let begun = Instant::now();
+        let written = write(&place, &scripts(plan.in_process, false))?;
+        let took = begun.elapsed();
+        if written.status != WorkflowStatus::Completed {
+            return Err(format!("the run ended as {}", written.status).into());
+        }
+        let bare = bare(&place, &written.lengths)?;
+        let round = Alone { took, appends: written.lengths.len(), bare };
+        if best.as_ref().is_none_or(|best| round.took < best.took) {
+            best = Some(round);
+        }
+    }
+    best.ok_or_else(|| "nothing was measured".into())
+}
+
+/// A run that was written down.
+pub(crate) struct Written {
+    pub(crate) id: SessionId,
+    pub(crate) status: WorkflowStatus,
+    /// How many bytes each append had.
+    lengths: Vec<usize>,
+}
+
+/// Runs a definition without its jobs: each succeeds at once. Leaves its journal on the disk.
+pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn Error>> {
+    let known = Known::new(["demo"]);
+    let checked = check(&Source::new("bench.yaml", definition), &known);
+    let plan = checked.plan.ok_or("the definition is wrong")?;
+    let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057")?;
+    let base = BaseDir::create(place.path())?;
+    let mut session = Session::<SessionView>::create(&base, &id)?;
+    let creation = Creation {
+        session: id.clone(),
+        name: "brisk-otter".to_owned(),
+        plan,
+        input: Map::new(),
+        goal: None,
+        base_dir: None,
+    };
+    let mut inputs = VecDeque::from([Input::Create(Box::new(creation)), Input::Begin]);
+    let (mut state, mut viewer, mut lengths) = (State::default(), Viewer::default(), Vec::new());
+    let mut now = 1_700_000_000_000;
+    while let Some(input) = inputs.pop_front() {
+        now += 1;
+        let time = Timestamp::from_millis(now);
+        let (facts, commands) = decide(&state, input, time);
+        if !facts.is_empty() {
+            let before = session.journal_bytes();
+            session.append(time, &facts)?;
+            lengths.push(usize::try_from(session.journal_bytes() - before)?);
+        }
+        for fact in &facts {
+            state = fold(state, fact);
+            viewer.record(fact);
+        }
+        let at = Instant::now();
+        if session.view_due().is_none_or(|due| due <= at)
+            && let Some(view) = viewer.session(&state)
+        {
+            session.change_view(view, at)?;
+        }
+        for command in commands {
+            if let Command::Start(spec) = command {
+                let job = spec.job.attempt;
+                inputs.push_back(Input::Started(job.clone()));
+                let outcome = Outcome::new(true, Ending::Exited { code: 0 }, "exit code 0");
+                inputs.push_back(Input::Ended { job, outcome: Box::new(outcome) });
+            }
+        }
+    }
+    if let Some(view) = viewer.session(&state) {
+        session.change_view(view, Instant::now())?;
+    }
+    session.finish_view()?;
+    Ok(Written { id, status: state.status(), lengths })
+}
+
+/// As many bytes in as many writes, each synced.
+fn bare(place: &Place, lengths: &[usize]) -> Result<Duration, Box<dyn Error>> {
+    let mut file = File::create(place.path().join("bare"))?;
+    let bytes = vec![b'x'; lengths.iter().copied().max().unwrap_or(0)];
+    let begun = Instant::now();
+    for length in lengths {
+        file.write_all(&bytes[..*length])?;
+        file.sync_data()?;
+    }
+    Ok(begun.elapsed())
+}

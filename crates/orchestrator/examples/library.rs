@@ -1,0 +1,82 @@
+//! Coven as a library: opens a folder, runs a definition in it, follows what happens, and looks at
+//! the result.
+//!
+//! ```text
+//! cargo run -p coven-orchestrator --example library
+//! ```
+
+#[path = "../../runner/src/bin/agent.rs"]
+mod agent;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use coven_model::WorkflowStatus;
+use coven_model::event::Event;
+use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+
+const DEFINITION: &str = "
+name: greet
+description: Greets whoever is named.
+inputs:
+  whom: {description: Whom to greet, required: true}
+steps:
+  - {name: greet, type: script, command: 'echo Hello, ${input.whom}', output: greeting}
+";
+
+fn main() -> ExitCode {
+    // Jobs outlive the process that starts them: a copy of the program holds each of them.
+    if std::env::args().nth(1).as_deref() == Some("hold") {
+        return agent::main();
+    }
+    let done = || -> Result<(), Box<dyn Error>> {
+        let program = std::env::current_exe()?;
+        let folder = std::env::current_dir()?;
+        let (steps, greeting) =
+            tokio::runtime::Runtime::new()?.block_on(greet(&folder, program, "world"))?;
+        println!("{} said: {greeting}", steps.join(", "));
+        Ok(())
+    };
+    match done() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the definition and says which steps were completed, and with what result.
+pub(crate) async fn greet(
+    folder: &Path,
+    program: PathBuf,
+    whom: &str,
+) -> Result<(Vec<String>, String), Box<dyn Error>> {
+    let orchestrator = Orchestrator::open(Options::new(folder, program)).await?;
+    let mut new = NewSession::of_definition("greet.yaml", DEFINITION);
+    new.input.insert("whom".to_owned(), whom.into());
+    let id = orchestrator.execute_workflow(new).await?;
+
+    // Every fact from the first one on, each durable before it is told.
+    let mut steps = Vec::new();
+    let mut events = orchestrator.subscribe(&id, 0).await?;
+    while let Some(envelope) = events.next().await? {
+        let Published::Fact { event, .. } = envelope.what else { continue };
+        match &*event {
+            Event::StepCompleted { step, .. } => steps.push(step.clone()),
+            Event::WorkflowCompleted { .. }
+            | Event::WorkflowFailed { .. }
+            | Event::WorkflowCancelled { .. } => break,
+            _ => {}
+        }
+    }
+
+    let view = orchestrator.view(&id).await?.ok_or("the session is gone")?;
+    orchestrator.close().await;
+    if view.status != WorkflowStatus::Completed {
+        return Err(format!("the session is {}: {:?}", view.status, view.errors).into());
+    }
+    let greeting = view.variables["greeting"].as_str().unwrap_or_default().to_owned();
+    Ok((steps, greeting))
+}

@@ -1,0 +1,234 @@
+//! Runs the built-in workflows `review-loop` and `implement-bead` with the real agent CLIs, offline,
+//! against a model server with a script.
+//!
+//! `cargo xtask real-agents` installs the CLIs and starts this in a network namespace that has
+//! nothing but loopback; by hand it is of little use. What it found goes to standard output as
+//! JSON, one line per CLI; what it does is told on standard error.
+
+#[path = "../../../runner/examples/real_agents/cli.rs"]
+#[expect(dead_code, reason = "what a CLI does on a terminal is looked at elsewhere")]
+mod cli;
+#[path = "../../../runner/examples/real_agents/left.rs"]
+mod left;
+mod project;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use cli::Cli;
+use coven_model::event::{Event, LoopVerdict};
+use coven_model::{SessionId, SessionView, WorkflowStatus};
+use coven_orchestrator::{Orchestrator, Published};
+use project::Project;
+use serde_json::{Value, json};
+
+/// How long a whole workflow may take: nine agents one after the other, each of which needs half a
+/// minute to start on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// How long what was left may take to go.
+const GONE: Duration = Duration::from_secs(10);
+
+/// What a row found: a note, or why it failed.
+type Found = Result<String, Box<dyn Error>>;
+
+/// `real_workflows INSTALLED HOLDER EVIDENCE CLI…`: the folder the CLIs are installed in, the
+/// program that holds them, and the folder for what failed rows left.
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let mut path = || arguments.next().map(PathBuf::from);
+    let (Some(installed), Some(holder), Some(evidence)) = (path(), path(), path()) else {
+        eprintln!("usage: real_workflows INSTALLED HOLDER EVIDENCE CLI…");
+        return ExitCode::from(2);
+    };
+    let names: Vec<String> = arguments.filter_map(|name| name.into_string().ok()).collect();
+    if !left::only_loopback() {
+        eprintln!("error: there is more than loopback here; real CLIs are not started");
+        return ExitCode::from(2);
+    }
+    let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
+    for cli in Cli::EVERY.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
+        let mut rows = Vec::new();
+        for workflow in [Workflow::ReviewLoop, Workflow::ImplementBead] {
+            let found = Project::new(cli, &installed, &holder);
+            let (result, text) = match found {
+                Ok(project) => reactor.block_on(row(&project, workflow, &evidence)),
+                Err(error) => ("FAIL", error.to_string()),
+            };
+            eprintln!("  {result:>6}  {}: {text}", workflow.name());
+            rows.push(json!({"row": workflow.name(), "result": result, "text": text}));
+        }
+        println!("{}", json!({"cli": cli.name(), "rows": rows}));
+    }
+    ExitCode::SUCCESS
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Workflow {
+    ReviewLoop,
+    ImplementBead,
+}
+
+impl Workflow {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ReviewLoop => "review-loop",
+            Self::ImplementBead => "implement-bead",
+        }
+    }
+
+    /// How many times an agent that may change the work runs the tool.
+    fn runs(self) -> usize {
+        match self {
+            Self::ReviewLoop => 2,
+            Self::ImplementBead => 3,
+        }
+    }
+
+    fn input(self, project: &Project) -> std::io::Result<Value> {
+        let adapter = project.cli.name();
+        Ok(match self {
+            Self::ReviewLoop => {
+                project.change()?;
+                json!({"base": "main", "focus": project::TASK, "adapter": adapter})
+            }
+            Self::ImplementBead => {
+                project.bead()?;
+                json!({"checks": "test -e README.md", "adapter": adapter})
+            }
+        })
+    }
+}
+
+async fn row(project: &Project, workflow: Workflow, evidence: &Path) -> (&'static str, String) {
+    let before = left::processes();
+    let (found, view) = match project.open().await {
+        Ok(orchestrator) => {
+            let found = run(project, &orchestrator, workflow).await;
+            let list = orchestrator.list();
+            let view = match list.first() {
+                Some(entry) => orchestrator.view(&entry.id).await.ok().flatten(),
+                None => None,
+            };
+            orchestrator.close().await;
+            (found, view)
+        }
+        Err(error) => (Err(error), None),
+    };
+    let found = found.and_then(|note| nothing_left(&before).map(|()| note).map_err(Into::into));
+    match found {
+        Ok(note) => ("pass", note),
+        Err(error) => {
+            let name = format!("{}.txt", workflow.name());
+            let folder = evidence.join(project.cli.name());
+            let text = format!("{error}\n\n{view:#?}\n\n{:#?}", project.server.exchanges());
+            let kept = std::fs::create_dir_all(&folder)
+                .and_then(|()| std::fs::write(folder.join(name), text));
+            if let Err(error) = kept {
+                eprintln!("the evidence could not be kept: {error}");
+            }
+            ("FAIL", error.to_string())
+        }
+    }
+}
+
+/// Waits until nothing is left that was not there before. Holders take a moment to go.
+fn nothing_left(before: &std::collections::BTreeSet<u32>) -> Result<(), String> {
+    let begun = Instant::now();
+    loop {
+        let left = left::since(before);
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() > GONE {
+            return Err(format!("left behind: {}", left.join("; ")));
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// Runs a workflow to its end, and looks at what came of it: the verdicts, what the tool left in
+/// the project, what reached the model, and the bead.
+async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow) -> Found {
+    let new = project.session(workflow.name(), &workflow.input(project)?);
+    let commit = project.head()?;
+    let id = orchestrator.execute_workflow(new).await?;
+    let controller = orchestrator.controller(&id).await.ok_or("the session is not live")?;
+    let status = tokio::time::timeout(PATIENCE, controller.wait(true)).await;
+    let view = controller.view().await.ok_or("the session has no view")?;
+    let Ok(status) = status else {
+        orchestrator.cancel(&id, "real-agents", "it took too long").await?;
+        controller.wait(false).await;
+        return Err(format!("still at {:?} after {PATIENCE:?}", view.current_step).into());
+    };
+    if status != WorkflowStatus::Completed {
+        let asked: Vec<_> = view.interventions.iter().map(|asked| &asked.reason).collect();
+        if !status.is_final() {
+            orchestrator.cancel(&id, "real-agents", "it asks").await?;
+            controller.wait(false).await;
+        }
+        return Err(format!("it is {status}: {:?} {asked:?}", view.errors).into());
+    }
+    let verdicts = verdicts(orchestrator, &id).await?;
+    if verdicts != [LoopVerdict::Actionable, LoopVerdict::Done] {
+        return Err(format!("the verdicts were {verdicts:?}").into());
+    }
+    let (ran, wanted) = (project.ran()?, workflow.runs());
+    if ran != wanted {
+        return Err(format!("the tool changed the project {ran} times instead of {wanted}").into());
+    }
+    if project.head()? != commit {
+        return Err("something was committed".into());
+    }
+    told_of_the_verdict(project)?;
+    let refused = project.refused();
+    let mut note = format!(
+        "two rounds, the second told of the verdict; {ran} tool calls of {} agents; the arbiter's \
+         own calls ({refused}) changed nothing",
+        view.task_status.len() - scripts(&view)
+    );
+    if workflow == Workflow::ImplementBead {
+        let bead = project.bead_status()?;
+        if bead != "closed" {
+            return Err(format!("the bead is {bead}").into());
+        }
+        note += "; the bead is closed";
+    }
+    Ok(note)
+}
+
+/// How many tasks are no agents: those of the steps that are scripts and gates.
+fn scripts(view: &SessionView) -> usize {
+    let steps = view.workflow_definition["steps"].as_array().cloned().unwrap_or_default();
+    let scripts =
+        steps.iter().filter(|step| step["type"] == "script" || step["type"] == "gate").count();
+    scripts.min(view.task_status.len())
+}
+
+async fn verdicts(
+    orchestrator: &Orchestrator,
+    id: &SessionId,
+) -> Result<Vec<LoopVerdict>, Box<dyn Error>> {
+    let mut events = orchestrator.subscribe(id, 0).await?;
+    let mut verdicts = Vec::new();
+    while let Some(envelope) = events.next().await? {
+        let Published::Fact { event, .. } = &envelope.what else { continue };
+        match &**event {
+            Event::LoopJudged { verdict, .. } => verdicts.push(*verdict),
+            Event::WorkflowCompleted { .. } => break,
+            _ => {}
+        }
+    }
+    Ok(verdicts)
+}
+
+/// The model must have been told in the second round what the arbiter said of the first.
+fn told_of_the_verdict(project: &Project) -> Result<(), Box<dyn Error>> {
+    let said = project.server.exchanges().into_iter().flat_map(|exchange| exchange.said);
+    let told = said
+        .filter(|said| said.contains(project::TASK))
+        .any(|said| said.contains(coven_testkit::model::REASON));
+    if told { Ok(()) } else { Err("the second round was not told of the verdict".into()) }
+}

@@ -1,0 +1,151 @@
+//! Jobs that may not write: what they get to write all the same, what nothing keeps them from, and
+//! what changed while they ran.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use coven_adapters::AgentAdapter;
+use coven_model::{Outcome, Sandbox};
+use coven_runtime::domain::Sandbox as Confined;
+use coven_runtime::hold::Folder;
+use coven_runtime::sandbox::Enforcement;
+use coven_workflow::Input;
+
+use super::Job;
+use super::picture::Picture;
+
+/// The file with the picture of the working folder as it was before, in the attempt's folder.
+const PICTURE: &str = "metadata";
+
+/// The folder for a confined job's own files, in the attempt's folder. What else is there is our
+/// record of the job, which is not the job's to write.
+const SCRATCH: &str = "scratch";
+
+/// The oldest version of Landlock that keeps a process from emptying files.
+const TRUNCATION: i32 = 3;
+
+impl Job {
+    /// The folder that a confined job may write to, made if it is not there.
+    pub(super) fn scratch(&self) -> std::io::Result<Option<PathBuf>> {
+        if self.spec.sandbox == Sandbox::Off {
+            return Ok(None);
+        }
+        let path = self.attempt.path().join(SCRATCH);
+        std::fs::create_dir_all(&path)?;
+        Ok(Some(path))
+    }
+
+    /// What a confined job may write: a folder of its own, and what its program cannot do without.
+    pub(super) fn sandbox(&self, adapter: &dyn AgentAdapter) -> Option<Confined> {
+        if self.spec.sandbox == Sandbox::Off {
+            return None;
+        }
+        let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
+        let own =
+            adapter.config().state.write.iter().filter_map(|path| match path.strip_prefix("~/") {
+                Some(rest) => Some(home.as_ref()?.join(rest)),
+                None => Some(PathBuf::from(path)),
+            });
+        let mut write: Vec<PathBuf> = own.collect();
+        write.push(self.attempt.path().join(SCRATCH));
+        write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
+        if self.spec.sandbox == Sandbox::Workspace {
+            write.push(self.cwd());
+        }
+        write.retain(|path| path.exists());
+        Some(Confined { write })
+    }
+
+    /// What is not compared: what the job may write, and what we write.
+    fn not_compared(&self, adapter: &dyn AgentAdapter) -> BTreeSet<PathBuf> {
+        let allowed = self.sandbox(adapter).map(|confined| confined.write).unwrap_or_default();
+        let ours = self.executor.shared.base_dir.join(".coven/sessions");
+        let all = allowed.into_iter().chain([ours]);
+        all.filter_map(|path| std::fs::canonicalize(path).ok()).collect()
+    }
+
+    /// Takes a picture of the working folder of a job that may only read, and keeps it in the
+    /// attempt's folder: whoever sees the job's end may be another process.
+    pub(super) async fn look_before(&self, adapter: &dyn AgentAdapter) {
+        if self.spec.sandbox != Sandbox::ReadOnly {
+            return;
+        }
+        let (folder, without) = (self.cwd(), self.not_compared(adapter));
+        let path = self.attempt.path().join(PICTURE);
+        let taken = tokio::task::spawn_blocking(move || {
+            // Without a picture nothing is compared, which the start of the job tells.
+            let _ = Picture::take(&folder, &without).save(&path);
+        });
+        let _ = taken.await;
+    }
+
+    /// Adds to an outcome what changed while the job ran, if it was not to change anything.
+    pub(super) async fn with_touched(&self, outcome: Outcome) -> Outcome {
+        let path = self.attempt.path().join(PICTURE);
+        if self.spec.sandbox != Sandbox::ReadOnly || !path.exists() {
+            return outcome;
+        }
+        let Ok(adapter) = self.adapter() else { return outcome };
+        let (folder, without) = (self.cwd(), self.not_compared(&*adapter));
+        let confined = matches!(self.enforced(), Some(Enforcement::Files { .. }));
+        let compared = tokio::task::spawn_blocking(move || {
+            let before = Picture::load(&path)?;
+            Some(before.differences(&Picture::take(&folder, &without), confined))
+        });
+        let touched = compared.await.ok().flatten().unwrap_or_default();
+        Outcome { touched, ..outcome }
+    }
+
+    /// What confines the process, as it was written down when it was started.
+    fn enforced(&self) -> Option<Enforcement> {
+        Folder::new(self.attempt.path()).spawn_record().ok().flatten()?.sandbox
+    }
+
+    /// Tells what of its confinement is not enforced, if that is so.
+    pub(super) async fn tell_exposure(&self) {
+        if self.spec.sandbox == Sandbox::Off {
+            return;
+        }
+        let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
+        if self.spec.sandbox == Sandbox::ReadOnly {
+            match Picture::load(&self.attempt.path().join(PICTURE)) {
+                None => reasons.push("the metadata of its files is not compared".to_owned()),
+                Some(picture) if picture.capped => reasons.push(format!(
+                    "its folder has too many files: only the first {} are compared",
+                    picture.len()
+                )),
+                Some(_) => {}
+            }
+        }
+        if !reasons.is_empty() {
+            let reason = format!("it was to be confined, but {}", reasons.join(", and "));
+            self.tell(Input::Exposed { job: self.id(), reason }).await;
+        }
+    }
+}
+
+/// What the kernel lets a confined process do that it is not to do.
+fn unenforced(enforced: Enforcement) -> Option<String> {
+    match enforced {
+        Enforcement::Nothing => Some(
+            "this kernel has no Landlock, so nothing keeps it from changing any file".to_owned(),
+        ),
+        Enforcement::Files { abi } if abi < TRUNCATION => Some(format!(
+            "version {abi} of Landlock in this kernel does not keep it from emptying files"
+        )),
+        Enforcement::Files { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_does_not_enforce_is_said() {
+        assert!(unenforced(Enforcement::Nothing).unwrap().contains("has no Landlock"));
+        assert!(unenforced(Enforcement::Files { abi: 2 }).unwrap().contains("version 2"));
+        assert_eq!(unenforced(Enforcement::Files { abi: 3 }), None);
+    }
+}

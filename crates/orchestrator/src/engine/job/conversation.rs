@@ -1,0 +1,182 @@
+//! An agent's own conversation: named before it begins where the agent lets us, and gone on with
+//! by the next attempt if the agent's process died in the middle of it.
+
+use std::path::Path;
+
+use coven_adapters::AgentAdapter;
+use coven_model::{Ending, Mode, Outcome, Usage, Work};
+use coven_runner::{OkCodes, Task, finished, past};
+use coven_store::Attempt;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Job;
+
+/// The file of an attempt that says which conversation it is.
+const FILE: &str = "conversation.json";
+
+/// The version of that file.
+const VERSION: u32 = 1;
+
+/// What an agent is told that goes on with its conversation. What it is to do it was told before,
+/// and nobody is told the same thing twice.
+const GO_ON: &str = "The program you were running in ended before you were done. Look at what you \
+    have done already, go on from there, and do not begin again from the start.";
+
+/// Words in a task's own arguments that say which conversation it wants.
+const OWN_WORDS: [&str; 3] = ["resume", "continue", "session"];
+
+/// The attempt before this one.
+pub(crate) struct Earlier {
+    /// Its folder.
+    pub(crate) attempt: Attempt,
+    /// Whether the task has texts that are typed one after another. A new attempt types them all.
+    pub(crate) queued: bool,
+}
+
+/// Which conversation an attempt is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Conversation {
+    version: u32,
+    id: String,
+    /// Whether it began in an earlier attempt.
+    resumed: bool,
+    /// What it had used up by then.
+    #[serde(default)]
+    pub(super) previous: Usage,
+}
+
+impl Conversation {
+    fn new(id: String, resumed: bool, previous: Usage) -> Self {
+        Self { version: VERSION, id, resumed, previous }
+    }
+
+    /// The conversation of the attempt in a folder, where it was known before it began.
+    fn read(folder: &Path) -> Option<Self> {
+        let text = std::fs::read(folder.join(FILE)).ok()?;
+        let conversation: Self = serde_json::from_slice(&text).ok()?;
+        (conversation.version <= VERSION).then_some(conversation)
+    }
+
+    fn write(&self, folder: &Path) -> std::io::Result<()> {
+        std::fs::write(folder.join(FILE), serde_json::to_vec_pretty(self)?)
+    }
+}
+
+impl Job {
+    /// Says in a task which conversation it is, and writes that down before it begins. Comes back
+    /// with what the conversation has used up before.
+    pub(super) fn converse(
+        &self,
+        adapter: &dyn AgentAdapter,
+        task: &mut Task,
+    ) -> std::io::Result<Usage> {
+        let Work::Agent(agent) = &self.spec.work else { return Ok(Usage::default()) };
+        let folder = self.attempt.path();
+        if !can_resume(adapter, task.mode) || speaks_for_itself(&agent.extra_args) {
+            return Ok(Usage::default());
+        }
+        if let Some(conversation) = self.earlier.as_ref().and_then(|it| it.died_in(adapter, task)) {
+            conversation.write(folder)?;
+            task.resume = Some(conversation.id);
+            // One that was told nothing at the start waits for a person.
+            task.prompt = task.prompt.take().map(|_| GO_ON.to_owned());
+            return Ok(conversation.previous);
+        }
+        let chooses = adapter.config().resume.as_ref().is_some_and(|it| !it.new_args.is_empty());
+        if chooses {
+            // As unique as one of version 7, and in the form of a random one (version 4): some
+            // CLIs take no other.
+            let id = uuid::Builder::from_random_bytes(*Uuid::now_v7().as_bytes());
+            let id = id.into_uuid().to_string();
+            Conversation::new(id.clone(), false, Usage::default()).write(folder)?;
+            task.new_session = Some(id);
+        }
+        Ok(Usage::default())
+    }
+
+    /// What this attempt's conversation had used up before it.
+    pub(super) fn previous(&self) -> Usage {
+        let conversation = Conversation::read(self.attempt.path());
+        conversation.map(|conversation| conversation.previous).unwrap_or_default()
+    }
+
+    /// An outcome with the conversation, also if whoever saw the end did not see the beginning.
+    pub(super) fn with_conversation(&self, mut outcome: Outcome) -> Outcome {
+        let started = !matches!(outcome.ending, Ending::NotStarted);
+        if outcome.agent_session.is_none() && started {
+            let conversation = Conversation::read(self.attempt.path());
+            outcome.agent_session = conversation.map(|conversation| conversation.id);
+        }
+        outcome
+    }
+}
+
+impl Earlier {
+    /// The conversation in which the attempt's process died, if it can be gone on with.
+    ///
+    /// Only a process that was killed or vanished is gone on with. One that ended by itself, also
+    /// with an error, has said what it had to say, and one that was stopped was not wanted: after
+    /// those a fresh start is right. So it is if texts of a queue were typed already, because the
+    /// new attempt types the whole queue; and if the agent never showed that the conversation
+    /// exists, because programs refuse to go on with one they do not know.
+    fn died_in(&self, adapter: &dyn AgentAdapter, task: &Task) -> Option<Conversation> {
+        let folder = self.attempt.path();
+        let died = match self.attempt.outcome().ok()? {
+            Some(outcome) => matches!(outcome.ending, Ending::Lost | Ending::Signalled { .. }),
+            // Nothing was decided of one that nobody saw end.
+            None => self.attempt.spawn().ok()?.is_some() && !self.attempt.is_killed().ok()?,
+        };
+        if !died || (self.queued && folder.join("sent.1").exists()) {
+            return None;
+        }
+        let noted = Conversation::read(folder);
+        let previous = noted.as_ref().map(|noted| noted.previous).unwrap_or_default();
+        match task.mode {
+            // It names its conversation in its output, as soon as there is one.
+            Mode::Headless => {
+                let any = OkCodes::Any;
+                let read = finished(adapter, task.mode, &any, folder, None, previous).ok()?;
+                let used = previous.plus(read.usage);
+                Some(Conversation::new(read.agent_session?, true, used))
+            }
+            Mode::Interactive => {
+                let begun = past(adapter, folder).ok()?.begun;
+                noted.filter(|_| begun).map(|noted| Conversation { resumed: true, ..noted })
+            }
+        }
+    }
+}
+
+/// Whether the adapter says how a conversation is gone on with.
+fn can_resume(adapter: &dyn AgentAdapter, mode: Mode) -> bool {
+    let config = adapter.config();
+    let of_mode = config.modes.get(mode).and_then(|mode| mode.resume.as_ref());
+    let of_all = config.resume.as_ref().map(|resume| &resume.args);
+    of_mode.or(of_all).is_some_and(|args| !args.is_empty())
+}
+
+/// Whether a task chooses its conversation itself.
+fn speaks_for_itself(extra_args: &[String]) -> bool {
+    let options = extra_args.iter().filter_map(|arg| arg.strip_prefix('-'));
+    options.into_iter().any(|option| match option.strip_prefix('-') {
+        Some(long) => OWN_WORDS.iter().any(|word| long.contains(word)),
+        None => ["c", "r", "s"].contains(&option),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_names_its_conversation_is_left_alone() {
+        let own = |args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+            speaks_for_itself(&args)
+        };
+        assert!(own(&["--verbose", "--continue"]) && own(&["-r", "id"]) && own(&["--resume=x"]));
+        assert!(!own(&[]) && !own(&["--model", "session", "resume", "-m"]));
+    }
+}

@@ -1,0 +1,114 @@
+//! Pictures of folders that change.
+
+use std::fs::{File, FileTimes, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, SystemTime};
+
+use super::*;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("src/deep")).unwrap();
+    for name in ["a.txt", "src/b.txt", "src/deep/c.txt"] {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    folder
+}
+
+fn take(folder: &Path) -> Picture {
+    Picture::take(folder, &BTreeSet::new())
+}
+
+fn set_time(path: &Path, time: SystemTime) {
+    File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+}
+
+#[test]
+fn nothing_differs_where_nothing_happened() {
+    let folder = folder();
+    let before = take(folder.path());
+    fs::read(folder.path().join("a.txt")).unwrap();
+    assert_eq!(before.differences(&take(folder.path()), true), [] as [&str; 0]);
+    assert_eq!(before.differences(&take(folder.path()), false), [] as [&str; 0]);
+}
+
+#[test]
+fn modes_and_times_are_seen_also_when_they_were_set_back() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    fs::set_permissions(path("a.txt"), Permissions::from_mode(0o644)).unwrap();
+    let modified = fs::metadata(path("src/deep/c.txt")).unwrap().modified().unwrap();
+    let before = take(folder.path());
+    fs::set_permissions(path("a.txt"), Permissions::from_mode(0o600)).unwrap();
+    set_time(&path("src/b.txt"), SystemTime::UNIX_EPOCH + Duration::from_secs(9));
+    set_time(&path("src/deep/c.txt"), SystemTime::UNIX_EPOCH);
+    set_time(&path("src/deep/c.txt"), modified);
+    assert_eq!(
+        before.differences(&take(folder.path()), true),
+        [
+            "a.txt (mode 644 to 600)",
+            "src/b.txt (times)",
+            "src/deep/c.txt (attributes, or something that was set back)"
+        ]
+    );
+}
+
+#[test]
+fn what_others_write_is_not_told_of_a_job_that_cannot_write() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let before = take(folder.path());
+    fs::write(path("a.txt"), "longer than it was").unwrap();
+    fs::write(path("src/new.txt"), "x").unwrap();
+    fs::remove_file(path("src/deep/c.txt")).unwrap();
+    let after = take(folder.path());
+    assert_eq!(before.differences(&after, true), [] as [&str; 0]);
+    // Where nothing keeps the job from writing, it may have been the job.
+    assert_eq!(
+        before.differences(&after, false),
+        ["a.txt (content)", "src/deep/c.txt (gone)", "src/new.txt (new)"]
+    );
+}
+
+#[test]
+fn a_picture_is_the_same_after_it_was_written_and_read() {
+    let folder = folder();
+    let odd = OsStr::from_bytes(b"odd \xff\nname");
+    fs::write(folder.path().join(odd), "x").unwrap();
+    let picture = take(folder.path());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    picture.save(file.path()).unwrap();
+    assert_eq!(Picture::load(file.path()), Some(picture.clone()));
+    fs::set_permissions(folder.path().join(odd), Permissions::from_mode(0o600)).unwrap();
+    let [told] = &picture.differences(&take(folder.path()), true)[..] else { panic!("not one") };
+    assert!(told.starts_with("odd \u{fffd}\u{fffd}name (mode"), "{told}");
+    fs::write(file.path(), "something else").unwrap();
+    assert_eq!(Picture::load(file.path()), None);
+}
+
+#[test]
+fn what_is_left_out_is_not_looked_at() {
+    let folder = folder();
+    fs::create_dir_all(folder.path().join(".git/objects/ab")).unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let picture = Picture::take(&root, &BTreeSet::from([root.join("src")]));
+    let paths: Vec<&str> = picture.entries.keys().filter_map(|path| path.to_str()).collect();
+    assert_eq!(paths, [".", ".git", "a.txt"]);
+}
+
+#[test]
+fn a_large_folder_is_cut_and_says_so_and_many_differences_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..80 {
+        fs::write(folder.path().join(format!("{number:03}")), "").unwrap();
+    }
+    let before = Picture::take_most(folder.path(), &BTreeSet::new(), 71);
+    assert!(before.capped);
+    for number in 0..80 {
+        let path = folder.path().join(format!("{number:03}"));
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    let after = Picture::take_most(folder.path(), &BTreeSet::new(), 71);
+    let told = before.differences(&after, true);
+    assert_eq!((told.len(), told.last().unwrap().as_str()), (51, "and 20 more"));
+}

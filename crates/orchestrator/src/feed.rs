@@ -1,0 +1,200 @@
+//! Everything that all orchestrators of one process tell, in one order.
+//!
+//! Each fact gets a position when it is told, which is after it is durable. Positions grow over the
+//! life of the process and, in a folder, over restarts too; whoever names the last position they
+//! saw gets everything since. What is told live is passed on and has no position.
+
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use coven_model::event::Event;
+use coven_model::{SessionId, Timestamp};
+use coven_store::session::Look;
+use coven_store::{BaseDir, Entry};
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+pub use self::replay::FeedSubscription;
+use crate::event::{Envelope, Published};
+use crate::state::{Ledger, Mark, Place};
+
+/// How far a subscriber may be behind before it reads the ledger instead.
+const EVENTS: usize = 4096;
+
+/// The feed of a process. Clones are handles to the same feed.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    book: Mutex<Book>,
+    /// Gone once the feed is closed.
+    events: Mutex<Option<broadcast::Sender<Envelope>>>,
+}
+
+#[derive(Debug)]
+struct Book {
+    ledger: Ledger,
+    /// Where the journal of each session is found.
+    homes: HashMap<Uuid, Arc<BaseDir>>,
+}
+
+/// What a subscriber of a feed is told.
+#[derive(Clone, Debug)]
+pub enum FeedItem {
+    /// Something happened.
+    Event(Envelope),
+    /// What happened since the position that was asked for is not known any more, or never was.
+    /// What follows is what happens from now on; how everything stands has to be asked.
+    Gap {
+        /// The first position that is still known.
+        oldest: u64,
+    },
+}
+
+impl Feed {
+    /// A feed that is forgotten with the process.
+    pub fn in_memory() -> Self {
+        Self::new(Ledger::in_memory())
+    }
+
+    /// A feed whose positions are kept in a folder, which is made if it is not there. One process
+    /// has it at a time.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        Ok(Self::new(Ledger::open(dir)?))
+    }
+
+    fn new(ledger: Ledger) -> Self {
+        let book = Mutex::new(Book { ledger, homes: HashMap::new() });
+        let events = Mutex::new(Some(broadcast::Sender::new(EVENTS)));
+        Self { shared: Arc::new(Shared { book, events }) }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.shared.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The position of the newest fact; 0 if there is none.
+    pub fn last(&self) -> u64 {
+        self.book().ledger.last()
+    }
+
+    /// The position of the oldest fact that is still known; the next position if there is none.
+    pub fn oldest(&self) -> u64 {
+        self.book().ledger.oldest()
+    }
+
+    /// Everything after a position, then what happens; without a position, what happens.
+    pub fn subscribe(&self, after: Option<u64>) -> FeedSubscription {
+        let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
+        // The receiver of a channel nobody can send to says at once that all is over.
+        let receiver =
+            events.as_ref().map_or_else(|| broadcast::channel(1).1, broadcast::Sender::subscribe);
+        drop(events);
+        FeedSubscription::new(self.clone(), receiver, after)
+    }
+
+    /// Ends all subscriptions, once they have told what they have to tell. What is told later has
+    /// a position all the same.
+    pub fn close(&self) {
+        self.shared.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn send(&self, envelope: &Envelope) {
+        let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(events) = &*events {
+            // Nobody has to listen.
+            let _ = events.send(envelope.clone());
+        }
+    }
+
+    /// Tells something. A fact must be durable by now.
+    pub(crate) fn tell(&self, session: &SessionId, time: Timestamp, what: Published) -> Envelope {
+        let mut envelope = Envelope { pos: None, session: session.clone(), time, what };
+        let place = match &envelope.what {
+            Published::Fact { seq, event } => {
+                uuid(session).map(|session| Place { session, seq: *seq, time, mark: mark(event) })
+            }
+            Published::Live(_) => None,
+        };
+        let Some(place) = place else {
+            self.send(&envelope);
+            return envelope;
+        };
+        // The order of positions is the order of telling, so both happen under one lock.
+        let mut book = self.book();
+        envelope.pos = Some(book.ledger.append(place));
+        self.send(&envelope);
+        drop(book);
+        envelope
+    }
+
+    /// Takes note of a new session.
+    pub(crate) fn welcome(&self, base: &Arc<BaseDir>, id: &SessionId) {
+        if let Some(session) = uuid(id) {
+            self.book().homes.insert(session, base.clone());
+        }
+    }
+
+    /// Takes note of a session that was there before, and tells what its journal has and the feed
+    /// does not: a process that dies may have written facts down and told nobody.
+    pub(crate) fn take_up(&self, base: &Arc<BaseDir>, entry: &Entry) {
+        let Some(session) = uuid(&entry.id) else { return };
+        let known = {
+            let mut book = self.book();
+            book.homes.insert(session, base.clone());
+            book.ledger.known(&session)
+        };
+        let settled = entry.fresh && entry.status.is_final() && !entry.kept;
+        let seq = match known {
+            // It was over before this feed heard of it, or so long ago that it has forgotten.
+            None | Some((_, Mark::Over | Mark::Deleted)) if settled => return,
+            None => 0,
+            Some((seq, _)) => seq,
+        };
+        let Ok(mut reader) = Look::open(base, &entry.id).and_then(|look| look.reader()) else {
+            return;
+        };
+        let Ok(records) = reader.read_from::<Event>(seq + 1) else { return };
+        // What cannot be read is said by whoever opens the session.
+        for record in records.map_while(Result::ok) {
+            let what = Published::Fact { seq: record.seq, event: Arc::new(record.fact) };
+            self.tell(&entry.id, record.time, what);
+        }
+    }
+
+    /// Forgets where a session was found.
+    pub(crate) fn forget(&self, id: &SessionId) {
+        if let Some(session) = uuid(id) {
+            self.book().homes.remove(&session);
+        }
+    }
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self::in_memory()
+    }
+}
+
+fn uuid(session: &SessionId) -> Option<Uuid> {
+    session.as_str().parse().ok()
+}
+
+fn mark(event: &Event) -> Mark {
+    match event {
+        Event::WorkflowCompleted { .. }
+        | Event::WorkflowFailed { .. }
+        | Event::WorkflowCancelled { .. } => Mark::Over,
+        Event::SessionDeleted { .. } => Mark::Deleted,
+        _ => Mark::None,
+    }
+}

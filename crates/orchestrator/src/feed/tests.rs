@@ -1,0 +1,101 @@
+//! Subscribers that are slow, and what they are told then.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
+
+use coven_notation::Source;
+use coven_workflow::input::Creation;
+use coven_workflow::{Input, Known, check};
+
+use super::*;
+use crate::event::Live;
+use crate::state::{WorkflowSession, now};
+
+/// A session on disk, and the feed it tells into.
+struct Teller {
+    feed: Feed,
+    session: WorkflowSession,
+    _folder: tempfile::TempDir,
+}
+
+impl Teller {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Arc::new(BaseDir::create(folder.path()).unwrap());
+        let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
+        let mut session = WorkflowSession::create(&base, &id).unwrap();
+        let text = "name: t\ndescription: T.\nsteps:\n  - {name: a, type: script, command: a}\n";
+        let plan = check(&Source::new("t.yaml", text), &Known::default()).plan.unwrap();
+        let (name, input) = ("t".to_owned(), serde_json::Map::new());
+        let creation =
+            Creation { session: id.clone(), name, plan, input, goal: None, base_dir: None };
+        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now());
+        session.record(&facts, now()).unwrap();
+        let feed = Feed::in_memory();
+        feed.welcome(&base, &id);
+        let mut teller = Self { feed, session, _folder: folder };
+        teller.tell(1, facts.into_iter().next().unwrap());
+        teller
+    }
+
+    fn tell(&mut self, seq: u64, event: Event) {
+        let what = Published::Fact { seq, event: Arc::new(event) };
+        self.feed.tell(self.session.id(), now(), what);
+    }
+
+    /// Records a fact and tells it.
+    fn fact(&mut self) {
+        let fact = Event::WorkflowBlocked { at: now() };
+        let seq = self.session.record(std::slice::from_ref(&fact), now()).unwrap().seqs.start;
+        self.tell(seq, fact);
+    }
+
+    fn live(&self) {
+        self.feed.tell(self.session.id(), now(), Published::Live(Live::Restored));
+    }
+}
+
+/// The numbers of the facts that a subscriber is told, up to this one.
+async fn seqs(events: &mut FeedSubscription, last: u64) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    while seqs.last() != Some(&last) {
+        let Some(FeedItem::Event(envelope)) = events.next().await else { panic!("no gap, no end") };
+        if let Published::Fact { seq, .. } = envelope.what {
+            seqs.push(seq);
+        }
+    }
+    seqs
+}
+
+#[tokio::test]
+async fn a_subscriber_that_is_much_too_slow_misses_no_fact_and_hears_none_twice() {
+    let mut teller = Teller::new();
+    let mut slow = teller.feed.subscribe(None);
+    for round in 0..300 {
+        teller.fact();
+        for _ in 0..(2 * EVENTS / 300) {
+            teller.live();
+        }
+        if round == 150 {
+            // It wakes up once in between.
+            assert_eq!(seqs(&mut slow, 100).await, (2..=100).collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(seqs(&mut slow, 301).await, (101..=301).collect::<Vec<_>>());
+    teller.fact();
+    assert_eq!(seqs(&mut slow, 302).await, [302], "and from here on it is told as it happens");
+}
+
+#[tokio::test]
+async fn facts_of_a_session_that_is_gone_are_passed_over() {
+    let mut teller = Teller::new();
+    teller.fact();
+    std::fs::remove_dir_all(teller.session.path()).unwrap();
+    let mut events = teller.feed.subscribe(Some(0));
+    teller.tell(3, Event::SessionDeleted { by: "a test".to_owned(), at: now() });
+    teller.live();
+    assert_eq!(seqs(&mut events, 3).await, [3]);
+    teller.feed.close();
+    while let Some(item) = events.next().await {
+        assert!(matches!(item, FeedItem::Event(Envelope { what: Published::Live(_), .. })));
+    }
+}

@@ -1,0 +1,386 @@
+//! Sessions that are made once: for a request that carries a key, and for events that start
+//! grimoires. `engine::trigger` tells why nothing is lost and nothing starts twice.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use coven_model::event::Event;
+use coven_model::{Digest, SessionId, WorkflowStatus};
+use coven_store::register::RegisterError;
+use coven_workflow::Plan;
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::{Orchestrator, Shared, new_id};
+use crate::engine::trigger::{self, DEEPEST, Meaning, Triggers};
+use crate::error::ExecuteError;
+use crate::options::{NewSession, What};
+use crate::state::{ClaimError, Claimed, Claims, Environment, PastSession, Terms, WorkflowSession};
+
+/// Events from outside may not be taken for ours.
+const RESERVED: &str = "workflow.";
+
+/// An event from outside.
+#[derive(Clone, Debug, Default)]
+pub struct PostedEvent {
+    /// Posting the same id again is the same event. Without one, every post is a new event.
+    pub id: Option<String>,
+    /// Its type, which must not begin with `workflow.`.
+    pub kind: String,
+    /// What conditions see, and what inputs are taken from, by name.
+    pub data: Map<String, Value>,
+    /// The environment of whoever posts it, which the jobs of new sessions get.
+    pub env: BTreeMap<OsString, OsString>,
+}
+
+/// What a posted event came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Posted {
+    /// The sessions it started, now or when it was posted before.
+    pub started: Vec<SessionId>,
+    /// Why grimoires that wait for events of this type were not started.
+    pub problems: Vec<String>,
+}
+
+/// What an orchestrator needs to make sessions once.
+#[derive(Debug)]
+pub(super) struct Once {
+    claims: Claims,
+    triggers: Triggers,
+    /// Only one session at a time is claimed and made.
+    making: Mutex<()>,
+    /// Sessions that were made and are to begin.
+    waiting: Mutex<Vec<SessionId>>,
+    wake: Arc<Notify>,
+    /// Lets them begin, in the background.
+    starter: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Once {
+    pub(super) fn new(claims: Claims) -> Self {
+        Self {
+            claims,
+            triggers: Triggers::default(),
+            making: Mutex::default(),
+            waiting: Mutex::default(),
+            wake: Arc::default(),
+            starter: Mutex::default(),
+        }
+    }
+
+    pub(super) fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    fn begin_later(&self, id: SessionId) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.wake.notify_one();
+    }
+
+    fn take_waiting(&self) -> Vec<SessionId> {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Says that nobody begins sessions any more, and waits until nobody does. Those that are still
+    /// waiting begin when the base directory is opened the next time.
+    pub(super) async fn stop(&self) {
+        let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(starter) = starter {
+            starter.abort();
+            let _ = starter.await;
+        }
+    }
+}
+
+/// The way from a session's actor to those that its facts start. Once the orchestrator is gone
+/// nothing is looked at any more, and the next one does that.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    shared: Weak<Shared>,
+}
+
+impl Watch {
+    fn orchestrator(&self) -> Option<Orchestrator> {
+        self.shared.upgrade().map(|shared| Orchestrator { shared })
+    }
+
+    /// Looks at facts that were just written down. Says what should have started and did not; an
+    /// error means that it has to be tried again.
+    pub(crate) fn look(
+        &self,
+        session: &WorkflowSession,
+        seqs: Range<u64>,
+        facts: &[Event],
+        env: &Environment,
+    ) -> Result<Vec<String>, ExecuteError> {
+        let mut problems = Vec::new();
+        if !facts.iter().any(trigger::can_start) {
+            return Ok(problems);
+        }
+        let Some(orchestrator) = self.orchestrator() else { return Ok(problems) };
+        let last = seqs.end - 1;
+        for (seq, fact) in seqs.zip(facts) {
+            problems.append(&mut orchestrator.look_at(session, seq, fact, env)?);
+        }
+        orchestrator.shared.once.claims.look(session.id(), last).map_err(ClaimError::from)?;
+        Ok(problems)
+    }
+
+    /// Looks at the facts that another process wrote down and did not look at.
+    pub(crate) fn catch_up(
+        &self,
+        session: &WorkflowSession,
+        env: &Environment,
+    ) -> Result<Vec<String>, ExecuteError> {
+        let Some(orchestrator) = self.orchestrator() else { return Ok(Vec::new()) };
+        let Some(looked) = orchestrator.shared.once.claims.looked(session.id()) else {
+            return Ok(Vec::new());
+        };
+        let mut facts = Vec::new();
+        let records = session.reader().read_all::<Event>(looked + 1);
+        for record in records.map_err(crate::error::RequestError::from)? {
+            facts.push(record.fact);
+        }
+        let seqs = looked + 1..looked + 1 + facts.len() as u64;
+        self.look(session, seqs, &facts, env)
+    }
+
+    /// Says that the facts of a session that was over are to be looked at again from here on.
+    pub(crate) fn follow(&self, session: &WorkflowSession, last: u64) -> Result<(), RegisterError> {
+        let Some(orchestrator) = self.orchestrator() else { return Ok(()) };
+        orchestrator.shared.once.claims.follow(session.id(), last)
+    }
+
+    /// Says that nothing more is to be looked at in a session that is over.
+    pub(crate) fn strike(&self, id: &SessionId) {
+        if let Some(orchestrator) = self.orchestrator()
+            && orchestrator.shared.once.claims.looked(id).is_some()
+        {
+            // If it cannot be written down, the session is looked through once more.
+            let _ = orchestrator.shared.once.claims.strike(id);
+        }
+    }
+}
+
+impl Orchestrator {
+    /// The way back from a session's actor.
+    pub(super) fn watch(&self) -> Watch {
+        Watch { shared: Arc::downgrade(&self.shared) }
+    }
+
+    /// Makes a session and lets it run. Says also whether an earlier request with the same key had
+    /// made it: then it is the session of that request, which may have ended or be gone since.
+    pub async fn execute(&self, new: NewSession) -> Result<(SessionId, bool), ExecuteError> {
+        let Some(key) = new.key.clone() else { return Ok((self.execute_new(new).await?, false)) };
+        let (id, made) = self.make_for_key(&key, true, new)?;
+        let waits = self
+            .list()
+            .iter()
+            .any(|entry| entry.id == id && entry.status == WorkflowStatus::Pending);
+        if made || waits {
+            self.resume(&id, None).await?;
+        }
+        Ok((id, !made))
+    }
+
+    /// The session of a key, made if there is none; says whether it was made now.
+    pub(super) fn make_for_key(
+        &self,
+        key: &str,
+        begins: bool,
+        new: NewSession,
+    ) -> Result<(SessionId, bool), ExecuteError> {
+        let digest = digest(&new);
+        // A key can be anything, and a claim is one line.
+        let claimed = format!("key/{}", Digest::of_bytes(key.as_bytes()));
+        let terms = Terms { digest: Some(digest), depth: 0, begins };
+        self.make_once(&claimed, terms, new).map_err(|error| match error {
+            ExecuteError::Claim(ClaimError::Reused { .. }) => {
+                ExecuteError::KeyReused { key: key.to_owned() }
+            }
+            other => other,
+        })
+    }
+
+    fn make_once(
+        &self,
+        key: &str,
+        terms: Terms,
+        new: NewSession,
+    ) -> Result<(SessionId, bool), ExecuteError> {
+        let once = &self.shared.once;
+        let _making = once.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = once.claims.made_for(key, terms.digest.as_ref())? {
+            return Ok((id, false));
+        }
+        // What cannot be made claims nothing: whoever mends it may use the same key.
+        let prepared = self.prepare(new)?;
+        match once.claims.claim(key, terms, self.shared.manager.now(), new_id)? {
+            Claimed::Made(id) => Ok((id, false)),
+            Claimed::Make(id) => {
+                if !self.is_there(&id) {
+                    self.make(prepared, &id)?;
+                }
+                once.claims.made(key).map_err(ClaimError::from)?;
+                Ok((id, true))
+            }
+        }
+    }
+
+    /// Whether a session was made before the process that did so died. What is there of one that
+    /// was not goes.
+    fn is_there(&self, id: &SessionId) -> bool {
+        let base = self.shared.manager.base();
+        if !base.session_path(id).exists() {
+            return false;
+        }
+        let made = PastSession::read(base, id).is_ok_and(|past| past.state().run().is_some());
+        if !made {
+            // If it cannot be removed, it cannot be made either, and that says why.
+            let _ = self.shared.manager.remove(id);
+        }
+        made
+    }
+
+    /// Starts the grimoires that wait for this event, once each, and says which sessions those are.
+    pub async fn post_event(&self, event: PostedEvent) -> Result<Posted, ExecuteError> {
+        if event.kind.starts_with(RESERVED) {
+            return Err(ExecuteError::Reserved { kind: event.kind });
+        }
+        let id = event.id.as_ref().map(|id| Digest::of_bytes(id.as_bytes()).as_str().to_owned());
+        let key = format!("event/{}", id.unwrap_or_else(|| new_id().to_string()));
+        let once = &self.shared.once;
+        let mut posted = Posted::default();
+        if once.claims.is_known(&key) {
+            posted.started = once.claims.sessions(&format!("{key}/"));
+            return Ok(posted);
+        }
+        for plan in self.armed(&event.kind) {
+            let key = format!("{key}/{}", plan.name);
+            match trigger::meaning(&plan, &event.kind, &event.data) {
+                Meaning::Nothing => {}
+                Meaning::Problem(problem) => posted.problems.push(problem),
+                Meaning::Starts(input) => {
+                    let (id, made) = self.make_triggered(&key, 0, plan, input, &event.env)?;
+                    if made {
+                        self.resume(&id, None).await?;
+                    }
+                    posted.started.push(id);
+                }
+            }
+        }
+        if event.id.is_some() {
+            // From here on the event is over, whatever grimoires there will be.
+            once.claims.close(&key, self.shared.manager.now()).map_err(ClaimError::from)?;
+        }
+        Ok(posted)
+    }
+
+    fn armed(&self, kind: &str) -> Vec<Plan> {
+        self.shared.once.triggers.armed(kind, || {
+            let trusted = self.shared.trusted.load(Ordering::Relaxed);
+            (self.shared.options.grimoire_places(trusted), self.known())
+        })
+    }
+
+    /// Makes what one fact of a session starts. Says what should have started and did not.
+    fn look_at(
+        &self,
+        session: &WorkflowSession,
+        seq: u64,
+        fact: &Event,
+        env: &Environment,
+    ) -> Result<Vec<String>, ExecuteError> {
+        let mut problems = Vec::new();
+        let (true, Some(run)) = (trigger::can_start(fact), session.state().run()) else {
+            return Ok(problems);
+        };
+        let plans = self.armed(fact.kind());
+        if plans.is_empty() {
+            return Ok(problems);
+        }
+        let data = trigger::data(run, seq, fact);
+        let depth = self.shared.once.claims.depth(session.id()) + 1;
+        for plan in plans {
+            let name = plan.name.clone();
+            let input = match trigger::meaning(&plan, fact.kind(), &data) {
+                Meaning::Nothing => continue,
+                Meaning::Problem(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+                Meaning::Starts(input) => input,
+            };
+            if depth > DEEPEST {
+                problems.push(format!(
+                    "`{name}` was not started: {DEEPEST} sessions have started one another \
+                     already, and that looks like a circle"
+                ));
+                continue;
+            }
+            let key = format!("fact/{}/{seq}/{name}", session.id());
+            match self.make_triggered(&key, depth, plan, input, env) {
+                Ok((id, true)) => self.shared.once.begin_later(id),
+                Ok((_, false)) => {}
+                Err(error) if error.is_storage() => return Err(error),
+                Err(error) => problems.push(format!("`{name}` was not started: {error}")),
+            }
+        }
+        Ok(problems)
+    }
+
+    fn make_triggered(
+        &self,
+        key: &str,
+        depth: u32,
+        plan: Plan,
+        input: Map<String, Value>,
+        env: &Environment,
+    ) -> Result<(SessionId, bool), ExecuteError> {
+        let what = What::Plan(Box::new(plan));
+        let new = NewSession { what, input, goal: None, env: env.clone(), key: None };
+        self.make_once(key, Terms { digest: None, depth, begins: true }, new)
+    }
+
+    /// Lets sessions begin that were made for an event, in the background: now those that an
+    /// earlier process made, and from now on those that facts start.
+    pub(super) fn keep_starting(&self) {
+        let once = &self.shared.once;
+        for entry in self.list() {
+            if entry.status == WorkflowStatus::Pending && once.claims.begins(&entry.id) {
+                once.begin_later(entry.id);
+            }
+        }
+        let (shared, wake) = (Arc::downgrade(&self.shared), once.wake.clone());
+        let starter = tokio::spawn(async move {
+            loop {
+                let Some(shared) = shared.upgrade() else { return };
+                let orchestrator = Self { shared };
+                for id in orchestrator.shared.once.take_waiting() {
+                    // One that cannot begin keeps no other from doing so, and is tried again when
+                    // the base directory is opened the next time.
+                    let _ = orchestrator.resume(&id, None).await;
+                }
+                drop(orchestrator);
+                wake.notified().await;
+            }
+        });
+        *once.starter.lock().unwrap_or_else(PoisonError::into_inner) = Some(starter);
+    }
+}
+
+/// What is asked for, in short. The environment is not part of it: whoever repeats a request may
+/// do so from elsewhere.
+fn digest(new: &NewSession) -> Digest {
+    let what = match &new.what {
+        What::Grimoire(name) => json!({"grimoire": name}),
+        What::Definition { name, text } => json!({"name": name, "definition": text}),
+        What::Plan(plan) => json!({"plan": plan}),
+    };
+    let asked = json!({"what": what, "input": new.input, "goal": new.goal});
+    Digest::of_bytes(asked.to_string().as_bytes())
+}

@@ -1,0 +1,249 @@
+//! The order of everything that was told: which fact of which session stands at which position.
+//!
+//! Positions grow by one and are never used twice, also not after a restart or a power cut. The
+//! ledger holds only where a fact is found; the fact itself stays in the journal of its session.
+//! Positions without a hole form a stretch, which on disk is a file; old stretches are dropped as
+//! a whole. A hole is left where positions may have been told that were not kept.
+
+mod disk;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::path::Path;
+
+use coven_model::Timestamp;
+use uuid::Uuid;
+
+use self::disk::Disk;
+
+/// How many positions a stretch has at most.
+const STRETCH: usize = 16 * 1024;
+
+/// How many positions are kept at least.
+const KEEP: usize = 200_000;
+
+/// How far positions jump where some may have been told and lost: more than a stretch has, and all
+/// but the newest stretch are known to be on the disk.
+const JUMP: u64 = 1_000_000;
+
+/// How many sessions are remembered of which no position is kept any more.
+const FLOOR: usize = 10_000;
+
+/// Where a fact is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The session.
+    pub(crate) session: Uuid,
+    /// The number of the fact in it.
+    pub(crate) seq: u64,
+    /// When it was recorded.
+    pub(crate) time: Timestamp,
+    /// What has to be known of it without its journal.
+    pub(crate) mark: Mark,
+}
+
+/// What has to be known of a fact without its journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Nothing.
+    #[default]
+    None,
+    /// The run is over with it.
+    Over,
+    /// The session is gone with it.
+    Deleted,
+}
+
+/// Positions without a hole.
+#[derive(Debug)]
+struct Stretch {
+    first: u64,
+    places: Vec<Place>,
+    /// Its file, once there is one, and how many places are in it.
+    file: Option<std::fs::File>,
+    written: usize,
+}
+
+impl Stretch {
+    fn new(first: u64) -> Self {
+        Self { first, places: Vec::new(), file: None, written: 0 }
+    }
+
+    /// The position behind its last one.
+    fn end(&self) -> u64 {
+        self.first + self.places.len() as u64
+    }
+}
+
+/// How much is kept, smaller in tests.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    stretch: usize,
+    keep: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { stretch: STRETCH, keep: KEEP }
+    }
+}
+
+/// The order of everything that was told.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    limits: Limits,
+    /// There is always one, and positions are added to the last.
+    stretches: VecDeque<Stretch>,
+    disk: Option<Disk>,
+    /// The last fact of each session that has or had a position, and what it was.
+    known: HashMap<Uuid, (u64, Mark)>,
+    /// Those of them that have no position any more.
+    floor: BTreeMap<Uuid, u64>,
+}
+
+impl Ledger {
+    /// One that is forgotten with the process.
+    pub(crate) fn in_memory() -> Self {
+        Self::empty(Limits::default())
+    }
+
+    /// One in a folder, which is made if it is not there. Only one process has it at a time.
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        Self::open_with(folder, Limits::default())
+    }
+
+    fn empty(limits: Limits) -> Self {
+        Self {
+            limits,
+            stretches: VecDeque::from([Stretch::new(1)]),
+            disk: None,
+            known: HashMap::new(),
+            floor: BTreeMap::new(),
+        }
+    }
+
+    fn open_with(folder: &Path, limits: Limits) -> io::Result<Self> {
+        let mut ledger = Self::empty(limits);
+        let found = Disk::open(folder)?;
+        ledger.floor = found.floor;
+        ledger.known =
+            ledger.floor.iter().map(|(session, seq)| (*session, (*seq, Mark::None))).collect();
+        if !found.stretches.is_empty() {
+            ledger.stretches = found.stretches.into();
+        }
+        for stretch in &ledger.stretches {
+            for place in &stretch.places {
+                ledger.known.insert(place.session, (place.seq, place.mark));
+            }
+        }
+        let mut disk = found.disk;
+        if found.may_have_lost {
+            let first = ledger.next() + JUMP;
+            let mut stretch = Stretch::new(first);
+            // It is on the disk before the folder says that all is well again.
+            disk.begin(&mut stretch)?;
+            ledger.stretches.push_back(stretch);
+            disk.settle()?;
+        }
+        ledger.disk = Some(disk);
+        Ok(ledger)
+    }
+
+    fn next(&self) -> u64 {
+        self.stretches.back().map_or(1, Stretch::end)
+    }
+
+    /// The last position that was given.
+    pub(crate) fn last(&self) -> u64 {
+        self.next() - 1
+    }
+
+    /// The first position that is still kept; the next one if there is none.
+    pub(crate) fn oldest(&self) -> u64 {
+        let kept = self.stretches.iter().find(|stretch| !stretch.places.is_empty());
+        kept.map_or_else(|| self.next(), |stretch| stretch.first)
+    }
+
+    /// Whether everything after this position is known. What lies in a hole was never ours to
+    /// give, or was lost.
+    pub(crate) fn reaches(&self, after: u64) -> bool {
+        if after == self.last() {
+            return true;
+        }
+        let first = self.stretches.front().map_or(1, |stretch| stretch.first);
+        let inside = |stretch: &Stretch| (stretch.first..stretch.end()).contains(&after);
+        (first == self.oldest() && after + 1 == first) || self.stretches.iter().any(inside)
+    }
+
+    /// Gives a fact its position. It is with the system when this returns, and outlives the
+    /// process; if the disk does not take it, that is tried again with the next.
+    pub(crate) fn append(&mut self, place: Place) -> u64 {
+        let full = |stretch: &Stretch| stretch.places.len() >= self.limits.stretch;
+        if self.stretches.back().is_none_or(full) {
+            let next = self.next();
+            self.stretches.push_back(Stretch::new(next));
+            self.drop_old();
+        }
+        let position = self.next();
+        if let Some(stretch) = self.stretches.back_mut() {
+            stretch.places.push(place);
+        }
+        self.known.insert(place.session, (place.seq, place.mark));
+        if let Some(disk) = &mut self.disk {
+            disk.write(&mut self.stretches);
+        }
+        position
+    }
+
+    fn drop_old(&mut self) {
+        let mut kept: usize = self.stretches.iter().map(|stretch| stretch.places.len()).sum();
+        let mut dropped = false;
+        while let Some(oldest) = self.stretches.front()
+            && kept - oldest.places.len() >= self.limits.keep
+        {
+            kept -= oldest.places.len();
+            for place in &oldest.places {
+                if self.known.get(&place.session).is_some_and(|(seq, _)| *seq == place.seq) {
+                    self.floor.insert(place.session, place.seq);
+                }
+            }
+            while self.floor.len() > FLOOR {
+                self.floor.pop_first();
+            }
+            if let Some(disk) = &self.disk {
+                // First what the places are remembered by, then the places.
+                disk.write_floor(&self.floor);
+                disk.remove(oldest.first);
+            }
+            self.stretches.pop_front();
+            dropped = true;
+        }
+        if dropped {
+            let floor = &self.floor;
+            let placed: std::collections::HashSet<Uuid> = self
+                .stretches
+                .iter()
+                .flat_map(|stretch| stretch.places.iter().map(|place| place.session))
+                .collect();
+            self.known.retain(|session, _| placed.contains(session) || floor.contains_key(session));
+        }
+    }
+
+    /// The positions from this one on, at most so many.
+    pub(crate) fn read(&self, from: u64, most: usize) -> Vec<(u64, Place)> {
+        let reached = self.stretches.iter().filter(|stretch| stretch.end() > from);
+        let places = reached.flat_map(|stretch| {
+            let skip = from.saturating_sub(stretch.first);
+            let rest = stretch.places.get(skip as usize..).unwrap_or_default();
+            rest.iter().zip(stretch.first + skip..).map(|(place, position)| (position, *place))
+        });
+        places.take(most).collect()
+    }
+
+    /// The last fact of a session that has a position, and what it was.
+    pub(crate) fn known(&self, session: &Uuid) -> Option<(u64, Mark)> {
+        self.known.get(session).copied()
+    }
+}

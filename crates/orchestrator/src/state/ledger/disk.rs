@@ -1,0 +1,288 @@
+//! The ledger on disk: a file for each stretch, and one that says whether all is well.
+//!
+//! ```text
+//! head                      `coven feed 1`, the start of the system it was last written in, and
+//!                           `clean` or `dirty`; locked by the process that has the ledger
+//! 00000000000000000001.feed a stretch, named by its first position: a header and records
+//! floor                     the last fact of sessions that have no position any more
+//! ```
+//!
+//! The header and each record have 40 bytes. A record is the session's UUID, the fact's number,
+//! the time in milliseconds, a mark, and the CRC-32 of these and of the position, all
+//! little-endian. Records are written and not synced: a process that is killed loses none, and
+//! after a power cut the ones that are missing were in the newest file. Then, as after writing
+//! failed, positions jump.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use coven_model::Timestamp;
+use uuid::Uuid;
+
+use super::{Mark, Place, Stretch};
+
+const RECORD: usize = 40;
+const VERSION: u8 = 1;
+const MAGIC: [u8; 7] = *b"covenfd";
+const ENDING: &str = ".feed";
+const HEAD: &str = "head";
+const FLOOR: &str = "floor";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const TITLE: &str = "coven feed ";
+/// The words have the same length, so that one can be written over the other on a full disk.
+const CLEAN: &str = "clean";
+const DIRTY: &str = "dirty";
+
+/// The folder of a ledger.
+#[derive(Debug)]
+pub(super) struct Disk {
+    folder: PathBuf,
+    head: File,
+    dirty: bool,
+}
+
+/// What was found in a folder.
+pub(super) struct Found {
+    pub(super) disk: Disk,
+    pub(super) stretches: Vec<Stretch>,
+    pub(super) floor: BTreeMap<Uuid, u64>,
+    /// Whether positions may have been told that are not here.
+    pub(super) may_have_lost: bool,
+}
+
+impl Disk {
+    pub(super) fn open(folder: &Path) -> io::Result<Found> {
+        fs::create_dir_all(folder)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let head = options.open(folder.join(HEAD))?;
+        match head.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("{} is in use by another process", folder.display());
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let text = fs::read_to_string(folder.join(HEAD))?;
+        let mut lines = text.lines();
+        if let Some(version) = lines.next().and_then(|line| line.strip_prefix(TITLE))
+            && version.parse::<u32>().is_ok_and(|version| version > u32::from(VERSION))
+        {
+            return Err(newer(folder));
+        }
+        let same_boot = lines.next() == Some(boot_id().as_str());
+        let clean = lines.next() == Some(CLEAN);
+        let mut disk = Self { folder: folder.to_owned(), head, dirty: false };
+        let stretches = disk.stretches()?;
+        let all_well = same_boot && clean;
+        let may_have_lost = !all_well && !stretches.is_empty();
+        if stretches.is_empty() {
+            disk.settle()?;
+        }
+        Ok(Found { floor: disk.read_floor(), disk, stretches, may_have_lost })
+    }
+
+    fn stretches(&self) -> io::Result<Vec<Stretch>> {
+        let names = fs::read_dir(&self.folder)?.flatten().map(|entry| entry.file_name());
+        let mut firsts: Vec<u64> = names
+            .filter_map(|name| name.to_str()?.strip_suffix(ENDING)?.parse().ok())
+            .filter(|first| *first > 0)
+            .collect();
+        firsts.sort_unstable();
+        firsts.into_iter().map(|first| self.read_stretch(first)).collect()
+    }
+
+    fn path(&self, first: u64) -> PathBuf {
+        self.folder.join(format!("{first:020}{ENDING}"))
+    }
+
+    /// Reads a stretch up to where it is torn, and cuts it there: nobody was told of what comes
+    /// then, or the whole ledger jumps.
+    fn read_stretch(&self, first: u64) -> io::Result<Stretch> {
+        let path = self.path(first);
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        let bytes = fs::read(&path)?;
+        if bytes.starts_with(&MAGIC) && bytes.get(MAGIC.len()).is_some_and(|is| *is > VERSION) {
+            return Err(newer(&path));
+        }
+        let mut places = Vec::new();
+        if bytes.get(..RECORD) == Some(&header(first)[..]) {
+            for (record, position) in bytes[RECORD..].chunks(RECORD).zip(first..) {
+                let Some(place) = decode(record, position) else { break };
+                places.push(place);
+            }
+        } else {
+            file.write_all_at(&header(first), 0)?;
+        }
+        let whole = RECORD * (places.len() + 1);
+        if bytes.len() != whole {
+            file.set_len(whole as u64)?;
+        }
+        let written = places.len();
+        Ok(Stretch { first, places, file: Some(file), written })
+    }
+
+    /// Makes the file of a new stretch, so that its first position is taken whatever happens.
+    pub(super) fn begin(&mut self, stretch: &mut Stretch) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(self.path(stretch.first))?;
+        file.write_all_at(&header(stretch.first), 0)?;
+        file.sync_all()?;
+        File::open(&self.folder)?.sync_all()?;
+        stretch.file = Some(file);
+        Ok(())
+    }
+
+    /// Writes what is not written yet. If that fails, the folder says so as well as it can, and it
+    /// is tried again the next time.
+    pub(super) fn write(&mut self, stretches: &mut VecDeque<Stretch>) {
+        let result = self.try_write(stretches);
+        if result.is_ok() == self.dirty {
+            self.dirty = result.is_err();
+            // On a full disk this still works, because nothing becomes longer.
+            let _ = self.write_head();
+        }
+    }
+
+    fn try_write(&mut self, stretches: &mut VecDeque<Stretch>) -> io::Result<()> {
+        let newest = stretches.len().saturating_sub(1);
+        for (at, stretch) in stretches.iter_mut().enumerate() {
+            let complete = stretch.written == stretch.places.len();
+            if complete && (stretch.file.is_some() || stretch.places.is_empty()) {
+                continue;
+            }
+            if stretch.file.is_none() {
+                self.begin(stretch)?;
+            }
+            let Some(file) = &stretch.file else { continue };
+            let mut bytes = Vec::with_capacity(RECORD);
+            let from = stretch.written;
+            for (place, position) in
+                stretch.places[from..].iter().zip(stretch.first + from as u64..)
+            {
+                bytes.extend_from_slice(&encode(place, position));
+            }
+            // Where half a record was written before, it is written over.
+            file.write_all_at(&bytes, (RECORD * (from + 1)) as u64)?;
+            stretch.written = stretch.places.len();
+            if at < newest {
+                file.sync_data()?;
+            }
+        }
+        Self::seal(stretches)
+    }
+
+    /// A stretch that is followed by another must outlast a power cut: only the newest may lose
+    /// its end, and that is less than a jump.
+    fn seal(stretches: &VecDeque<Stretch>) -> io::Result<()> {
+        let newest = stretches.back().is_some_and(|newest| newest.places.len() == 1);
+        match (newest, stretches.len().checked_sub(2).and_then(|at| stretches.get(at))) {
+            (true, Some(Stretch { file: Some(file), .. })) => file.sync_data(),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn remove(&self, first: u64) {
+        // What stays is dropped the next time.
+        let _ = fs::remove_file(self.path(first));
+    }
+
+    /// Says that all is well, as of this start of the system.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        self.dirty = false;
+        self.write_head()?;
+        self.head.sync_all()
+    }
+
+    fn write_head(&self) -> io::Result<()> {
+        let word = if self.dirty { DIRTY } else { CLEAN };
+        let text = format!("{TITLE}{VERSION}\n{}\n{word}\n", boot_id());
+        self.head.write_all_at(text.as_bytes(), 0)
+    }
+
+    pub(super) fn write_floor(&self, floor: &BTreeMap<Uuid, u64>) {
+        let text: String =
+            floor.iter().map(|(session, seq)| format!("{session} {seq}\n")).collect();
+        let draft = self.folder.join("floor.new");
+        // If it cannot be written, facts of a session that was silent for very long may be told a
+        // second time.
+        let _ = fs::write(&draft, text).and_then(|()| fs::rename(&draft, self.folder.join(FLOOR)));
+    }
+
+    fn read_floor(&self) -> BTreeMap<Uuid, u64> {
+        let text = fs::read_to_string(self.folder.join(FLOOR)).unwrap_or_default();
+        let line = |line: &str| {
+            let (session, seq) = line.split_once(' ')?;
+            Some((session.parse().ok()?, seq.parse().ok()?))
+        };
+        text.lines().filter_map(line).collect()
+    }
+}
+
+fn newer(path: &Path) -> io::Error {
+    let message =
+        format!("{} was written by a newer version: use the newer program", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+fn boot_id() -> String {
+    let id = fs::read_to_string(BOOT_ID).unwrap_or_default();
+    // The length never changes, because it is written over.
+    format!("{:<36.36}", id.trim())
+}
+
+fn header(first: u64) -> [u8; RECORD] {
+    let mut bytes = [0; RECORD];
+    bytes[..7].copy_from_slice(&MAGIC);
+    bytes[7] = VERSION;
+    bytes[8..16].copy_from_slice(&first.to_le_bytes());
+    let sum = crc32fast::hash(&bytes[..36]);
+    bytes[36..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn checksum(record: &[u8], position: u64) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(record);
+    hasher.update(&position.to_le_bytes());
+    hasher.finalize()
+}
+
+fn encode(place: &Place, position: u64) -> [u8; RECORD] {
+    let mut bytes = [0; RECORD];
+    bytes[..16].copy_from_slice(place.session.as_bytes());
+    bytes[16..24].copy_from_slice(&place.seq.to_le_bytes());
+    bytes[24..32].copy_from_slice(&place.time.as_millis().to_le_bytes());
+    bytes[32] = match place.mark {
+        Mark::None => 0,
+        Mark::Over => 1,
+        Mark::Deleted => 2,
+    };
+    let sum = checksum(&bytes[..36], position);
+    bytes[36..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn decode(record: &[u8], position: u64) -> Option<Place> {
+    let number =
+        |from: usize| Some(u64::from_le_bytes(record.get(from..from + 8)?.try_into().ok()?));
+    let sum = u32::from_le_bytes(record.get(36..RECORD)?.try_into().ok()?);
+    if sum != checksum(&record[..36], position) {
+        return None;
+    }
+    Some(Place {
+        session: Uuid::from_slice(record.get(..16)?).ok()?,
+        seq: number(16)?,
+        time: Timestamp::from_millis(number(24)?),
+        mark: match record[32] {
+            1 => Mark::Over,
+            2 => Mark::Deleted,
+            _ => Mark::None,
+        },
+    })
+}

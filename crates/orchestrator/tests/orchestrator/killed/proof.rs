@@ -1,0 +1,172 @@
+//! What a run left: in its journal and view, on its tapes, and with those who did the work. Two
+//! runs that went the same way leave the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use coven_model::event::Event;
+use coven_model::{AttemptId, SessionView, TaskId, TaskStatus, WorkflowStatus};
+use coven_store::BaseDir;
+use coven_store::session::Look;
+use coven_tape::{Event as Taped, Reader as Tape, Stream};
+use serde_json::{Map, Value};
+
+use super::keeper::{Place, wait_until};
+use crate::support::processes_of;
+
+/// What a run left, without what is different each time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Proof {
+    status: WorkflowStatus,
+    tasks: BTreeMap<TaskId, TaskStatus>,
+    variables: Map<String, Value>,
+    /// The steps, in the order in which they were completed.
+    completed: Vec<String>,
+    /// The attempts that ended, each as often as it did.
+    ended: Vec<AttemptId>,
+    /// Every command that a script or gate ran.
+    pub(super) commands: Vec<String>,
+    /// What each agent was told, as it remembers it.
+    pub(super) prompts: Vec<Vec<String>>,
+    /// The lines that tasks left.
+    log: Vec<String>,
+    /// What was on the tape of each script and gate.
+    printed: BTreeMap<AttemptId, String>,
+    /// What was left where scripts put their temporary files.
+    temporary: Vec<String>,
+}
+
+impl Proof {
+    /// Collects it, and checks on the way what must hold in any case.
+    pub(super) fn collect(place: &Place, after: &str) -> Self {
+        let sessions = place.sessions();
+        assert_eq!(sessions.len(), 1, "after {after}");
+        let view: SessionView =
+            serde_json::from_slice(&std::fs::read(sessions[0].join("session.json")).unwrap())
+                .unwrap();
+        assert_eq!(view.errors, [], "after {after}");
+        // A holder whose job ended while nobody listened takes a moment to go.
+        let what = format!("the end of every process, after {after}");
+        wait_until(&what, || processes_of(&view.session_id).is_empty());
+
+        let mut variables = view.variables.clone();
+        let folder = variables.remove("folder");
+        let folder = folder.as_ref().and_then(Value::as_str).unwrap_or("no folder").to_owned();
+        let plain = |text: &str| text.replace(&folder, "FOLDER");
+        let facts = facts(place, &view);
+        let mut proof = Self {
+            status: view.status,
+            tasks: view.task_status,
+            variables,
+            completed: completed(&facts),
+            ended: ended(&facts),
+            commands: lines(&place.commands(), '\0'),
+            prompts: prompts(&place.conversations(), plain),
+            log: lines(&place.base().join("log.txt"), '\n'),
+            printed: BTreeMap::new(),
+            temporary: names(&place.temporary()),
+        };
+        for (attempt, shell) in started(&facts) {
+            let number = attempt.attempt.to_string();
+            let folder = sessions[0].join("tasks").join(attempt.task.as_str()).join(number);
+            let printed = tape(&folder, after);
+            if shell {
+                proof.printed.insert(attempt, plain(&printed));
+            }
+        }
+        let counted = std::fs::read_to_string(place.base().join("counted.txt"));
+        if let (Ok(counted), Ok(task)) = (counted, TaskId::new("count")) {
+            let attempt = AttemptId { task, attempt: 1 };
+            assert_eq!(proof.printed.get(&attempt), Some(&counted), "bytes, after {after}");
+        }
+        proof
+    }
+}
+
+fn facts(place: &Place, view: &SessionView) -> Vec<Event> {
+    let base = BaseDir::find(place.base()).unwrap().unwrap();
+    let mut reader = Look::open(&base, &view.session_id).unwrap().reader().unwrap();
+    reader.read_all::<Event>(1).unwrap().into_iter().map(|record| record.fact).collect()
+}
+
+fn completed(facts: &[Event]) -> Vec<String> {
+    let steps = facts.iter().filter_map(|fact| match fact {
+        Event::StepCompleted { step, .. } => Some(step.clone()),
+        _ => None,
+    });
+    steps.collect()
+}
+
+fn ended(facts: &[Event]) -> Vec<AttemptId> {
+    let mut attempts: Vec<AttemptId> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Event::TaskEnded(ended) => Some(ended.job.clone()),
+            _ => None,
+        })
+        .collect();
+    attempts.sort();
+    attempts
+}
+
+/// The attempts that were started, and whether each is a command.
+fn started(facts: &[Event]) -> Vec<(AttemptId, bool)> {
+    let starts = facts.iter().filter_map(|fact| match fact {
+        Event::TaskStarted(started) => {
+            let shell = matches!(started.spec.work, coven_model::Work::Shell(_));
+            Some((started.spec.job.attempt.clone(), shell))
+        }
+        _ => None,
+    });
+    starts.collect()
+}
+
+fn lines(path: &Path, end: char) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut lines: Vec<String> =
+        text.split(end).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// What each agent says it was told.
+fn prompts(folder: &Path, plain: impl Fn(&str) -> String) -> Vec<Vec<String>> {
+    let files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut all: Vec<Vec<String>> = files
+        .iter()
+        .map(|file| {
+            let told: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+            let prompts = told["prompts"].as_array().unwrap();
+            assert_eq!(told["turns"], prompts.len());
+            prompts.iter().map(|prompt| plain(prompt.as_str().unwrap())).collect()
+        })
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+/// Everything on the tape of an attempt that ended, every byte of it checked and accounted for.
+fn tape(folder: &Path, after: &str) -> String {
+    let place = format!("{} after {after}", folder.display());
+    let report = coven_tape::verify(folder).unwrap_or_else(|error| panic!("{place}: {error}"));
+    assert_eq!(report.problems, [], "{place}");
+    assert_eq!((report.lost, report.dropped), (0, 0), "{place}");
+    let exit: Value = serde_json::from_slice(
+        &std::fs::read(folder.join("exit.json")).unwrap_or_else(|error| panic!("{place}: {error}")),
+    )
+    .unwrap();
+    assert_eq!(exit["output"], report.output, "{place}");
+    let mut text = Vec::new();
+    for record in Tape::open(folder).unwrap().records(0) {
+        if let Taped::Output { stream: Stream::Out, bytes } = record.unwrap().event {
+            text.extend(bytes);
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}

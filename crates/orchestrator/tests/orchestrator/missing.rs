@@ -1,0 +1,91 @@
+//! An agent that is not installed when its turn comes, and is later.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use coven_model::{Choice, InterventionKind, WorkflowStatus};
+use coven_orchestrator::Orchestrator;
+
+use crate::support::{Base, decide, end, intervention, nothing_left};
+
+/// Nine steps, of which the seventh needs a program that is not there.
+fn nine(on_failure: &str) -> String {
+    let mut text =
+        "name: nine\ndescription: The seventh needs what is not there.\nsteps:\n".to_owned();
+    for step in 1..=9 {
+        text += &if step == 7 {
+            format!(
+                "  - {{name: s7, type: agent, adapter: seventh, mode: headless, prompt: go, on_failure: {on_failure}, output: said}}\n"
+            )
+        } else {
+            format!("  - {{name: s{step}, type: script, command: echo {step} >> log.txt}}\n")
+        };
+    }
+    text
+}
+
+/// An orchestrator that knows an agent whose program is not there yet, and where it would be.
+async fn without_the_seventh(base: &Base) -> (Orchestrator, PathBuf) {
+    let program = base.path().join("seventh-agent");
+    let config = base.path().join("config");
+    let adapter = config.join("adapters/seventh");
+    std::fs::create_dir_all(&adapter).unwrap();
+    let text = serde_json::json!({
+        "schemaVersion": 1,
+        "command": program,
+        "modes": {"headless": {"baseArgs": [], "promptPosition": "last", "transcript": "text"}},
+    });
+    std::fs::write(adapter.join("config.json"), text.to_string()).unwrap();
+    let mut options = base.options();
+    options.config_dir = Some(config);
+    (Orchestrator::open(options).await.unwrap(), program)
+}
+
+fn install(program: &Path) {
+    let text = "#!/bin/sh\necho 7 >> log.txt\necho seventh here\n";
+    std::fs::write(program, text).unwrap();
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn log(base: &Base) -> Vec<String> {
+    let text = std::fs::read_to_string(base.path().join("log.txt")).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_failed_for_want_of_a_program_goes_on_from_there_once_it_is_installed() {
+    let base = Base::new();
+    let (orchestrator, program) = without_the_seventh(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&nine("fail"))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Failed);
+    let said = format!("{:?}", view.errors);
+    assert!(said.contains("s7") && said.contains("seventh-agent"), "{said}");
+    assert_eq!(log(&base), ["1", "2", "3", "4", "5", "6"]);
+
+    install(&program);
+    orchestrator.retry(&id, "a test", "installed").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(view.variables["said"], "seventh here");
+    assert_eq!(log(&base), ["1", "2", "3", "4", "5", "6", "7", "8", "9"], "nothing twice");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_waits_for_a_program_goes_on_from_there_once_it_is_installed() {
+    let base = Base::new();
+    let (orchestrator, program) = without_the_seventh(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&nine("block"))).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::FailedStep);
+    assert!(asked.reason.contains("seventh-agent"), "{}", asked.reason);
+    assert!(asked.options.contains(&Choice::Retry), "{:?}", asked.options);
+
+    install(&program);
+    decide(&orchestrator, &asked, Choice::Retry).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(log(&base), ["1", "2", "3", "4", "5", "6", "7", "8", "9"], "nothing twice");
+}

@@ -1,0 +1,174 @@
+//! Slots: how many jobs run at once, in which order, by whose leave.
+
+use coven_model::{Choice, InterventionKind, TaskId, TaskStatus, WorkflowStatus};
+use coven_orchestrator::{Load, Orchestrator};
+use serde_json::json;
+
+use crate::support::{Base, DEADLINE, decide, end, intervention, nothing_left};
+
+fn task(text: &str) -> TaskId {
+    TaskId::new(text).unwrap()
+}
+
+async fn open(base: &Base, slots: usize) -> Orchestrator {
+    let mut options = base.options();
+    options.max_agents = slots;
+    Orchestrator::open(options).await.unwrap()
+}
+
+/// A stage of headless demo agents, by id and prompt.
+fn stage(id: &str, tasks: &[(&str, &str)]) -> String {
+    let tasks: Vec<_> = tasks
+        .iter()
+        .map(|(id, prompt)| json!({"id": id, "adapter": "demo", "executionMode": "headless", "prompt": prompt}))
+        .collect();
+    json!({"id": id, "stages": [{"id": "all", "tasks": tasks}]}).to_string()
+}
+
+/// Waits until something holds.
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let waited = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, waited).await.unwrap_or_else(|_| panic!("never came: {what}"));
+}
+
+async fn loaded(orchestrator: &Orchestrator, running: usize, queued: usize, slots: usize) {
+    let wanted = Load { running, queued, slots };
+    let mut last = Load::default();
+    let reached = async {
+        while last != wanted {
+            tokio::task::yield_now().await;
+            last = orchestrator.load();
+        }
+    };
+    let reached = tokio::time::timeout(DEADLINE, reached).await;
+    assert!(reached.is_ok(), "{last:?} instead of {wanted:?}");
+}
+
+/// What an agent does that goes on once a file is there.
+fn wait_for(file: &str) -> String {
+    format!("disobey until [ -e {file} ]\\; do read -t 0.05 x < /dev/zero || true\\; done; say ok")
+}
+
+/// Spec: C0.7.1, RT.1, RT.6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_one_slot_tasks_of_a_stage_run_one_after_another_in_their_order() {
+    let base = Base::new();
+    let orchestrator = open(&base, 1).await;
+    // Each would see the mark of another that runs at the same time.
+    let alone = |name: &str| {
+        format!("disobey mkdir running && echo {name} >> order.txt && rmdir running; say ok")
+    };
+    let prompts: Vec<(String, String)> =
+        ["a", "b", "c", "d", "e"].map(|name| (name.to_owned(), alone(name))).into();
+    let tasks: Vec<(&str, &str)> =
+        prompts.iter().map(|(name, prompt)| (name.as_str(), prompt.as_str())).collect();
+    let new = base.definition(&stage("in-order", &tasks));
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(std::fs::read_to_string(base.path().join("order.txt")).unwrap(), "a\nb\nc\nd\ne\n");
+    loaded(&orchestrator, 0, 0, 1).await;
+    let record = orchestrator.admitted();
+    let jobs: Vec<String> = record.iter().map(|line| line.job.clone()).collect();
+    assert_eq!(jobs, ["a", "b", "c", "d", "e"].map(|name| format!("{id}/{name}/1")));
+    assert!(record.iter().all(|line| line.by == "workflow"), "{record:?}");
+    nothing_left(&id, &view);
+}
+
+/// Spec: C1.10.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_waits_for_a_slot_can_be_stopped_and_never_begins() {
+    let base = Base::new();
+    let orchestrator = open(&base, 1).await;
+    let new = base.definition(&stage(
+        "waiting",
+        &[
+            ("first", &wait_for("go.txt")),
+            ("second", "disobey touch second.txt"),
+            ("third", "disobey touch third.txt"),
+        ],
+    ));
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    loaded(&orchestrator, 1, 2, 1).await;
+    orchestrator.stop_task(&id, &task("second"), "a test").await.unwrap();
+    loaded(&orchestrator, 1, 1, 1).await;
+    std::fs::write(base.path().join("go.txt"), "").unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::PartialFailure);
+    decide(&orchestrator, &asked, Choice::Proceed).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.task_status[&task("third")], TaskStatus::Done);
+    assert!(base.path().join("third.txt").exists());
+    assert!(!base.path().join("second.txt").exists());
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_cancelled_leaves_the_queue_to_others() {
+    let base = Base::new();
+    let orchestrator = open(&base, 1).await;
+    let hang = base.definition(&stage("hanging", &[("a", "hang"), ("b", "hang"), ("c", "hang")]));
+    let hanging = orchestrator.execute_workflow(hang).await.unwrap();
+    let other = base.definition(&stage("other", &[("d", "say ok")]));
+    loaded(&orchestrator, 1, 2, 1).await;
+    let other = orchestrator.execute_workflow(other).await.unwrap();
+    loaded(&orchestrator, 1, 3, 1).await;
+    orchestrator.cancel(&hanging, "a test", "enough").await.unwrap();
+    let view = end(&orchestrator, &hanging).await;
+    assert_eq!(view.status, WorkflowStatus::Cancelled);
+    nothing_left(&hanging, &view);
+    let view = end(&orchestrator, &other).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    loaded(&orchestrator, 0, 0, 1).await;
+}
+
+/// Spec: GR.6.4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_needs_leave_runs_in_the_name_of_the_person_who_gave_it() {
+    let base = Base::new();
+    let orchestrator = open(&base, 2).await;
+    let new = base.definition(
+        "name: asked\ndescription: Asks first.\nsteps:\n  - {name: free, type: script, command: \"true\"}\n  - {name: bound, type: script, command: \"true\", needs_approval: true}\n",
+    );
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::StartApproval);
+    assert_eq!(orchestrator.admitted().len(), 1, "the second step has not begun");
+    decide(&orchestrator, &asked, Choice::Approve).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let by: Vec<String> = orchestrator.admitted().into_iter().map(|line| line.by).collect();
+    assert_eq!(by, ["workflow", "a test"]);
+}
+
+/// Spec: C0.8.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_that_ran_already_go_on_beyond_the_limit_and_new_ones_wait_for_them() {
+    let base = Base::new();
+    let orchestrator = open(&base, 2).await;
+    let meet = |own: &str| format!("disobey touch {own}; {}", wait_for(&format!("{own}.go")));
+    let (a, b) = (meet("a"), meet("b"));
+    let new = base.definition(&stage("kept", &[("a", &a), ("b", &b), ("c", "disobey touch c")]));
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let there = |name: &str| base.path().join(name).exists();
+    until("both agents", || there("a") && there("b")).await;
+    orchestrator.close().await;
+    drop(orchestrator);
+    let orchestrator = open(&base, 1).await;
+    loaded(&orchestrator, 2, 1, 1).await;
+    std::fs::write(base.path().join("a.go"), "").unwrap();
+    // The one that is left has the slot now, so the third still waits.
+    loaded(&orchestrator, 1, 1, 1).await;
+    assert!(!there("c"));
+    std::fs::write(base.path().join("b.go"), "").unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert!(there("c"));
+    nothing_left(&id, &view);
+}

@@ -1,0 +1,321 @@
+//! A register: small entries that must outlast a crash, one a line, in a file beside the sessions.
+//!
+//! The lines are framed as in a journal, and the first says what the file is and its version. The
+//! file only grows, and now and then its owner, who has all that still counts in memory, has it
+//! written anew. So a file that was deleted, or that could not be written to for a while, comes
+//! back by itself.
+//!
+//! A last line that is torn was never relied on and is cut off. Another line that cannot be read is
+//! left out, and a copy of the whole file stays beside it as `NAME.damaged`. What a newer version
+//! wrote is not read, and never written.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Durability, FileError, absent_is_none, same_file};
+use crate::journal::{encode_line, read_line};
+use crate::layout::BaseDir;
+
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// So many lines may be superfluous before the file is written anew.
+const SLACK: usize = 1000;
+
+/// A register cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// Something cannot be reached.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A newer program wrote it.
+    #[error("{file} has version {version}, newer than this program writes ({VERSION})")]
+    Newer {
+        /// Which file.
+        file: String,
+        /// Its version.
+        version: u32,
+    },
+    /// An entry cannot be a line: a mistake of the caller.
+    #[error("an entry of {file} cannot be written: {why}")]
+    Entry {
+        /// Which file.
+        file: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// When an entry is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// When it was added.
+    Now,
+    /// When the system gets to it: a process that is killed loses nothing, a power cut may.
+    Later,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    coven: String,
+    v: u32,
+}
+
+/// A file of framed lines with one writer: whoever holds the lock of the base directory.
+#[derive(Debug)]
+pub struct Register {
+    base: BaseDir,
+    name: &'static str,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It may be added to.
+    Open { file: File, end: u64, lines: usize },
+    /// It has to be written anew first: there is none, or what it ends with is not known.
+    Anew,
+    /// Another version's.
+    Newer(u32),
+}
+
+impl Register {
+    /// Opens a register among the sessions of a base directory, and reads all that is in it.
+    pub fn open<T: DeserializeOwned>(
+        base: &BaseDir,
+        name: &'static str,
+    ) -> Result<(Self, Vec<T>), FileError> {
+        let mut register = Self { base: base.clone(), name, state: State::Anew };
+        let folder = base.sessions();
+        let Some(bytes) = folder.read(name)? else { return Ok((register, Vec::new())) };
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let header: Option<Header> = lines.next().and_then(json);
+        if let Some(header) = &header
+            && header.coven == name
+            && header.v > VERSION
+        {
+            register.state = State::Newer(header.v);
+            return Ok((register, Vec::new()));
+        }
+        let mut damaged = header.is_none_or(|header| header.coven != name);
+        let (mut entries, mut count, mut end) = (Vec::new(), 0, 0);
+        if !damaged {
+            for line in lines {
+                match json(line) {
+                    Some(entry) => entries.push(entry),
+                    // Only the last line can be one that was cut short.
+                    None if line.last() != Some(&b'\n') => break,
+                    None => damaged = true,
+                }
+                count += 1;
+            }
+            let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            end = whole as u64;
+        }
+        if damaged {
+            let copy = format!("{name}.damaged");
+            folder.replace(&copy, &bytes, Durability::Synced)?;
+        } else {
+            let file = folder.file(name, OFlags::WRONLY)?;
+            file.set_len(end).map_err(|source| folder.error("write", name, source))?;
+            register.state = State::Open { file, end, lines: count };
+        }
+        Ok((register, entries))
+    }
+
+    /// Adds entries. If it is time, or there is no other way, the whole register is written anew
+    /// from `all`, which must tell everything that counts, these entries included.
+    ///
+    /// When this fails, none of them is there.
+    pub fn add<T: Serialize>(
+        &mut self,
+        entries: &[T],
+        when: When,
+        all: impl FnOnce() -> Vec<T>,
+    ) -> Result<(), RegisterError> {
+        let in_place = self.is_in_place()?;
+        match &mut self.state {
+            State::Newer(version) => {
+                let (file, version) = (self.name.to_owned(), *version);
+                Err(RegisterError::Newer { file, version })
+            }
+            State::Open { file, end, lines } if in_place => {
+                let bytes = encode(self.name, entries)?;
+                let written = file.write_all_at(&bytes, *end).and_then(|()| match when {
+                    When::Now => file.sync_data(),
+                    When::Later => Ok(()),
+                });
+                if let Err(source) = written {
+                    // Whether or not it can be taken back, nothing is added behind it.
+                    let _ = file.set_len(*end);
+                    self.state = State::Anew;
+                    return Err(self.base.sessions().error("write", self.name, source).into());
+                }
+                *end += bytes.len() as u64;
+                *lines += entries.len();
+                if *lines > SLACK {
+                    let all = all();
+                    if *lines > 2 * all.len() + SLACK {
+                        // What was added is there already, so this can wait if it fails.
+                        let _ = self.rewrite(&all);
+                    }
+                }
+                Ok(())
+            }
+            State::Open { .. } | State::Anew => self.rewrite(&all()),
+        }
+    }
+
+    /// Whether the file is still where it was opened.
+    fn is_in_place(&self) -> Result<bool, FileError> {
+        let State::Open { file, .. } = &self.state else { return Ok(false) };
+        let failed = |errno: rustix::io::Errno| {
+            FileError::new("look at", &self.base.sessions().path().join(self.name), errno.into())
+        };
+        let ours = rustix::fs::fstat(file).map_err(failed)?;
+        // By its path and not by its folder: that may have been deleted and made again.
+        match rustix::fs::lstat(self.base.sessions().path().join(self.name)) {
+            Ok(there) => Ok(same_file(&ours, &there)),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(false),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    fn rewrite<T: Serialize>(&mut self, all: &[T]) -> Result<(), RegisterError> {
+        let header = Header { coven: self.name.to_owned(), v: VERSION };
+        let mut bytes = encode(self.name, &[header])?;
+        bytes.extend_from_slice(&encode(self.name, all)?);
+        // The folder may have been deleted since it was opened.
+        self.base = BaseDir::create(self.base.path())?;
+        let folder = self.base.sessions();
+        folder.replace(self.name, &bytes, Durability::Synced)?;
+        let opened = absent_is_none(folder.file(self.name, OFlags::WRONLY))?;
+        self.state = match opened {
+            Some(file) => State::Open { file, end: bytes.len() as u64, lines: all.len() },
+            None => State::Anew,
+        };
+        Ok(())
+    }
+}
+
+fn json<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    serde_json::from_slice(read_line(line).ok()?).ok()
+}
+
+fn encode<T: Serialize>(name: &str, entries: &[T]) -> Result<Vec<u8>, RegisterError> {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        let json = serde_json::to_vec(entry).map_err(|error: serde_json::Error| {
+            let (file, why) = (name.to_owned(), io::Error::from(error).to_string());
+            RegisterError::Entry { file, why }
+        })?;
+        encode_line(&json, &mut bytes);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const NAME: &str = "register.jsonl";
+
+    struct Place {
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            Self { folder: tempfile::tempdir().unwrap() }
+        }
+
+        fn open(&self) -> (Register, Vec<String>) {
+            let base = BaseDir::create(self.folder.path()).unwrap();
+            Register::open(&base, NAME).unwrap()
+        }
+
+        fn file(&self) -> PathBuf {
+            self.folder.path().join(".coven/sessions").join(NAME)
+        }
+
+        fn with(entries: &[&str]) -> Self {
+            let place = Self::new();
+            let (mut register, _) = place.open();
+            let mut all: Vec<String> = Vec::new();
+            for entry in entries {
+                all.push((*entry).to_owned());
+                register.add(&all[all.len() - 1..], When::Now, || all.clone()).unwrap();
+            }
+            place
+        }
+    }
+
+    #[test]
+    fn what_was_added_is_there_afterwards() {
+        assert_eq!(Place::with(&["a", "b"]).open().1, ["a", "b"]);
+        assert_eq!(Place::new().open().1, [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_cut_and_the_next_entry_takes_its_place() {
+        let place = Place::with(&["a", "b"]);
+        let bytes = fs::read(place.file()).unwrap();
+        fs::write(place.file(), &bytes[..bytes.len() - 3]).unwrap();
+        let (mut register, entries) = place.open();
+        assert_eq!(entries, ["a"]);
+        register.add(&["a longer one than was there".to_owned()], When::Now, Vec::new).unwrap();
+        assert_eq!(place.open().1, ["a", "a longer one than was there"]);
+    }
+
+    #[test]
+    fn a_damaged_line_hides_no_other_and_the_file_is_kept_aside() {
+        let place = Place::with(&["a", "b", "c"]);
+        let text = fs::read_to_string(place.file()).unwrap().replace("\"b\"", "\"x\"");
+        fs::write(place.file(), &text).unwrap();
+        assert_eq!(place.open().1, ["a", "c"]);
+        let copy = place.file().with_file_name(format!("{NAME}.damaged"));
+        assert_eq!(fs::read_to_string(copy).unwrap(), text);
+    }
+
+    #[test]
+    fn a_file_that_is_deleted_comes_back_with_everything() {
+        let place = Place::with(&["a"]);
+        let (mut register, mut all) = place.open();
+        fs::remove_dir_all(place.folder.path().join(".coven")).unwrap();
+        all.push("b".to_owned());
+        register.add(&["b".to_owned()], When::Later, || all.clone()).unwrap();
+        assert_eq!(place.open().1, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_is_left_alone() {
+        let place = Place::new();
+        place.open();
+        let mut bytes = Vec::new();
+        encode_line(format!(r#"{{"coven":"{NAME}","v":2}}"#).as_bytes(), &mut bytes);
+        fs::write(place.file(), &bytes).unwrap();
+        let (mut register, _) = place.open();
+        let added = register.add(&["a".to_owned()], When::Now, Vec::new);
+        assert!(matches!(added, Err(RegisterError::Newer { version: 2, .. })));
+        assert_eq!(fs::read(place.file()).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_file_with_mostly_superfluous_lines_is_written_anew() {
+        let place = Place::new();
+        let (mut register, _) = place.open();
+        for number in 0..=SLACK + 3 {
+            let entry = vec![number.to_string()];
+            register.add(&entry, When::Later, || entry.clone()).unwrap();
+        }
+        assert!(place.open().1.len() < 10);
+    }
+}
