@@ -213,6 +213,23 @@ impl Client {
         self.get(&task_path(id, task, "output"), query).await
     }
 
+    /// What a task printed, as it came, and where the next piece begins.
+    pub async fn output_bytes(
+        &self,
+        id: &str,
+        task: &str,
+        query: &OutputQuery,
+    ) -> Result<(Vec<u8>, u64), ClientError> {
+        let query = OutputQuery { raw: Some(true), ..query.clone() };
+        let path = format!("{}{}", task_path(id, task, "output"), query_string(&query));
+        let answer = checked(self.request(Method::GET, &path).send().await?).await?;
+        let next = answer.headers().get("x-next-offset").and_then(|next| next.to_str().ok());
+        let next = next.and_then(|next| next.parse().ok()).ok_or_else(|| {
+            ClientError::Unreadable("it does not say where the next piece begins".to_owned())
+        })?;
+        Ok((answer.bytes().await?.to_vec(), next))
+    }
+
     /// What a headless agent did.
     pub async fn transcript(
         &self,

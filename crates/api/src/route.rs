@@ -290,7 +290,7 @@ pub const ROUTES: &[Route] = &[
         .or(&[Code::AgentMayNot, Code::StaleDigest, Code::BadBaseDir, Code::BaseDirTaken]),
     post("/sign-in/codes", "makeSignInCode", "A code that signs a page in; only over the socket")
         .creates::<SignInCode>()
-        .or(ONLY_PEOPLE),
+        .or(&[Code::AgentMayNot, Code::NotNow]),
     post("/sign-in", "signIn", "Exchange a code for a token")
         .takes::<SignIn>()
         .gives::<SignedIn>()
@@ -322,4 +322,5 @@ pub const ALWAYS: &[Code] = &[
     Code::HeadersTooLarge,
     Code::Internal,
     Code::Stopping,
+    Code::Storage,
 ];

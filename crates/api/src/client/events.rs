@@ -130,7 +130,7 @@ impl Events {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, ClientError> {
+    async fn connect(&mut self) -> Result<Connection, ClientError> {
         let url = format!("{}{}", self.client.base, self.path);
         let mut request = self.client.http.request(Method::GET, url);
         if let Some(cursor) = self.cursor {

@@ -1,0 +1,196 @@
+//! How requests are read and answered: JSON in and out, and every error as a problem. The
+//! framework's own rejections never reach a client.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use coven_api::problem::MEDIA_TYPE;
+use coven_api::{Code, Problem};
+use http_body_util::BodyExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The largest body that is read.
+pub(crate) const BODY_LIMIT: usize = 4 << 20;
+
+/// So much is heard of one that is too large.
+const HEARD_LIMIT: usize = 64 << 20;
+
+/// How long a body may take to arrive: 4 MiB need less even through a slow tunnel.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// A problem, as an answer.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) Box<Problem>);
+
+/// What a route gives.
+pub(crate) type Answer<T> = Result<Json<T>, Failure>;
+
+/// What a route gives that has nothing to say.
+pub(crate) type Done = Result<StatusCode, Failure>;
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        respond(&self.0)
+    }
+}
+
+/// A problem as a response.
+pub(crate) fn respond(problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = serde_json::to_vec(problem).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+    }
+    response.extensions_mut().insert(Told(problem.clone()));
+    response
+}
+
+/// The problem that a response tells, for the log and to add the request's id.
+#[derive(Clone, Debug)]
+pub(crate) struct Told(pub(crate) Problem);
+
+/// A value as JSON, with status 200.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(body) => {
+                ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+            }
+            Err(error) => respond(&Problem::new(Code::Internal, error.to_string())),
+        }
+    }
+}
+
+/// A JSON body that must be there.
+#[derive(Debug)]
+pub(crate) struct Read<T>(pub(crate) T);
+
+/// A JSON body that need not be there.
+#[derive(Debug)]
+pub(crate) struct MayRead<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Read<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        Ok(Self(body(request).await?.ok_or_else(|| {
+            Problem::new(Code::BadRequest, "the request has no body")
+                .with_hint("send a JSON object with `Content-Type: application/json`")
+        })?))
+    }
+}
+
+impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for MayRead<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        Ok(Self(body(request).await?.unwrap_or_default()))
+    }
+}
+
+async fn body<T: DeserializeOwned>(request: Request) -> Result<Option<T>, Problem> {
+    let (parts, body) = request.into_parts();
+    let bytes = tokio::time::timeout(BODY_TIME, collect(body))
+        .await
+        .map_err(|_| Problem::new(Code::RequestTimeout, "the body took too long to arrive"))??;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if !is_json(&parts) {
+        return Err(Problem::new(Code::UnsupportedMediaType, "the body is not said to be JSON")
+            .with_hint("send `Content-Type: application/json`"));
+    }
+    parse(&bytes).map(Some)
+}
+
+/// Reads a body. One that is too large is heard for a while longer and forgotten: who is still
+/// sending when we hang up does not hear why.
+async fn collect(mut body: Body) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    let mut heard = 0;
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Problem::new(Code::BadRequest, "the body ended before it was complete");
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        heard += data.len();
+        if heard > HEARD_LIMIT {
+            break;
+        }
+        if heard <= BODY_LIMIT {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    if heard > BODY_LIMIT {
+        return Err(Problem::new(Code::TooLarge, format!("a body has at most {BODY_LIMIT} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn is_json(parts: &Parts) -> bool {
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.and_then(|kind| kind.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Reads JSON, and says where it is wrong.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let told = |error: &serde_json::Error, path: Option<String>| {
+        let words = error.to_string();
+        let detail = match path.filter(|path| path != ".") {
+            Some(path) => format!("the body does not fit at `{path}`: {words}"),
+            None => format!("the body cannot be read: {words}"),
+        };
+        Problem::new(Code::BadRequest, detail)
+    };
+    let value = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| told(error.inner(), Some(error.path().to_string())))?;
+    reader.end().map_err(|error| told(&error, None))?;
+    Ok(value)
+}
+
+/// What stands in the query.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        axum::extract::Query::try_from_uri(&parts.uri)
+            .map(|query| Self(query.0))
+            .map_err(|error| Problem::new(Code::BadRequest, error.body_text()).into())
+    }
+}
+
+/// What varies in the path.
+#[derive(Debug)]
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        axum::extract::Path::from_request_parts(parts, state)
+            .await
+            .map(|path| Self(path.0))
+            .map_err(|error| Problem::new(Code::BadRequest, error.body_text()).into())
+    }
+}

@@ -1,0 +1,216 @@
+//! Runs whose questions nobody is asked: `auto` of `POST /workflows`.
+//!
+//! | what waits | allow | deny |
+//! |---|---|---|
+//! | approval, dialog, leave to start | approve | deny |
+//! | question, choice | deny: there is nothing to answer | deny |
+//! | human gate | approve | abort |
+//! | ended turn | complete | complete |
+//! | loop at its limit | proceed | abort |
+//! | partial failure | proceed | abort |
+//! | failed gate, failed step | abort: there is nothing to allow | abort |
+//! | unreadable verdict | retry once for each step, then proceed | abort |
+//! | lost job | retry once for each task, then abort | abort |
+//!
+//! A dialog that its adapter does not know is not approved, because that would press Enter
+//! blindly; it is denied. An agent that asks the same again and again, whatever it is answered, is
+//! left to a person. Each decision is a fact like any other, by `--auto allow` or
+//! `--auto deny`. What was wanted lies in the session's folder, so that the next daemon knows it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use coven_api::workflow::Auto;
+use coven_model::event::Event;
+use coven_model::{Choice, Decision, Intervention, InterventionKind, SessionId};
+use coven_orchestrator::{FeedItem, Orchestrator, Published, RequestError};
+use coven_store::BaseDir;
+
+use crate::house::House;
+use crate::route::Shelf;
+use crate::secret::write_private;
+
+/// So often the same question of an agent is answered. Then the answers do not help.
+const PATIENCE: usize = 5;
+
+/// The file in a session's folder.
+const FILE: &str = "auto";
+
+/// Keeps what is wanted of a session.
+pub(crate) fn remember(base_dir: &Path, id: &SessionId, auto: Auto) -> io::Result<()> {
+    let path = file(base_dir, id).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    write_private(&path, word(auto).as_bytes())
+}
+
+fn file(base_dir: &Path, id: &SessionId) -> Option<PathBuf> {
+    let base = BaseDir::find(base_dir).ok().flatten()?;
+    Some(base.session_path(id).join(FILE))
+}
+
+fn wanted(base_dir: &Path, id: &SessionId) -> Option<Auto> {
+    match fs::read_to_string(file(base_dir, id)?).ok()?.trim() {
+        "allow" => Some(Auto::Allow),
+        "deny" => Some(Auto::Deny),
+        _ => None,
+    }
+}
+
+fn word(auto: Auto) -> &'static str {
+    match auto {
+        Auto::Allow => "allow",
+        Auto::Deny => "deny",
+    }
+}
+
+/// Answers everything that waits in the sessions of a base directory that was just opened.
+pub(crate) async fn recover(house: &House, base_dir: &Path, orchestrator: &Orchestrator) {
+    for asked in orchestrator.interventions().await {
+        if let Some(auto) = wanted(base_dir, &asked.workflow_id) {
+            answer(house, base_dir, orchestrator, auto, &asked).await;
+        }
+    }
+}
+
+/// Answers whatever comes up, until the daemon stops.
+pub(crate) async fn attend(house: House) {
+    let mut events = house.feed().subscribe(None);
+    let stopping = house.stopping();
+    while let Some(Some(item)) = stopping.run_until_cancelled(events.next()).await {
+        let envelope = match item {
+            FeedItem::Event(envelope) => envelope,
+            // What came up meanwhile is still waiting.
+            FeedItem::Gap { .. } => {
+                for (base, orchestrator) in house.orchestrators().await {
+                    recover(&house, base.path(), &orchestrator).await;
+                }
+                continue;
+            }
+        };
+        let Published::Fact { event, .. } = &envelope.what else { continue };
+        let Event::InterventionRequired { intervention, .. } = &**event else { continue };
+        // One that is being opened looks at everything that waits when it is open.
+        for base in house.bases() {
+            let Some(orchestrator) = base.now() else { continue };
+            if let Some(auto) = wanted(base.path(), &envelope.session) {
+                answer(&house, base.path(), &orchestrator, auto, intervention).await;
+            }
+        }
+    }
+}
+
+async fn answer(
+    house: &House,
+    base_dir: &Path,
+    orchestrator: &Orchestrator,
+    auto: Auto,
+    asked: &Intervention,
+) {
+    let by = format!("--auto {}", word(auto));
+    let past = orchestrator.decided(&asked.workflow_id).await;
+    let ours = past.iter().filter_map(|(before, decision)| {
+        let same =
+            (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind);
+        let decision = decision.as_ref().filter(|decision| same && decision.by == by)?;
+        Some((before, decision))
+    });
+    let (mut retried, mut repeated) = (false, 0);
+    for (before, decision) in ours {
+        retried |= decision.choice == Choice::Retry;
+        repeated += usize::from(asked.digest.is_some() && before.excerpt == asked.excerpt);
+    }
+    if repeated >= PATIENCE {
+        tracing::warn!(intervention = %asked.id, "asked {repeated} times; a person has to decide");
+        return;
+    }
+    let mut choice = choose(auto, asked.kind, retried);
+    if (choice, asked.kind) == (Choice::Approve, InterventionKind::Dialog)
+        && !is_known_dialog(house, base_dir, orchestrator, asked).await
+    {
+        choice = Choice::Deny;
+    }
+    let decision = Decision::new(choice, by);
+    if let Err(error) = orchestrator.answer(&asked.id, decision, asked.digest.clone()).await {
+        // Somebody was faster, or it is not asked any more; anything else a person will see.
+        if !matches!(error, RequestError::Refused(_)) {
+            tracing::warn!(intervention = %asked.id, "auto could not decide: {error}");
+        }
+    }
+}
+
+/// Whether the adapter of the agent that shows a dialog says what its answers are.
+async fn is_known_dialog(
+    house: &House,
+    base_dir: &Path,
+    orchestrator: &Orchestrator,
+    asked: &Intervention,
+) -> bool {
+    let Some(task) = &asked.task else { return false };
+    let Ok(access) = orchestrator.task(&asked.workflow_id, task).await else { return false };
+    let Some(agent) = access.agent else { return false };
+    let rule = agent.verdict().evidence.rule;
+    let loaded = Shelf::of(house, base_dir).map(|shelf| shelf.loader().load(&access.adapter, None));
+    matches!(loaded, Ok(Ok(loaded)) if loaded.config.dialog(&rule).is_some())
+}
+
+fn choose(auto: Auto, kind: InterventionKind, retried: bool) -> Choice {
+    use InterventionKind as Kind;
+    match (auto, kind) {
+        (Auto::Allow, Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval) => {
+            Choice::Approve
+        }
+        (
+            Auto::Deny,
+            Kind::Approval | Kind::Dialog | Kind::StartApproval,
+        )
+        | (_, Kind::Question | Kind::Choice) => Choice::Deny,
+        (_, Kind::EndedTurn) => Choice::Complete,
+        (Auto::Allow, Kind::LoopLimit | Kind::PartialFailure) => Choice::Proceed,
+        (Auto::Allow, Kind::LostJob | Kind::UnreadableVerdict) if !retried => Choice::Retry,
+        (Auto::Allow, Kind::UnreadableVerdict) => Choice::Proceed,
+        (
+            _,
+            Kind::FailedGate
+            | Kind::FailedStep
+            | Kind::LostJob
+            | Kind::HumanGate
+            | Kind::LoopLimit
+            | Kind::PartialFailure
+            | Kind::UnreadableVerdict,
+        ) => Choice::Abort,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [InterventionKind; 13] = [
+        InterventionKind::Approval,
+        InterventionKind::Question,
+        InterventionKind::Choice,
+        InterventionKind::Dialog,
+        InterventionKind::EndedTurn,
+        InterventionKind::FailedGate,
+        InterventionKind::HumanGate,
+        InterventionKind::LoopLimit,
+        InterventionKind::PartialFailure,
+        InterventionKind::FailedStep,
+        InterventionKind::UnreadableVerdict,
+        InterventionKind::LostJob,
+        InterventionKind::StartApproval,
+    ];
+
+    #[test]
+    fn whatever_waits_has_an_answer_that_it_offers_and_a_second_try_is_the_last() {
+        for auto in [Auto::Allow, Auto::Deny] {
+            for kind in KINDS {
+                for retried in [false, true] {
+                    let choice = choose(auto, kind, retried);
+                    assert!(kind.options().contains(&choice), "{auto:?} {kind} {choice}");
+                    assert!(!retried || choice != Choice::Retry, "{auto:?} {kind}");
+                }
+            }
+        }
+    }
+}

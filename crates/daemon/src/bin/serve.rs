@@ -1,0 +1,26 @@
+//! The daemon as a process of its own, for tests that kill it: what `coven daemon run` does,
+//! without the rest of `coven`. The one argument is the program that holds jobs.
+
+use std::process::ExitCode;
+
+use coven_daemon::{Options, Places, serve};
+
+fn main() -> ExitCode {
+    let Some(program) = std::env::args_os().nth(1) else {
+        eprintln!("name the program that holds jobs");
+        return ExitCode::from(2);
+    };
+    let run = || -> Result<(), Box<dyn std::error::Error>> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let options = Options::new(Places::from_env()?, program);
+        runtime.block_on(serve(options))?;
+        Ok(())
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

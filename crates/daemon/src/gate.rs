@@ -1,0 +1,148 @@
+//! Who may come in. Over the socket: processes of the same user. Over loopback: who shows the
+//! token, names us as the host, and is no foreign page.
+//!
+//! A web page in the user's browser can send requests to 127.0.0.1. It cannot know the token, it
+//! cannot hide its origin, and a name that was rebound to 127.0.0.1 is not one of ours. There are
+//! no cookies and no permissions for other origins, so nothing a browser adds by itself helps it.
+
+mod origin;
+mod sign_in;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use coven_api::attach::BEARER_SUBPROTOCOL;
+use coven_api::route::ROUTES;
+use coven_api::{Code, Problem};
+
+pub(crate) use self::sign_in::SignIn;
+use crate::answer::respond;
+use crate::house::House;
+use crate::peer::{Caller, Via};
+
+/// The size of all headers together.
+const HEADERS: usize = 16 * 1024;
+
+/// Lets in who may come in, and says who it is.
+pub(crate) async fn gate(State(house): State<House>, mut request: Request, next: Next) -> Response {
+    let wish = match check(&house, &request) {
+        Ok(wish) => wish,
+        Err(problem) => return respond(&problem),
+    };
+    match identify(wish).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => respond(&problem),
+    }
+}
+
+/// What somebody wants who may come in.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    via: Via,
+    /// It may change something.
+    changes: bool,
+    /// It does, whatever it is.
+    acts: bool,
+}
+
+fn check(house: &House, request: &Request) -> Result<Wish, Problem> {
+    let headers = request.headers();
+    let size: usize =
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if size + request.uri().to_string().len() > HEADERS {
+        let detail = format!("the headers have more than {HEADERS} bytes together");
+        return Err(Problem::new(Code::HeadersTooLarge, detail));
+    }
+    refuse_token_in_url(request)?;
+    let Some(&via) = request.extensions().get::<Via>() else {
+        return Err(Problem::new(Code::Internal, "nobody knows where this request comes from"));
+    };
+    let changes = changes(request);
+    if let Via::Tcp { local, .. } = via {
+        origin::check(headers, local, changes)?;
+        if !is_open(request) {
+            authorize(house, headers)?;
+        }
+    }
+    if house.stopping().is_cancelled() && changes {
+        return Err(Problem::new(Code::Stopping, "the daemon is stopping"));
+    }
+    // What is only checked changes nothing, whatever its method.
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+    let acts = !looks && request.uri().path() != "/grimoires/check";
+    Ok(Wish { via, changes, acts })
+}
+
+async fn identify(wish: Wish) -> Result<Caller, Problem> {
+    let caller = match wish.via {
+        // A search through all processes would hold up others on this thread.
+        Via::Tcp { .. } if wish.changes => {
+            let looked = tokio::task::spawn_blocking(move || Caller::new(wish.via, true)).await;
+            looked.map_err(|error| Problem::new(Code::Internal, error.to_string()))?
+        }
+        via => Caller::new(via, wish.changes),
+    };
+    if wish.acts {
+        caller.may_change()?;
+    }
+    Ok(caller)
+}
+
+/// Whether a request may change something: any that is not a plain look, and conversations.
+fn changes(request: &Request) -> bool {
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    !looks || request.headers().contains_key(header::UPGRADE)
+}
+
+/// Whether a route needs no token: the page itself, and what it needs before it has one.
+fn is_open(request: &Request) -> bool {
+    let path = request.uri().path();
+    let page = matches!(*request.method(), Method::GET | Method::HEAD)
+        && (coven_web::get(path).is_some() || path == "/favicon.ico");
+    let method = request.method().as_str();
+    page || ROUTES
+        .iter()
+        .any(|route| route.open && route.path == path && route.method.as_str() == method)
+}
+
+fn refuse_token_in_url(request: &Request) -> Result<(), Problem> {
+    let query = request.uri().query().unwrap_or_default();
+    let named = query.split('&').any(|pair| {
+        let name = pair.split('=').next().unwrap_or_default();
+        ["token", "access_token", "bearer"].iter().any(|word| name.eq_ignore_ascii_case(word))
+    });
+    if named {
+        return Err(Problem::new(Code::BadRequest, "a token is never taken from a URL")
+            .with_hint("send it as `Authorization: Bearer …`, and make a new one if this one was \
+                 written down somewhere: delete the daemon's `token` file and start it again"));
+    }
+    Ok(())
+}
+
+fn authorize(house: &House, headers: &HeaderMap) -> Result<(), Problem> {
+    let shown = bearer(headers).or_else(|| subprotocol(headers));
+    match shown {
+        Some(token) if house.token().is(token) => Ok(()),
+        Some(_) => Err(Problem::new(Code::Unauthorized, "the token is wrong")
+            .with_hint("it is in the daemon's `token` file; `coven ui` opens a page that has it")),
+        None => Err(Problem::new(Code::Unauthorized, "there is no token")
+            .with_hint("send `Authorization: Bearer` with what is in the daemon's `token` file")),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// A page cannot set headers of a WebSocket, so it names the token among the subprotocols.
+fn subprotocol(headers: &HeaderMap) -> Option<&str> {
+    let lists = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    let names = lists.filter_map(|list| list.to_str().ok()).flat_map(|list| list.split(','));
+    names.map(str::trim).find_map(|name| name.strip_prefix(BEARER_SUBPROTOCOL))
+}

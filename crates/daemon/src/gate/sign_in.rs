@@ -1,0 +1,105 @@
+//! One-time codes: how a page gets the token without its ever being in a URL.
+//!
+//! `coven ui` asks for a code over the socket and opens the page with it in the fragment, which
+//! browsers do not send. The page exchanges it, once and within a minute, for the token.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use coven_api::{Code, Problem};
+
+use crate::secret::Secret;
+
+/// How long a code is worth something.
+const LIFE: Duration = Duration::from_secs(60);
+
+/// How many codes may wait at once.
+const WAITING: usize = 16;
+
+/// How many wrong codes are heard in a minute, altogether, before nobody is heard.
+const WRONG: usize = 10;
+
+/// Codes that wait to be exchanged.
+#[derive(Debug, Default)]
+pub(crate) struct SignIn {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    codes: Vec<(Secret, Instant)>,
+    wrong: Vec<Instant>,
+}
+
+impl SignIn {
+    /// A new code.
+    pub(crate) fn code(&self, now: Instant) -> Result<Secret, Problem> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.codes.retain(|(_, made)| now.duration_since(*made) < LIFE);
+        if state.codes.len() >= WAITING {
+            return Err(Problem::new(Code::TooMany, "too many codes wait to be used")
+                .with_hint("wait a minute, then ask again"));
+        }
+        let code = Secret::new()
+            .map_err(|error| Problem::new(Code::Internal, format!("no code can be made: {error}")))?;
+        state.codes.push((code.clone(), now));
+        Ok(code)
+    }
+
+    /// Uses a code up.
+    pub(crate) fn exchange(&self, guess: &str, now: Instant) -> Result<(), Problem> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.wrong.retain(|at| now.duration_since(*at) < LIFE);
+        if state.wrong.len() >= WRONG {
+            return Err(Problem::new(Code::TooMany, "there were too many wrong codes")
+                .with_hint("wait a minute, then open the page anew with `coven ui`"));
+        }
+        state.codes.retain(|(_, made)| now.duration_since(*made) < LIFE);
+        // All are compared, so that the time tells nothing.
+        let mut found = None;
+        for (index, (code, _)) in state.codes.iter().enumerate() {
+            if code.is(guess) {
+                found = Some(index);
+            }
+        }
+        match found {
+            Some(index) => {
+                state.codes.swap_remove(index);
+                Ok(())
+            }
+            None => {
+                state.wrong.push(now);
+                Err(Problem::new(Code::Unauthorized, "the code is wrong, was used, or is too old")
+                    .with_hint("open the page anew with `coven ui`"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_worth_something_once_and_for_a_minute() {
+        let (sign_in, start) = (SignIn::default(), Instant::now());
+        let code = sign_in.code(start).unwrap();
+        assert!(sign_in.exchange(code.reveal(), start).is_ok());
+        assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, Code::Unauthorized);
+        let old = sign_in.code(start).unwrap();
+        assert!(sign_in.exchange(old.reveal(), start + LIFE).is_err());
+    }
+
+    #[test]
+    fn guessing_is_soon_heard_no_more() {
+        let (sign_in, start) = (SignIn::default(), Instant::now());
+        let code = sign_in.code(start).unwrap();
+        for _ in 0..WRONG {
+            assert_eq!(sign_in.exchange("guess", start).unwrap_err().code, Code::Unauthorized);
+        }
+        assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, Code::TooMany);
+        let later = start + LIFE;
+        let code = sign_in.code(later).unwrap();
+        assert!(sign_in.exchange(code.reveal(), later).is_ok());
+    }
+}

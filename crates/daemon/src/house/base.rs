@@ -1,0 +1,169 @@
+//! One base directory: opened by need, once, and why it could not be if it could not.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use coven_api::Problem;
+use coven_api::system::{Trust, TrustState};
+use coven_orchestrator::{Options, Orchestrator};
+use coven_policy::Policies;
+
+use super::House;
+use crate::policies::PolicyFiles;
+use crate::problems;
+
+/// One that could not be opened is not tried again before this has passed: a list asks for all.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// One base directory.
+#[derive(Debug)]
+pub(crate) struct Base {
+    path: PathBuf,
+    /// Held while it is being opened, so that others wait for that.
+    opening: tokio::sync::Mutex<Opening>,
+    /// The same, for whoever does not wait.
+    open: RwLock<Option<Orchestrator>>,
+    problem: Mutex<Option<Problem>>,
+    trusted: AtomicBool,
+    policies: Mutex<PolicyFiles>,
+}
+
+#[derive(Debug)]
+enum Opening {
+    Not,
+    Open(Orchestrator),
+    Failed(Problem, Instant),
+    Closed,
+}
+
+impl Base {
+    pub(super) fn new(path: &Path, config_dir: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            opening: tokio::sync::Mutex::new(Opening::Not),
+            open: RwLock::default(),
+            problem: Mutex::default(),
+            trusted: AtomicBool::new(false),
+            policies: Mutex::new(PolicyFiles::new(config_dir, path)),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn trusted(&self) -> bool {
+        self.trusted.load(Ordering::Relaxed)
+    }
+
+    /// Why its sessions cannot be kept, where they cannot.
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its orchestrator if it is open now.
+    pub(crate) fn now(&self) -> Option<Orchestrator> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its orchestrator, opened if it is not.
+    pub(crate) async fn orchestrator(&self, house: &House) -> Result<Orchestrator, Problem> {
+        if let Some(orchestrator) = self.now() {
+            return Ok(orchestrator);
+        }
+        let mut opening = self.opening.lock().await;
+        match &*opening {
+            Opening::Open(orchestrator) => return Ok(orchestrator.clone()),
+            Opening::Failed(problem, at) if at.elapsed() < AGAIN => return Err(problem.clone()),
+            Opening::Closed => return Err(stopping()),
+            Opening::Failed(..) | Opening::Not => {}
+        }
+        if house.stopping().is_cancelled() {
+            return Err(stopping());
+        }
+        let opened = self.open(house).await;
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = opened.as_ref().err().cloned();
+        match opened {
+            Ok(orchestrator) => {
+                *opening = Opening::Open(orchestrator.clone());
+                house.remember(&self.path);
+                let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+                *open = Some(orchestrator.clone());
+                Ok(orchestrator)
+            }
+            Err(problem) => {
+                *opening = Opening::Failed(problem.clone(), Instant::now());
+                Err(problem)
+            }
+        }
+    }
+
+    async fn open(&self, house: &House) -> Result<Orchestrator, Problem> {
+        // A folder that is gone is not made anew.
+        super::usable(&self.path)?;
+        let trust = house.trust_of(&self.path)?;
+        self.refresh(&trust);
+        let config = house.config();
+        let mut options = Options::new(&self.path, &house.options().program);
+        options.config_dir = Some(house.options().places.config_dir.clone());
+        options.trusted = self.trusted();
+        options.max_agents = config.max_agents.map_or(options.max_agents, |most| most as usize);
+        options.default_adapter.clone_from(&config.default_adapter);
+        options.feed = house.feed().clone();
+        options.retention = config.retention();
+        options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
+        options.policies = self.policies(house);
+        let orchestrator =
+            Orchestrator::open(options).await.map_err(|error| problems::open(&error))?;
+        crate::auto::recover(house, &self.path, &orchestrator).await;
+        Ok(orchestrator)
+    }
+
+    fn policies(&self, house: &House) -> Policies {
+        let mut files = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        *files = PolicyFiles::new(&house.options().places.config_dir, &self.path);
+        match files.changed(self.trusted()) {
+            Some(Ok(policies)) => policies,
+            Some(Err(problem)) => {
+                tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
+                Policies::default()
+            }
+            None => Policies::default(),
+        }
+    }
+
+    /// Takes note of whether what it brings along may be used, and of its policies.
+    pub(crate) fn refresh(&self, trust: &Trust) {
+        let trusted = trust.state == TrustState::Trusted;
+        let before = self.trusted.swap(trusted, Ordering::Relaxed);
+        let Some(orchestrator) = self.now() else { return };
+        if before != trusted {
+            orchestrator.set_trusted(trusted);
+        }
+        let mut files = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        match files.changed(trusted) {
+            None => {}
+            Some(Ok(policies)) => orchestrator.set_policies(policies),
+            Some(Err(problem)) => {
+                tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
+                orchestrator.set_policies(Policies::default());
+            }
+        }
+    }
+
+    /// Lets go of it.
+    pub(super) async fn close(&self, stop_agents: bool) {
+        let mut opening = self.opening.lock().await;
+        let was = std::mem::replace(&mut *opening, Opening::Closed);
+        self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Opening::Open(orchestrator) = was {
+            orchestrator.shutdown(stop_agents).await;
+        }
+    }
+}
+
+fn stopping() -> Problem {
+    Problem::new(coven_api::Code::Stopping, "the daemon is stopping")
+}

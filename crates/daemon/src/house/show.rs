@@ -1,0 +1,216 @@
+//! One session with everything about it, and what waits for a person.
+
+use std::collections::BTreeMap;
+
+use coven_api::intervention::InterventionItem;
+use coven_api::workflow::{TaskItem, Workflow};
+use coven_api::{Code, Problem};
+use coven_model::{
+    AttemptId, Choice, Decision, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
+    TaskStatus, Timestamp, Verdict,
+};
+use coven_orchestrator::Orchestrator;
+use coven_store::session::Look;
+use coven_store::{BaseDir, Entry};
+
+use super::{House, list};
+use crate::problems;
+
+/// How often the end of a journal is read while somebody writes it.
+const TRIES: usize = 5;
+
+impl House {
+    /// Everything about a session.
+    pub(crate) async fn workflow(&self, text: &str) -> Result<Workflow, Problem> {
+        let (orchestrator, id) = self.find(text).await?;
+        self.shown(&orchestrator, &id).await
+    }
+
+    /// The same of a session that was found.
+    pub(crate) async fn shown(
+        &self,
+        orchestrator: &Orchestrator,
+        id: &SessionId,
+    ) -> Result<Workflow, Problem> {
+        let gone = || Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone"));
+        let entry = entry(orchestrator, id).ok_or_else(gone)?;
+        // The number comes first: what happens while we look is told again, and never left out.
+        let last_seq = last_seq(&entry);
+        let view = orchestrator.view(id).await.map_err(|error| problems::request(&error))?;
+        let view = view.ok_or_else(gone)?;
+        let plan = orchestrator.plan_view(id).await.ok_or_else(gone)?;
+        let live = orchestrator.controller(id).await.is_some() && !view.status.is_final();
+        let verdicts: BTreeMap<TaskId, (AttemptId, Verdict)> = orchestrator
+            .verdicts(id)
+            .await
+            .into_iter()
+            .map(|(attempt, verdict)| (attempt.task.clone(), (attempt, verdict)))
+            .collect();
+        let mut item = list::item(&entry, view.interventions.len() as u32);
+        item.status = view.status;
+        item.state = view.status.into();
+        item.goal.clone_from(&view.goal);
+        item.running = count(&view, TaskStatus::Running) + count(&view, TaskStatus::WaitingForUser);
+        item.kept = !view.kept.is_empty();
+        let tasks = self.tasks(orchestrator, id, &plan, &view, &verdicts).await;
+        let interventions = view.interventions.clone();
+        Ok(Workflow { item, live, last_seq, session: view, plan, tasks, interventions })
+    }
+
+    async fn tasks(
+        &self,
+        orchestrator: &Orchestrator,
+        id: &SessionId,
+        plan: &PlanView,
+        view: &SessionView,
+        verdicts: &BTreeMap<TaskId, (AttemptId, Verdict)>,
+    ) -> Vec<TaskItem> {
+        let mut items = Vec::new();
+        for row in &plan.rows {
+            for lane in &row.lanes {
+                let Ok(task) = TaskId::new(lane.task.clone()) else { continue };
+                let verdict = verdicts.get(&task);
+                let known = verdict.is_some()
+                    || (lane.attempt > 0 && !lane.status.is_final())
+                    || view.kept.contains(&task);
+                // What is over has no process, and looking it up in the journal takes long.
+                let access = if known { orchestrator.task(id, &task).await.ok() } else { None };
+                let live = access
+                    .as_ref()
+                    .is_some_and(|access| access.agent.is_some() || access.headless.is_some());
+                let mode = match &access {
+                    Some(access) => access.mode,
+                    None if lane.adapter == "shell" || lane.adapter.is_empty() => Mode::Headless,
+                    None => mode(view, &row.step, &lane.task),
+                };
+                items.push(TaskItem {
+                    id: task,
+                    name: lane.name.clone(),
+                    step: row.step.clone(),
+                    status: lane.status,
+                    attempt: lane.attempt,
+                    adapter: lane.adapter.clone(),
+                    mode,
+                    live,
+                    verdict: verdict.map(|(_, verdict)| verdict.clone()),
+                    since: since(verdict.map(|(_, verdict)| verdict), lane.started_at),
+                    started_at: lane.started_at,
+                    ended_at: lane.ended_at,
+                    note: lane.note.clone(),
+                });
+            }
+        }
+        items
+    }
+
+    /// What waits for a person in a base directory, or in one session of it.
+    pub(super) async fn waiting(
+        &self,
+        orchestrator: &Orchestrator,
+        only: Option<&SessionId>,
+    ) -> Vec<InterventionItem> {
+        let mut entries: BTreeMap<SessionId, Entry> = BTreeMap::new();
+        let mut items = Vec::new();
+        let open = orchestrator.interventions().await.into_iter();
+        for asked in open.filter(|asked| only.is_none_or(|only| asked.workflow_id == *only)) {
+            if entries.is_empty() {
+                let all = orchestrator.list().into_iter();
+                entries.extend(all.map(|entry| (entry.id.clone(), entry)));
+            }
+            let Some(entry) = entries.get(&asked.workflow_id) else { continue };
+            items.push(self.intervention(orchestrator, entry, asked, None).await);
+        }
+        items
+    }
+
+    /// What was decided in a session.
+    pub(super) async fn decided(
+        &self,
+        orchestrator: &Orchestrator,
+        id: &SessionId,
+    ) -> Result<Vec<InterventionItem>, Problem> {
+        let Some(entry) = entry(orchestrator, id) else {
+            return Err(Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone")));
+        };
+        let mut items = Vec::new();
+        for (asked, decision) in orchestrator.decided(id).await {
+            items.push(self.intervention(orchestrator, &entry, asked, decision).await);
+        }
+        Ok(items)
+    }
+
+    async fn intervention(
+        &self,
+        orchestrator: &Orchestrator,
+        entry: &Entry,
+        asked: Intervention,
+        decision: Option<Decision>,
+    ) -> InterventionItem {
+        let access = match &asked.task {
+            Some(task) => orchestrator.task(&asked.workflow_id, task).await.ok(),
+            None => None,
+        };
+        let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
+        let always = asked.options.contains(&Choice::ApproveAlways).then(|| {
+            let agent = adapter.as_deref().unwrap_or("the agent");
+            format!("{agent} is told yes, and asked by its own means not to ask this again")
+        });
+        InterventionItem {
+            intervention: asked,
+            workflow_name: entry.name.clone(),
+            goal: entry.goal.clone(),
+            base_dir: entry.base_dir.display().to_string(),
+            adapter,
+            always,
+            decision,
+        }
+    }
+}
+
+pub(super) fn entry(orchestrator: &Orchestrator, id: &SessionId) -> Option<Entry> {
+    orchestrator.list().into_iter().find(|entry| entry.id == *id)
+}
+
+fn count(view: &SessionView, status: TaskStatus) -> u32 {
+    view.task_status.values().filter(|task| **task == status).count() as u32
+}
+
+/// The number of a session's newest fact. One that is being written does not count yet.
+fn last_seq(entry: &Entry) -> u64 {
+    let look = BaseDir::find(&entry.base_dir).ok().flatten();
+    let Some(look) = look.and_then(|base| Look::open(&base, &entry.id).ok()) else { return 0 };
+    let known = (0..TRIES).find_map(|_| look.last().ok());
+    known.unwrap_or_else(|| {
+        // A journal with a torn end is read from its beginning.
+        let read = |mut reader: coven_store::Reader| {
+            reader.read_all::<serde_json::Value>(1).ok()?.last().map(|record| record.seq)
+        };
+        look.reader().ok().and_then(read).unwrap_or(0)
+    })
+}
+
+fn since(verdict: Option<&Verdict>, started_at: Option<Timestamp>) -> Option<Timestamp> {
+    // Evidence counts from when its agent was started.
+    let since = std::time::Duration::from_millis(verdict?.evidence.since);
+    Some(started_at?.after(since))
+}
+
+/// How a task runs that is over or has not begun, as its definition says.
+fn mode(view: &SessionView, step: &str, task: &str) -> Mode {
+    fn find<'a>(value: &'a serde_json::Value, step: &str, task: &str) -> Option<&'a str> {
+        let list = |name: &str| value.get(name).and_then(|list| list.as_array());
+        if let Some(stages) = list("stages") {
+            let mut tasks = stages.iter().filter_map(|stage| stage["tasks"].as_array()).flatten();
+            return tasks.find(|found| found["id"] == task)?["executionMode"].as_str();
+        }
+        let mut steps = list("steps")?.iter();
+        steps.find(|found| found["name"] == step)?["mode"].as_str()
+    }
+    match find(&view.workflow_definition, step, task) {
+        Some("headless") => Mode::Headless,
+        Some("interactive") => Mode::Interactive,
+        // Steps of grimoires run without a terminal unless they say otherwise.
+        _ if view.workflow_definition.get("stages").is_some() => Mode::Interactive,
+        _ => Mode::Headless,
+    }
+}

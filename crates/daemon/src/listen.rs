@@ -1,0 +1,170 @@
+//! Takes connections, on the socket and on loopback, and hands their requests to the router.
+//!
+//! Whoever connects is bounded: in number, in how long headers may take, and in how long they may
+//! leave what we send unread.
+
+mod guarded;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use coven_api::{Code, Problem};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+use self::guarded::Guarded;
+use crate::peer::{Via, credentials};
+
+/// How many connections there are at once, both listeners together.
+const CONNECTIONS: usize = 2048;
+
+/// How long the headers of a request may take.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+
+/// What is read of headers at all. Our own limit is lower and answered with a problem.
+const HEADER_BUFFER: usize = 64 * 1024;
+
+/// How many headers there may be.
+const HEADER_COUNT: usize = 200;
+
+/// How long to wait when the system has no room for another connection.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// How long requests that are under way may take once the daemon stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Takes connections until it is told to stop.
+#[derive(Clone, Debug)]
+pub(crate) struct Listening {
+    router: Router,
+    places: Arc<Semaphore>,
+    stopping: CancellationToken,
+    connections: TaskTracker,
+}
+
+impl Listening {
+    pub(crate) fn new(router: Router, stopping: CancellationToken) -> Self {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        Self { router, places, stopping, connections: TaskTracker::new() }
+    }
+
+    /// Connections of the socket. Only processes of the same user are heard.
+    pub(crate) async fn socket(self, listener: UnixListener) {
+        let me = rustix::process::geteuid().as_raw();
+        while let Some(accepted) = self.stopping.run_until_cancelled(listener.accept()).await {
+            let Ok((stream, _)) = accepted else {
+                self.breathe().await;
+                continue;
+            };
+            match credentials(&stream) {
+                Some((uid, peer)) if uid == me => self.take(stream, Via::Socket { peer }),
+                other => {
+                    let uid = other.map(|(uid, _)| uid);
+                    tracing::warn!(?uid, "another user tried to connect");
+                }
+            }
+        }
+    }
+
+    /// Connections on loopback.
+    pub(crate) async fn tcp(self, listener: TcpListener, local: SocketAddr) {
+        while let Some(accepted) = self.stopping.run_until_cancelled(listener.accept()).await {
+            let Ok((stream, peer)) = accepted else {
+                self.breathe().await;
+                continue;
+            };
+            // Small answers must not wait for each other.
+            let _ = stream.set_nodelay(true);
+            self.take(stream, Via::Tcp { peer, local });
+        }
+    }
+
+    async fn breathe(&self) {
+        // Accepting fails when there are too many files; only time helps.
+        let _ = tokio::time::timeout(BREATH, self.stopping.cancelled()).await;
+    }
+
+    fn take<S>(&self, stream: S, via: Via)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        match self.places.clone().try_acquire_owned() {
+            Ok(place) => {
+                let (router, stopping) = (self.router.clone(), self.stopping.clone());
+                self.connections.spawn(serve(stream, via, place, router, stopping));
+            }
+            Err(_) => {
+                self.connections.spawn(turn_away(stream));
+            }
+        }
+    }
+
+    /// Waits for what is under way. What takes longer than a moment is cut off.
+    pub(crate) async fn finish(&self) {
+        self.connections.close();
+        let _ = tokio::time::timeout(GRACE, self.connections.wait()).await;
+    }
+}
+
+async fn serve<S>(
+    stream: S,
+    via: Via,
+    place: OwnedSemaphorePermit,
+    router: Router,
+    stopping: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(via);
+        request
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(HEADER_BUFFER)
+        .max_headers(HEADER_COUNT)
+        .serve_connection(
+            TokioIo::new(Guarded::new(stream, place)),
+            TowerToHyperService::new(service),
+        )
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!("a connection broke: {error}");
+    }
+}
+
+/// Says that there is no room, without reading anything.
+async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
+    let detail = format!("there are {CONNECTIONS} connections already");
+    let problem = Problem::new(Code::TooMany, detail).with_hint("close some, or try again later");
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let text = format!(
+        "HTTP/1.1 429 Too Many Requests\r\ncontent-type: {}\r\ncontent-length: {}\r\n\
+         connection: close\r\n\r\n{body}",
+        coven_api::problem::MEDIA_TYPE,
+        body.len(),
+    );
+    let said = async {
+        stream.write_all(text.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), said).await;
+}

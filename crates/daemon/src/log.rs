@@ -1,0 +1,153 @@
+//! The daemon's log: one file, turned over when it is large. Whatever is logged, no line of it can
+//! move a cursor, colour a terminal or pretend to be another line.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::config::LogLevel;
+use crate::error::Error;
+
+/// A file is turned over when it has so many bytes.
+const LARGE: u64 = 8 << 20;
+
+/// So many older files stay: `daemon.log.1` to `daemon.log.3`.
+const OLDER: u32 = 3;
+
+/// The log.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    inner: Arc<Mutex<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    large: u64,
+}
+
+impl Log {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        Self::turning_at(path, LARGE).map_err(|source| Error::file(path, source))
+    }
+
+    fn turning_at(path: &Path, large: u64) -> io::Result<Self> {
+        let file = append_to(path)?;
+        let size = file.metadata()?.len();
+        let open = Open { path: path.to_owned(), file, size, large };
+        Ok(Self { inner: Arc::new(Mutex::new(open)) })
+    }
+
+    /// From now on everything this process has to say goes here.
+    pub(crate) fn begin(self, level: LogLevel) {
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(self)
+            .with_ansi(false)
+            .with_target(false)
+            .with_max_level(level.filter())
+            .finish();
+        // Where something else listens already, that is as good.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+impl Open {
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        if self.size > 0 && self.size + line.len() as u64 > self.large {
+            self.turn_over()?;
+        }
+        self.file.write_all(line.as_bytes())?;
+        self.size += line.len() as u64;
+        Ok(())
+    }
+
+    fn turn_over(&mut self) -> io::Result<()> {
+        let older = |number: u32| PathBuf::from(format!("{}.{number}", self.path.display()));
+        for number in (1..OLDER).rev() {
+            // There may not be so many yet.
+            let _ = fs::rename(older(number), older(number + 1));
+        }
+        fs::rename(&self.path, older(1))?;
+        self.file = append_to(&self.path)?;
+        self.size = 0;
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line { log: self.clone(), text: Vec::new() }
+    }
+}
+
+/// One line on its way.
+#[derive(Debug)]
+pub(crate) struct Line {
+    log: Log,
+    text: Vec<u8>,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let line = plain(&String::from_utf8_lossy(&self.text));
+        let mut open = self.log.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        // A full disk must not stop the daemon, and there is nowhere else to say so.
+        let _ = open.line(&line);
+    }
+}
+
+/// One line without anything that a terminal would act on.
+fn plain(text: &str) -> String {
+    let mut line: String = coven_notation::printable(&text.trim_end().replace('\n', "\u{240a}"));
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_can_act_on_a_terminal_or_look_like_two() {
+        let line = plain("a name \u{1b}[31mred\u{1b}]0;title\u{7} and\nERROR forged\r\u{9b}2J\n");
+        assert_eq!(line.matches('\n').count(), 1);
+        assert!(!line.trim_end_matches('\n').contains(char::is_control), "{line:?}");
+    }
+
+    #[test]
+    fn a_large_log_is_turned_over_and_three_older_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        let log = Log::turning_at(&path, 100).unwrap();
+        for number in 0..20 {
+            log.make_writer().write_all(format!("{number:02} {}\n", "x".repeat(57)).as_bytes()).unwrap();
+        }
+        let newest = fs::read_to_string(&path).unwrap();
+        assert!(newest.starts_with("19 "), "{newest}");
+        assert!(fs::read_to_string(folder.path().join("daemon.log.3")).unwrap().starts_with("16 "));
+        assert!(!folder.path().join("daemon.log.4").exists());
+    }
+}

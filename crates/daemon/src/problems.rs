@@ -1,0 +1,101 @@
+//! What goes wrong below, in the words of the API.
+
+use coven_api::catalogue::Diagnostic;
+use coven_api::{Code, Problem};
+use coven_notation::{Report, Severity, printable};
+use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
+use coven_store::index::ResolveError;
+use coven_workflow::catalogue::Unusable;
+use coven_workflow::state::Refused;
+
+/// Something about a text, at its places.
+pub(crate) fn diagnostics(report: &Report) -> Vec<Diagnostic> {
+    let source = &report.source;
+    let one = |problem: &coven_notation::Problem| {
+        let (start, end) = (source.position(problem.span.start), source.position(problem.span.end));
+        let severity = match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        Diagnostic {
+            severity: severity.to_owned(),
+            message: printable(&problem.message),
+            help: problem.help.as_deref().map(printable),
+            line: start.line as u32,
+            column: start.column as u32,
+            end_line: end.line as u32,
+            end_column: end.column as u32,
+        }
+    };
+    report.problems.iter().map(one).collect()
+}
+
+pub(crate) fn open(error: &OpenError) -> Problem {
+    let code = match error {
+        OpenError::Folder(_) => Code::BadBaseDir,
+        OpenError::Locked(coven_store::lock::LockError::Held { .. }) => Code::BaseDirTaken,
+        OpenError::Locked(_) => Code::BadBaseDir,
+        _ => Code::Internal,
+    };
+    Problem::new(code, error.to_string())
+}
+
+pub(crate) fn execute(error: ExecuteError) -> Problem {
+    let text = printable(&error.to_string());
+    match error {
+        ExecuteError::Grimoire(unusable) => grimoire(&unusable),
+        ExecuteError::Definition(report) => {
+            let found = diagnostics(&report);
+            let first = found.first().map(|first| format!(": {}", first.message));
+            let detail = format!("the definition has errors{}", first.unwrap_or_default());
+            Problem::new(Code::BadDefinition, detail).with_problems(found)
+        }
+        ExecuteError::Inputs(_) => Problem::new(Code::BadInput, text),
+        ExecuteError::KeyReused { .. } | ExecuteError::Claim(ClaimError::Reused { .. }) => {
+            Problem::new(Code::KeyReused, text)
+        }
+        ExecuteError::Reserved { .. } => Problem::new(Code::BadRequest, text),
+        ExecuteError::Request(error) => request(&error),
+        _ => Problem::new(Code::Storage, text),
+    }
+}
+
+pub(crate) fn grimoire(unusable: &Unusable) -> Problem {
+    let code = match unusable {
+        Unusable::Unknown { .. } => Code::GrimoireNotFound,
+        Unusable::Broken { .. } => Code::BadDefinition,
+        Unusable::Inert { .. } => Code::NotTrusted,
+    };
+    Problem::new(code, printable(&unusable.to_string()))
+}
+
+pub(crate) fn request(error: &RequestError) -> Problem {
+    let code = match error {
+        RequestError::Unknown(ResolveError::Unknown { .. }) => Code::WorkflowNotFound,
+        RequestError::Unknown(ResolveError::Ambiguous { .. }) => Code::BadRequest,
+        RequestError::Refused(refused) => self::refused(refused),
+        RequestError::NotLive(_) => Code::NotLive,
+        RequestError::NoAgent(_) | RequestError::NotInteractive(_) => Code::NoAgent,
+        RequestError::NoTask { .. } | RequestError::NotStarted(_) => Code::TaskNotFound,
+        RequestError::NotDelivered(_) | RequestError::NotRemoved(_) => Code::NotNow,
+        RequestError::Closing => Code::Stopping,
+        _ => Code::Storage,
+    };
+    let problem = Problem::new(code, printable(&error.to_string()));
+    match code {
+        Code::NotLive => problem.with_hint("`POST /workflows/{id}/resume` lets it go on"),
+        Code::NoAgent => problem.with_hint("its output and recording can still be read"),
+        _ => problem,
+    }
+}
+
+fn refused(refused: &Refused) -> Code {
+    match refused {
+        Refused::NoSession => Code::WorkflowNotFound,
+        Refused::NoIntervention(_) => Code::AlreadyDecided,
+        Refused::NotAnOption { .. } | Refused::NeedsText(_) => Code::BadDecision,
+        Refused::OtherDigest => Code::StaleDigest,
+        Refused::NoTask(_) => Code::TaskNotFound,
+        _ => Code::NotNow,
+    }
+}

@@ -1,0 +1,86 @@
+//! What is asked and answered, a file for each part of the API. The list of routes is
+//! `coven_api::route::ROUTES`; a test holds this router against it.
+
+pub(crate) mod catalogue;
+mod event;
+mod intervention;
+mod look;
+mod page;
+mod system;
+pub(crate) mod task;
+mod trust;
+pub(crate) mod workflow;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use coven_api::{Code, Problem, openapi};
+
+pub(crate) use self::catalogue::{Shelf, Versions};
+use crate::answer::respond;
+use crate::house::House;
+
+/// Everything that is answered at once.
+pub(crate) fn routes() -> Router<House> {
+    Router::new()
+        .route("/workflows", get(workflow::list).post(workflow::start))
+        .route("/workflows/{id}", get(workflow::show).delete(workflow::cancel))
+        .route("/workflows/{id}/resume", post(workflow::resume))
+        .route("/workflows/{id}/retry", post(workflow::retry))
+        .route("/workflows/{id}/purge", post(workflow::purge))
+        .route("/workflows/{id}/tasks/{task}/screen", get(look::screen))
+        .route("/workflows/{id}/tasks/{task}/output", get(look::output))
+        .route("/workflows/{id}/tasks/{task}/transcript", get(look::transcript))
+        .route("/workflows/{id}/tasks/{task}/recording", get(look::recording))
+        .route("/workflows/{id}/tasks/{task}/explain", get(look::explain))
+        .route("/workflows/{id}/tasks/{task}/input", post(task::input))
+        .route("/workflows/{id}/tasks/{task}/resize", post(task::resize))
+        .route("/workflows/{id}/tasks/{task}/interrupt", post(task::interrupt))
+        .route("/workflows/{id}/tasks/{task}/complete", post(task::complete))
+        .route("/workflows/{id}/tasks/{task}/stop", post(task::stop))
+        .route("/interventions", get(intervention::list))
+        .route("/interventions/{session}/{number}", post(intervention::decide))
+        .route("/grimoires", get(catalogue::grimoires))
+        .route("/grimoires/check", post(catalogue::check))
+        .route("/grimoires/{name}", get(catalogue::grimoire))
+        .route("/adapters", get(catalogue::adapters))
+        .route("/events", post(event::post))
+        .route("/trust", get(trust::show).post(trust::set))
+        .route("/sign-in/codes", post(system::code))
+        .route("/sign-in", post(system::sign_in))
+        .route("/status", get(system::status))
+        .route("/shutdown", post(system::shutdown))
+        .route("/health", get(system::health))
+        .route("/version", get(system::version))
+        .route("/metrics", get(system::metrics))
+        .route("/openapi.json", get(system::document))
+}
+
+/// What no route is for: a file of the page, or nothing.
+pub(crate) async fn elsewhere(request: Request) -> Response {
+    let path = request.uri().path();
+    if let Some(file) = page::file(request.method(), path) {
+        return file;
+    }
+    let detail = format!("there is nothing at `{}`", coven_notation::printable(path));
+    respond(&Problem::new(Code::NotFound, detail).with_hint("`GET /openapi.json` lists everything"))
+}
+
+/// What a route cannot be asked to do.
+pub(crate) async fn not_so(request: Request) -> Response {
+    let matched = request.extensions().get::<axum::extract::MatchedPath>();
+    let allowed = matched.map(|path| openapi::allowed(path.as_str())).unwrap_or_default();
+    let names: Vec<&str> = allowed.into_iter().map(coven_api::route::Method::as_str).collect();
+    let names = names.join(", ");
+    let method = coven_notation::printable(request.method().as_str());
+    let detail = format!("{method} is not possible here");
+    let mut response = respond(
+        &Problem::new(Code::MethodNotAllowed, detail).with_hint(format!("there is {names}")),
+    );
+    if let Ok(value) = HeaderValue::from_str(&names) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}

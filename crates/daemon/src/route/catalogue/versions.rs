@@ -1,0 +1,81 @@
+//! Which version of a CLI is installed: asked when somebody wants to know, and remembered until
+//! the program changes.
+
+use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many are asked at once: some of them start a whole runtime for it.
+const AT_ONCE: usize = 4;
+
+/// The most of a version that is shown.
+const LONGEST: usize = 100;
+
+/// Versions that were asked for.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    known: Mutex<HashMap<PathBuf, (Option<SystemTime>, Option<String>)>>,
+    places: Semaphore,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self { known: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+    }
+}
+
+impl Versions {
+    /// What a program says about itself, if it says anything in time.
+    pub(crate) async fn of(&self, path: &Path, args: &[String]) -> Option<String> {
+        let changed = path.metadata().and_then(|about| about.modified()).ok();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        if let Some((then, version)) = known
+            && then == changed
+        {
+            return version;
+        }
+        let _place = self.places.acquire().await.ok()?;
+        let child = Command::new(path)
+            .args(args)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(PATIENCE, child).await.ok()?.ok();
+        let version = output.and_then(|output| first_line(&output.stdout));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(path.to_owned(), (changed, version.clone()));
+        version
+    }
+}
+
+fn first_line(output: &[u8]) -> Option<String> {
+    let text = coven_terminal::sanitise::strip(output);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(coven_notation::printable(&line.chars().take(LONGEST).collect::<String>()))
+}
+
+/// Where a command is, as a shell would find it.
+pub(super) fn find(command: &str) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| {
+        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    if command.contains('/') {
+        return Some(PathBuf::from(command)).filter(|path| path.is_absolute()).filter(runs);
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(command))
+        .find(runs)
+}

@@ -1,0 +1,28 @@
+//! Events from outside.
+
+use axum::extract::State;
+use coven_api::event::{PostEvent, Triggered};
+use coven_api::{Code, Problem};
+
+use crate::answer::{Answer, Json, Read};
+use crate::house::House;
+
+/// The longest type of an event.
+const LONGEST: usize = 200;
+
+/// `POST /events`.
+pub(super) async fn post(
+    State(house): State<House>,
+    Read(event): Read<PostEvent>,
+) -> Answer<Triggered> {
+    let decent = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:/".contains(&byte);
+    if !(1..=LONGEST).contains(&event.kind.len()) || !event.kind.bytes().all(decent) {
+        let detail = "the type of an event has letters, digits, and `. - _ : /`, 200 at most";
+        return Err(Problem::new(Code::BadRequest, detail).into());
+    }
+    let path = house.folder(event.base_dir.as_deref())?;
+    house.trust_of(&path)?;
+    let orchestrator = house.orchestrator(&path).await?;
+    let started = crate::house::post(&orchestrator, event).await?;
+    Ok(Json(Triggered { started }))
+}

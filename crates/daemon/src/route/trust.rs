@@ -1,0 +1,45 @@
+//! What a folder brings along, and agreeing to it.
+
+use std::path::Path;
+
+use axum::extract::State;
+use coven_api::catalogue::BaseDirQuery;
+use coven_api::system::{SetTrust, Trust};
+use coven_api::{Code, Problem};
+
+use crate::answer::{Answer, Json, Query, Read};
+use crate::house::House;
+
+/// `GET /trust`.
+pub(super) async fn show(
+    State(house): State<House>,
+    Query(query): Query<BaseDirQuery>,
+) -> Answer<Trust> {
+    let path = house.folder(query.base_dir.as_deref())?;
+    Ok(Json(house.trust_of(&path)?))
+}
+
+/// `POST /trust`. To trust, the decider says what they saw.
+pub(super) async fn set(State(house): State<House>, Read(set): Read<SetTrust>) -> Answer<Trust> {
+    let path = Path::new(&set.base_dir);
+    if !set.trusted {
+        return Ok(Json(house.set_trust(path, None)?));
+    }
+    let now = house.trust_of(path)?;
+    match (&now.digest, &set.digest) {
+        (None, _) => Ok(Json(now)),
+        (Some(digest), Some(seen)) if digest == seen => {
+            Ok(Json(house.set_trust(path, Some(digest.clone()))?))
+        }
+        (Some(_), Some(_)) => {
+            let detail = "what the folder brings along has changed since it was looked at";
+            let hint = "look again with `GET /trust`, then agree to that";
+            Err(Problem::new(Code::StaleDigest, detail).with_hint(hint).into())
+        }
+        (Some(_), None) => {
+            let detail = "to trust a folder, say what was seen";
+            let hint = "send the `digest` of `GET /trust` along";
+            Err(Problem::new(Code::StaleDigest, detail).with_hint(hint).into())
+        }
+    }
+}

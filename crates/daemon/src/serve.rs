@@ -1,0 +1,184 @@
+//! The life of the daemon: there is one for each user; it answers before it has found everything
+//! again; it goes away without taking its agents along.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use coven_runtime::processes::JOB_VARIABLE;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::house::House;
+use crate::listen::Listening;
+use crate::log::Log;
+use crate::measure::Numbers;
+use crate::options::{Options, Places};
+use crate::secret::private_folder;
+use crate::{auto, hooks, server};
+
+/// The longest path of a socket that the system takes.
+const SOCKET_PATH: usize = 107;
+
+/// How many files may be open: a connection and a follower each, and some for every agent.
+const FILES: u64 = 16 * 1024;
+
+/// Who is the daemon.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Note {
+    version: u32,
+    pid: u32,
+    program: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    address: Option<SocketAddr>,
+}
+
+/// Runs the daemon until it is told to stop. Must be called within a tokio runtime that has
+/// everything.
+pub async fn serve(options: Options) -> Result<(), Error> {
+    if std::env::var_os(JOB_VARIABLE).is_some() {
+        return Err(Error::InsideAgent);
+    }
+    make_room();
+    let places = options.places.clone();
+    private_folder(&places.state_dir)?;
+    private_folder(&places.state_dir.join("run"))?;
+    let mut lock = take_lock(&places.lock())?;
+    let config = Config::load(&places.config())?;
+    Log::open(&places.log())?.begin(config.log_level.unwrap_or_default());
+    let (port, tcp) = (options.port.or(config.port), options.tcp);
+    let house = House::new(options, config, Numbers::new())?;
+    let loopback = if tcp { Some(bind_loopback(port.unwrap_or(0)).await?) } else { None };
+    let socket = bind_socket(&places.socket())?;
+    if let Some((_, address)) = &loopback {
+        house.set_address(*address);
+    }
+    write_note(&mut lock, &places, house.address())?;
+    let mut signals = Signals::new()?;
+    tracing::info!(
+        pid = std::process::id(),
+        version = env!("CARGO_PKG_VERSION"),
+        address = ?house.address(),
+        "the daemon is there"
+    );
+
+    // Those who answer and count are there before anything can come up.
+    house.spawn(auto::attend(house.clone()));
+    house.spawn(hooks::attend(house.clone()));
+    house.recover();
+    let listening = Listening::new(server::router(house.clone()), house.stopping());
+    let mut listeners = tokio::task::JoinSet::new();
+    listeners.spawn(listening.clone().socket(socket));
+    if let Some((listener, address)) = loopback {
+        listeners.spawn(listening.clone().tcp(listener, address));
+    }
+    let stopping = house.stopping();
+    tokio::select! {
+        () = signals.any() => tracing::info!("told to stop by a signal"),
+        () = stopping.cancelled() => tracing::info!("told to stop by a request"),
+    }
+    house.stop(false);
+    // Nobody new from here on; a client that comes now finds no socket and may start the next.
+    let _ = fs::remove_file(places.socket());
+    while listeners.join_next().await.is_some() {}
+    listening.finish().await;
+    house.close().await;
+    tracing::info!("the daemon is gone");
+    Ok(())
+}
+
+/// Makes room for as many connections as there may be, as far as the system lets us. Agents have
+/// the same room then; programs that cannot use it do not notice.
+fn make_room() {
+    let now = getrlimit(Resource::Nofile);
+    let wanted = now.maximum.unwrap_or(FILES).min(FILES);
+    if now.current.is_some_and(|current| current < wanted) {
+        // With less there are just fewer clients at once.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..now });
+    }
+}
+
+/// There is one daemon for each user. The lock goes with the process, however that ends.
+fn take_lock(path: &Path) -> Result<File, Error> {
+    let wrong = |source| Error::file(path, source);
+    let mut file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(wrong)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let mut text = String::new();
+            let _ = file.read_to_string(&mut text);
+            let pid = serde_json::from_str::<Note>(&text).ok().map(|note| note.pid);
+            Err(Error::Running { pid })
+        }
+        Err(errno) => Err(wrong(errno.into())),
+    }
+}
+
+fn write_note(file: &mut File, places: &Places, address: Option<SocketAddr>) -> Result<(), Error> {
+    let program = format!("coven {}", env!("CARGO_PKG_VERSION"));
+    let note = Note { version: 1, pid: std::process::id(), program, address };
+    let written = serde_json::to_vec_pretty(&note).map_err(io::Error::from).and_then(|text| {
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(&text)
+    });
+    written.map_err(|source| Error::file(places.lock(), source))
+}
+
+/// The socket. One that is left over belongs to nobody, because we have the lock.
+fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
+    if path.as_os_str().len() > SOCKET_PATH {
+        return Err(Error::LongSocket(path.to_owned()));
+    }
+    let wrong = |source| Error::file(path, source);
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+        _ => {}
+    }
+    // Its folder is the user's alone, so nobody gets in between binding and this.
+    let listener = UnixListener::bind(path).map_err(wrong)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(wrong)?;
+    Ok(listener)
+}
+
+async fn bind_loopback(port: u16) -> Result<(TcpListener, SocketAddr), Error> {
+    let wrong = |source| Error::Port { port, source };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(wrong)?;
+    let address = listener.local_addr().map_err(wrong)?;
+    Ok((listener, address))
+}
+
+/// The signals that mean: go away.
+struct Signals {
+    term: tokio::signal::unix::Signal,
+    int: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Error> {
+        let listen = |kind| signal(kind).map_err(|source| Error::file("signals", source));
+        Ok(Self { term: listen(SignalKind::terminate())?, int: listen(SignalKind::interrupt())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}

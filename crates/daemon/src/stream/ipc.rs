@@ -1,0 +1,157 @@
+//! The conversation of interfaces: commands with an id, each answered with that id, and events that
+//! are pushed. `docs/reference/ipc.md` tells the same for people.
+
+mod command;
+mod push;
+
+use std::collections::VecDeque;
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
+use axum::response::Response;
+use coven_api::ipc::{Answer, Command, SUBPROTOCOL};
+use coven_api::{Code, Problem};
+use coven_orchestrator::FeedItem;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use self::push::Pushes;
+use super::Streams;
+use super::socket::{LAST_WORDS, PING, SILENCE, speaking};
+use crate::answer::{Failure, parse};
+use crate::house::House;
+use crate::peer::Caller;
+
+/// How many commands of one interface may be under way.
+const COMMANDS: usize = 64;
+
+/// Opens the conversation.
+pub(super) async fn ipc(
+    State(house): State<House>,
+    Extension(streams): Extension<Streams>,
+    Extension(caller): Extension<Caller>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Failure> {
+    let upgrade = speaking(upgrade, SUBPROTOCOL)?;
+    let place = streams.place()?;
+    // The house waits for its tasks when it closes, so that the last words are said.
+    Ok(upgrade.on_upgrade(async move |socket| {
+        house.clone().spawn(async move {
+            Interface::new(house, caller).converse(socket).await;
+            drop(place);
+        });
+    }))
+}
+
+/// One interface.
+struct Interface {
+    house: House,
+    caller: Caller,
+    commands: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// What is to be sent.
+    ready: VecDeque<String>,
+}
+
+impl Interface {
+    fn new(house: House, caller: Caller) -> Self {
+        let (commands, ready) = (FuturesUnordered::new(), VecDeque::new());
+        Self { house, caller, commands, ready }
+    }
+
+    async fn converse(mut self, mut socket: WebSocket) {
+        let stopping = self.house.stopping();
+        let mut events = self.house.feed().subscribe(None);
+        let mut pushes = Pushes::default();
+        let mut ping = tokio::time::interval(PING);
+        let mut heard = Instant::now();
+        loop {
+            // Nothing more is taken in while something waits to be sent: an interface that does not
+            // read holds up only itself.
+            while let Some(text) = self.ready.pop_front() {
+                let sent = socket.send(Message::Text(text.into()));
+                match tokio::time::timeout(SILENCE, sent).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) | Err(_) => return,
+                }
+            }
+            tokio::select! {
+                message = socket.recv() => {
+                    heard = Instant::now();
+                    match message {
+                        None | Some(Err(_) | Ok(Message::Close(_))) => return,
+                        Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()),
+                        Some(Ok(Message::Binary(bytes))) => self.hear(&bytes),
+                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                    }
+                }
+                Some(answer) = self.commands.next() => self.say(&answer),
+                item = events.next() => match item {
+                    Some(FeedItem::Event(envelope)) => {
+                        for push in pushes.of(&self.house, &envelope).await {
+                            self.say(&push);
+                        }
+                    }
+                    // Only what is kept is missing then, and a list shows it.
+                    Some(FeedItem::Gap { .. }) => {}
+                    None => return going_away(socket).await,
+                },
+                _ = ping.tick() => {
+                    if heard.elapsed() > SILENCE {
+                        return;
+                    }
+                    let sent = socket.send(Message::Ping(axum::body::Bytes::new()));
+                    if !matches!(tokio::time::timeout(SILENCE, sent).await, Ok(Ok(()))) {
+                        return;
+                    }
+                }
+                () = stopping.cancelled() => return going_away(socket).await,
+            }
+        }
+    }
+
+    fn say(&mut self, what: &impl Serialize) {
+        self.ready.push_back(serde_json::to_string(what).unwrap_or_default());
+    }
+
+    /// Begins a command, or says at once why not.
+    fn hear(&mut self, message: &[u8]) {
+        match self.admit(message) {
+            Ok(command) => {
+                let (house, caller) = (self.house.clone(), self.caller.clone());
+                self.commands.push(command::answer(house, caller, command).boxed());
+            }
+            Err((id, problem)) => {
+                self.say(&Answer { id, result: None, error: Some(problem) });
+            }
+        }
+    }
+
+    fn admit(&self, message: &[u8]) -> Result<Command, (Value, Problem)> {
+        let value: Value = parse(message).map_err(|problem| (Value::Null, problem))?;
+        // The id is found even where the rest is wrong, so that the answer can name it.
+        let id = value.get("id").cloned().unwrap_or_default();
+        if !matches!(id, Value::Number(_) | Value::String(_)) {
+            let detail = "a command needs an `id`: a number or a text";
+            return Err((id, Problem::new(Code::BadRequest, detail)));
+        }
+        if self.commands.len() >= COMMANDS {
+            let detail = format!("{COMMANDS} commands are under way already");
+            return Err((id, Problem::new(Code::TooMany, detail)));
+        }
+        serde_json::from_value(value).map_err(|error| {
+            let detail = format!("the command cannot be read: {error}");
+            (id, Problem::new(Code::BadRequest, detail))
+        })
+    }
+}
+
+async fn going_away(mut socket: WebSocket) {
+    let reason = Utf8Bytes::from_static("the daemon is stopping");
+    let close = Message::Close(Some(CloseFrame { code: close_code::AWAY, reason }));
+    let _ = tokio::time::timeout(LAST_WORDS, socket.send(close)).await;
+}

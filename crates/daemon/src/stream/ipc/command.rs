@@ -1,0 +1,168 @@
+//! What interfaces can ask for. Each command does what its route does; only the names differ.
+
+use axum::extract::{Extension, State};
+use coven_api::catalogue::BaseDirQuery;
+use coven_api::ipc::{Answer, COMMANDS, Command};
+use coven_api::task::{Size, Typing};
+use coven_api::workflow::{ListQuery, StartWorkflow, Wish};
+use coven_api::{Code, Problem};
+use coven_notation::near;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Failure, Json, MayRead, Path, Query, Read};
+use crate::house::House;
+use crate::peer::Caller;
+use crate::route::{catalogue, task, workflow};
+use crate::stream::socket::shown;
+
+/// Which session is meant, and why something is wished.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfSession {
+    session_id: String,
+    #[serde(default)]
+    why: Option<String>,
+}
+
+/// Which task is meant.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfTask {
+    session_id: String,
+    task_id: String,
+}
+
+/// What is typed, and to whom. Exactly one of the three.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Interaction {
+    session_id: String,
+    task_id: String,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    paste: Option<String>,
+    #[serde(default)]
+    keys: Option<Vec<String>>,
+}
+
+/// A new size, and of whose terminal.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Resizing {
+    session_id: String,
+    task_id: String,
+    cols: u16,
+    rows: u16,
+}
+
+/// Does what a command says, and answers it.
+pub(super) async fn answer(house: House, caller: Caller, command: Command) -> Answer {
+    let Command { id, command, args } = command;
+    match carry_out(house, caller, &command, args).await {
+        Ok(result) => Answer { id, result: Some(result), error: None },
+        Err(Failure(problem)) => Answer { id, result: None, error: Some(*problem) },
+    }
+}
+
+async fn carry_out(
+    house: House,
+    caller: Caller,
+    command: &str,
+    args: Value,
+) -> Result<Value, Failure> {
+    if !matches!(command, "adapter:list" | "session:list" | "session:load") {
+        caller.may_change()?;
+    }
+    match command {
+        "workflow:execute" => {
+            let start: StartWorkflow = read(args)?;
+            let started = house.start(start, None).await?;
+            Ok(json!({
+                "sessionId": started.id, "name": started.name, "baseDir": started.base_dir,
+            }))
+        }
+        "workflow:stop" => {
+            let OfSession { session_id, why } = read(args)?;
+            let wish = Wish { why, ..Wish::default() };
+            let (path, wish) = (Path(session_id), MayRead(wish));
+            value(workflow::cancel(State(house), Extension(caller), path, wish).await?)
+        }
+        "task:interact" => {
+            let Interaction { session_id, task_id, message, paste, keys } = read(args)?;
+            let (path, typing) = (Path((session_id, task_id)), Typing { message, paste, keys });
+            task::input(State(house), Extension(caller), path, Read(typing)).await?;
+            Ok(nothing())
+        }
+        "task:resize" => {
+            let Resizing { session_id, task_id, cols, rows } = read(args)?;
+            let (path, size) = (Path((session_id, task_id)), Size { cols, rows });
+            task::resize(State(house), path, Read(size)).await?;
+            Ok(nothing())
+        }
+        "task:complete" => {
+            let OfTask { session_id, task_id } = read(args)?;
+            let path = Path((session_id, task_id));
+            task::complete(State(house), Extension(caller), path).await?;
+            Ok(nothing())
+        }
+        "adapter:list" => {
+            let query: BaseDirQuery = read(args)?;
+            value(catalogue::adapters(State(house), Query(query)).await?)
+        }
+        "session:list" => {
+            let query: ListQuery = read(args)?;
+            value(workflow::list(State(house), Query(query)).await?)
+        }
+        "session:load" => {
+            let OfSession { session_id, .. } = read(args)?;
+            value(workflow::show(State(house), Path(session_id)).await?)
+        }
+        "session:resume" => {
+            let OfSession { session_id, why } = read(args)?;
+            let wish = MayRead(Wish { why, ..Wish::default() });
+            value(workflow::resume(State(house), Path(session_id), wish).await?)
+        }
+        "session:delete" => {
+            let OfSession { session_id, why } = read(args)?;
+            let wish = MayRead(Wish { why, ..Wish::default() });
+            let path = Path(session_id);
+            workflow::purge(State(house), Extension(caller), path, wish).await?;
+            Ok(nothing())
+        }
+        other => Err(unknown(other).into()),
+    }
+}
+
+/// The arguments of a command. No arguments are an empty object.
+fn read<T: DeserializeOwned>(args: Value) -> Result<T, Problem> {
+    let args = if args.is_null() { nothing() } else { args };
+    serde_path_to_error::deserialize(args).map_err(|error| {
+        let path = match error.path().to_string() {
+            path if path == "." => String::new(),
+            path => format!(" at `{path}`"),
+        };
+        let words = error.inner();
+        Problem::new(Code::BadRequest, format!("the arguments do not fit{path}: {words}"))
+    })
+}
+
+fn value<T: Serialize>(Json(answer): Json<T>) -> Result<Value, Failure> {
+    let value = serde_json::to_value(answer);
+    value.map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
+}
+
+fn nothing() -> Value {
+    Value::Object(Map::new())
+}
+
+fn unknown(command: &str) -> Problem {
+    let hint = match near(command, COMMANDS).first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", COMMANDS.join(", ")),
+    };
+    Problem::new(Code::BadRequest, format!("there is no command `{}`", shown(command)))
+        .with_hint(hint)
+}

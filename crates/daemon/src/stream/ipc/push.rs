@@ -1,0 +1,151 @@
+//! What interfaces are told without asking, in the names of the source this grew from.
+
+use std::collections::{BTreeMap, HashMap};
+
+use coven_api::ipc::Push;
+use coven_model::event::Event;
+use coven_model::{
+    AttemptId, OrchestratorState, SessionId, SessionView, TaskId, TaskStatus, WorkflowStatus,
+};
+use coven_orchestrator::{Envelope, Live, Published};
+use serde_json::{Value, json};
+
+use crate::house::House;
+use crate::stream::envelope::stream;
+
+/// Makes what is pushed out of what happens. Remembers the statuses of tasks, so that each change
+/// is told once.
+#[derive(Debug, Default)]
+pub(super) struct Pushes {
+    statuses: HashMap<SessionId, BTreeMap<TaskId, TaskStatus>>,
+}
+
+impl Pushes {
+    /// What is pushed because of this.
+    pub(super) async fn of(&mut self, house: &House, envelope: &Envelope) -> Vec<Push> {
+        let session = &envelope.session;
+        let event = match &envelope.what {
+            Published::Live(live) => return live_push(session, live).into_iter().collect(),
+            Published::Fact { event, .. } => event,
+        };
+        let mut pushes = Vec::new();
+        if let Event::WorkflowStarted { .. } = **event {
+            let view = view(house, session).await;
+            let (name, goal) = view.map_or((None, None), |view| (Some(view.name), view.goal));
+            let data = json!({"sessionId": session, "name": name, "goal": goal});
+            pushes.push(push("workflowStarted", data));
+        }
+        if let Some(status) = status_after(event) {
+            let state = OrchestratorState::from(status);
+            let data = json!({"sessionId": session, "state": state, "status": status});
+            pushes.push(push("stateChange", data));
+        }
+        for (task, attempt, status) in self.changes(house, session, event).await {
+            let data = json!({
+                "sessionId": session, "taskId": task, "attempt": attempt, "status": status,
+            });
+            pushes.push(push("taskStatusChange", data));
+        }
+        pushes.extend(told(session, event));
+        if matches!(**event, Event::SessionDeleted { .. }) {
+            self.statuses.remove(session);
+        }
+        pushes
+    }
+
+    /// Which tasks stand elsewhere than before.
+    async fn changes(
+        &mut self,
+        house: &House,
+        session: &SessionId,
+        event: &Event,
+    ) -> Vec<(TaskId, Option<u32>, TaskStatus)> {
+        let told = match event {
+            Event::TaskStarted(started) => (&started.spec.job.attempt, TaskStatus::Running),
+            Event::TaskStatus { job, status, .. } => (job, *status),
+            Event::TaskEnded(ended) => (&ended.job, ended.status),
+            // What waits for a person says only together with everything else that waits where its
+            // task stands. There is no more of it than people can answer.
+            Event::InterventionRequired { .. }
+            | Event::InterventionResolved { .. }
+            | Event::InterventionWithdrawn { .. } => {
+                let Some(view) = view(house, session).await else { return Vec::new() };
+                let changed = view.task_status.into_iter().filter(|(task, status)| {
+                    // What has not begun is not told of.
+                    *status != TaskStatus::Pending && self.note(session, task, *status)
+                });
+                return changed.map(|(task, status)| (task, None, status)).collect();
+            }
+            _ => return Vec::new(),
+        };
+        let (AttemptId { task, attempt }, status) = told;
+        if self.note(session, task, status) {
+            vec![(task.clone(), Some(*attempt), status)]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Takes note of a status. Says whether it is new.
+    fn note(&mut self, session: &SessionId, task: &TaskId, status: TaskStatus) -> bool {
+        let statuses = self.statuses.entry(session.clone()).or_default();
+        statuses.insert(task.clone(), status) != Some(status)
+    }
+}
+
+async fn view(house: &House, session: &SessionId) -> Option<SessionView> {
+    let (orchestrator, id) = house.find(session.as_str()).await.ok()?;
+    orchestrator.view(&id).await.ok()?
+}
+
+fn push(name: &str, data: Value) -> Push {
+    Push { event: format!("orchestrator:{name}"), data }
+}
+
+/// Where a session stands after this, if it stands elsewhere then.
+fn status_after(event: &Event) -> Option<WorkflowStatus> {
+    Some(match event {
+        Event::SessionCreated(_) => WorkflowStatus::Pending,
+        Event::WorkflowStarted { .. }
+        | Event::WorkflowResumed { .. }
+        | Event::WorkflowRetried { .. } => WorkflowStatus::Running,
+        Event::WorkflowBlocked { .. } => WorkflowStatus::Blocked,
+        Event::WorkflowCompleted { .. } => WorkflowStatus::Completed,
+        Event::WorkflowFailed { .. } => WorkflowStatus::Failed,
+        Event::WorkflowCancelled { .. } => WorkflowStatus::Cancelled,
+        _ => return None,
+    })
+}
+
+/// What else is said because of a fact.
+fn told(session: &SessionId, event: &Event) -> Option<Push> {
+    Some(match event {
+        Event::InterventionRequired { intervention, .. } => push(
+            "interactionNeeded",
+            json!({"sessionId": session, "taskId": intervention.task, "intervention": intervention}),
+        ),
+        Event::WorkflowFailed { error, step, .. } => {
+            push("error", json!({"sessionId": session, "step": step, "message": error}))
+        }
+        Event::StepFailed { error, step, .. } => {
+            push("error", json!({"sessionId": session, "step": step, "message": error}))
+        }
+        _ => return None,
+    })
+}
+
+fn live_push(session: &SessionId, live: &Live) -> Option<Push> {
+    Some(match live {
+        Live::Output { job, stream: from, offset, length, clean } => push(
+            "taskOutput",
+            json!({
+                "sessionId": session, "taskId": job.task, "attempt": job.attempt,
+                "stream": stream(*from), "offset": offset, "len": length, "data": &**clean,
+            }),
+        ),
+        Live::Storage { problem } | Live::Trigger { problem } => {
+            push("error", json!({"sessionId": session, "step": null, "message": problem}))
+        }
+        Live::State { .. } | Live::Restored => return None,
+    })
+}

@@ -1,0 +1,56 @@
+//! What the WebSockets have in common: which conversation they are, and how large a message is.
+
+use std::time::Duration;
+
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::http::HeaderMap;
+use coven_api::{Code, Problem};
+use coven_notation::printable;
+
+/// How often a client is asked whether it is still there.
+pub(super) const PING: Duration = Duration::from_secs(15);
+
+/// How long a client may neither say nor take anything.
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
+
+/// How long the last words to a client may take; a daemon that stops waits for them.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The largest message that is taken. Whoever pastes more sends it in pieces.
+pub(super) const LARGEST_MESSAGE: usize = 1 << 20;
+
+/// A WebSocket that is to speak this subprotocol. Whoever asks for another, or for none, may mean
+/// another version; and a token that stands among the subprotocols is never sent back.
+pub(super) fn speaking(
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    subprotocol: &'static str,
+) -> Result<WebSocketUpgrade, Problem> {
+    let hint = format!("open a WebSocket with the subprotocol `{subprotocol}`");
+    let upgrade = upgrade.map_err(|rejection| {
+        Problem::new(Code::BadRequest, rejection.body_text()).with_hint(&hint)
+    })?;
+    let upgrade = upgrade.protocols([subprotocol]);
+    if upgrade.selected_protocol().is_none() {
+        let detail = format!("the subprotocol `{subprotocol}` is not among those asked for");
+        return Err(Problem::new(Code::BadRequest, detail).with_hint(hint));
+    }
+    Ok(upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE))
+}
+
+/// What others are told about whoever connects: the program, as it calls itself.
+pub(super) fn name(headers: &HeaderMap) -> String {
+    let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok());
+    let agent = agent.unwrap_or_default();
+    // Every browser calls itself by this name first.
+    if agent.starts_with("Mozilla/") {
+        return "the page".to_owned();
+    }
+    let name: String = printable(agent).chars().take(40).collect();
+    if name.trim().is_empty() { "a viewer".to_owned() } else { name }
+}
+
+/// Something that somebody wrote, for a message.
+pub(super) fn shown(text: &str) -> String {
+    printable(&text.chars().take(80).collect::<String>())
+}

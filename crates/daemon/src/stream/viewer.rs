@@ -1,0 +1,299 @@
+//! One viewer of a terminal: the exact screen first, then every byte after it.
+//!
+//! What the agent prints is always taken in at once, so that a slow viewer keeps nothing alive; what
+//! it has not been sent waits in a bounded [`Outbox`].
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use coven_api::attach::{FromDaemon, FromViewer};
+use coven_model::{AgentState, AttemptId};
+use coven_runner::{AgentRunner, Event, Update};
+use coven_runtime::hold::{Folder, rebuild};
+use coven_terminal::screen::Options;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::attach::size;
+use super::keyboard::Seat;
+use super::outbox::Outbox;
+use super::socket::{LAST_WORDS, PING, SILENCE};
+
+/// How many messages are on their way to the connection; the rest waits where it can be dropped.
+const UNDER_WAY: usize = 2;
+
+/// What is looked at.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    pub(super) attempt: AttemptId,
+    /// The folder of the attempt, with its tape.
+    pub(super) folder: PathBuf,
+    pub(super) agent: AgentRunner,
+}
+
+/// One viewer.
+#[derive(Debug)]
+pub(super) struct Viewer {
+    terminal: Terminal,
+    seat: Seat,
+    may_type: bool,
+    stopping: CancellationToken,
+    outbox: Outbox,
+    /// How much of the output the viewer has, or will have from its outbox.
+    offset: u64,
+    /// How many resizes are in the picture.
+    resizes: u64,
+    /// Something was left out: a new picture is needed.
+    lost: bool,
+    /// When the viewer was last heard of.
+    heard: Instant,
+}
+
+/// Why a conversation ends.
+#[derive(Debug)]
+enum End {
+    /// The process has ended, and everything was said.
+    Ended,
+    /// The daemon does not follow the process any more.
+    Left,
+    /// The viewer is gone.
+    Gone,
+}
+
+impl Viewer {
+    pub(super) fn new(
+        terminal: Terminal,
+        seat: Seat,
+        may_type: bool,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            terminal,
+            seat,
+            may_type,
+            stopping,
+            outbox: Outbox::default(),
+            offset: 0,
+            resizes: 0,
+            lost: true,
+            heard: Instant::now(),
+        }
+    }
+
+    /// Talks until the viewer leaves or the process ends.
+    pub(super) async fn show(mut self, socket: WebSocket) {
+        let (sink, messages) = socket.split();
+        let (outgoing, queue) = mpsc::channel(UNDER_WAY);
+        let sending = send(sink, queue);
+        tokio::pin!(sending);
+        let end = tokio::select! {
+            // The connection is broken.
+            () = &mut sending => return,
+            end = self.talk(&outgoing, messages) => end,
+        };
+        let (code, reason) = match end {
+            End::Ended => (close_code::NORMAL, "the process has ended"),
+            End::Left => (close_code::AWAY, "the daemon is stopping"),
+            End::Gone => return,
+        };
+        let close = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+        let last_words = async {
+            let _ = outgoing.send(Message::Close(Some(close))).await;
+            drop(outgoing);
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, async { tokio::join!(last_words, sending) }).await;
+    }
+
+    async fn talk(
+        &mut self,
+        outgoing: &mpsc::Sender<Message>,
+        mut messages: SplitStream<WebSocket>,
+    ) -> End {
+        // First the ear, then the picture: what is printed in between is in both, and sent once.
+        let mut events = self.terminal.agent.subscribe();
+        let mut over = !self.picture(false).await;
+        self.say_holder();
+        self.say_state();
+        let mut ping = tokio::time::interval(PING);
+        let stopping = self.stopping.clone();
+        loop {
+            let waiting = self.lost || !self.outbox.is_empty();
+            if over && !waiting {
+                return self.ended(outgoing).await;
+            }
+            tokio::select! {
+                room = outgoing.reserve(), if waiting => {
+                    let Ok(room) = room else { return End::Gone };
+                    // It takes what it is sent, if slowly.
+                    self.heard = Instant::now();
+                    if self.outbox.is_empty() {
+                        over |= !self.picture(true).await;
+                    }
+                    if let Some(message) = self.outbox.next() {
+                        room.send(message);
+                    }
+                }
+                update = events.next(), if !over => match update {
+                    Some(update) => self.update(update),
+                    None => over = true,
+                },
+                message = messages.next() => {
+                    self.heard = Instant::now();
+                    match message {
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return End::Gone,
+                        Some(Ok(message)) => self.hear(message).await,
+                    }
+                }
+                () = self.seat.changed() => self.say_holder(),
+                _ = ping.tick() => {
+                    if self.heard.elapsed() > SILENCE {
+                        return End::Gone;
+                    }
+                    // A connection that is full does not need to be asked.
+                    let _ = outgoing.try_send(Message::Ping(axum::body::Bytes::new()));
+                }
+                () = stopping.cancelled() => return End::Left,
+            }
+        }
+    }
+
+    /// Puts the screen as it is now into the outbox. Says whether the process is still followed.
+    async fn picture(&mut self, lagged: bool) -> bool {
+        self.lost = false;
+        let attempt = self.terminal.attempt.clone();
+        if let Some(view) = self.terminal.agent.view().await {
+            let size = view.snapshot.size();
+            let (cols, rows, offset) = (size.columns, size.rows, view.offset);
+            let screen = FromDaemon::Screen { attempt, cols, rows, offset, lagged };
+            self.outbox.picture(screen, view.dump);
+            (self.offset, self.resizes) = (offset, view.resizes);
+            return true;
+        }
+        // It has ended meanwhile: what it showed last is on the disk.
+        let folder = Folder::new(&self.terminal.folder);
+        let rebuilt =
+            tokio::task::spawn_blocking(move || rebuild(&folder, &Options::default())).await;
+        if let Ok(Ok(mut rebuilt)) = rebuilt {
+            let size = rebuilt.screen.size();
+            let (cols, rows, offset) = (size.columns, size.rows, rebuilt.offset);
+            let screen = FromDaemon::Screen { attempt, cols, rows, offset, lagged };
+            self.outbox.picture(screen, rebuilt.screen.dump());
+            // Whatever still comes from its actor is in the picture.
+            (self.offset, self.resizes) = (u64::MAX, u64::MAX);
+        }
+        false
+    }
+
+    fn update(&mut self, update: Update) {
+        match update {
+            Update::Lagged(_) => self.lose(),
+            Update::Event(Event::State(verdict)) => {
+                self.outbox.say(FromDaemon::State { verdict: Box::new(verdict) });
+            }
+            // The new picture will have it.
+            Update::Event(_) if self.lost => {}
+            Update::Event(Event::Output { offset, raw, .. }) => {
+                let end = offset + raw.len() as u64;
+                if end <= self.offset {
+                    return;
+                }
+                if offset > self.offset {
+                    return self.lose();
+                }
+                let known = usize::try_from(self.offset - offset).unwrap_or(raw.len());
+                self.offset = end;
+                self.lost = !self.outbox.bytes(&raw[known..]);
+            }
+            Update::Event(Event::Resized { size, number }) if number > self.resizes => {
+                self.resizes = number;
+                self.outbox.say(FromDaemon::Resized { cols: size.columns, rows: size.rows });
+            }
+            Update::Event(_) => {}
+        }
+    }
+
+    fn lose(&mut self) {
+        self.lost = true;
+        self.outbox.forget();
+    }
+
+    async fn hear(&mut self, message: Message) {
+        match message {
+            Message::Binary(bytes) => match self.check_keyboard() {
+                Ok(()) => self.terminal.agent.write(bytes.to_vec()).await,
+                Err(reason) => self.refuse(reason),
+            },
+            Message::Text(text) => match serde_json::from_str(&text) {
+                Ok(said) => self.obey(said).await,
+                Err(error) => self.refuse(format!("that is not understood: {error}")),
+            },
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
+        }
+    }
+
+    async fn obey(&mut self, said: FromViewer) {
+        match said {
+            FromViewer::Take if self.may_type => self.seat.take(),
+            FromViewer::Take => self.refuse("this viewer may only look".to_owned()),
+            FromViewer::Release => self.seat.release(),
+            FromViewer::Resize { cols, rows } => {
+                match self.check_keyboard().and_then(|()| size(cols, rows)) {
+                    Ok(size) => self.terminal.agent.resize(size).await,
+                    Err(reason) => self.refuse(reason),
+                }
+            }
+        }
+    }
+
+    fn check_keyboard(&mut self) -> Result<(), String> {
+        if self.seat.holds() {
+            return Ok(());
+        }
+        Err(match self.seat.holder() {
+            _ if !self.may_type => "this viewer may only look".to_owned(),
+            Some(holder) => format!("{} has the keyboard; take it first", holder.name),
+            None => "nobody has the keyboard; take it first".to_owned(),
+        })
+    }
+
+    fn refuse(&mut self, reason: String) {
+        self.outbox.say(FromDaemon::Refused { reason });
+    }
+
+    fn say_holder(&mut self) {
+        let holder = self.seat.holder().map(|holder| holder.name);
+        self.outbox.say(FromDaemon::Keyboard { yours: self.seat.holds(), holder });
+    }
+
+    fn say_state(&mut self) {
+        let verdict = Box::new(self.terminal.agent.verdict());
+        self.outbox.say(FromDaemon::State { verdict });
+    }
+
+    /// The last word: how the process ended, if it did and is not only left to itself.
+    async fn ended(&self, outgoing: &mpsc::Sender<Message>) -> End {
+        let verdict = self.terminal.agent.verdict();
+        if verdict.state != AgentState::Exited {
+            return End::Left;
+        }
+        let said = FromDaemon::Ended { reason: verdict.evidence.text };
+        let text = serde_json::to_string(&said).unwrap_or_default();
+        match outgoing.send(Message::Text(text.into())).await {
+            Ok(()) => End::Ended,
+            Err(_) => End::Gone,
+        }
+    }
+}
+
+/// Sends what there is to send, until there is nothing more or nobody takes it.
+async fn send(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Message>) {
+    while let Some(message) = queue.recv().await {
+        if sink.send(message).await.is_err() {
+            return;
+        }
+    }
+    let _ = sink.close().await;
+}

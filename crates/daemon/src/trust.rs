@@ -1,0 +1,177 @@
+//! Whether what a folder brings along may be used.
+//!
+//! A repository is not trusted because it was cloned. What counts of its `.coven/` (grimoires,
+//! adapters, the policy) has a digest; somebody who looked at it agrees to exactly that digest,
+//! and any change asks again. It is looked at anew whenever the folder is opened, a session is
+//! started in it, or somebody asks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use coven_api::system::{Trust, TrustState};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::options::Places;
+use crate::secret::write_private;
+
+/// So many files may count; more is no configuration that anybody reads before agreeing to it.
+const MOST_FILES: usize = 5000;
+/// So many bytes may count.
+const MOST_BYTES: u64 = 64 << 20;
+/// How deep folders are looked into.
+const DEPTH: usize = 8;
+/// The version of `trust.json`.
+const VERSION: u32 = 1;
+
+/// What a folder brings along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inventory {
+    /// The files that count, relative to the folder, sorted.
+    pub files: Vec<String>,
+    /// The digest of their names and contents; nothing if there are none.
+    pub digest: Option<String>,
+}
+
+impl Inventory {
+    /// Looks at a folder.
+    pub fn of(base_dir: &Path) -> io::Result<Self> {
+        let coven = base_dir.join(".coven");
+        let mut found = Vec::new();
+        for folder in ["grimoires", "adapters"] {
+            walk(&coven.join(folder), DEPTH, &mut found)?;
+        }
+        let policy = coven.join("policy.yaml");
+        if policy.symlink_metadata().is_ok() {
+            found.push(policy);
+        }
+        found.sort();
+        let mut whole = Sha256::new();
+        let (mut files, mut bytes) = (Vec::with_capacity(found.len()), 0);
+        for path in found {
+            let name = path.strip_prefix(base_dir).unwrap_or(&path).to_string_lossy().into_owned();
+            let content = content(&path)?;
+            bytes += content.len() as u64;
+            if bytes > MOST_BYTES {
+                return Err(io::Error::other("its `.coven/` has more than 64 MiB that count"));
+            }
+            // Lengths keep one file's end from being taken for another's beginning.
+            for part in [name.as_bytes(), &content] {
+                whole.update((part.len() as u64).to_le_bytes());
+                whole.update(part);
+            }
+            files.push(name);
+        }
+        let digest = (!files.is_empty()).then(|| hex(&whole.finalize()));
+        Ok(Self { files, digest })
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What can be read of a file counts; of what is no plain file only that it is there.
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path) {
+        Ok(about) if about.is_file() && about.len() > MOST_BYTES => {
+            Err(io::Error::other("its `.coven/` has more than 64 MiB that count"))
+        }
+        Ok(about) if about.is_file() => fs::read(path),
+        Ok(_) | Err(_) => Ok(Vec::new()),
+    }
+}
+
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            if depth == 0 {
+                return Err(io::Error::other("its `.coven/` has too many folders in folders"));
+            }
+            walk(&path, depth - 1, found)?;
+            continue;
+        }
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if matches!(ending, Some("yaml" | "yml" | "json")) {
+            found.push(path);
+        }
+        if found.len() > MOST_FILES {
+            return Err(io::Error::other("its `.coven/` has more than 5,000 files that count"));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct File {
+    version: u32,
+    /// The digest that was agreed to, by folder.
+    trusted: BTreeMap<PathBuf, String>,
+}
+
+/// Whether somebody agreed to exactly what a folder brings along now. For whoever looks without
+/// the daemon; what cannot be looked at is not trusted.
+pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
+    let standing = base_dir
+        .canonicalize()
+        .and_then(|path| Book::open(places.trust()).standing(&path));
+    standing.is_ok_and(|standing| standing.state == TrustState::Trusted)
+}
+
+/// What was agreed to.
+#[derive(Debug)]
+pub(crate) struct Book {
+    path: PathBuf,
+    trusted: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+impl Book {
+    /// Reads what was agreed to. What cannot be read was not.
+    pub(crate) fn open(path: PathBuf) -> Self {
+        let file: Option<File> =
+            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let trusted = file.filter(|file| file.version == VERSION).unwrap_or_default().trusted;
+        Self { path, trusted: Mutex::new(trusted) }
+    }
+
+    /// How a folder stands.
+    pub(crate) fn standing(&self, base_dir: &Path) -> io::Result<Trust> {
+        let inventory = Inventory::of(base_dir)?;
+        let trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = match (&inventory.digest, trusted.get(base_dir)) {
+            (None, _) => TrustState::Nothing,
+            (Some(_), None) => TrustState::Untrusted,
+            (Some(digest), Some(agreed)) if digest == agreed => TrustState::Trusted,
+            (Some(_), Some(_)) => TrustState::Changed,
+        };
+        Ok(Trust {
+            base_dir: base_dir.display().to_string(),
+            state,
+            digest: inventory.digest,
+            files: inventory.files,
+        })
+    }
+
+    /// Agrees to what has this digest, or to nothing any more.
+    pub(crate) fn set(&self, base_dir: &Path, digest: Option<String>) -> io::Result<()> {
+        let mut trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = trusted.clone();
+        match digest {
+            Some(digest) => next.insert(base_dir.to_owned(), digest),
+            None => next.remove(base_dir),
+        };
+        let file = File { version: VERSION, trusted: next };
+        write_private(&self.path, &serde_json::to_vec_pretty(&file)?)?;
+        *trusted = file.trusted;
+        Ok(())
+    }
+}

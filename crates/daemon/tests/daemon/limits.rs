@@ -1,0 +1,129 @@
+//! Requests that are too large, too slow or too many.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use coven_api::Code;
+use coven_model::WorkflowStatus;
+use serde_json::json;
+
+use crate::support::{DEADLINE, Home, problem};
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_and_the_daemon_goes_on() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let large = json!({"goal": "x".repeat(5 << 20)}).to_string();
+    let request = daemon.raw("POST", "/workflows").header("content-type", "application/json");
+    let told = problem(request.body(large).send().await.unwrap()).await;
+    assert_eq!(told.code, Code::TooLarge);
+    // Just below the limit it is read.
+    let fits = json!({"definition": {"text": "#".repeat(3 << 20)}}).to_string();
+    let request = daemon.raw("POST", "/workflows").header("content-type", "application/json");
+    let told = problem(request.body(fits).send().await.unwrap()).await;
+    assert_eq!(told.code, Code::BadDefinition);
+}
+
+#[tokio::test]
+async fn headers_that_are_too_large_or_too_many_are_refused() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let request = daemon.raw("GET", "/health").header("x-large", "x".repeat(20 * 1024));
+    assert_eq!(problem(request.send().await.unwrap()).await.code, Code::HeadersTooLarge);
+    let long = format!("/workflows/{}", "x".repeat(20 * 1024));
+    let told = problem(daemon.raw("GET", &long).send().await.unwrap()).await;
+    assert_eq!(told.code, Code::HeadersTooLarge);
+    for (header, expected) in [("x".repeat(200 * 1024), "431"), ("x: y\r\n".repeat(1000), "431")] {
+        let mut stream = UnixStream::connect(home.socket()).unwrap();
+        let text = format!("GET /health HTTP/1.1\r\nhost: x\r\nx-a: {header}\r\n\r\n");
+        let _ = stream.write_all(text.as_bytes());
+        let mut answer = [0; 64];
+        let length = stream.read(&mut answer).unwrap_or(0);
+        let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+        assert!(length == 0 || answer.contains(expected), "{answer}");
+    }
+    daemon.client.version().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_http_is_turned_away() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    for nonsense in [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"] {
+        let mut stream = UnixStream::connect(home.socket()).unwrap();
+        stream.write_all(nonsense).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400") || answer.contains("505"), "{answer}");
+    }
+    daemon.client.version().await.unwrap();
+}
+
+#[tokio::test]
+async fn headers_that_never_end_are_not_waited_for() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let mut stream = TcpStream::connect(daemon.address().await).unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: ").unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let closed = tokio::task::spawn_blocking(move || {
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).is_ok()
+    });
+    // Others are served meanwhile.
+    daemon.client.version().await.unwrap();
+    assert!(closed.await.unwrap(), "it was never closed");
+}
+
+#[tokio::test]
+async fn clients_that_do_not_read_hold_up_nobody() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let started = daemon
+        .stage(&[json!({"id": "loud", "adapter": "demo", "executionMode": "headless", "prompt": "flood 4000000"})])
+        .await;
+    let id = started.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let mut deaf = Vec::new();
+    for _ in 0..20 {
+        let mut stream = UnixStream::connect(home.socket()).unwrap();
+        let text = format!("GET /workflows/{id}/tasks/loud/output?raw=true&limit=4000000 HTTP/1.1\r\nhost: x\r\n\r\n");
+        stream.write_all(text.as_bytes()).unwrap();
+        deaf.push(stream);
+    }
+    for _ in 0..5 {
+        let answered = tokio::time::timeout(DEADLINE, daemon.client.workflow(&id)).await;
+        answered.expect("the daemon answers others").unwrap();
+    }
+    drop(deaf);
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_told_so_and_room_is_made_when_some_go() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let room = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, room).unwrap();
+    // As fast as can be: a connection that says nothing is closed after a while.
+    let mut held: Vec<UnixStream> =
+        (0..2100).map(|_| UnixStream::connect(home.socket()).unwrap()).collect();
+    for stream in &held {
+        stream.set_nonblocking(true).unwrap();
+    }
+    let refused = crate::support::until("somebody is refused", || {
+        let mut answer = [0; 512];
+        let said = held.iter_mut().rev().find_map(|stream| match stream.read(&mut answer) {
+            Ok(length) if length > 0 => Some(String::from_utf8_lossy(&answer[..length]).into_owned()),
+            _ => None,
+        });
+        std::future::ready(said)
+    })
+    .await;
+    assert!(refused.contains("429") && refused.contains("too-many"), "{refused}");
+    drop(held);
+    crate::support::until("there is room again", || async { daemon.client.version().await.ok() }).await;
+}

@@ -1,0 +1,23 @@
+//! The daemon as others see it: a real process, asked over its socket and over loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+
+mod auto;
+mod catalogue;
+mod documents;
+mod events;
+mod hooks;
+mod interventions;
+mod lifecycle;
+mod limits;
+mod page;
+mod restart;
+mod routes;
+mod security;
+mod stream_attach;
+mod stream_ipc;
+mod stream_sse;
+mod stream_support;
+mod support;
+mod tasks;
+mod trust;
+mod workflows;

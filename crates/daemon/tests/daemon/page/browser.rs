@@ -1,0 +1,307 @@
+//! A browser to test with: Chromium through its driver, spoken to in plain WebDriver.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{DEADLINE, until};
+
+/// Keys that are no letters, as WebDriver writes them.
+pub(super) mod key {
+    pub(crate) const TAB: &str = "\u{e004}";
+    pub(crate) const ENTER: &str = "\u{e007}";
+    pub(crate) const ESCAPE: &str = "\u{e00c}";
+    pub(crate) const SHIFT: &str = "\u{e008}";
+}
+
+/// One window of one browser, with a profile of its own.
+pub(super) struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+    http: reqwest::Client,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Starts the driver and a window of this size.
+    pub(super) async fn open(width: u32, height: u32) -> Self {
+        let profile = tempfile::Builder::new().prefix("coven-browser-").tempdir().unwrap();
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .env("HOME", profile.path())
+            .env("TMPDIR", profile.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver is needed: `cargo xtask test` installs it, or install Chromium and its driver");
+        let port = port_of(&mut driver);
+        let http = reqwest::Client::builder().no_proxy().timeout(DEADLINE).build().unwrap();
+        let mut browser = Self { driver, port, session: String::new(), http, _profile: profile };
+        let arguments = [
+            "--headless=new".to_owned(),
+            "--no-sandbox".to_owned(),
+            "--disable-dev-shm-usage".to_owned(),
+            "--disable-breakpad".to_owned(),
+            "--hide-scrollbars".to_owned(),
+            "--force-color-profile=srgb".to_owned(),
+            format!("--window-size={width},{height}"),
+            format!("--user-data-dir={}", browser._profile.path().join("profile").display()),
+        ];
+        let wishes = json!({"capabilities": {"alwaysMatch": {
+            "browserName": "chrome",
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "goog:chromeOptions": {"args": arguments},
+        }}});
+        let made = browser.call(Method::POST, "/session", Some(wishes)).await;
+        browser.session = made["sessionId"].as_str().unwrap().to_owned();
+        browser.resize(width, height).await;
+        browser
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Value {
+        self.try_call(method, path, body).await.unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    async fn try_call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, String> {
+        let url = if path == "/session" {
+            format!("http://127.0.0.1:{}{path}", self.port)
+        } else {
+            format!("http://127.0.0.1:{}/session/{}{path}", self.port, self.session)
+        };
+        let mut request = self.http.request(method, url);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.map_err(|error| error.to_string())?;
+        let ok = response.status().is_success();
+        let mut answer: Value = response.json().await.map_err(|error| error.to_string())?;
+        let value = answer["value"].take();
+        if ok { Ok(value) } else { Err(value["message"].to_string()) }
+    }
+
+    pub(super) async fn go(&self, url: &str) {
+        self.call(Method::POST, "/url", Some(json!({ "url": url }))).await;
+    }
+
+    /// Goes to another place of the page, by its fragment.
+    pub(super) async fn visit(&self, fragment: &str) {
+        self.js("location.hash = arguments[0]", json!([fragment])).await;
+    }
+
+    /// Runs a script in the page.
+    pub(super) async fn js(&self, script: &str, args: Value) -> Value {
+        let body = json!({ "script": script, "args": args });
+        self.call(Method::POST, "/execute/sync", Some(body)).await
+    }
+
+    /// Runs a script that gives a promise, and waits for it.
+    pub(super) async fn js_later(&self, script: &str) -> Value {
+        let script = format!(
+            "const done = arguments[arguments.length - 1]; (async () => {{ {script} }})()\
+             .then(done, (error) => done({{ error: String(error) }}));"
+        );
+        let body = json!({ "script": script, "args": [] });
+        self.call(Method::POST, "/execute/async", Some(body)).await
+    }
+
+    /// Waits until an expression of the page is true.
+    pub(super) async fn waits(&self, what: &str, expression: &str) {
+        let script = format!("return Boolean({expression})");
+        let look = || async {
+            let body = json!({ "script": script, "args": [] });
+            let so = self.try_call(Method::POST, "/execute/sync", Some(body)).await;
+            (so == Ok(Value::Bool(true))).then_some(())
+        };
+        let seen = tokio::time::timeout(DEADLINE / 2, until(what, look)).await;
+        if seen.is_err() {
+            let text = self.text().await;
+            panic!(
+                "the page never showed that {what}; it shows:\n{text}\n{:?}",
+                self.complaints().await
+            );
+        }
+    }
+
+    /// Waits until the page shows a text.
+    pub(super) async fn sees(&self, text: &str) {
+        let wanted = Value::from(text).to_string();
+        self.waits(
+            &format!("it says {text:?}"),
+            &format!("document.body.innerText.includes({wanted})"),
+        )
+        .await;
+    }
+
+    /// Waits until the page no longer shows a text.
+    pub(super) async fn sees_no(&self, text: &str) {
+        let wanted = Value::from(text).to_string();
+        self.waits(
+            &format!("{text:?} is gone"),
+            &format!("!document.body.innerText.includes({wanted})"),
+        )
+        .await;
+    }
+
+    pub(super) async fn text(&self) -> String {
+        self.js("return document.body.innerText", json!([])).await.as_str().unwrap_or("").to_owned()
+    }
+
+    /// Waits for an element and gives its reference.
+    async fn element(&self, css: &str) -> String {
+        self.waits(
+            &format!("there is {css}"),
+            &format!("document.querySelector({})", Value::from(css)),
+        )
+        .await;
+        let body = json!({ "using": "css selector", "value": css });
+        let found = self.call(Method::POST, "/element", Some(body)).await;
+        found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
+    }
+
+    /// Clicks what a selector names, once it is there, may be clicked and does not move.
+    pub(super) async fn click(&self, css: &str) {
+        self.waits(
+            &format!("{css} can be clicked"),
+            &format!(
+                "(() => {{ const one = document.querySelector({}); return one && !one.disabled && one.getAttribute('aria-disabled') !== 'true'; }})()",
+                Value::from(css)
+            ),
+        )
+        .await;
+        let element = self.element(css).await;
+        self.call(Method::POST, &format!("/element/{element}/click"), Some(json!({}))).await;
+    }
+
+    /// Clicks the button or link with this text.
+    pub(super) async fn press(&self, text: &str) {
+        let wanted = Value::from(text).to_string();
+        let find = format!(
+            "[...document.querySelectorAll('button, a.button, [role=tab]')].find((one) => one.innerText.trim().startsWith({wanted}) && !one.disabled && one.getAttribute('aria-disabled') !== 'true')"
+        );
+        self.waits(&format!("there is a button {text:?}"), &find).await;
+        self.js(&format!("{find}.click()"), json!([])).await;
+    }
+
+    /// Puts a text into a field, as if it had been typed.
+    pub(super) async fn fill(&self, css: &str, text: &str) {
+        self.element(css).await;
+        let script = "const one = document.querySelector(arguments[0]);
+            const kind = one.tagName === 'TEXTAREA' ? HTMLTextAreaElement : HTMLInputElement;
+            Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(one, arguments[1]);
+            one.dispatchEvent(new Event('input', { bubbles: true }));";
+        self.js(script, json!([css, text])).await;
+    }
+
+    /// Presses keys, one after the other, wherever the keyboard is.
+    pub(super) async fn types(&self, text: &str) {
+        let actions: Vec<Value> = text
+            .chars()
+            .flat_map(|letter| {
+                let value = letter.to_string();
+                [
+                    json!({"type": "keyDown", "value": value}),
+                    json!({"type": "keyUp", "value": value}),
+                ]
+            })
+            .collect();
+        self.actions(actions).await;
+    }
+
+    /// Presses a key while another is held.
+    pub(super) async fn chord(&self, held: &str, letter: &str) {
+        self.actions(vec![
+            json!({"type": "keyDown", "value": held}),
+            json!({"type": "keyDown", "value": letter}),
+            json!({"type": "keyUp", "value": letter}),
+            json!({"type": "keyUp", "value": held}),
+        ])
+        .await;
+    }
+
+    async fn actions(&self, actions: Vec<Value>) {
+        let body = json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]});
+        self.call(Method::POST, "/actions", Some(body)).await;
+    }
+
+    /// A command of the browser's own protocol.
+    pub(super) async fn own(&self, command: &str, params: Value) -> Value {
+        let body = json!({ "cmd": command, "params": params });
+        self.call(Method::POST, "/goog/cdp/execute", Some(body)).await
+    }
+
+    pub(super) async fn resize(&self, width: u32, height: u32) {
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.own("Emulation.setDeviceMetricsOverride", size).await;
+    }
+
+    /// Lets the system prefer dark or light.
+    pub(super) async fn prefers(&self, scheme: &str) {
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.own("Emulation.setEmulatedMedia", features).await;
+    }
+
+    pub(super) async fn screenshot(&self, path: &Path) {
+        let shot = self.call(Method::GET, "/screenshot", None).await;
+        std::fs::write(path, BASE64_STANDARD.decode(shot.as_str().unwrap()).unwrap()).unwrap();
+    }
+
+    /// What the browser complained about since it was asked last, without talk about graphics.
+    pub(super) async fn complaints(&self) -> Vec<String> {
+        let log = self.call(Method::POST, "/se/log", Some(json!({"type": "browser"}))).await;
+        let messages = log.as_array().cloned().unwrap_or_default();
+        messages
+            .iter()
+            .filter(|entry| entry["level"] != "INFO" && entry["level"] != "DEBUG")
+            .filter_map(|entry| entry["message"].as_str().map(str::to_owned))
+            .filter(|message| !message.contains("WebGL") && !message.contains("GL Driver"))
+            .collect()
+    }
+}
+
+/// The port that the driver says it listens on.
+fn port_of(driver: &mut Child) -> u16 {
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| {
+            line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok()
+        })
+        .expect("the driver says its port");
+    // It says little more, but must never find the pipe full.
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    port
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Ending the session ends the browser; without it the browser would outlive its driver.
+        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
+            let request = format!(
+                "DELETE /session/{} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
+                self.session, self.port
+            );
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(20)));
+            if stream.write_all(request.as_bytes()).is_ok() {
+                let _ = stream.read(&mut [0; 1024]);
+            }
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}

@@ -1,0 +1,140 @@
+//! The Sessions button, going on with a session, and looking back at one.
+
+use coven_model::WorkflowStatus;
+use serde_json::json;
+
+use super::{at, signed_in};
+use crate::support::{Home, until};
+
+const GREET: &str = "name: greet\ndescription: x\nsteps:\n  - {name: say, type: script, command: echo hello, output: said}\n";
+
+/// Spec: C1.17.1, C1.17.2
+#[tokio::test]
+async fn the_sessions_button_lists_recent_sessions_and_the_open_one_stands_out() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let mut ids = Vec::new();
+    for goal in ["the first goal", "the second goal", "another matter"] {
+        let mut start = daemon.definition(GREET);
+        start.goal = Some(goal.to_owned());
+        let id = daemon.start(&start).await.id.to_string();
+        daemon.ends(&id, WorkflowStatus::Completed).await;
+        ids.push(id);
+    }
+    let browser = signed_in(&daemon).await;
+    assert_eq!(
+        browser.js("return document.querySelector('.dropdown')", json!([])).await,
+        json!(null)
+    );
+    browser.click("#sessions-button").await;
+    browser
+        .waits("three are listed", "document.querySelectorAll('.session-row').length === 3")
+        .await;
+    let first =
+        browser.js("return document.querySelector('.session-row').innerText", json!([])).await;
+    let first = first.as_str().unwrap();
+    for part in ["another matter", "Completed", "ago", "base"] {
+        assert!(first.contains(part) || first.contains("just now"), "{part} in {first}");
+    }
+    browser.fill(".filter input", "goal").await;
+    browser.waits("two are left", "document.querySelectorAll('.session-row').length === 2").await;
+    browser.click(&format!("[data-session=\"{}\"] .session-open", ids[0])).await;
+    browser.waits("it is open", &format!("location.hash.includes({:?})", ids[0])).await;
+    browser.click("#sessions-button").await;
+    browser
+        .waits("exactly the open one stands out", &format!(
+            "document.querySelectorAll('.session-row.active').length === 1 && document.querySelector('.session-row.active').dataset.session === {:?}",
+            ids[0]
+        ))
+        .await;
+    // Deleting asks first.
+    browser.click(&format!("[data-session=\"{}\"] button[aria-label^=Delete]", ids[1])).await;
+    browser.press("Yes").await;
+    browser
+        .waits("it is gone", &format!("!document.querySelector('[data-session=\"{}\"]')", ids[1]))
+        .await;
+    assert!(daemon.client.workflow(&ids[1]).await.is_err());
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_run_goes_on_from_the_list() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let mut start = daemon.definition(GREET);
+    start.hold = true;
+    start.goal = Some("waits for a word".to_owned());
+    let id = daemon.start(&start).await.id.to_string();
+    let browser = signed_in(&daemon).await;
+    browser.click("#sessions-button").await;
+    browser.sees("waits for a word").await;
+    browser.press("Resume").await;
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    browser.waits("it is open", &format!("location.hash.includes({id:?})")).await;
+    browser.sees("Completed").await;
+}
+
+#[tokio::test]
+async fn a_finished_task_is_played_back_with_its_marks() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let task = json!({"id": "a", "adapter": "demo", "prompt": "say the very first words; think 1; say and the last ones; exit 0"});
+    let id = daemon.stage(&[task]).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let browser = signed_in(&daemon).await;
+    browser.visit(&format!("{}/a?tab=replay", at(&id))).await;
+    browser
+        .waits(
+            "there are marks of what it did",
+            "document.querySelectorAll('.replay-marks li').length > 0",
+        )
+        .await;
+    let end = "Number(document.querySelector('.scrubber input').max)";
+    let now = "Number(document.querySelector('.scrubber input').value)";
+    browser.waits("it shows the end", &format!("{end} > 0 && {now} === {end}")).await;
+    browser.click("button[aria-label=Play]").await;
+    browser.waits("it plays from the beginning", &format!("{now} < {end} && {now} > 0")).await;
+    browser
+        .waits(
+            "it comes to the end",
+            &format!("{now} === {end} && document.querySelector('button[aria-label=Play]')"),
+        )
+        .await;
+    browser.press("Output").await;
+    browser.sees("the very first words").await;
+    browser.press("Last screen").await;
+    browser.waits("the screen is painted", "document.querySelector('.last-screen .xterm')").await;
+}
+
+#[tokio::test]
+async fn a_headless_agent_is_read_as_a_transcript() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let task = json!({"id": "a", "adapter": "demo", "executionMode": "headless", "prompt": "say I look first.; approve echo looked; say All is well.; cost 0.25"});
+    let id = daemon.stage(&[task]).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let browser = signed_in(&daemon).await;
+    browser.visit(&format!("{}/a", at(&id))).await;
+    browser.sees("I look first.").await;
+    browser.waits("its tool is shown", "document.querySelector('.entry-tool')").await;
+    browser.sees("$0.25").await;
+}
+
+#[tokio::test]
+async fn a_failed_run_shows_why_and_is_tried_again() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let text = "name: failing\ndescription: x\nsteps:\n  - {name: look, type: script, command: cat missing.txt}\n";
+    let id = daemon.start(&daemon.definition(text)).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Failed).await;
+    let browser = signed_in(&daemon).await;
+    browser.visit(&format!("{}?tab=errors", at(&id))).await;
+    browser.waits("the error is told", "document.querySelector('.errors pre')").await;
+    std::fs::write(home.base().join("missing.txt"), "here").unwrap();
+    browser.press("Retry").await;
+    until("it is done", || async {
+        let workflow = daemon.client.workflow(&id).await.unwrap();
+        (workflow.item.status == WorkflowStatus::Completed).then_some(())
+    })
+    .await;
+    browser.sees("Completed").await;
+}

@@ -1,0 +1,414 @@
+// The words of the daemon's API, as far as the page uses them. A test holds them against the
+// published document, so a field that is renamed there fails here.
+
+export type WorkflowStatus = "pending" | "running" | "blocked" | "completed" | "failed" | "cancelled";
+export type TaskStatus = "PENDING" | "RUNNING" | "WAITING_FOR_USER" | "DONE" | "ERROR" | "CANCELLED";
+export type AgentState =
+  | "starting" | "working" | "idle" | "awaiting" | "error" | "exited" | "unknown";
+export type Mode = "interactive" | "headless";
+export type Choice =
+  | "approve" | "approve-always" | "deny" | "answer" | "complete" | "send" | "stop" | "retry"
+  | "retry-failed" | "skip" | "proceed" | "extend" | "abort";
+export type InterventionKind =
+  | "approval" | "question" | "choice" | "dialog" | "ended-turn" | "failed-gate" | "human-gate"
+  | "loop-limit" | "partial-failure" | "failed-step" | "unreadable-verdict" | "lost-job"
+  | "start-approval";
+
+/** Milliseconds since 1970. */
+export type Timestamp = number;
+
+export interface Evidence {
+  source: string;
+  rule: string;
+  region: string;
+  text: string;
+  since: number;
+}
+
+export interface Verdict {
+  state: AgentState;
+  kind?: string | null;
+  evidence: Evidence;
+  digest?: string | null;
+}
+
+export interface Usage {
+  inputTokens?: number | null;
+  cachedTokens?: number | null;
+  outputTokens?: number | null;
+  reasoningTokens?: number | null;
+  costUsd?: number | null;
+}
+
+export interface Intervention {
+  id: string;
+  workflowId: string;
+  step: string;
+  task?: string | null;
+  kind: InterventionKind;
+  reason: string;
+  options: Choice[];
+  excerpt?: string;
+  digest?: string | null;
+  createdAt: Timestamp;
+  expiresAt?: Timestamp | null;
+}
+
+export interface InterventionItem extends Intervention {
+  workflowName: string;
+  goal?: string | null;
+  baseDir: string;
+  adapter?: string | null;
+  always?: string | null;
+}
+
+export interface Interventions {
+  interventions: InterventionItem[];
+}
+
+export interface Decide {
+  decision: Choice;
+  answer?: string | null;
+  digest?: string | null;
+  why?: string | null;
+}
+
+export interface WorkflowItem {
+  id: string;
+  name: string;
+  goal?: string | null;
+  status: WorkflowStatus;
+  state: string;
+  baseDir: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  waiting: number;
+  running: number;
+  kept?: boolean;
+}
+
+export interface WorkflowPage {
+  workflows: WorkflowItem[];
+  total: number;
+  next?: string | null;
+}
+
+export interface TaskItem {
+  id: string;
+  name: string;
+  step: string;
+  status: TaskStatus;
+  attempt: number;
+  adapter: string;
+  mode: Mode;
+  live: boolean;
+  verdict?: Verdict | null;
+  since?: Timestamp | null;
+  startedAt?: Timestamp | null;
+  endedAt?: Timestamp | null;
+  note?: string;
+}
+
+export interface PlanLane {
+  task: string;
+  name: string;
+  status: TaskStatus;
+  attempt: number;
+  adapter?: string;
+  note?: string;
+  startedAt?: Timestamp | null;
+  endedAt?: Timestamp | null;
+}
+
+export interface PlanRow {
+  step: string;
+  type: string;
+  status: string;
+  note?: string;
+  lanes: PlanLane[];
+  counts?: Partial<Record<TaskStatus, number>>;
+  startedAt?: Timestamp | null;
+  endedAt?: Timestamp | null;
+}
+
+export interface PlanView {
+  name: string;
+  goal?: string | null;
+  status: WorkflowStatus;
+  rows: PlanRow[];
+}
+
+export interface HistoryEntry {
+  at: Timestamp;
+  what: string;
+  task?: string | null;
+  text: string;
+}
+
+export interface ErrorEntry {
+  step: string;
+  error: string;
+}
+
+export interface SessionView {
+  v: number;
+  sessionId: string;
+  name: string;
+  workflow: string;
+  status: WorkflowStatus;
+  goal?: string | null;
+  baseDir?: string | null;
+  workflowDefinition: unknown;
+  currentStageIndex: number;
+  currentStep?: string | null;
+  taskStatus: Record<string, TaskStatus>;
+  history: HistoryEntry[];
+  variables: Record<string, unknown>;
+  errors: ErrorEntry[];
+  interventions: Intervention[];
+  usage?: Usage;
+  kept?: string[];
+  createdAt: Timestamp;
+  startedAt?: Timestamp | null;
+  endedAt?: Timestamp | null;
+  retries?: number;
+}
+
+export interface Workflow extends WorkflowItem {
+  live: boolean;
+  lastSeq: number;
+  session: SessionView;
+  plan: PlanView;
+  tasks: TaskItem[];
+  interventions: Intervention[];
+}
+
+export interface Envelope {
+  v: number;
+  pos?: number | null;
+  seq?: number | null;
+  time: Timestamp;
+  type: string;
+  workflowId: string;
+  data: Record<string, unknown>;
+}
+
+export interface Snapshot {
+  pos: number;
+  workflows: WorkflowItem[];
+  interventions: InterventionItem[];
+}
+
+export interface SessionSnapshot {
+  seq: number;
+  workflow: Workflow;
+}
+
+export interface AttemptId {
+  task: string;
+  attempt: number;
+}
+
+export interface Screen {
+  attempt: AttemptId;
+  cols: number;
+  rows: number;
+  title: string;
+  cursor: [number, number];
+  cursorVisible: boolean;
+  lines: string[];
+  dump: string;
+  offset: number;
+  live: boolean;
+}
+
+export interface Output {
+  attempt: AttemptId;
+  offset: number;
+  next: number;
+  end: number;
+  live: boolean;
+  dropped?: number;
+  text: string;
+}
+
+export interface TranscriptEntry {
+  kind: string;
+  tool?: string | null;
+  text: string;
+}
+
+export interface Transcript {
+  attempt: AttemptId;
+  entries: TranscriptEntry[];
+  usage?: Usage;
+  live: boolean;
+}
+
+export interface Explanation {
+  attempt: AttemptId;
+  adapter: string;
+  mode: Mode;
+  verdict?: Verdict | null;
+  since?: Timestamp | null;
+  words: string;
+  lines?: string[];
+}
+
+export interface InputItem {
+  name: string;
+  description?: string;
+  type: string;
+  required: boolean;
+  default?: unknown;
+}
+
+export interface Diagnostic {
+  severity: string;
+  message: string;
+  help?: string | null;
+  line: number;
+  column: number;
+  endLine: number;
+  endColumn: number;
+}
+
+export interface GrimoireItem {
+  name: string;
+  description: string;
+  layer: string;
+  path?: string | null;
+  usable: boolean;
+  whyNot?: string | null;
+  trigger: string;
+  inputs: InputItem[];
+}
+
+export interface Grimoires {
+  grimoires: GrimoireItem[];
+}
+
+export interface Grimoire extends GrimoireItem {
+  text: string;
+  problems: Diagnostic[];
+  plan?: PlanView | null;
+}
+
+export interface Checked {
+  ok: boolean;
+  problems: Diagnostic[];
+  inputs?: InputItem[];
+  plan?: PlanView | null;
+}
+
+export interface AdapterItem {
+  type: string;
+  displayName: string;
+  icon: string;
+  layer: string;
+  modes: Mode[];
+  command: string;
+  found?: string | null;
+  installedVersion?: string | null;
+  testedVersion?: string | null;
+  problem?: string | null;
+}
+
+export interface Adapters {
+  adapters: AdapterItem[];
+}
+
+export interface Definition {
+  name?: string;
+  text: string;
+}
+
+export interface OneAgent {
+  adapter: string;
+  prompt?: string | null;
+  mode?: Mode | null;
+  model?: string | null;
+  permissions?: string | null;
+  extraArgs?: string[];
+  autoApprove?: boolean;
+}
+
+export interface StartWorkflow {
+  grimoire?: string | null;
+  definition?: Definition | null;
+  agent?: OneAgent | null;
+  input?: Record<string, unknown>;
+  goal?: string | null;
+  baseDir?: string | null;
+  env?: Record<string, string> | null;
+  auto?: "allow" | "deny" | null;
+  defaultAdapter?: string | null;
+  hold?: boolean;
+}
+
+export interface Started {
+  id: string;
+  name: string;
+  baseDir: string;
+  repeated?: boolean;
+}
+
+export interface Trust {
+  baseDir: string;
+  state: "nothing" | "untrusted" | "trusted" | "changed";
+  digest?: string | null;
+  files: string[];
+}
+
+export interface BaseDirStatus {
+  path: string;
+  sessions: number;
+  trusted: boolean;
+  problem?: string | null;
+}
+
+export interface Status {
+  version: string;
+  pid: number;
+  since: Timestamp;
+  memoryBytes: number;
+  socket: string;
+  address?: string | null;
+  log: string;
+  sessions: Record<string, number>;
+  agents: Record<string, number>;
+  slots: { running: number; queued: number; limit: number };
+  waiting: number;
+  baseDirs: BaseDirStatus[];
+}
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  code: string;
+  detail: string;
+  hint?: string | null;
+  problems?: Diagnostic[];
+  requestId?: string | null;
+}
+
+/** What the daemon says over an attached terminal, beside the bytes. */
+export type FromDaemon =
+  | { type: "screen"; attempt: AttemptId; cols: number; rows: number; offset: number; lagged: boolean }
+  | { type: "resized"; cols: number; rows: number }
+  | { type: "keyboard"; yours: boolean; holder: string | null }
+  | { type: "state"; verdict: Verdict }
+  | { type: "refused"; reason: string }
+  | { type: "ended"; reason: string };
+
+export type FromViewer =
+  | { type: "take" }
+  | { type: "release" }
+  | { type: "resize"; cols: number; rows: number };
+
+export const isOver = (status: WorkflowStatus): boolean =>
+  status === "completed" || status === "failed" || status === "cancelled";
+
+export const isTaskOver = (status: TaskStatus): boolean =>
+  status === "DONE" || status === "ERROR" || status === "CANCELLED";

@@ -1,0 +1,35 @@
+// When a decision counts. A card that has just come into the place of another must first be seen:
+// whoever pressed a key or a button for the one before did not mean it.
+
+/** How long a card must have stood where it stands. */
+export const LOCK = 700;
+
+/** Since when each card stands where it stands, showing what it shows. */
+export class Settling {
+  private places = new Map<string, { key: string; at: number }>();
+  private selected: { id: string | null; at: number } = { id: null, at: 0 };
+
+  /** Cards were painted: each with what it shows and where. */
+  painted(cards: readonly { id: string; key: string }[], now: number): void {
+    const places = new Map<string, { key: string; at: number }>();
+    for (const { id, key } of cards) {
+      const before = this.places.get(id);
+      places.set(id, before?.key === key ? before : { key, at: now });
+    }
+    this.places = places;
+  }
+
+  /** A card became the one that keys are for; `wished` if a person chose it. */
+  select(id: string | null, wished: boolean, now: number): void {
+    if (id !== this.selected.id) this.selected = { id, at: wished ? -Infinity : now };
+  }
+
+  /** How long it still takes until this card may be decided; 0 if it may. */
+  left(id: string, now: number): number {
+    const place = this.places.get(id);
+    if (!place) return LOCK;
+    let since = place.at;
+    if (this.selected.id === id) since = Math.max(since, this.selected.at);
+    return Math.max(0, since + LOCK - now);
+  }
+}

@@ -1,0 +1,248 @@
+// What waits for a person, as cards that can be decided on the spot, with the mouse or with keys.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Choice, InterventionItem } from "../api";
+import { decide } from "../act";
+import { Refused } from "../http";
+import { lookAgain } from "../live";
+import { Settling } from "../lock";
+import { go, toSession } from "../route";
+import { details } from "../store";
+import { duration, now } from "../time";
+import { CHOICE, KIND, MEANING, NEEDS_TEXT, TAKES_TEXT, plural, seen, shortPath } from "../words";
+import { Mark, Terminal, Warn } from "./icons";
+import { say } from "./parts";
+
+const KEYS: Record<string, Choice> = { a: "approve", A: "approve-always", d: "deny" };
+const SHOWN_KEYS: Partial<Record<Choice, string>> = { approve: "a", "approve-always": "⇧A", deny: "d" };
+/** How many cards are drawn at once; more would be scrolled past, not read. */
+const DRAWN = 25;
+
+export function Attention({ items, title, within }: {
+  items: readonly InterventionItem[];
+  title?: string;
+  /** The session this is shown in, and the task whose terminal is shown with it. */
+  within?: { task: string | null };
+}) {
+  const section = useRef<HTMLElement>(null);
+  const settling = useRef(new Settling()).current;
+  const [selected, setSelected] = useState<string | null>(null);
+  const [, again] = useState(0);
+  const shown = items.slice(0, DRAWN);
+  const place = useRef(0);
+
+  // The selected card is gone: the one in its place is next, and must first be seen.
+  const index = shown.findIndex((item) => item.id === selected);
+  const current = shown[index] ?? shown[Math.min(place.current, shown.length - 1)] ?? null;
+  place.current = Math.max(0, current ? shown.indexOf(current) : 0);
+
+  const painted = shown.map((item, at) => ({ id: item.id, key: `${at} ${item.digest ?? ""}` }));
+  const mark = painted.map((card) => `${card.id} ${card.key}`).join("\n");
+  useLayoutEffect(() => {
+    settling.select(current?.id ?? null, current?.id === selected, performance.now());
+    // Only what the browser has painted was seen.
+    let second = 0;
+    const first = requestAnimationFrame(() => {
+      second = requestAnimationFrame(() => {
+        settling.painted(painted, performance.now());
+        again((turn) => turn + 1);
+      });
+    });
+    return () => {
+      cancelAnimationFrame(first);
+      cancelAnimationFrame(second);
+    };
+  }, [mark, current?.id]);
+
+  const lefts = shown.map((item) => settling.left(item.id, performance.now()));
+  const longest = Math.max(0, ...lefts);
+  useEffect(() => {
+    if (longest === 0) return;
+    const timer = setTimeout(() => again((turn) => turn + 1), longest + 10);
+    return () => clearTimeout(timer);
+  });
+
+  const choose = (by: number) => {
+    const next = shown[Math.min(shown.length - 1, Math.max(0, place.current + by))];
+    if (!next) return;
+    settling.select(next.id, true, performance.now());
+    setSelected(next.id);
+    const card = section.current?.querySelector(`[data-id="${CSS.escape(next.id)}"]`);
+    card?.scrollIntoView({ block: "nearest" });
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (target.matches("input, textarea, select")) {
+      if (event.key === "Escape") section.current?.focus();
+      return;
+    }
+    if (event.key === "j" || (event.key === "ArrowDown" && target === section.current)) choose(1);
+    else if (event.key === "k" || (event.key === "ArrowUp" && target === section.current)) choose(-1);
+    else if (event.key === "Enter" && current && target === section.current) open(current);
+    else if (KEYS[event.key] && current) {
+      const choice = KEYS[event.key]!;
+      if (!current.options.includes(choice) || event.repeat) return;
+      if (settling.left(current.id, performance.now()) > 0) return;
+      void take(current, choice, "");
+    } else return;
+    event.preventDefault();
+  };
+
+  if (items.length === 0) return null;
+  return (
+    <section class="attention" ref={section} tabIndex={0} onKeyDown={onKeyDown}
+      aria-label={`What needs you: ${plural(items.length, "question")}. Keys: a approves, Shift A always, d denies, j and k move, Enter opens.`}>
+      <header class="attention-head">
+        <h2>{title ?? "Needs you"} <span class="count count-needs">{items.length}</span></h2>
+        <p class="keys-hint" aria-hidden="true">
+          <kbd>j</kbd><kbd>k</kbd> move <kbd>a</kbd> approve <kbd>⇧A</kbd> always <kbd>d</kbd> deny <kbd>↵</kbd> open
+        </p>
+      </header>
+      <ul class="cards">
+        {shown.map((item, at) => (
+          <Card key={item.id} item={item} current={item === current} locked={lefts[at]! > 0} within={within}
+            onFocus={() => {
+              if (item === current) return;
+              settling.select(item.id, true, performance.now());
+              setSelected(item.id);
+            }}
+            onDecide={() => section.current?.focus({ preventScroll: true })}
+            mayDecide={() => settling.left(item.id, performance.now()) === 0} />
+        ))}
+      </ul>
+      {items.length > shown.length && (
+        <p class="muted more">{plural(items.length - shown.length, "more question")} below these; they come up as you answer.</p>
+      )}
+    </section>
+  );
+}
+
+const open = (item: InterventionItem) => go(toSession(item.workflowId, item.task ?? null));
+
+/** Decisions that are under way, so that one press is one decision. */
+const underWay = new Set<string>();
+
+async function take(item: InterventionItem, decision: Choice, answer: string): Promise<boolean> {
+  if (underWay.has(item.id)) return false;
+  underWay.add(item.id);
+  try {
+    await decide(item, {
+      decision,
+      ...(answer !== "" && TAKES_TEXT.has(decision) ? { answer } : {}),
+      ...(item.digest ? { digest: item.digest } : {}),
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof Refused && ["stale-digest", "already-decided", "intervention-not-found"].includes(error.code)) {
+      // The question on the card is no longer the question: show what is asked now.
+      say({ text: `Nothing was sent: ${error.problem.detail} The card shows what waits now.` });
+      await lookAgain().catch(() => undefined);
+    } else {
+      say({ error });
+    }
+    return false;
+  } finally {
+    underWay.delete(item.id);
+  }
+}
+
+function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
+  item: InterventionItem;
+  within: { task: string | null } | undefined;
+  current: boolean;
+  locked: boolean;
+  onFocus: () => void;
+  /** The card will go; the keyboard stays with the queue. */
+  onDecide: () => void;
+  mayDecide: () => boolean;
+}) {
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const task = details.value.get(item.workflowId)?.tasks.find((one) => one.id === item.task);
+  const evidence = task?.verdict?.state === "awaiting" ? task.verdict.evidence : null;
+  // What the terminal right below shows is not shown twice.
+  const below = within !== undefined && within.task === item.task && task?.live === true && task.mode === "interactive";
+  const takes = item.options.filter((option) => TAKES_TEXT.has(option));
+  const plain = item.options.filter((option) => !NEEDS_TEXT.has(option));
+  const texts = item.options.filter((option) => NEEDS_TEXT.has(option));
+
+  const press = (choice: Choice) => {
+    if (!mayDecide() || busy) return;
+    if (NEEDS_TEXT.has(choice) && text.trim() === "") return;
+    setBusy(true);
+    void take(item, choice, text).then((done) => {
+      setBusy(false);
+      if (done) onDecide();
+    });
+  };
+
+  return (
+    <li class={`card${current ? " card-current" : ""}`} data-id={item.id} aria-current={current ? "true" : undefined}
+      onFocusIn={onFocus}>
+      <div class="card-head">
+        <Mark standing="needs" label="" />
+        <div class="card-who">
+          <strong>{KIND[item.kind]}</strong>
+          <a href={toSession(item.workflowId, item.task ?? null)} class="card-task">
+            {item.task ?? item.step}
+          </a>
+          {item.adapter && <span class="chip">{item.adapter}</span>}
+          {item.task && item.step !== item.task && <span class="muted">step {item.step}</span>}
+        </div>
+        <div class="card-where muted">
+          {!within && <a href={toSession(item.workflowId)} title={item.baseDir}>{item.goal || item.workflowName || "session"}</a>}
+          {!within && <span class="card-dir" title={item.baseDir}>{shortPath(item.baseDir)}</span>}
+          <span title="how long it waits">{duration(now.value - item.createdAt)}</span>
+        </div>
+      </div>
+      <p class="card-reason">{item.reason}</p>
+      {item.excerpt && !below && <pre class="excerpt" tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
+      {evidence && !below && (
+        <p class="evidence muted">
+          {seen(evidence)}, by rule <code>{evidence.rule}</code>
+        </p>
+      )}
+      <div class={`card-actions${locked ? " locked" : ""}`}>
+        {plain.map((choice, at) => (
+          <button key={choice} type="button" disabled={busy} aria-disabled={locked}
+            class={at === 0 ? "primary" : choice === "abort" || choice === "stop" ? "danger-quiet" : ""}
+            title={choice === "approve-always" && item.always ? item.always : MEANING[choice]}
+            data-choice={choice} onClick={() => press(choice)}>
+            {CHOICE[choice]}
+            {current && SHOWN_KEYS[choice] && <kbd aria-hidden="true">{SHOWN_KEYS[choice]}</kbd>}
+          </button>
+        ))}
+        {takes.length > 0 && (
+          <form class="card-answer" onSubmit={(event) => {
+            event.preventDefault();
+            const first = texts[0];
+            if (first) press(first);
+          }}>
+            <input value={text} onInput={(event) => setText(event.currentTarget.value)} autoComplete="off"
+              aria-label={texts.length > 0 ? "Your answer" : "A text that goes along"}
+              placeholder={texts[0] === "send" ? "Message to the agent" : texts.length > 0 ? "Answer in words" : "Reason, if you like"} />
+            {texts.map((choice) => (
+              <button key={choice} type="submit" disabled={busy || text.trim() === ""} aria-disabled={locked}
+                data-choice={choice} title={MEANING[choice]}>{CHOICE[choice]}</button>
+            ))}
+          </form>
+        )}
+        {!below && (
+          <a class="button quiet card-open" href={toSession(item.workflowId, item.task ?? null)}>
+            <Terminal /> Open
+          </a>
+        )}
+      </div>
+      {item.options.includes("approve-always") && item.always && (
+        <p class="always muted"><Warn size={13} /> <span>Always: {item.always}</span></p>
+      )}
+    </li>
+  );
+}
+
+/** Shown instead of cards when there are none. */
+export function NothingWaits() {
+  return <p class="muted nothing-waits"><Mark standing="done" label="" /> Nothing needs you right now.</p>;
+}
+

@@ -1,0 +1,222 @@
+// What things are called on the page.
+import type { AgentState, Choice, Evidence, InterventionKind, PlanRow, TaskItem, TaskStatus, Usage, WorkflowStatus } from "./api";
+
+/** The few ways something can stand that people tell apart at a glance. */
+export type Standing = "needs" | "working" | "idle" | "done" | "failed" | "cancelled" | "pending" | "skipped";
+
+export function ofWorkflowStatus(status: WorkflowStatus): Standing {
+  switch (status) {
+    case "pending": return "pending";
+    case "running": return "working";
+    case "blocked": return "needs";
+    case "completed": return "done";
+    case "failed": return "failed";
+    case "cancelled": return "cancelled";
+  }
+}
+
+export function ofTaskStatus(status: TaskStatus): Standing {
+  switch (status) {
+    case "PENDING": return "pending";
+    case "RUNNING": return "working";
+    case "WAITING_FOR_USER": return "needs";
+    case "DONE": return "done";
+    case "ERROR": return "failed";
+    case "CANCELLED": return "cancelled";
+  }
+}
+
+export function ofStep(status: string): Standing {
+  switch (status) {
+    case "running": return "working";
+    case "blocked": return "needs";
+    case "completed": return "done";
+    case "failed": return "failed";
+    case "skipped": return "skipped";
+    case "cancelled": return "cancelled";
+    default: return "pending";
+  }
+}
+
+/** A step one of whose agents waits for a person needs that person. */
+export function ofRow(row: PlanRow): Standing {
+  const standing = ofStep(row.status);
+  return standing === "working" && row.lanes.some((lane) => lane.status === "WAITING_FOR_USER") ? "needs" : standing;
+}
+
+export function ofTask(task: TaskItem): Standing {
+  const standing = ofTaskStatus(task.status);
+  return standing === "working" && task.verdict?.state === "idle" ? "idle" : standing;
+}
+
+export const STANDING: Record<Standing, string> = {
+  needs: "needs you",
+  working: "working",
+  idle: "idle",
+  done: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+  pending: "not begun",
+  skipped: "skipped",
+};
+
+export const STATUS: Record<WorkflowStatus, string> = {
+  pending: "Not begun",
+  running: "Running",
+  blocked: "Needs you",
+  completed: "Completed",
+  failed: "Failed",
+  cancelled: "Cancelled",
+};
+
+export const TASK: Record<TaskStatus, string> = {
+  PENDING: "Not begun",
+  RUNNING: "Running",
+  WAITING_FOR_USER: "Waits for you",
+  DONE: "Done",
+  ERROR: "Failed",
+  CANCELLED: "Cancelled",
+};
+
+export const AGENT: Record<AgentState, string> = {
+  starting: "Starting",
+  working: "Working",
+  idle: "Idle",
+  awaiting: "Waits for you",
+  error: "Reports an error",
+  exited: "Ended",
+  unknown: "Shows something unknown",
+};
+
+export const KIND: Record<InterventionKind, string> = {
+  approval: "Asks for approval",
+  question: "Asks a question",
+  choice: "Offers a choice",
+  dialog: "Shows a dialog",
+  "ended-turn": "Ended its turn",
+  "failed-gate": "Gate failed",
+  "human-gate": "Gate waits for you",
+  "loop-limit": "Loop reached its limit",
+  "partial-failure": "Some tasks failed",
+  "failed-step": "Step failed",
+  "unreadable-verdict": "Verdict cannot be read",
+  "lost-job": "Process was lost",
+  "start-approval": "Asks to start",
+};
+
+export const CHOICE: Record<Choice, string> = {
+  approve: "Approve",
+  "approve-always": "Always",
+  deny: "Deny",
+  answer: "Answer",
+  complete: "Finish task",
+  send: "Send",
+  stop: "Stop agent",
+  retry: "Retry",
+  "retry-failed": "Retry failed",
+  skip: "Skip",
+  proceed: "Proceed",
+  extend: "More rounds",
+  abort: "Abort run",
+};
+
+/** What a decision does, for those who wonder. */
+export const MEANING: Record<Choice, string> = {
+  approve: "Yes, this once",
+  "approve-always": "Yes, and do not ask again",
+  deny: "No; a text goes along if there is one",
+  answer: "Type this text to the agent",
+  complete: "The task is done; the run goes on",
+  send: "Send this message to the agent",
+  stop: "Stop the agent; the task has failed",
+  retry: "Do it again",
+  "retry-failed": "Do again what failed",
+  skip: "Go on without it",
+  proceed: "Go on with what there is",
+  extend: "Give the loop more rounds",
+  abort: "End the run as failed",
+};
+
+/** Decisions that are nothing without a text. */
+export const NEEDS_TEXT: ReadonlySet<Choice> = new Set<Choice>(["answer", "send"]);
+/** Decisions a text may go along with. */
+export const TAKES_TEXT: ReadonlySet<Choice> = new Set<Choice>(["answer", "send", "deny"]);
+
+export const EVENT: Record<string, string> = {
+  "session.created": "Session made",
+  "session.deleted": "Session deleted",
+  "workflow.started": "Run began",
+  "workflow.blocked": "Run waits for a person",
+  "workflow.resumed": "Run goes on",
+  "workflow.stopping": "Run is being stopped",
+  "workflow.completed": "Run completed",
+  "workflow.failed": "Run failed",
+  "workflow.cancelled": "Run cancelled",
+  "workflow.retried": "Run tried again",
+  "workflow.step.started": "Step began",
+  "workflow.step.completed": "Step completed",
+  "workflow.step.failed": "Step failed",
+  "workflow.step.skipped": "Step skipped",
+  "workflow.loop.judged": "Round judged",
+  "workflow.loop.extended": "Loop extended",
+  "workflow.intervention.required": "Question",
+  "workflow.intervention.resolved": "Decided",
+  "workflow.intervention.withdrawn": "Question withdrawn",
+  "task.started": "Task started",
+  "task.ended": "Task ended",
+  "task.status": "Task changed",
+  "task.stopping": "Task is being stopped",
+  "task.released": "Agent ended",
+  "task.exposed": "Not confined",
+  "input.queued": "Input queued",
+  "input.decided": "Decided by a rule",
+  "input.delivered": "Input delivered",
+  "input.refused": "Answer refused",
+  "timer.set": "Timer set",
+  "agent.usage": "Usage",
+};
+
+/** Where something was seen, in words. */
+export function seen(evidence: Evidence): string {
+  switch (evidence.source) {
+    case "signal": return "The program said so itself";
+    case "title": return "Seen in the window title";
+    case "screen": return `Seen on the screen (${evidence.region})`;
+    case "transcript": return "Read in its structured output";
+    case "quiet": return "It has been quiet";
+    default: return "Seen by its process";
+  }
+}
+
+export function tokens(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 100_000) return `${(count / 1000).toFixed(1)}k`;
+  if (count < 1_000_000) return `${Math.round(count / 1000)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+export function dollars(amount: number): string {
+  return amount > 0 && amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;
+}
+
+/** What was used up in one line; what is not known is left out, never zero. */
+export function usage(used: Usage | undefined): string {
+  if (!used) return "";
+  const parts: string[] = [];
+  if (used.inputTokens != null) parts.push(`${tokens(used.inputTokens)} in`);
+  if (used.outputTokens != null) parts.push(`${tokens(used.outputTokens)} out`);
+  if (used.costUsd != null) parts.push(dollars(used.costUsd));
+  return parts.join(" · ");
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** A path with the home folder cut, and only its end if it is long. */
+export function shortPath(path: string): string {
+  const home = path.replace(/^\/(?:home|Users)\/[^/]+/, "~").replace(/^\/root(?=\/|$)/, "~");
+  if (home.length <= 36) return home;
+  const parts = home.split("/");
+  return `…/${parts.slice(-2).join("/")}`;
+}
