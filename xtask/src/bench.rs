@@ -31,11 +31,17 @@ enum Bench {
     Store,
     /// Sessions end to end: steps per second, memory, many at once, taking them up again
     Orchestrator,
+    /// From a question to a client's event, attaching, ten thousand sessions, a thousand agents
+    Daemon,
+    /// Whole commands as a shell sees them, with ten thousand sessions
+    Cli,
 }
 
 impl Bench {
     fn command_line(self) -> [&'static str; 5] {
         match self {
+            Self::Daemon => ["bench", "--package", "coven-daemon", "--bench", "daemon"],
+            Self::Cli => ["bench", "--package", "coven-cli", "--bench", "cli"],
             Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
             Self::Runtime => ["bench", "--package", "coven-runtime", "--bench", "runtime"],
             Self::Adapters => ["bench", "--package", "coven-adapters", "--bench", "adapters"],

@@ -1,6 +1,5 @@
 //! The browser that the page's tests need: Chromium and its driver.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
@@ -13,8 +12,9 @@ const PACKAGES: [&str; 2] = ["chromium", "chromium-driver"];
 /// what to do.
 pub(crate) fn arrange() -> Result<(), Error> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let find =
-        |name: &str| env::split_paths(&path).map(|folder| folder.join(name)).find(is_program);
+    let find = |name: &str| {
+        env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    };
     if find(DRIVER).is_some() {
         return Ok(());
     }
@@ -25,10 +25,6 @@ pub(crate) fn arrange() -> Result<(), Error> {
     eprintln!("the tests of the page need Chromium; installing {}", PACKAGES.join(" and "));
     apt(&["update"])?;
     apt(&["install", "--yes", "--no-install-recommends", PACKAGES[0], PACKAGES[1]])
-}
-
-fn is_program(path: &PathBuf) -> bool {
-    path.is_file()
 }
 
 #[cfg(unix)]

@@ -87,12 +87,16 @@ impl Sniffer {
         }
     }
 
-    /// The same for an agent that has already asked this many questions, so that the one it may
-    /// be showing now keeps its digest.
-    pub fn after_questions(rules: Arc<Rules>, asked: u64) -> Self {
+    /// The same for an agent that somebody followed before: with what it signalled last, which it
+    /// does not say again before something changes, and how many questions it has asked, so that
+    /// the one it may be showing now keeps its digest.
+    pub fn after(rules: Arc<Rules>, said: &[Signal], asked: u64) -> Self {
         let mut sniffer = Self::new(rules);
-        sniffer.questions = Questions::after(asked.saturating_sub(1));
-        sniffer
+        for signal in said {
+            sniffer.signal(signal, Duration::ZERO);
+        }
+        // That it has worked, and what it has asked, was noticed before.
+        Self { questions: Questions::after(asked.saturating_sub(1)), worked: false, ..sniffer }
     }
 
     /// What the agent is doing, as far as is known.

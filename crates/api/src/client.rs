@@ -29,6 +29,10 @@ use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, Workflo
 /// How long the daemon may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// How long a connection is kept for the next request. The daemon lets go of one that says nothing
+/// for ten seconds, and a request must not be on its way just then.
+const IDLE: Duration = Duration::from_secs(5);
+
 /// How long an answer may take. Adapters ask programs for their versions, which takes a while.
 const ANSWER: Duration = Duration::from_mins(1);
 
@@ -94,7 +98,8 @@ pub struct Client {
 impl Client {
     /// A client of the daemon at this address. Nothing is sent yet.
     pub fn new(address: Address) -> Result<Self, ClientError> {
-        let mut builder = reqwest::Client::builder().connect_timeout(CONNECT).no_proxy();
+        let mut builder =
+            reqwest::Client::builder().connect_timeout(CONNECT).pool_idle_timeout(IDLE).no_proxy();
         let base = match &address {
             Address::Socket(path) => {
                 builder = builder.unix_socket(path.as_path());

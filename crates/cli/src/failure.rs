@@ -4,13 +4,43 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-/// The exit codes, as documented.
+use coven_api::{ClientError, Code as Wrong, Problem};
+use coven_notation::printable;
+use serde_json::json;
+
+use crate::output;
+
+/// The exit codes, as documented in `docs/reference/exit-codes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     /// What was asked for failed.
     Failed = 1,
     /// It was asked for wrongly.
     Usage = 2,
+    /// It waits for a person, and nobody is there to ask.
+    Blocked = 3,
+    /// It was cancelled.
+    Cancelled = 4,
+    /// The daemon cannot be reached.
+    Unreachable = 5,
+    /// The time that was given is over.
+    TimedOut = 124,
+    /// The command was interrupted; what it followed goes on.
+    Interrupted = 130,
+}
+
+impl Code {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Blocked => "blocked",
+            Self::Cancelled => "cancelled",
+            Self::Unreachable => "daemon-unreachable",
+            Self::TimedOut => "timed-out",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 /// A command that failed.
@@ -19,17 +49,22 @@ pub(crate) struct Failure {
     code: Code,
     message: String,
     hint: Option<String>,
+    problem: Option<Box<Problem>>,
 }
 
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
 impl Failure {
+    pub(crate) fn new(code: Code, message: impl Display) -> Self {
+        Self { code, message: message.to_string(), hint: None, problem: None }
+    }
+
     pub(crate) fn failed(message: impl Display) -> Self {
-        Self { code: Code::Failed, message: message.to_string(), hint: None }
+        Self::new(Code::Failed, message)
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self { code: Code::Usage, message: message.to_string(), hint: None }
+        Self::new(Code::Usage, message)
     }
 
     /// Says what to do next.
@@ -40,7 +75,39 @@ impl Failure {
 
     /// A failure that was already told in full.
     pub(crate) fn told() -> Self {
-        Self::failed("")
+        Self::silent(Code::Failed)
+    }
+
+    /// Only an exit code; what there is to say was said.
+    pub(crate) fn silent(code: Code) -> Self {
+        Self::new(code, "")
+    }
+
+    /// What the daemon says is wrong, if it said something.
+    pub(crate) fn problem(&self) -> Option<&Problem> {
+        self.problem.as_deref()
+    }
+
+    /// Whether the daemon says exactly this.
+    pub(crate) fn is(&self, code: Wrong) -> bool {
+        self.problem().is_some_and(|problem| problem.code == code)
+    }
+
+    /// Whether it will be told as JSON.
+    pub(crate) fn wants_json() -> bool {
+        as_json()
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let code = self.problem().map_or(self.code.as_str(), |problem| problem.code.as_str());
+        let mut error = json!({"code": code, "message": self.message, "exit": self.code as u8});
+        if let Some(hint) = &self.hint {
+            error["hint"] = json!(hint);
+        }
+        if let Some(problem) = self.problem().filter(|problem| !problem.problems.is_empty()) {
+            error["problems"] = json!(problem.problems);
+        }
+        json!({ "error": error })
     }
 }
 
@@ -50,14 +117,102 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Problem(problem) => (*problem).into(),
+            ClientError::Unreachable(_) => {
+                Self::new(Code::Unreachable, printable(&error.to_string()))
+                    .hint("`coven daemon status` looks for it, `coven daemon start` starts it")
+            }
+            ClientError::Unreadable(_) => {
+                Self::new(Code::Unreachable, printable(&error.to_string()))
+                    .hint("the daemon may be of another version: coven daemon stop, then try again")
+            }
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let code = match problem.code {
+            Wrong::BadRequest | Wrong::BadInput | Wrong::BadDecision | Wrong::BadBaseDir => {
+                Code::Usage
+            }
+            Wrong::Stopping => Code::Unreachable,
+            _ => Code::Failed,
+        };
+        let hint = hint(&problem).map(str::to_owned).or_else(|| problem.hint.clone());
+        let message = printable(&problem.detail);
+        let hint = hint.map(|hint| printable(&hint));
+        Self { code, message, hint, problem: Some(Box::new(problem)) }
+    }
+}
+
+/// What to do, in the words of the command line; the daemon speaks of its routes.
+fn hint(problem: &Problem) -> Option<&'static str> {
+    Some(match problem.code {
+        Wrong::NotLive => "`coven resume NAME` lets it go on",
+        Wrong::NoAgent => "`coven logs NAME/TASK` shows what it printed, `coven play` plays it",
+        Wrong::NotTrusted => "`coven trust` shows what the folder brings along, and asks",
+        Wrong::WorkflowNotFound => "`coven ls` lists the sessions",
+        Wrong::GrimoireNotFound => "to run a file, write its ending (.yaml, .json) or a `/`",
+        Wrong::BadAdapter => "`coven adapter ls` lists them",
+        Wrong::AlreadyDecided => "`coven inbox` shows what waits",
+        Wrong::StaleDigest => "look again: coven inbox",
+        Wrong::Stopping => "try again in a moment; a new daemon starts by itself",
+        Wrong::AgentMayNot => "ask the person who runs you to do it",
+        _ => return None,
+    })
+}
+
+/// Whether what goes wrong is told as JSON: whoever asked for JSON reads nothing else.
+fn as_json() -> bool {
+    std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
 /// Tells how a command ended. Whoever closed our output, as `head` does, has seen enough.
 pub(crate) fn exit(result: Result) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !failure.message.is_empty() {
-        eprintln!("error: {}", failure.message);
-    }
-    if let Some(hint) = &failure.hint {
-        eprintln!("hint: {hint}");
+        tell(&failure);
     }
     ExitCode::from(failure.code as u8)
+}
+
+fn tell(failure: &Failure) {
+    if as_json() {
+        eprintln!("{}", failure.to_json());
+        return;
+    }
+    let paint = output::paint_stderr();
+    eprintln!("{} {}", paint.red("error:"), failure.message);
+    let places = failure.problem().map(|problem| problem.problems.as_slice()).unwrap_or_default();
+    for place in places {
+        eprintln!("  {}:{}: {}", place.line, place.column, printable(&place.message));
+        if let Some(help) = &place.help {
+            eprintln!("      {}", printable(help));
+        }
+    }
+    if let Some(hint) = &failure.hint {
+        eprintln!("{} {hint}", paint.bold("hint:"));
+    }
+}
+
+/// A command line that cannot be understood. Help and the version are not failures.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    let help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if help || !as_json() {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    exit(Err(Failure::usage(message).hint("coven --help")))
 }

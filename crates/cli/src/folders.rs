@@ -1,34 +1,78 @@
 //! Where Coven keeps its files, by the rules of the XDG base directories.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coven_adapters::Folders;
+use coven_daemon::Places as Daemon;
 use coven_workflow::catalogue::Places;
 
-/// `$XDG_CONFIG_HOME/coven`, which is `~/.config/coven` unless set. Relative values count as unset,
-/// as the rules say.
-pub(crate) fn config() -> Option<PathBuf> {
-    let set = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    Some(set.or_else(|| Some(home()?.join(".config")))?.join("coven"))
+use crate::failure::{Code, Failure, Result};
+
+/// The folders of the user and of the daemon.
+pub(crate) fn places() -> Result<Daemon> {
+    Daemon::from_env().map_err(|error| {
+        Failure::new(Code::Unreachable, error).hint("set HOME to a folder of your own")
+    })
 }
 
-/// Where adapter files are. The project's are listed and not used: trusting a project comes with
-/// the daemon.
+/// `$XDG_CONFIG_HOME/coven`, which is `~/.config/coven` unless set.
+pub(crate) fn config() -> Option<PathBuf> {
+    places().ok().map(|places| places.config_dir)
+}
+
+/// The folder a command is about, as an absolute path: what was said, or the current folder, or
+/// the folder above it in the same git repository that has a `.coven/`.
+pub(crate) fn base_dir(said: Option<&Path>) -> Result<PathBuf> {
+    let wrong = |path: &Path, error: std::io::Error| {
+        Failure::usage(format!("the folder {} cannot be used: {error}", path.display()))
+    };
+    if let Some(path) = said {
+        let path = path.canonicalize().map_err(|error| wrong(path, error))?;
+        if !path.is_dir() {
+            return Err(Failure::usage(format!("{} is not a folder", path.display())));
+        }
+        return Ok(path);
+    }
+    let here = env::current_dir().map_err(|error| wrong(Path::new("."), error))?;
+    Ok(above(&here).map_or_else(|| here.clone(), Path::to_owned))
+}
+
+fn above(here: &Path) -> Option<&Path> {
+    let top = here.ancestors().find(|folder| folder.join(".git").exists())?;
+    let within = here.ancestors().take_while(|folder| folder.starts_with(top));
+    within.into_iter().find(|folder| folder.join(".coven").is_dir())
+}
+
+fn project() -> Option<PathBuf> {
+    base_dir(None).ok()
+}
+
+/// Whether somebody agreed to exactly what the project brings along.
+fn trusted() -> bool {
+    let (Some(base), Ok(places)) = (project(), places()) else { return false };
+    coven_daemon::is_trusted(&places, &base)
+}
+
+/// The project, if somebody agreed to what it brings along.
+pub(crate) fn trusted_project() -> Option<PathBuf> {
+    project().filter(|_| trusted())
+}
+
+/// Where adapter files are. Those of a project that is not trusted are listed and not used.
 pub(crate) fn adapters() -> Folders {
     Folders {
         user: config().map(|config| config.join("adapters")),
-        project: env::current_dir().ok().map(|base| base.join(".coven/adapters")),
-        project_trusted: false,
+        project: project().map(|base| base.join(".coven/adapters")),
+        project_trusted: trusted(),
     }
 }
 
-/// Where grimoires are; the project's, as its adapters, are listed and not used.
+/// Where grimoires are; those of a project as its adapters.
 pub(crate) fn grimoires() -> Places {
     Places {
         user: config().map(|config| config.join("grimoires")),
-        project: env::current_dir().ok().map(|base| base.join(".coven/grimoires")),
-        trusted: false,
+        project: project().map(|base| base.join(".coven/grimoires")),
+        trusted: trusted(),
     }
 }

@@ -1,12 +1,28 @@
 //! Writing to stdout: what was asked for, and nothing else.
 
+mod paint;
+mod table;
+mod text;
+mod time;
+
 use std::io::{self, IsTerminal, Write};
+
+pub(crate) use paint::Paint;
+pub(crate) use table::table;
+pub(crate) use text::{Put, clean, one_line, shortened, width};
+pub(crate) use time::{age, ago, clock, moment, now};
 
 use crate::failure::Result;
 
 /// Writes a text. A reader that went away is no failure.
 pub(crate) fn write(text: &str) -> Result {
-    match io::stdout().write_all(text.as_bytes()) {
+    bytes(text.as_bytes())
+}
+
+/// Writes bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> Result {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
@@ -22,36 +38,33 @@ pub(crate) fn json(value: &serde_json::Value) -> Result {
     line(&format!("{value:#}"))
 }
 
+/// Writes anything as JSON that people can read.
+pub(crate) fn as_json(value: &impl serde::Serialize) -> Result {
+    json(&serde_json::to_value(value).map_err(crate::failure::Failure::failed)?)
+}
+
+fn colour(terminal: bool) -> bool {
+    terminal
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+}
+
 /// Whether stderr takes colour.
 pub(crate) fn colour_on_stderr() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    colour(io::stderr().is_terminal())
 }
 
-/// A text cut to this many characters, with a mark where something is missing.
-pub(crate) fn shortened(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some(_) => text.chars().take(characters.saturating_sub(1)).chain(['…']).collect(),
-        None => text.to_owned(),
-    }
+/// How stdout is painted.
+pub(crate) fn paint() -> Paint {
+    Paint::new(colour(io::stdout().is_terminal()))
 }
 
-/// Lays rows out in columns, two spaces apart. The last column is not padded.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+/// How stderr is painted.
+pub(crate) fn paint_stderr() -> Paint {
+    Paint::new(colour_on_stderr())
+}
+
+/// How wide a line may be: the terminal's width, and 80 where there is none.
+pub(crate) fn columns() -> usize {
+    crate::tty::size().map_or(80, |(columns, _)| usize::from(columns).max(20))
 }

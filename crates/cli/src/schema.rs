@@ -5,11 +5,23 @@ use clap::ValueEnum;
 use crate::failure::Result;
 use crate::output;
 
+/// What `coven schema` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven schema grimoire > grimoire.schema.json
+  and at the top of a grimoire: # yaml-language-server: $schema=grimoire.schema.json")]
+pub(crate) struct Arguments {
+    /// Which file.
+    file: File,
+}
+
 /// A file that people write.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum File {
+enum File {
     /// An adapter's `config.json`.
     Adapter,
+    /// The daemon's `config.yaml`.
+    Config,
     /// A grimoire, which is a workflow in YAML.
     Grimoire,
     /// A policy, `policy.yaml`.
@@ -18,9 +30,10 @@ pub(crate) enum File {
     Workflow,
 }
 
-pub(crate) fn run(file: File) -> Result {
-    let schema = match file {
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    let schema = match arguments.file {
         File::Adapter => coven_adapters::config::schema(),
+        File::Config => coven_daemon::config_schema(),
         File::Grimoire => coven_workflow::schema::grimoire(),
         File::Policy => coven_policy::schema(),
         File::Workflow => coven_workflow::schema::workflow(),

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use coven_notation::{Problem, Report, Source};
+use coven_api::catalogue::Diagnostic;
+use coven_notation::{Problem, Report, Source, Span};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
@@ -53,6 +54,35 @@ pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
         }
     }
     if reports.iter().any(Report::has_errors) { Err(Failure::told()) } else { Ok(()) }
+}
+
+/// What the daemon found in a text, shown at its places.
+pub(crate) fn placed(name: &str, text: &str, found: &[Diagnostic]) -> Report {
+    let source = Source::new(name, text);
+    let problem = |found: &Diagnostic| {
+        let span = Span::new(
+            offset(&source, found.line, found.column),
+            offset(&source, found.end_line, found.end_column),
+        );
+        let problem = match found.severity.as_str() {
+            "warning" => Problem::warning("definition", span, found.message.as_str()),
+            _ => Problem::error("definition", span, found.message.as_str()),
+        };
+        match &found.help {
+            Some(help) => problem.help(help.as_str()),
+            None => problem,
+        }
+    };
+    let problems = found.iter().map(problem).collect();
+    Report::new(source, problems)
+}
+
+/// The place of a line and a column, which are counted from 1.
+fn offset(source: &Source, line: u32, column: u32) -> usize {
+    let span = source.line_span(line as usize);
+    let text = source.slice(span);
+    let within = text.char_indices().nth(column.saturating_sub(1) as usize);
+    span.start + within.map_or(text.len(), |(place, _)| place)
 }
 
 /// A folder of the user's own configuration.

@@ -71,9 +71,7 @@ pub(crate) struct Json<T>(pub(crate) T);
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
-            Ok(body) => {
-                ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-            }
+            Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
             Err(error) => respond(&Problem::new(Code::Internal, error.to_string())),
         }
     }

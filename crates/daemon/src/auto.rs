@@ -13,8 +13,7 @@
 //! | lost job | retry once for each task, then abort | abort |
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
-//! blindly; it is denied. An agent that asks the same again and again, whatever it is answered, is
-//! left to a person. Each decision is a fact like any other, by `--auto allow` or
+//! blindly; it is denied. An agent that takes no answer is left to a person. Each decision is a fact like any other, by `--auto allow` or
 //! `--auto deny`. What was wanted lies in the session's folder, so that the next daemon knows it.
 
 use std::fs;
@@ -26,12 +25,13 @@ use coven_model::event::Event;
 use coven_model::{Choice, Decision, Intervention, InterventionKind, SessionId};
 use coven_orchestrator::{FeedItem, Orchestrator, Published, RequestError};
 use coven_store::BaseDir;
+use coven_store::session::Look;
 
 use crate::house::House;
 use crate::route::Shelf;
 use crate::secret::write_private;
 
-/// So often the same question of an agent is answered. Then the answers do not help.
+/// So many answers an agent may not take, one after the other. Then more of them do not help.
 const PATIENCE: usize = 5;
 
 /// The file in a session's folder.
@@ -108,19 +108,14 @@ async fn answer(
 ) {
     let by = format!("--auto {}", word(auto));
     let past = orchestrator.decided(&asked.workflow_id).await;
-    let ours = past.iter().filter_map(|(before, decision)| {
+    let retried = past.iter().any(|(before, decision)| {
         let same =
             (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind);
-        let decision = decision.as_ref().filter(|decision| same && decision.by == by)?;
-        Some((before, decision))
+        let ours = |decision: &Decision| decision.by == by && decision.choice == Choice::Retry;
+        same && decision.as_ref().is_some_and(ours)
     });
-    let (mut retried, mut repeated) = (false, 0);
-    for (before, decision) in ours {
-        retried |= decision.choice == Choice::Retry;
-        repeated += usize::from(asked.digest.is_some() && before.excerpt == asked.excerpt);
-    }
-    if repeated >= PATIENCE {
-        tracing::warn!(intervention = %asked.id, "asked {repeated} times; a person has to decide");
+    if refused(base_dir, asked) >= PATIENCE {
+        tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
     }
     let mut choice = choose(auto, asked.kind, retried);
@@ -136,6 +131,20 @@ async fn answer(
             tracing::warn!(intervention = %asked.id, "auto could not decide: {error}");
         }
     }
+}
+
+/// How many answers to the agent of a task were not taken, one after the other.
+fn refused(base_dir: &Path, asked: &Intervention) -> usize {
+    let Some(task) = &asked.task else { return 0 };
+    let look = BaseDir::find(base_dir).ok().flatten();
+    let look = look.and_then(|base| Look::open(&base, &asked.workflow_id).ok());
+    let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
+    let Ok(facts) = reader.read_from::<Event>(1) else { return 0 };
+    facts.map_while(Result::ok).fold(0, |count, record| match record.fact {
+        Event::InputRefused { job, .. } if job.task == *task => count + 1,
+        Event::InputDelivered { job, .. } if job.task == *task => 0,
+        _ => count,
+    })
 }
 
 /// Whether the adapter of the agent that shows a dialog says what its answers are.
@@ -159,15 +168,13 @@ fn choose(auto: Auto, kind: InterventionKind, retried: bool) -> Choice {
         (Auto::Allow, Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval) => {
             Choice::Approve
         }
-        (
-            Auto::Deny,
-            Kind::Approval | Kind::Dialog | Kind::StartApproval,
-        )
+        (Auto::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
         | (_, Kind::Question | Kind::Choice) => Choice::Deny,
         (_, Kind::EndedTurn) => Choice::Complete,
-        (Auto::Allow, Kind::LoopLimit | Kind::PartialFailure) => Choice::Proceed,
         (Auto::Allow, Kind::LostJob | Kind::UnreadableVerdict) if !retried => Choice::Retry,
-        (Auto::Allow, Kind::UnreadableVerdict) => Choice::Proceed,
+        (Auto::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
+            Choice::Proceed
+        }
         (
             _,
             Kind::FailedGate

@@ -116,9 +116,10 @@ fn refuse_token_in_url(request: &Request) -> Result<(), Problem> {
         ["token", "access_token", "bearer"].iter().any(|word| name.eq_ignore_ascii_case(word))
     });
     if named {
-        return Err(Problem::new(Code::BadRequest, "a token is never taken from a URL")
-            .with_hint("send it as `Authorization: Bearer …`, and make a new one if this one was \
-                 written down somewhere: delete the daemon's `token` file and start it again"));
+        return Err(Problem::new(Code::BadRequest, "a token is never taken from a URL").with_hint(
+            "send it as `Authorization: Bearer …`, and make a new one if this one was \
+                 written down somewhere: delete the daemon's `token` file and start it again",
+        ));
     }
     Ok(())
 }

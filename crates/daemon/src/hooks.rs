@@ -18,7 +18,7 @@ use crate::house::House;
 const AT_ONCE: usize = 8;
 
 /// How long one may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Runs hooks and counts facts, until the daemon stops.
 pub(crate) async fn attend(house: House) {

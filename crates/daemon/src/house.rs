@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use coven_api::intervention::{InterventionItem, InterventionState};
 use coven_api::system::Trust;
@@ -25,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::base::Base;
-pub(crate) use self::start::environment;
 use self::known::KnownDirs;
+pub(crate) use self::start::environment;
 use crate::clock::now;
 use crate::config::Config;
 use crate::error::Error;
@@ -37,6 +38,11 @@ use crate::problems;
 use crate::route::Versions;
 use crate::secret::Secret;
 use crate::trust;
+
+/// How long a folder that is taken is left alone before it is tried again; twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// And at most so long.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Everything the daemon keeps. Clones are handles to the same house.
 #[derive(Clone, Debug)]
@@ -72,8 +78,7 @@ impl House {
         let feed_dir = places.feed();
         let feed = Feed::open(&feed_dir).map_err(|error| Error::file(feed_dir, error))?;
         let token = Secret::load(&places.token())?;
-        let (trust, known) =
-            (trust::Book::open(places.trust()), KnownDirs::open(places.known()));
+        let (trust, known) = (trust::Book::open(places.trust()), KnownDirs::open(places.known()));
         let shared = Shared {
             config,
             feed,
@@ -139,12 +144,25 @@ impl House {
     /// Goes on with everything that is known from before.
     pub(crate) fn recover(&self) {
         for path in self.shared.known.all() {
-            let (house, base) = (self.clone(), self.base_at(&path));
-            self.spawn(async move {
-                if let Err(problem) = base.orchestrator(&house).await {
-                    tracing::warn!(base = %path.display(), "cannot be opened: {}", problem.detail);
-                }
-            });
+            let base = self.base_at(&path);
+            self.spawn(self.clone().take_over(base));
+        }
+    }
+
+    /// Opens a base directory. One that another program keeps is tried again: that may go away,
+    /// and what the last daemon was just starting when it died keeps the lock for a moment.
+    async fn take_over(self, base: Arc<Base>) {
+        let mut pause = FIRST_PAUSE;
+        while let Err(problem) = base.orchestrator(&self).await {
+            tracing::warn!(base = %base.path().display(), "cannot be opened: {}", problem.detail);
+            if problem.code != Code::BaseDirTaken {
+                return;
+            }
+            let stopping = self.stopping();
+            if stopping.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -252,7 +270,10 @@ impl House {
     pub(crate) fn trust_of(&self, base_dir: &Path) -> Result<Trust, Problem> {
         let path = usable(base_dir)?;
         let standing = self.shared.trust.standing(&path).map_err(|error| {
-            Problem::new(Code::BadBaseDir, format!("{} cannot be looked at: {error}", path.display()))
+            Problem::new(
+                Code::BadBaseDir,
+                format!("{} cannot be looked at: {error}", path.display()),
+            )
         })?;
         if let Some(base) = self.bases_lock().get(&path) {
             base.refresh(&standing);
@@ -260,7 +281,11 @@ impl House {
         Ok(standing)
     }
 
-    pub(crate) fn set_trust(&self, base_dir: &Path, digest: Option<String>) -> Result<Trust, Problem> {
+    pub(crate) fn set_trust(
+        &self,
+        base_dir: &Path,
+        digest: Option<String>,
+    ) -> Result<Trust, Problem> {
         let path = usable(base_dir)?;
         self.shared.trust.set(&path, digest).map_err(|error| {
             Problem::new(Code::Storage, format!("trust cannot be written down: {error}"))
@@ -386,7 +411,8 @@ pub(crate) fn usable(base_dir: &Path) -> Result<PathBuf, Problem> {
     if !base_dir.is_absolute() {
         return Err(bad("is not an absolute path"));
     }
-    let path = std::fs::canonicalize(base_dir).map_err(|error| bad(&format!("cannot be used: {error}")))?;
+    let path = std::fs::canonicalize(base_dir)
+        .map_err(|error| bad(&format!("cannot be used: {error}")))?;
     if !path.is_dir() {
         return Err(bad("is not a folder"));
     }

@@ -143,7 +143,9 @@ mod tests {
         let path = folder.path().join("daemon.log");
         let log = Log::turning_at(&path, 100).unwrap();
         for number in 0..20 {
-            log.make_writer().write_all(format!("{number:02} {}\n", "x".repeat(57)).as_bytes()).unwrap();
+            log.make_writer()
+                .write_all(format!("{number:02} {}\n", "x".repeat(57)).as_bytes())
+                .unwrap();
         }
         let newest = fs::read_to_string(&path).unwrap();
         assert!(newest.starts_with("19 "), "{newest}");

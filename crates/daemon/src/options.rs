@@ -22,10 +22,13 @@ impl Places {
 
     /// The same from any environment. A relative path in a variable does not count.
     pub fn from(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let absolute =
+            |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = absolute("HOME");
         let folder = |name: &str, below: &str| {
-            absolute(name).or_else(|| Some(home.as_ref()?.join(below))).map(|path| path.join("coven"))
+            absolute(name)
+                .or_else(|| Some(home.as_ref()?.join(below)))
+                .map(|path| path.join("coven"))
         };
         let config_dir = folder("XDG_CONFIG_HOME", ".config").ok_or(Error::NoHome)?;
         let state_dir = folder("XDG_STATE_HOME", ".local/state").ok_or(Error::NoHome)?;

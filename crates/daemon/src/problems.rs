@@ -32,10 +32,9 @@ pub(crate) fn diagnostics(report: &Report) -> Vec<Diagnostic> {
 
 pub(crate) fn open(error: &OpenError) -> Problem {
     let code = match error {
-        OpenError::Folder(_) => Code::BadBaseDir,
         OpenError::Locked(coven_store::lock::LockError::Held { .. }) => Code::BaseDirTaken,
-        OpenError::Locked(_) => Code::BadBaseDir,
-        _ => Code::Internal,
+        OpenError::Folder(_) | OpenError::Locked(_) => Code::BadBaseDir,
+        OpenError::Slots(_) => Code::Internal,
     };
     Problem::new(code, error.to_string())
 }

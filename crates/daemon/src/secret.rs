@@ -38,7 +38,7 @@ impl Secret {
         if let Ok(text) = fs::read_to_string(path) {
             let right = URL_SAFE_NO_PAD.decode(text.trim()).is_ok_and(|bytes| bytes.len() == BYTES);
             let about = fs::metadata(path).map_err(wrong)?;
-            if right && about.permissions().mode() & 0o077 == 0 {
+            if right && is_private(&about) {
                 return Ok(Self(text.trim().to_owned()));
             }
         }
@@ -56,6 +56,12 @@ impl Secret {
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether nobody else may do anything with it.
+#[expect(clippy::verbose_bit_mask, reason = "it is a mask")]
+fn is_private(about: &fs::Metadata) -> bool {
+    about.permissions().mode() & 0o077 == 0
 }
 
 /// Writes a file for the user alone, whole or not at all.
@@ -79,7 +85,7 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), Error> {
     let wrong = |source| Error::file(path, source);
     fs::create_dir_all(path).map_err(wrong)?;
     let about = fs::metadata(path).map_err(wrong)?;
-    if about.permissions().mode() & 0o077 != 0 {
+    if !is_private(&about) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(wrong)?;
     }
     Ok(())

@@ -6,8 +6,9 @@ use std::io::{self, Read, Seek, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use coven_runtime::processes::JOB_VARIABLE;
+use coven_runtime::processes::{Identity, JOB_VARIABLE};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -30,12 +31,19 @@ const SOCKET_PATH: usize = 107;
 /// How many files may be open: a connection and a follower each, and some for every agent.
 const FILES: u64 = 16 * 1024;
 
+/// How long a lock may outlive the daemon that had it.
+const LEFT_OVER: Duration = Duration::from_secs(2);
+
+/// How often it is looked at meanwhile.
+const GLANCE: Duration = Duration::from_millis(10);
+
 /// Who is the daemon.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Note {
     version: u32,
-    pid: u32,
+    #[serde(flatten)]
+    process: Identity,
     program: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     address: Option<SocketAddr>,
@@ -51,7 +59,7 @@ pub async fn serve(options: Options) -> Result<(), Error> {
     let places = options.places.clone();
     private_folder(&places.state_dir)?;
     private_folder(&places.state_dir.join("run"))?;
-    let mut lock = take_lock(&places.lock())?;
+    let mut lock = take_lock(&places.lock()).await?;
     let config = Config::load(&places.config())?;
     Log::open(&places.log())?.begin(config.log_level.unwrap_or_default());
     let (port, tcp) = (options.port.or(config.port), options.tcp);
@@ -106,8 +114,22 @@ fn make_room() {
     }
 }
 
-/// There is one daemon for each user. The lock goes with the process, however that ends.
-fn take_lock(path: &Path) -> Result<File, Error> {
+/// There is one daemon for each user. The lock goes with the process, however that ends; but what
+/// the process was just starting has a share in it until it runs, so a lock whose owner is gone is
+/// waited for.
+async fn take_lock(path: &Path) -> Result<File, Error> {
+    let begun = Instant::now();
+    loop {
+        match try_lock(path) {
+            Err(Error::Running { pid: None }) if begun.elapsed() < LEFT_OVER => {
+                tokio::time::sleep(GLANCE).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+fn try_lock(path: &Path) -> Result<File, Error> {
     let wrong = |source| Error::file(path, source);
     let mut file = fs::OpenOptions::new()
         .read(true)
@@ -122,8 +144,9 @@ fn take_lock(path: &Path) -> Result<File, Error> {
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut text = String::new();
             let _ = file.read_to_string(&mut text);
-            let pid = serde_json::from_str::<Note>(&text).ok().map(|note| note.pid);
-            Err(Error::Running { pid })
+            let owner = serde_json::from_str::<Note>(&text).ok().map(|note| note.process);
+            let owner = owner.filter(|owner| owner.is_running());
+            Err(Error::Running { pid: owner.map(|owner| owner.pid as u32) })
         }
         Err(errno) => Err(wrong(errno.into())),
     }
@@ -131,8 +154,9 @@ fn take_lock(path: &Path) -> Result<File, Error> {
 
 fn write_note(file: &mut File, places: &Places, address: Option<SocketAddr>) -> Result<(), Error> {
     let program = format!("coven {}", env!("CARGO_PKG_VERSION"));
-    let note = Note { version: 1, pid: std::process::id(), program, address };
-    let written = serde_json::to_vec_pretty(&note).map_err(io::Error::from).and_then(|text| {
+    let written = Identity::own().and_then(|process| {
+        let note = Note { version: 1, process, program, address };
+        let text = serde_json::to_vec_pretty(&note)?;
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(&text)

@@ -58,3 +58,17 @@ pub(crate) fn routes() -> Router<House> {
         .route("/ipc", get(ipc::ipc))
         .layer(Extension(Streams::new()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_may_follow_and_a_place_that_is_left_is_free_again() {
+        let streams = Streams::new();
+        let mut places: Vec<_> = (0..FOLLOWERS).map(|_| streams.place().unwrap()).collect();
+        assert_eq!(streams.place().unwrap_err().code, Code::TooMany);
+        places.pop();
+        assert!(streams.place().is_ok());
+    }
+}

@@ -121,9 +121,8 @@ struct File {
 /// Whether somebody agreed to exactly what a folder brings along now. For whoever looks without
 /// the daemon; what cannot be looked at is not trusted.
 pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
-    let standing = base_dir
-        .canonicalize()
-        .and_then(|path| Book::open(places.trust()).standing(&path));
+    let standing =
+        base_dir.canonicalize().and_then(|path| Book::open(places.trust()).standing(&path));
     standing.is_ok_and(|standing| standing.state == TrustState::Trusted)
 }
 

@@ -8,8 +8,8 @@ mod shell;
 mod slots;
 pub(crate) mod trigger;
 
-pub(crate) use controller::{Found, Fresh, Surroundings};
 pub use controller::SessionController;
+pub(crate) use controller::{Found, Fresh, Surroundings};
 pub use executor::WorkflowExecutor;
 pub(crate) use job::Runner;
 pub use slots::{Admission, Load};

@@ -81,7 +81,7 @@ impl AgentRunner {
     ) -> Result<Self, StartError> {
         let Found { pane, mut screen, offset, past, folder } = found;
         screen.set_replies(true);
-        let eyes = Eyes::adopted(&*adapter, screen, past);
+        let eyes = Eyes::adopted(&*adapter, screen, &past);
         let actor = Actor::new(adapter, task, pane, eyes, folder, offset);
         Ok(Self { handle: actor.spawn()? })
     }

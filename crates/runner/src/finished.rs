@@ -7,7 +7,7 @@ use coven_adapters::replay::is_reply;
 use coven_model::{Mode, Outcome, Usage};
 use coven_runtime::domain::ExitStatus;
 use coven_tape::{Event, Reader, Stream};
-use coven_terminal::signals::Tap;
+use coven_terminal::signals::{Signal, Tap};
 
 use crate::headless::decoder;
 use crate::outcome;
@@ -39,7 +39,7 @@ pub fn finished(
 }
 
 /// What an agent on a terminal did before it was found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
     /// Whether it has worked since it was last told something.
     pub worked: bool,
@@ -47,19 +47,36 @@ pub struct Past {
     pub begun: bool,
     /// How many questions it has asked, with the one that it may be showing.
     pub questions: u64,
+    /// The last of each thing that it keeps saying by signals: its title and its status.
+    pub said: Vec<Signal>,
 }
 
 /// What an agent did, from its tape: what it said by signals and its title, what it was told, and
-/// the marks of whoever followed it then.
-pub fn past(adapter: &dyn AgentAdapter, folder: &Path) -> Result<Past, coven_tape::Error> {
+/// the marks of whoever followed it then. Up to an offset of its output: what comes after that is
+/// still to be seen.
+pub fn past(
+    adapter: &dyn AgentAdapter,
+    folder: &Path,
+    until: u64,
+) -> Result<Past, coven_tape::Error> {
     let rules = adapter.rules();
     let mut tap = Tap::new();
     let mut past = Past::default();
     let mut answered = true;
     for record in Reader::open(folder)?.records(0) {
-        match record?.event {
+        let record = record?;
+        let Some(before) = until.checked_sub(record.offset) else { break };
+        match record.event {
             Event::Output { bytes, .. } => {
-                tap.feed(&bytes, |signal| past.worked |= rules.says_working(&signal));
+                let before = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
+                tap.feed(&bytes[..before], |signal| {
+                    past.worked |= rules.says_working(&signal);
+                    if matches!(signal, Signal::Title(_) | Signal::Status(_)) {
+                        let kind = std::mem::discriminant(&signal);
+                        past.said.retain(|earlier| std::mem::discriminant(earlier) != kind);
+                        past.said.push(signal);
+                    }
+                });
             }
             Event::Mark(note) if note.contains("\"state\":\"working\"") => past.worked = true,
             Event::Mark(note) if note.contains("\"state\":\"awaiting\"") => {
@@ -91,4 +108,50 @@ pub fn typed(folder: &Path) -> Result<Vec<Vec<u8>>, coven_tape::Error> {
         }
     }
     Ok(typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_adapters::{Options, default_registry};
+    use coven_tape::Tape;
+
+    use super::*;
+
+    /// A tape with these pieces of output, and something typed between them.
+    fn taped(pieces: &[&str]) -> (tempfile::TempDir, Vec<u64>) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
+        let mut ends = Vec::new();
+        for (time, piece) in (0..).zip(pieces) {
+            tape.output(time, Stream::Out, piece.as_bytes()).unwrap();
+            ends.push(tape.end());
+        }
+        (folder, ends)
+    }
+
+    #[test]
+    fn what_an_agent_keeps_saying_by_signals_is_known_as_it_was_at_an_offset() {
+        let adapter = default_registry().create("demo", Options::default()).unwrap();
+        let (folder, ends) = taped(&[
+            "\x1b]0;demo: idle\x1b\\\x1b]7501;state=idle:app=demo\x1b\\> ",
+            "\x1b]0;demo: working\x1b\\",
+            "\x1b]7501;state=working:app=demo\x1b\\",
+            "\x1b]7501;state=idle:app=demo\x1b\\",
+        ]);
+        let said = |until: u64| past(&*adapter, folder.path(), until).unwrap();
+        let works = |past: &Past| {
+            let mut sniffer = coven_adapters::Sniffer::after(adapter.rules(), &past.said, 0);
+            sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
+            sniffer.verdict().state == coven_model::AgentState::Working
+        };
+        assert_eq!(said(0), Past { questions: 1, ..Past::default() });
+        let idle = said(ends[0]);
+        assert!(!idle.worked && idle.said.len() == 2 && !works(&idle), "{idle:?}");
+        let working = said(ends[2]);
+        assert!(working.worked && working.said.len() == 2 && works(&working), "{working:?}");
+        let over = said(u64::MAX);
+        assert!(over.worked && !works(&over), "{over:?}");
+        // A signal that was cut off is still to come.
+        assert_eq!(said(ends[0] + 3), idle);
+    }
 }

@@ -146,7 +146,7 @@ impl Attempt {
 
     /// Makes sure that there is room for what whoever holds the process writes before it starts.
     pub fn make_room(&self) -> Result<(), FileError> {
-        self.folder.replace(ROOM, &[0; NEEDED], Durability::Cache)?;
+        self.folder.replace(ROOM, &vec![0; NEEDED], Durability::Cache)?;
         self.folder.remove(ROOM)?;
         Ok(())
     }

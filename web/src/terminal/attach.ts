@@ -1,6 +1,7 @@
 // The conversation with an agent's terminal: its exact screen first, then every byte.
 import type { FromDaemon, FromViewer, Verdict } from "../api";
 import { ofTask, token } from "../http";
+import { connection } from "../store";
 
 export interface Attached {
   /** The whole screen, to be painted on an empty terminal of this size. */
@@ -108,7 +109,8 @@ export class Attachment {
 
   private lost(): void {
     this.told.connected(false);
-    this.failures += 1;
+    // While the daemon is away nothing can be said about this terminal.
+    if (connection.peek() === "open") this.failures += 1;
     if (this.failures >= HOPELESS) {
       this.stopped = true;
       this.told.ended("nothing answers for this terminal");

@@ -161,7 +161,8 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
   const [busy, setBusy] = useState(false);
   const task = details.value.get(item.workflowId)?.tasks.find((one) => one.id === item.task);
   const evidence = task?.verdict?.state === "awaiting" ? task.verdict.evidence : null;
-  // What the terminal right below shows is not shown twice.
+  // The terminal right below shows the same; the card keeps enough of it that nothing is decided
+  // unseen where the terminal is out of sight.
   const below = within !== undefined && within.task === item.task && task?.live === true && task.mode === "interactive";
   const takes = item.options.filter((option) => TAKES_TEXT.has(option));
   const plain = item.options.filter((option) => !NEEDS_TEXT.has(option));
@@ -197,7 +198,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
         </div>
       </div>
       <p class="card-reason">{item.reason}</p>
-      {item.excerpt && !below && <pre class="excerpt" tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
+      {item.excerpt && <pre class={`excerpt${below ? " excerpt-short" : ""}`} tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
       {evidence && !below && (
         <p class="evidence muted">
           {seen(evidence)}, by rule <code>{evidence.rule}</code>

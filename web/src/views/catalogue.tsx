@@ -99,7 +99,7 @@ function AdapterTable({ name, adapters }: { name: string; adapters: readonly Ada
       <ul class="adapters">
         {adapters.map((one) => (
           <li key={one.type} class="adapter">
-            <AdapterIcon name={one.icon} />
+            <AdapterIcon name={one.displayName} />
             <div class="adapter-words">
               <div class="adapter-name"><strong>{one.displayName}</strong> <code>{one.type}</code> {one.layer !== "built-in" && <span class="chip">{one.layer}</span>}</div>
               <div class="muted adapter-more">{one.modes.join(", ")} · {one.found ?? `${one.command}: not found on the PATH`}</div>

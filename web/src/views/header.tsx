@@ -84,8 +84,12 @@ function SessionsMenu() {
   const button = useRef<HTMLButtonElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const active = place.value.at === "session" ? place.value.id : null;
-  const here = place.value;
-  useEffect(() => setOpen(false), [here]);
+  // Told by the event itself, not by what is drawn after it: by then it may have been opened again.
+  useEffect(() => {
+    const close = () => setOpen(false);
+    window.addEventListener("hashchange", close);
+    return () => window.removeEventListener("hashchange", close);
+  }, []);
 
   useEffect(() => {
     if (!open) return;

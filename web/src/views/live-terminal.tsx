@@ -96,7 +96,7 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
         term.options.disableStdin = !mine;
         setKeyboard({ yours: mine, holder });
         arrange();
-        if (mine) term.focus();
+        if (mine && isFree(frame.current)) term.focus();
       },
       state: (verdict) => arrive({ type: "verdict", id, task: task.id, verdict, at: Date.now() }),
       refused: (reason) => say({ text: reason }),
@@ -123,9 +123,10 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
         event.preventDefault();
         return false;
       }
-      // A way out for those who use no mouse.
-      if (event.ctrlKey && event.shiftKey && event.key === "Escape") {
+      // A way out for those who use no mouse: Tab belongs to the program.
+      if (event.ctrlKey && event.shiftKey && letter === "l") {
         frame.current?.querySelector<HTMLElement>(".terminal-bar button")?.focus();
+        event.preventDefault();
         return false;
       }
       return true;
@@ -151,6 +152,7 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
           {phase === "lost" && "Connection lost, trying again"}
           {phase === "ended" && "The process has ended"}
         </span>
+        {keyboard.yours && <span class="muted leave">Ctrl+Shift+L leaves it</span>}
         <span class="spread" />
         {phase === "open" && !keyboard.yours && (
           <button type="button" class="small" onClick={() => link.current?.tell({ type: "take" })}>
@@ -175,6 +177,13 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
       <div class="terminal-host" ref={host} />
     </div>
   );
+}
+
+/** Whether the keyboard may go to the terminal by itself: nobody is typing or choosing elsewhere. */
+function isFree(frame: Element | null): boolean {
+  const at = document.activeElement;
+  if (!at || at === document.body || frame?.contains(at)) return true;
+  return at.matches("a, main") && !at.matches(":focus-visible");
 }
 
 function copy(one: Made): void {

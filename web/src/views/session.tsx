@@ -1,7 +1,7 @@
 // One session: what it is for, its plan, its agents, and everything that happened.
 import { useEffect } from "preact/hooks";
 import { useComputed } from "@preact/signals";
-import type { InterventionItem, TaskItem, Workflow } from "../api";
+import type { TaskItem, Workflow } from "../api";
 import { isOver, isTaskOver } from "../api";
 import { cancel, purge, resume, retry } from "../act";
 import { Refused } from "../http";
@@ -45,13 +45,22 @@ function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string
   const { id, session } = workflow;
   const asked = useComputed(() => waiting.value.filter((item) => item.workflowId === id));
   const open = workflow.tasks.find((one) => one.id === task) ?? null;
+  // Who looks at one task sees its terminal, and only its own question above it.
+  const mine = task === null ? asked.value : asked.value.filter((item) => item.task === task);
+  const others = asked.value.length - mine.length;
   const active = tab ?? "agents";
   const timeline = world.value.timelines.get(id) ?? [];
   return (
     <article class="session" aria-label={workflow.goal || workflow.name}>
       <SessionHead workflow={workflow} />
-      {asked.value.length > 0 && <Attention items={forTask(asked.value, task)} title="This run needs you" within={{ task: tab === null || tab === "terminal" ? task : null }} />}
-      <div class="session-body">
+      {mine.length > 0 && (
+        <Attention items={mine} title={task === null ? "This run needs you" : "This task needs you"}
+          within={{ task: tab === null || tab === "terminal" ? task : null }} />
+      )}
+      {others > 0 && (
+        <p class="others"><Mark standing="needs" label="" /> <a href={toSession(id)}>{plural(others, "more question")} of this run</a></p>
+      )}
+      <div class={`session-body${task === null ? "" : " with-task"}`}>
         <aside class="plan" aria-label="Plan">
           <h2>Plan</h2>
           <Graph plan={workflow.plan} selected={task} current={session.currentStep ?? null}
@@ -85,12 +94,6 @@ function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string
       </div>
     </article>
   );
-}
-
-/** The question of the task that is looked at comes first. */
-function forTask(items: readonly InterventionItem[], task: string | null): readonly InterventionItem[] {
-  if (task === null) return items;
-  return [...items.filter((item) => item.task === task), ...items.filter((item) => item.task !== task)];
 }
 
 function SessionHead({ workflow }: { workflow: Workflow }) {

@@ -42,7 +42,7 @@ pub(super) fn run(as_json: bool) -> Result {
             Err(error) => notes.push(format!("{kind}: {error}\n")),
         }
     }
-    output::write(&output::table(&rows))?;
+    output::write(&output::table(&rows, output::columns()))?;
     for note in notes {
         eprint!("\n{note}");
     }

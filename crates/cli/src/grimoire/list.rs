@@ -37,7 +37,7 @@ pub(super) fn run(as_json: bool) -> Result {
             broken.push(entry.name.clone());
         }
     }
-    output::write(&output::table(&rows))?;
+    output::write(&output::table(&rows, output::columns()))?;
     for name in broken {
         eprintln!("\n{name} has errors: coven grimoire check {name}");
     }

@@ -43,5 +43,5 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
             rows.push(vec![format!("  {}", lane.task), String::new(), String::new()]);
         }
     }
-    output::write(&output::table(&rows))
+    output::write(&output::table(&rows, output::columns()))
 }

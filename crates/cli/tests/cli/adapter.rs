@@ -290,8 +290,7 @@ fn a_recording_that_is_none_is_told_with_what_one_is() {
     assert_snapshot!(home.said(&["replay", "claude", "broken.cast", "--json"]), @r#"
     {"t":0.0,"state":"starting","kind":null,"evidence":{"source":"process","rule":"started","region":"process","text":"","since":0}}
     --- exit 1
-    error: broken.cast cannot be replayed: line 2, column 7: not valid JSON: expected value
-    hint: a recording is an asciicast v2 file, as `asciinema rec` or `coven play --export` make it
+    {"error":{"code":"failed","message":"broken.cast cannot be replayed: line 2, column 7: not valid JSON: expected value","exit":1,"hint":"a recording is an asciicast v2 file, as `asciinema rec` or `coven play --export` make it"}}
     "#);
     home.write("project/empty.cast", "");
     assert_snapshot!(home.said(&["replay", "claude", "empty.cast"]), @r"

@@ -3,19 +3,18 @@
 mod conversation;
 mod headless;
 mod misbehaviour;
-mod terminal;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
-/// How long anything may take before a test fails. Nothing takes that long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::PATIENCE;
+use crate::terminal::Terminal;
 
 /// A place for an agent to work in and to remember.
 struct Home(TempDir);
@@ -36,10 +35,15 @@ impl Home {
         command.env("COVEN_DEMO_HOME", self.path().join("sessions")).stdin(Stdio::null());
         command
     }
+
+    /// An agent on a terminal of its own.
+    fn terminal(&self, size: (u16, u16), arguments: &[&str]) -> Terminal {
+        Terminal::start(self.agent(arguments), size)
+    }
 }
 
 /// Asks again and again until there is an answer. For what no descriptor tells.
-fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
         if let Some(answer) = ask() {

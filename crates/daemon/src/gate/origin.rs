@@ -80,7 +80,14 @@ mod tests {
         for host in ["127.0.0.1:7717", "localhost:7717", "LOCALHOST:7717", "[::1]:7717"] {
             assert!(checked(&[("host", host)], true), "{host}");
         }
-        for host in ["evil.example:7717", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil:7717", "localhost:77170", ""] {
+        for host in [
+            "evil.example:7717",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "127.0.0.1.evil:7717",
+            "localhost:77170",
+            "",
+        ] {
             assert!(!checked(&[("host", host)], true), "{host}");
         }
         assert!(!checked(&[], false));
@@ -92,7 +99,9 @@ mod tests {
         let host = ("host", "127.0.0.1:7717");
         assert!(checked(&[host, ("origin", "http://127.0.0.1:7717")], true));
         assert!(checked(&[host, ("sec-fetch-site", "none")], false));
-        for origin in ["http://evil.example", "null", "https://127.0.0.1:7717", "http://127.0.0.1:8080"] {
+        for origin in
+            ["http://evil.example", "null", "https://127.0.0.1:7717", "http://127.0.0.1:8080"]
+        {
             assert!(!checked(&[host, ("origin", origin)], true), "{origin}");
         }
         assert!(!checked(&[host, ("sec-fetch-site", "same-origin")], true));

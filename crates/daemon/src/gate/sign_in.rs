@@ -11,7 +11,7 @@ use coven_api::{Code, Problem};
 use crate::secret::Secret;
 
 /// How long a code is worth something.
-const LIFE: Duration = Duration::from_secs(60);
+const LIFE: Duration = Duration::from_mins(1);
 
 /// How many codes may wait at once.
 const WAITING: usize = 16;
@@ -40,8 +40,9 @@ impl SignIn {
             return Err(Problem::new(Code::TooMany, "too many codes wait to be used")
                 .with_hint("wait a minute, then ask again"));
         }
-        let code = Secret::new()
-            .map_err(|error| Problem::new(Code::Internal, format!("no code can be made: {error}")))?;
+        let code = Secret::new().map_err(|error| {
+            Problem::new(Code::Internal, format!("no code can be made: {error}"))
+        })?;
         state.codes.push((code.clone(), now));
         Ok(code)
     }
@@ -62,17 +63,13 @@ impl SignIn {
                 found = Some(index);
             }
         }
-        match found {
-            Some(index) => {
-                state.codes.swap_remove(index);
-                Ok(())
-            }
-            None => {
-                state.wrong.push(now);
-                Err(Problem::new(Code::Unauthorized, "the code is wrong, was used, or is too old")
-                    .with_hint("open the page anew with `coven ui`"))
-            }
+        if let Some(index) = found {
+            state.codes.swap_remove(index);
+            return Ok(());
         }
+        state.wrong.push(now);
+        Err(Problem::new(Code::Unauthorized, "the code is wrong, was used, or is too old")
+            .with_hint("open the page anew with `coven ui`"))
     }
 }
 

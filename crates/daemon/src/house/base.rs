@@ -15,7 +15,7 @@ use crate::policies::PolicyFiles;
 use crate::problems;
 
 /// One that could not be opened is not tried again before this has passed: a list asks for all.
-const AGAIN: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// One base directory.
 #[derive(Debug)]
@@ -27,7 +27,14 @@ pub(crate) struct Base {
     open: RwLock<Option<Orchestrator>>,
     problem: Mutex<Option<Problem>>,
     trusted: AtomicBool,
-    policies: Mutex<PolicyFiles>,
+    told: Mutex<Told>,
+}
+
+/// What the orchestrator was told last.
+#[derive(Debug)]
+struct Told {
+    trusted: bool,
+    policies: PolicyFiles,
 }
 
 #[derive(Debug)]
@@ -46,7 +53,7 @@ impl Base {
             open: RwLock::default(),
             problem: Mutex::default(),
             trusted: AtomicBool::new(false),
-            policies: Mutex::new(PolicyFiles::new(config_dir, path)),
+            told: Mutex::new(Told { trusted: false, policies: PolicyFiles::new(config_dir, path) }),
         }
     }
 
@@ -84,13 +91,18 @@ impl Base {
             return Err(stopping());
         }
         let opened = self.open(house).await;
-        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = opened.as_ref().err().cloned();
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) =
+            opened.as_ref().err().cloned();
         match opened {
             Ok(orchestrator) => {
                 *opening = Opening::Open(orchestrator.clone());
                 house.remember(&self.path);
-                let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-                *open = Some(orchestrator.clone());
+                *self.open.write().unwrap_or_else(PoisonError::into_inner) =
+                    Some(orchestrator.clone());
+                // What changed while it was being opened it has not heard of.
+                house.trust_of(&self.path)?;
+                // What comes up from here on is attended to; this is what came up before.
+                crate::auto::recover(house, &self.path, &orchestrator).await;
                 Ok(orchestrator)
             }
             Err(problem) => {
@@ -103,53 +115,48 @@ impl Base {
     async fn open(&self, house: &House) -> Result<Orchestrator, Problem> {
         // A folder that is gone is not made anew.
         super::usable(&self.path)?;
-        let trust = house.trust_of(&self.path)?;
-        self.refresh(&trust);
+        let trusted = house.trust_of(&self.path)?.state == TrustState::Trusted;
         let config = house.config();
         let mut options = Options::new(&self.path, &house.options().program);
         options.config_dir = Some(house.options().places.config_dir.clone());
-        options.trusted = self.trusted();
+        options.trusted = trusted;
         options.max_agents = config.max_agents.map_or(options.max_agents, |most| most as usize);
         options.default_adapter.clone_from(&config.default_adapter);
         options.feed = house.feed().clone();
         options.retention = config.retention();
         options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
-        options.policies = self.policies(house);
-        let orchestrator =
-            Orchestrator::open(options).await.map_err(|error| problems::open(&error))?;
-        crate::auto::recover(house, &self.path, &orchestrator).await;
-        Ok(orchestrator)
+        options.policies = self.first_policies(house, trusted);
+        Orchestrator::open(options).await.map_err(|error| problems::open(&error))
     }
 
-    fn policies(&self, house: &House) -> Policies {
-        let mut files = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
-        *files = PolicyFiles::new(&house.options().places.config_dir, &self.path);
-        match files.changed(self.trusted()) {
-            Some(Ok(policies)) => policies,
-            Some(Err(problem)) => {
-                tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
-                Policies::default()
-            }
-            None => Policies::default(),
-        }
+    /// What a new orchestrator is told.
+    fn first_policies(&self, house: &House, trusted: bool) -> Policies {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.trusted = trusted;
+        told.policies = PolicyFiles::new(&house.options().places.config_dir, &self.path);
+        told.policies.changed(trusted).map(|read| self.or_none(read)).unwrap_or_default()
     }
 
-    /// Takes note of whether what it brings along may be used, and of its policies.
+    fn or_none(&self, read: Result<Policies, String>) -> Policies {
+        read.unwrap_or_else(|problem| {
+            tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
+            Policies::default()
+        })
+    }
+
+    /// Takes note of whether what it brings along may be used, and of its policies. Its
+    /// orchestrator hears of what is new to it.
     pub(crate) fn refresh(&self, trust: &Trust) {
         let trusted = trust.state == TrustState::Trusted;
-        let before = self.trusted.swap(trusted, Ordering::Relaxed);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        self.trusted.store(trusted, Ordering::Relaxed);
         let Some(orchestrator) = self.now() else { return };
-        if before != trusted {
+        if told.trusted != trusted {
+            told.trusted = trusted;
             orchestrator.set_trusted(trusted);
         }
-        let mut files = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
-        match files.changed(trusted) {
-            None => {}
-            Some(Ok(policies)) => orchestrator.set_policies(policies),
-            Some(Err(problem)) => {
-                tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
-                orchestrator.set_policies(Policies::default());
-            }
+        if let Some(read) = told.policies.changed(trusted) {
+            orchestrator.set_policies(self.or_none(read));
         }
     }
 

@@ -128,9 +128,8 @@ async fn running(orchestrator: &Orchestrator, id: &SessionId) -> u32 {
     let Some(controller) = orchestrator.controller(id).await else { return 0 };
     let view = controller.view().await;
     let statuses = view.map(|view| view.task_status).unwrap_or_default();
-    let live = |status: &&TaskStatus| {
-        matches!(status, TaskStatus::Running | TaskStatus::WaitingForUser)
-    };
+    let live =
+        |status: &&TaskStatus| matches!(status, TaskStatus::Running | TaskStatus::WaitingForUser);
     statuses.values().filter(live).count() as u32
 }
 
@@ -161,9 +160,8 @@ fn statuses(text: Option<&str>) -> Result<Option<BTreeSet<WorkflowStatus>>, Prob
     let one = |name: &str| {
         serde_json::from_value(serde_json::Value::from(name.trim())).map_err(|_| {
             let name = super::short(name);
-            Problem::new(Code::BadRequest, format!("`{name}` is not a status")).with_hint(
-                "there are pending, running, blocked, completed, failed and cancelled",
-            )
+            Problem::new(Code::BadRequest, format!("`{name}` is not a status"))
+                .with_hint("there are pending, running, blocked, completed, failed and cancelled")
         })
     };
     text.split(',').map(one).collect::<Result<_, _>>().map(Some)

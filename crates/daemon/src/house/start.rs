@@ -31,9 +31,9 @@ impl House {
         let path = self.folder(start.base_dir.as_deref())?;
         let env = environment(start.env)?;
         let what = what(start.grimoire, start.definition, start.agent)?;
+        let orchestrator = self.orchestrator(&path).await?;
         // What a folder brings along is looked at anew for every run.
         self.trust_of(&path)?;
-        let orchestrator = self.orchestrator(&path).await?;
         let what = match &start.default_adapter {
             Some(adapter) => self.planned(&path, what, adapter)?,
             None => what,
@@ -68,16 +68,17 @@ impl House {
 
     /// What a run does whose steps have this adapter where they name none.
     fn planned(&self, path: &Path, what: What, adapter: &str) -> Result<What, Problem> {
-        let shelf = Shelf::of(self, path)?;
-        let known = shelf.known().or_else(adapter);
+        let folder = Shelf::of(self, path)?;
+        let known = folder.known().or_else(adapter);
         if !known.adapters.iter().any(|kind| kind == adapter) {
             let detail = format!("there is no adapter `{}`", super::short(adapter));
-            return Err(Problem::new(Code::BadAdapter, detail)
-                .with_hint("`GET /adapters` lists them"));
+            return Err(
+                Problem::new(Code::BadAdapter, detail).with_hint("`GET /adapters` lists them")
+            );
         }
         match what {
             What::Grimoire(name) => {
-                let catalogue = shelf.catalogue(&known);
+                let catalogue = folder.catalogue(&known);
                 let plan = catalogue.plan(&name).map_err(|error| problems::grimoire(&error))?;
                 Ok(What::Plan(Box::new(plan.clone())))
             }
@@ -153,7 +154,10 @@ fn one_agent(agent: OneAgent) -> Result<What, Problem> {
     put("prompt", agent.prompt.map(Value::from));
     put("model", agent.model.map(Value::from));
     put("permissions", agent.permissions.map(|permissions| json!(permissions)));
-    put("extraArgs", Some(agent.extra_args).filter(|args| !args.is_empty()).map(|args| json!(args)));
+    put(
+        "extraArgs",
+        Some(agent.extra_args).filter(|args| !args.is_empty()).map(|args| json!(args)),
+    );
     put("autoApprove", Some(agent.auto_approve).filter(|auto| *auto).map(Value::from));
     let workflow = json!({ "id": "agent", "stages": [{ "id": "agent", "tasks": [task] }] });
     let text = serde_json::to_string_pretty(&workflow)

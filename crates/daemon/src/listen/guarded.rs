@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
 /// How long a client may leave everything unread that the system holds for it.
-const UNREAD: Duration = Duration::from_secs(60);
+const UNREAD: Duration = Duration::from_mins(1);
 
 /// A connection with a place.
 #[derive(Debug)]

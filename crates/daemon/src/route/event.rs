@@ -21,8 +21,8 @@ pub(super) async fn post(
         return Err(Problem::new(Code::BadRequest, detail).into());
     }
     let path = house.folder(event.base_dir.as_deref())?;
-    house.trust_of(&path)?;
     let orchestrator = house.orchestrator(&path).await?;
+    house.trust_of(&path)?;
     let started = crate::house::post(&orchestrator, event).await?;
     Ok(Json(Triggered { started }))
 }

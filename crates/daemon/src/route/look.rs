@@ -10,9 +10,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coven_api::task::{
-    AttemptQuery, Explanation, Output, OutputQuery, Screen, Transcript,
-};
+use coven_api::task::{AttemptQuery, Explanation, Output, OutputQuery, Screen, Transcript};
 use coven_api::{Code, Problem};
 use coven_model::{AttemptId, Mode, Verdict};
 use coven_orchestrator::TaskAccess;
@@ -52,19 +50,14 @@ async fn find(house: &House, id: &str, task: &str, attempt: Option<u32>) -> Resu
     let entry = named.orchestrator.list().into_iter().find(|entry| entry.id == session);
     let base = entry.and_then(|entry| BaseDir::find(&entry.base_dir).ok().flatten());
     let folder = base.map(|base| base.attempt_path(&session, &attempt));
-    match folder.filter(|folder| wanted > 0 && folder.is_dir()) {
-        Some(folder) => {
-            access.folder = folder;
-            access.attempt = attempt;
-            (access.agent, access.headless) = (None, None);
-            Ok(Found { access, live: false, title })
-        }
-        None => {
-            let newest = access.attempt.attempt;
-            let detail = format!("there is no attempt {wanted}; the newest is {newest}");
-            Err(Problem::new(Code::TaskNotFound, detail))
-        }
-    }
+    let Some(folder) = folder.filter(|folder| wanted > 0 && folder.is_dir()) else {
+        let newest = access.attempt.attempt;
+        let detail = format!("there is no attempt {wanted}; the newest is {newest}");
+        return Err(Problem::new(Code::TaskNotFound, detail));
+    };
+    (access.folder, access.attempt) = (folder, attempt);
+    (access.agent, access.headless) = (None, None);
+    Ok(Found { access, live: false, title })
 }
 
 /// Does something that reads much, where it holds nobody up.
@@ -129,7 +122,13 @@ fn printed(folder: &std::path::Path) -> Result<(Emulated, u64), Problem> {
     Ok((screen, piece.next))
 }
 
-fn picture(attempt: AttemptId, snapshot: &Snapshot, dump: &[u8], offset: u64, live: bool) -> Screen {
+fn picture(
+    attempt: AttemptId,
+    snapshot: &Snapshot,
+    dump: &[u8],
+    offset: u64,
+    live: bool,
+) -> Screen {
     let (size, cursor) = (snapshot.size(), snapshot.cursor());
     let lines = snapshot.rows().iter().map(|row| row.text().trim_end_matches(' ').to_owned());
     Screen {
@@ -213,10 +212,9 @@ pub(super) async fn explain(
         }
         None => format!("its process is not followed; the task is {}", access.status),
     };
-    let since = match &verdict {
-        Some(verdict) => since(&house, &id, &access.attempt, verdict).await,
-        None => None,
-    };
+    let shown_task =
+        house.workflow(&id).await?.tasks.into_iter().find(|item| item.id.as_str() == task);
+    let since = shown_task.filter(|_| verdict.is_some()).and_then(|item| item.since);
     let screen = shown(found).await?;
     let mut lines = screen.lines;
     while lines.last().is_some_and(String::is_empty) {
@@ -224,16 +222,6 @@ pub(super) async fn explain(
     }
     let (attempt, adapter, mode) = (access.attempt, access.adapter, access.mode);
     Ok(Json(Explanation { attempt, adapter, mode, verdict, since, words, lines }))
-}
-
-async fn since(
-    house: &House,
-    id: &str,
-    attempt: &AttemptId,
-    _: &Verdict,
-) -> Option<coven_model::Timestamp> {
-    let workflow = house.workflow(id).await.ok()?;
-    workflow.tasks.into_iter().find(|task| task.id == attempt.task)?.since
 }
 
 /// What was seen where, by which rule.

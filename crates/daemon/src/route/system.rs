@@ -76,7 +76,8 @@ pub(super) async fn shutdown(
 
 /// `GET /status`.
 pub(super) async fn status(State(house): State<House>) -> Json<Status> {
-    let (sessions, agents, slots, waiting) = (BTreeMap::new(), BTreeMap::new(), Slots::default(), 0);
+    let (sessions, agents, slots, waiting) =
+        (BTreeMap::new(), BTreeMap::new(), Slots::default(), 0);
     let places = &house.options().places;
     let mut status = Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -134,7 +135,9 @@ pub(super) async fn metrics(State(house): State<House>) -> Response {
         numbers.set("coven_agents", &[("state", &name)], number(count));
     }
     let slots = status.slots;
-    for (name, count) in [("running", slots.running), ("queued", slots.queued), ("limit", slots.limit)] {
+    for (name, count) in
+        [("running", slots.running), ("queued", slots.queued), ("limit", slots.limit)]
+    {
         numbers.set("coven_jobs", &[("state", name)], number(count));
     }
     numbers.set("coven_interventions_waiting", &[], number(status.waiting));

@@ -76,8 +76,8 @@ pub(crate) async fn input(
             let pasted = named.agent().await?.paste(text).await;
             pasted.map_err(|error| Problem::new(Code::NotNow, error.to_string()))?;
         }
-        (None, None, Some(names)) => {
-            let keys = keys(&names)?;
+        (None, None, Some(list)) => {
+            let keys = keys(&list)?;
             named.agent().await?.keys(keys).await;
         }
         _ => {

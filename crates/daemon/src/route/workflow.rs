@@ -20,12 +20,13 @@ pub(super) async fn start(
     headers: HeaderMap,
     Read(start): Read<StartWorkflow>,
 ) -> Result<Response, Failure> {
-    let key = match headers.get("idempotency-key") {
-        Some(key) => Some(key.to_str().map_err(|_| {
-            Problem::new(Code::BadRequest, "the idempotency key is no plain text")
-        })?),
-        None => None,
-    };
+    let key =
+        match headers.get("idempotency-key") {
+            Some(key) => Some(key.to_str().map_err(|_| {
+                Problem::new(Code::BadRequest, "the idempotency key is no plain text")
+            })?),
+            None => None,
+        };
     let started = house.start(start, key.map(str::to_owned)).await?;
     tracing::info!(workflow = %started.id, base = %started.base_dir, "a run was started");
     Ok((StatusCode::CREATED, Json(started)).into_response())
@@ -54,8 +55,7 @@ pub(crate) async fn cancel(
     let (orchestrator, id) = house.find(&id).await?;
     let why = wish.why.unwrap_or_default();
     match orchestrator.cancel(&id, &caller.name(), &why).await {
-        Ok(())
-        | Err(RequestError::Refused(Refused::Stopping | Refused::Over(_))) => {}
+        Ok(()) | Err(RequestError::Refused(Refused::Stopping | Refused::Over(_))) => {}
         Err(error) => return Err(problems::request(&error).into()),
     }
     Ok(Json(house.shown(&orchestrator, &id).await?))

@@ -125,27 +125,31 @@ impl Interface {
                 let (house, caller) = (self.house.clone(), self.caller.clone());
                 self.commands.push(command::answer(house, caller, command).boxed());
             }
-            Err((id, problem)) => {
-                self.say(&Answer { id, result: None, error: Some(problem) });
-            }
+            Err(answer) => self.say(&answer),
         }
     }
 
-    fn admit(&self, message: &[u8]) -> Result<Command, (Value, Problem)> {
-        let value: Value = parse(message).map_err(|problem| (Value::Null, problem))?;
+    /// A command that can be begun, or the answer that says why not.
+    fn admit(&self, message: &[u8]) -> Result<Command, Box<Answer>> {
+        let wrong = |id: &Value, code, detail: String| {
+            let error = Some(Problem::new(code, detail));
+            Box::new(Answer { id: id.clone(), result: None, error })
+        };
+        let value: Value = parse(message).map_err(|problem| {
+            Box::new(Answer { id: Value::Null, result: None, error: Some(problem) })
+        })?;
         // The id is found even where the rest is wrong, so that the answer can name it.
         let id = value.get("id").cloned().unwrap_or_default();
         if !matches!(id, Value::Number(_) | Value::String(_)) {
-            let detail = "a command needs an `id`: a number or a text";
-            return Err((id, Problem::new(Code::BadRequest, detail)));
+            let detail = "a command needs an `id`: a number or a text".to_owned();
+            return Err(wrong(&id, Code::BadRequest, detail));
         }
         if self.commands.len() >= COMMANDS {
             let detail = format!("{COMMANDS} commands are under way already");
-            return Err((id, Problem::new(Code::TooMany, detail)));
+            return Err(wrong(&id, Code::TooMany, detail));
         }
         serde_json::from_value(value).map_err(|error| {
-            let detail = format!("the command cannot be read: {error}");
-            (id, Problem::new(Code::BadRequest, detail))
+            wrong(&id, Code::BadRequest, format!("the command cannot be read: {error}"))
         })
     }
 }
@@ -153,5 +157,12 @@ impl Interface {
 async fn going_away(mut socket: WebSocket) {
     let reason = Utf8Bytes::from_static("the daemon is stopping");
     let close = Message::Close(Some(CloseFrame { code: close_code::AWAY, reason }));
-    let _ = tokio::time::timeout(LAST_WORDS, socket.send(close)).await;
+    let goodbye = async {
+        // The other side answers the goodbye. Who does not wait for that takes away what it may
+        // still have to read.
+        if socket.send(close).await.is_ok() {
+            while let Some(Ok(_)) = socket.recv().await {}
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, goodbye).await;
 }

@@ -1,4 +1,5 @@
-//! What the WebSockets have in common: which conversation they are, and how large a message is.
+//! What every WebSocket has: which conversation it is, how large a message may be, how long it may
+//! be silent.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use coven_notation::printable;
 pub(super) const PING: Duration = Duration::from_secs(15);
 
 /// How long a client may neither say nor take anything.
-pub(super) const SILENCE: Duration = Duration::from_secs(60);
+pub(super) const SILENCE: Duration = Duration::from_mins(1);
 
 /// How long the last words to a client may take; a daemon that stops waits for them.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -85,18 +85,19 @@ impl Viewer {
 
     /// Talks until the viewer leaves or the process ends.
     pub(super) async fn show(mut self, socket: WebSocket) {
-        let (sink, messages) = socket.split();
+        let (sink, mut messages) = socket.split();
         let (outgoing, queue) = mpsc::channel(UNDER_WAY);
         let sending = send(sink, queue);
         tokio::pin!(sending);
         let end = tokio::select! {
             // The connection is broken.
             () = &mut sending => return,
-            end = self.talk(&outgoing, messages) => end,
+            end = self.talk(&outgoing, &mut messages) => end,
         };
-        let (code, reason) = match end {
-            End::Ended => (close_code::NORMAL, "the process has ended"),
-            End::Left => (close_code::AWAY, "the daemon is stopping"),
+        // Whoever saw the end gets all of it; a daemon that stops cannot wait for long.
+        let (code, reason, time) = match end {
+            End::Ended => (close_code::NORMAL, "the process has ended", SILENCE),
+            End::Left => (close_code::AWAY, "the daemon is stopping", LAST_WORDS),
             End::Gone => return,
         };
         let close = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
@@ -104,13 +105,17 @@ impl Viewer {
             let _ = outgoing.send(Message::Close(Some(close))).await;
             drop(outgoing);
         };
-        let _ = tokio::time::timeout(LAST_WORDS, async { tokio::join!(last_words, sending) }).await;
+        // The viewer answers the goodbye. Who does not wait for that takes away what it may still
+        // have to read.
+        let answer = async { while let Some(Ok(_)) = messages.next().await {} };
+        let goodbye = async { tokio::join!(last_words, sending, answer) };
+        let _ = tokio::time::timeout(time, goodbye).await;
     }
 
     async fn talk(
         &mut self,
         outgoing: &mpsc::Sender<Message>,
-        mut messages: SplitStream<WebSocket>,
+        messages: &mut SplitStream<WebSocket>,
     ) -> End {
         // First the ear, then the picture: what is printed in between is in both, and sent once.
         let mut events = self.terminal.agent.subscribe();
@@ -176,13 +181,17 @@ impl Viewer {
         let folder = Folder::new(&self.terminal.folder);
         let rebuilt =
             tokio::task::spawn_blocking(move || rebuild(&folder, &Options::default())).await;
-        if let Ok(Ok(mut rebuilt)) = rebuilt {
-            let size = rebuilt.screen.size();
-            let (cols, rows, offset) = (size.columns, size.rows, rebuilt.offset);
-            let screen = FromDaemon::Screen { attempt, cols, rows, offset, lagged };
-            self.outbox.picture(screen, rebuilt.screen.dump());
-            // Whatever still comes from its actor is in the picture.
-            (self.offset, self.resizes) = (u64::MAX, u64::MAX);
+        match rebuilt {
+            Ok(Ok(mut rebuilt)) => {
+                let size = rebuilt.screen.size();
+                let (cols, rows, offset) = (size.columns, size.rows, rebuilt.offset);
+                let screen = FromDaemon::Screen { attempt, cols, rows, offset, lagged };
+                self.outbox.picture(screen, rebuilt.screen.dump());
+                // Whatever still comes from its actor is in the picture.
+                (self.offset, self.resizes) = (u64::MAX, u64::MAX);
+            }
+            Ok(Err(error)) => tracing::warn!(%attempt, "what it showed last is lost: {error}"),
+            Err(error) => tracing::warn!(%attempt, "what it showed last is lost: {error}"),
         }
         false
     }

@@ -48,7 +48,10 @@ async fn a_definition_is_checked_without_being_run() {
     assert_eq!(good.plan.unwrap().rows.len(), 1);
     let bad = check("name: bad\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'echo ${nobody}'}\n").await;
     assert!(!bad.ok && bad.problems[0].line == 4 && bad.problems[0].severity == "error", "{bad:?}");
-    let stages = check(r#"{"id": "s", "stages": [{"id": "one", "tasks": [{"id": "a", "adapter": "demo"}]}]}"#).await;
+    let stages = check(
+        r#"{"id": "s", "stages": [{"id": "one", "tasks": [{"id": "a", "adapter": "demo"}]}]}"#,
+    )
+    .await;
     assert!(stages.ok, "{stages:?}");
     for nonsense in ["", "\u{0}", "[", "a: &a [*a]"] {
         assert!(!check(nonsense).await.ok, "{nonsense:?}");
@@ -61,13 +64,17 @@ async fn adapters_are_listed_with_what_is_installed_and_a_slow_one_is_not_waited
     let home = Home::new();
     let bin = home.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    for (name, text) in [("claude", "#!/bin/sh\nprintf '\\033[31m9.8.7 (Claude)\\n'"), ("codex", "#!/bin/sh\nexec sleep 1000")] {
+    for (name, text) in [
+        ("claude", "#!/bin/sh\nprintf '\\033[31m9.8.7 (Claude)\\n'"),
+        ("codex", "#!/bin/sh\nexec sleep 1000"),
+    ] {
         std::fs::write(bin.join(name), text).unwrap();
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let broken = home.config().join("adapters/strange");
     std::fs::create_dir_all(&broken).unwrap();
-    std::fs::write(broken.join("config.json"), "{\"schemaVersion\": 1, \"nonsense\": true}").unwrap();
+    std::fs::write(broken.join("config.json"), "{\"schemaVersion\": 1, \"nonsense\": true}")
+        .unwrap();
     let mut command = home.command();
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     let daemon = home.daemon_as(command).await;

@@ -9,7 +9,9 @@ async fn a_hook_runs_when_a_run_is_blocked_fails_or_is_done_and_knows_which() {
     let home = Home::new();
     let log = home.path().join("hooks.txt");
     let line = format!("echo \"$COVEN_STATUS $COVEN_NAME $COVEN_WORKFLOW\" >> '{}'", log.display());
-    let config = format!("on:\n  blocked: |\n    {line}\n  failed: |\n    {line}\n  completed: |\n    {line}\n");
+    let config = format!(
+        "on:\n  blocked: |\n    {line}\n  failed: |\n    {line}\n  completed: |\n    {line}\n"
+    );
     std::fs::write(home.config().join("config.yaml"), config).unwrap();
     let daemon = home.daemon().await;
     let run = |command: &str| {

@@ -16,7 +16,10 @@ async fn there_is_one_daemon_for_each_user_and_a_second_is_told_about_it() {
     let daemon = home.daemon().await;
     let (status, said) = home.refused(home.command());
     assert!(!status.success());
-    assert!(said.contains("a daemon runs already") && said.contains(&daemon.pid().to_string()), "{said}");
+    assert!(
+        said.contains("a daemon runs already") && said.contains(&daemon.pid().to_string()),
+        "{said}"
+    );
     // The first is not disturbed, and still has its socket.
     assert_eq!(daemon.client.version().await.unwrap().pid, daemon.pid());
 }
@@ -124,7 +127,8 @@ async fn agents_go_on_when_the_daemon_goes_and_are_stopped_only_if_that_is_wante
 async fn what_it_does_is_told_in_status_and_metrics() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let started = daemon.stage(&[json!({"id": "a", "adapter": "demo", "prompt": "say hello"})]).await;
+    let started =
+        daemon.stage(&[json!({"id": "a", "adapter": "demo", "prompt": "say hello"})]).await;
     daemon.asked(started.id.as_str()).await;
     let status = daemon.client.status().await.unwrap();
     assert_eq!(status.pid, daemon.pid());
@@ -145,7 +149,13 @@ async fn what_it_does_is_told_in_status_and_metrics() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    for name in ["coven_facts_total", "coven_output_bytes_total", "coven_event_lag_seconds", "coven_requests_total", "coven_memory_bytes"] {
+    for name in [
+        "coven_facts_total",
+        "coven_output_bytes_total",
+        "coven_event_lag_seconds",
+        "coven_requests_total",
+        "coven_memory_bytes",
+    ] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
 }
@@ -155,7 +165,9 @@ async fn a_folder_that_another_program_keeps_is_told_and_keeps_nobody_else_from_
     let home = Home::new();
     let (one, other) = (Home::new(), Home::new());
     let first = one.daemon().await;
-    let mut start = first.definition("name: x\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'true'}\n");
+    let mut start = first.definition(
+        "name: x\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'true'}\n",
+    );
     start.base_dir = Some(home.base().display().to_string());
     first.start(&start).await;
     let second = other.daemon().await;
@@ -168,11 +180,11 @@ async fn a_folder_that_another_program_keeps_is_told_and_keeps_nobody_else_from_
     second.ends(started.id.as_str(), WorkflowStatus::Completed).await;
     // Once it is free it is taken over.
     assert!(first.stop().await.success());
-    let query = ListQuery { base_dir: Some(home.base().display().to_string()), ..ListQuery::default() };
-    let page = until("the folder is taken over", || async {
-        second.client.workflows(&query).await.ok()
-    })
-    .await;
+    let query =
+        ListQuery { base_dir: Some(home.base().display().to_string()), ..ListQuery::default() };
+    let page =
+        until("the folder is taken over", || async { second.client.workflows(&query).await.ok() })
+            .await;
     assert_eq!(page.total, 1);
 }
 
@@ -182,7 +194,9 @@ async fn a_folder_that_vanished_is_told_and_not_made_anew() {
     let daemon = home.daemon().await;
     let gone = home.path().join("gone");
     std::fs::create_dir(&gone).unwrap();
-    let mut start = daemon.definition("name: x\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'true'}\n");
+    let mut start = daemon.definition(
+        "name: x\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'true'}\n",
+    );
     start.base_dir = Some(gone.display().to_string());
     let started = daemon.start(&start).await;
     daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;

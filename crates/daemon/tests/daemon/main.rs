@@ -1,8 +1,13 @@
 //! The daemon as others see it: a real process, asked over its socket and over loopback.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test says what it expects by failing"
+)]
 
 mod auto;
 mod catalogue;
+mod chaos;
 mod documents;
 mod events;
 mod hooks;

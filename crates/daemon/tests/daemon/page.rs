@@ -17,7 +17,8 @@ use crate::support::{Daemon, Home};
 fn home_with_port() -> Home {
     let home = Home::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    std::fs::write(home.config().join("config.yaml"), format!("port: {free}\nmaxAgents: 16\n")).unwrap();
+    std::fs::write(home.config().join("config.yaml"), format!("port: {free}\nmaxAgents: 16\n"))
+        .unwrap();
     home
 }
 

@@ -99,7 +99,8 @@ async fn a_request_that_was_cut_off_and_is_repeated_makes_one_session() {
             assert_eq!((first.id, true), (again.id.clone(), again.repeated));
         }
         daemon.ends(again.id.as_str(), WorkflowStatus::Completed).await;
-        let page = daemon.client.workflows(&coven_api::workflow::ListQuery::default()).await.unwrap();
+        let page =
+            daemon.client.workflows(&coven_api::workflow::ListQuery::default()).await.unwrap();
         assert_eq!(page.total, u64::from(round) + 1);
     }
     let count = std::fs::read_to_string(home.base().join("count")).unwrap();

@@ -35,7 +35,7 @@ fn body(route: &Route) -> Value {
 }
 
 /// Streams and sockets are tested where they are made; going away ends the test.
-fn is_ordinary(route: &&Route) -> bool {
+fn is_ordinary(route: &Route) -> bool {
     use coven_api::route::Answers;
     !matches!(route.answers, Answers::Events(_) | Answers::Socket) && route.name != "shutdown"
 }
@@ -44,7 +44,7 @@ fn is_ordinary(route: &&Route) -> bool {
 async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    for route in ROUTES.iter().filter(is_ordinary) {
+    for route in ROUTES.iter().filter(|route| is_ordinary(route)) {
         let mut request = daemon.raw(route.method.as_str(), &path(route));
         if route.body.is_some() {
             request = request.json(&body(route));
@@ -65,8 +65,8 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             other => panic!("{other} answers {told:?}"),
         };
         assert_eq!(told.code, expected, "{}", route.name);
-        let known = route.problems.contains(&told.code)
-            || coven_api::route::ALWAYS.contains(&told.code);
+        let known =
+            route.problems.contains(&told.code) || coven_api::route::ALWAYS.contains(&told.code);
         assert!(known, "{} does not say that {} may come of it", route.name, told.code);
     }
 }
@@ -75,11 +75,11 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
 async fn a_wrong_method_is_told_which_ones_there_are() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    for route in ROUTES.iter() {
+    for route in ROUTES {
         for method in ["PUT", "PATCH", "DELETE", "POST", "GET", "NONSENSE"] {
-            let known = ROUTES.iter().any(|other| {
-                other.path == route.path && other.method.as_str() == method
-            });
+            let known = ROUTES
+                .iter()
+                .any(|other| other.path == route.path && other.method.as_str() == method);
             // The names of grimoires are paths too.
             let named = route.path == "/grimoires/check" && method == "GET";
             if known || named {
@@ -104,10 +104,13 @@ async fn a_body_that_cannot_be_read_is_told_where_it_is_wrong() {
         let send = |kind: &'static str, body: String| {
             daemon.raw(method, &path).header("content-type", kind).body(body).send()
         };
-        let malformed = problem(send("application/json", "{\n  \"a\": tru".to_owned()).await.unwrap()).await;
+        let malformed =
+            problem(send("application/json", "{\n  \"a\": tru".to_owned()).await.unwrap()).await;
         assert_eq!(malformed.code, Code::BadRequest, "{}", route.name);
         assert!(malformed.detail.contains("line 2"), "{}: {}", route.name, malformed.detail);
-        let extra = problem(send("application/json", json!({"nonsense": 1}).to_string()).await.unwrap()).await;
+        let extra =
+            problem(send("application/json", json!({"nonsense": 1}).to_string()).await.unwrap())
+                .await;
         assert_eq!(extra.code, Code::BadRequest, "{}", route.name);
         assert!(extra.detail.contains("nonsense"), "{}: {}", route.name, extra.detail);
         let list = problem(send("application/json", "[1, 2]".to_owned()).await.unwrap()).await;
@@ -207,14 +210,16 @@ async fn requests_are_named_and_what_a_client_calls_them_is_kept_if_it_is_decent
     let id = |response: &reqwest::Response| {
         response.headers().get("x-request-id").unwrap().to_str().unwrap().to_owned()
     };
-    let named = daemon.raw("GET", "/health").header("x-request-id", "mine-17").send().await.unwrap();
+    let named =
+        daemon.raw("GET", "/health").header("x-request-id", "mine-17").send().await.unwrap();
     assert_eq!(id(&named), "mine-17");
     let long = "x".repeat(300);
     for bad in ["with space", "a\tb", long.as_str()] {
         let answer = daemon.raw("GET", "/health").header("x-request-id", bad).send().await.unwrap();
         assert_ne!(id(&answer), bad);
     }
-    let told = daemon.raw("GET", "/nothing").header("x-request-id", "find-me").send().await.unwrap();
+    let told =
+        daemon.raw("GET", "/nothing").header("x-request-id", "find-me").send().await.unwrap();
     assert_eq!(problem(told).await.request_id.unwrap(), "find-me");
     assert!(home.log().contains("find-me"), "{}", home.log());
 }

@@ -22,10 +22,20 @@ impl Web {
         let address = daemon.address().await;
         assert!(address.ip().is_loopback());
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { base: format!("http://{address}"), port: address.port(), token: daemon.home.token(), http }
+        Self {
+            base: format!("http://{address}"),
+            port: address.port(),
+            token: daemon.home.token(),
+            http,
+        }
     }
 
-    async fn send(&self, method: &str, path: &str, headers: &[(&'static str, &str)]) -> reqwest::Response {
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> reqwest::Response {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
@@ -47,7 +57,14 @@ async fn other_users_cannot_read_what_lets_one_in() {
     let mode = |name: &str| {
         std::fs::metadata(home.state().join(name)).unwrap().permissions().mode() & 0o777
     };
-    for (name, expected) in [("", 0o700), ("run", 0o700), ("run/coven.sock", 0o600), ("token", 0o600), ("daemon.log", 0o600), ("run/daemon.lock", 0o600)] {
+    for (name, expected) in [
+        ("", 0o700),
+        ("run", 0o700),
+        ("run/coven.sock", 0o600),
+        ("token", 0o600),
+        ("daemon.log", 0o600),
+        ("run/daemon.lock", 0o600),
+    ] {
         assert_eq!(mode(name), expected, "{name}");
     }
     assert!(home.token().len() >= 43, "256 bits");
@@ -67,8 +84,22 @@ async fn over_tcp_nothing_is_answered_without_the_token() {
     let daemon = home.daemon().await;
     let web = Web::of(&daemon).await;
     let wrong = format!("Bearer {}", "A".repeat(43));
-    for (method, path) in [("GET", "/workflows"), ("GET", "/status"), ("GET", "/metrics"), ("POST", "/workflows"), ("POST", "/shutdown"), ("GET", "/nothing"), ("GET", "/events"), ("GET", "/ipc")] {
-        for headers in [&[][..], &[("authorization", wrong.as_str())], &[("authorization", "Basic abc")], &[("cookie", "token=abc")]] {
+    for (method, path) in [
+        ("GET", "/workflows"),
+        ("GET", "/status"),
+        ("GET", "/metrics"),
+        ("POST", "/workflows"),
+        ("POST", "/shutdown"),
+        ("GET", "/nothing"),
+        ("GET", "/events"),
+        ("GET", "/ipc"),
+    ] {
+        for headers in [
+            &[][..],
+            &[("authorization", wrong.as_str())],
+            &[("authorization", "Basic abc")],
+            &[("cookie", "token=abc")],
+        ] {
             let response = web.send(method, path, headers).await;
             assert!(response.headers().get("set-cookie").is_none());
             assert!(response.headers().get("access-control-allow-origin").is_none());
@@ -89,9 +120,16 @@ async fn a_name_that_was_rebound_to_this_machine_is_turned_away() {
     let daemon = home.daemon().await;
     let web = Web::of(&daemon).await;
     let right = web.bearer();
-    for host in ["evil.example".to_owned(), format!("evil.example:{}", web.port), "127.0.0.1:1".to_owned(), format!("127.0.0.1.evil.example:{}", web.port)] {
+    for host in [
+        "evil.example".to_owned(),
+        format!("evil.example:{}", web.port),
+        "127.0.0.1:1".to_owned(),
+        format!("127.0.0.1.evil.example:{}", web.port),
+    ] {
         for path in ["/status", "/health", "/"] {
-            let told = problem(web.send("GET", path, &[("authorization", &right), ("host", &host)]).await).await;
+            let told =
+                problem(web.send("GET", path, &[("authorization", &right), ("host", &host)]).await)
+                    .await;
             assert_eq!(told.code, Code::Forbidden, "{host}");
         }
     }
@@ -126,7 +164,12 @@ async fn a_page_of_another_site_cannot_do_anything() {
     let response = web.send("OPTIONS", "/workflows", &preflight).await;
     assert!(response.headers().keys().all(|name| !name.as_str().starts_with("access-control")));
     assert!(!response.status().is_success());
-    let page = [auth, ("origin", own.as_str()), ("sec-fetch-site", "same-origin"), ("content-type", "application/json")];
+    let page = [
+        auth,
+        ("origin", own.as_str()),
+        ("sec-fetch-site", "same-origin"),
+        ("content-type", "application/json"),
+    ];
     let answer = web.send("POST", "/grimoires/check", &page).await;
     assert_eq!(problem(answer).await.code, Code::BadRequest, "it came in, and has no body");
 }
@@ -293,7 +336,9 @@ async fn the_page_may_only_talk_to_us_and_cannot_be_framed() {
     let page = web.send("GET", "/", &[]).await;
     let header = |name: &str| page.headers()[name].to_str().unwrap().to_owned();
     let policy = header("content-security-policy");
-    for part in ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"] {
+    for part in
+        ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"]
+    {
         assert!(policy.contains(part), "{policy}");
     }
     assert!(!policy.contains("unsafe-eval") && !policy.contains("script-src 'self' '"), "{policy}");
@@ -314,7 +359,8 @@ async fn secrets_of_the_caller_are_in_no_view_journal_or_log() {
     let started = daemon.start(&start).await;
     let id = started.id.as_str();
     daemon.ends(id, WorkflowStatus::Completed).await;
-    let seen = daemon.raw("GET", &format!("/workflows/{id}")).send().await.unwrap().text().await.unwrap();
+    let seen =
+        daemon.raw("GET", &format!("/workflows/{id}")).send().await.unwrap().text().await.unwrap();
     assert!(!seen.contains(secret));
     assert!(daemon.stop().await.success());
     assert!(!home.log().contains(secret));
@@ -346,7 +392,9 @@ async fn only_what_is_our_own_is_heard_on_the_socket() {
         return;
     }
     // Everything is opened to others, so that only the check of the peer is left.
-    for folder in [home.path().to_owned(), home.path().join("state"), home.state(), home.state().join("run")] {
+    for folder in
+        [home.path().to_owned(), home.path().join("state"), home.state(), home.state().join("run")]
+    {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     std::fs::set_permissions(home.socket(), std::fs::Permissions::from_mode(0o777)).unwrap();

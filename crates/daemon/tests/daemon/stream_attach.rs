@@ -141,7 +141,7 @@ async fn a_viewer_sees_the_agents_own_screen_and_types_to_it() {
     let daemon = home.daemon().await;
     let started = agent(&daemon, "say good morning; ask And your name?; exit 0").await;
     let mut viewer = Viewer::open(&daemon, &started, AttachQuery::default()).await;
-    viewer.shows("And your name?").await;
+    viewer.shows("Enter to answer").await;
     daemon.asked(started.id.as_str()).await;
     let shown = daemon.client.screen(started.id.as_str(), "a", AttemptQuery::default()).await;
     let shown = shown.unwrap();
@@ -196,7 +196,8 @@ async fn a_flooding_agents_every_byte_reaches_whoever_attached_up_to_the_last() 
         assert!(tape[begun..].starts_with(bytes), "from {begun}, {} bytes", bytes.len());
     }
     let (begun, _, bytes) = pieces.last().unwrap();
-    assert_eq!(*begun as usize + bytes.len(), tape.len(), "nothing is left out at the end");
+    let all: Vec<_> = pieces.iter().map(|(at, lagged, bytes)| (at, lagged, bytes.len())).collect();
+    assert_eq!(*begun as usize + bytes.len(), tape.len(), "up to the end: {all:?}");
     assert!(viewer.screen.snapshot().text().contains("the very last"));
 }
 
@@ -231,7 +232,7 @@ async fn many_look_one_types_and_whoever_takes_the_keyboard_has_it() {
     let mut third = Viewer::open(&daemon, &started, only_look).await;
     first.keyboard(true).await;
     assert!(second.keyboard(false).await.is_some(), "somebody has it");
-    first.shows("What now?").await;
+    first.shows("Enter to answer").await;
 
     // Who does not hold the keyboard neither types nor resizes.
     second.write("x").await;
@@ -307,10 +308,10 @@ async fn a_daemon_that_stops_closes_terminals_and_the_next_one_opens_them_again(
     let daemon = home.daemon().await;
     let started = agent(&daemon, "ask Still there?; exit 0").await;
     let mut viewer = Viewer::open(&daemon, &started, AttachQuery::default()).await;
-    viewer.shows("Still there?").await;
+    viewer.shows("Enter to answer").await;
     let before = viewer.screen.snapshot().text();
-    assert!(daemon.stop().await.success());
-    while viewer.step().await {}
+    let (status, ()) = tokio::join!(daemon.stop(), async { while viewer.step().await {} });
+    assert!(status.success());
     let ended = viewer.said.iter().any(|said| matches!(said, FromDaemon::Ended { .. }));
     assert!(!ended, "the agent goes on");
     let daemon = home.daemon().await;

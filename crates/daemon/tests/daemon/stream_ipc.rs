@@ -222,12 +222,14 @@ async fn a_daemon_that_stops_says_goodbye() {
     let daemon = home.daemon().await;
     let mut ipc = Interface::open(&home).await;
     ipc.ask("session:list", Value::Null).await.unwrap();
-    assert!(daemon.stop().await.success());
-    let last = loop {
-        match ipc.socket.next().await.unwrap().unwrap() {
-            Message::Close(frame) => break frame.unwrap(),
-            _ => {}
+    let goodbye = async {
+        loop {
+            if let Message::Close(frame) = ipc.socket.next().await.unwrap().unwrap() {
+                return frame.unwrap();
+            }
         }
     };
-    assert_eq!(u16::from(last.code), 1001);
+    let (status, goodbye) = tokio::join!(daemon.stop(), goodbye);
+    assert!(status.success());
+    assert_eq!(u16::from(goodbye.code), 1001);
 }

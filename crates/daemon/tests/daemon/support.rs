@@ -21,7 +21,7 @@ use tempfile::TempDir;
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// How often a condition is looked at that nobody tells of.
-const GLANCE: Duration = Duration::from_millis(20);
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// The program that holds jobs and is the demo agent.
 pub(crate) fn agent_program() -> PathBuf {
@@ -42,10 +42,8 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
             }
         }
     };
-    match tokio::time::timeout(DEADLINE, found).await {
-        Ok(found) => found,
-        Err(_) => panic!("never: {what}"),
-    }
+    let found = tokio::time::timeout(DEADLINE, found).await;
+    found.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
 /// A user's home, with folders for everything, and a base directory.

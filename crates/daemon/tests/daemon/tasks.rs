@@ -14,7 +14,8 @@ fn message(text: &str) -> Typing {
 
 /// An interactive demo agent that has said hello and is idle.
 async fn talking(daemon: &Daemon<'_>) -> String {
-    let started = daemon.stage(&[json!({"id": "talk", "adapter": "demo", "prompt": "say hello"})]).await;
+    let started =
+        daemon.stage(&[json!({"id": "talk", "adapter": "demo", "prompt": "say hello"})]).await;
     let id = started.id.to_string();
     assert_eq!(daemon.asked(&id).await.intervention.kind, InterventionKind::EndedTurn);
     id
@@ -57,7 +58,8 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
     })
     .await;
     let paste = Typing { paste: Some("half a thought".to_owned()), ..Typing::default() };
-    until("the agent takes input again", || async { client.input(id, "talk", &paste).await.ok() }).await;
+    until("the agent takes input again", || async { client.input(id, "talk", &paste).await.ok() })
+        .await;
     until("what was pasted is on the screen", || async {
         let screen = client.screen(id, "talk", AttemptQuery::default()).await.unwrap();
         screen.lines.iter().any(|line| line.contains("half a thought")).then_some(())
@@ -107,7 +109,9 @@ async fn a_headless_task_cannot_be_finished_by_hand_or_typed_to() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let started = daemon
-        .stage(&[json!({"id": "work", "adapter": "demo", "executionMode": "headless", "prompt": "hang"})])
+        .stage(&[
+            json!({"id": "work", "adapter": "demo", "executionMode": "headless", "prompt": "hang"}),
+        ])
         .await;
     let id = started.id.as_str();
     daemon.see(id, |workflow| task(workflow).live).await;

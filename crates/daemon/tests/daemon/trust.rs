@@ -19,7 +19,11 @@ fn query(home: &Home) -> BaseDirQuery {
     BaseDirQuery { base_dir: Some(home.base().display().to_string()) }
 }
 
-async fn set(daemon: &Daemon<'_>, trusted: bool, digest: Option<String>) -> Result<Trust, coven_api::ClientError> {
+async fn set(
+    daemon: &Daemon<'_>,
+    trusted: bool,
+    digest: Option<String>,
+) -> Result<Trust, coven_api::ClientError> {
     let base_dir = daemon.home.base().display().to_string();
     daemon.client.set_trust(&SetTrust { base_dir, trusted, digest }).await
 }

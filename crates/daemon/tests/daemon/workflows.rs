@@ -74,7 +74,8 @@ async fn a_built_in_grimoire_runs_by_its_name() {
 async fn what_is_wrong_with_a_definition_is_told_with_its_places() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let text = "name: broken\ndescription: x\nsteps:\n  - {name: a, type: script, comand: 'true'}\n";
+    let text =
+        "name: broken\ndescription: x\nsteps:\n  - {name: a, type: script, comand: 'true'}\n";
     let response = daemon.raw("POST", "/workflows").json(&daemon.definition(text)).send().await;
     let told = problem(response.unwrap()).await;
     assert_eq!(told.code, Code::BadDefinition);
@@ -82,11 +83,13 @@ async fn what_is_wrong_with_a_definition_is_told_with_its_places() {
     let missing = daemon.client.start(&daemon.definition(GREET), None).await;
     assert_eq!(code(missing), Code::BadInput);
     let mut unknown = daemon.definition(GREET);
-    unknown.input = Map::from_iter([("who".to_owned(), json!("a")), ("whom".to_owned(), json!("b"))]);
+    unknown.input =
+        Map::from_iter([("who".to_owned(), json!("a")), ("whom".to_owned(), json!("b"))]);
     assert_eq!(code(daemon.client.start(&unknown, None).await), Code::BadInput);
     let near = daemon.client.start(&daemon.grimoire("dmeo"), None).await;
     assert_eq!(code(near), Code::GrimoireNotFound);
-    let mut adapter = daemon.definition("name: x\ndescription: x\nsteps:\n  - {name: a, type: agent, prompt: hi}\n");
+    let mut adapter = daemon
+        .definition("name: x\ndescription: x\nsteps:\n  - {name: a, type: agent, prompt: hi}\n");
     adapter.default_adapter = Some("no-such".to_owned());
     assert_eq!(code(daemon.client.start(&adapter, None).await), Code::BadAdapter);
 }
@@ -184,7 +187,9 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
 async fn a_session_that_was_held_back_runs_when_it_is_resumed() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let mut start = daemon.definition("name: x\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'touch made'}\n");
+    let mut start = daemon.definition(
+        "name: x\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'touch made'}\n",
+    );
     start.hold = true;
     let started = daemon.start(&start).await;
     let id = started.id.as_str();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use coven_testkit::bench::machine;
 use coven_testkit::bench::table::{header, row};
 
-use crate::running::Took;
+use crate::running::Ran;
 use crate::steps::Alone;
 use crate::waiting::Waiting;
 use crate::{MANY, Plan};
@@ -22,8 +22,8 @@ pub(crate) fn section(
     plan: &Plan,
     load: &str,
     alone: &Alone,
-    processes: &Took,
-    many: &Took,
+    processes: &Ran,
+    many: &Ran,
     waiting: &Waiting,
     (facts, long): (u64, Duration),
 ) -> String {
@@ -54,7 +54,7 @@ fn ratio(one: Duration, other: Duration) -> String {
     format!("{:.2}", one.as_secs_f64() / other.as_secs_f64())
 }
 
-fn steps(plan: &Plan, alone: &Alone, processes: &Took, many: &Took) -> String {
+fn steps(plan: &Plan, alone: &Alone, processes: &Ran, many: &Ran) -> String {
     let mut text = format!(
         "*No process*: a script's job is taken for done at once. What a session's actor does for \
          each thing that happens is done in a row, without the actor: decide, append and sync, \

@@ -10,7 +10,7 @@ use crate::place::{Place, scripts};
 use crate::{MANY, Plan};
 
 /// What a run of steps takes, and as many processes alone.
-pub(crate) struct Took {
+pub(crate) struct Ran {
     pub(crate) steps: usize,
     pub(crate) took: Duration,
     /// Starting as many shells one after the other, with nothing around them.
@@ -18,7 +18,7 @@ pub(crate) struct Took {
 }
 
 /// Steps one after the other in one session.
-pub(crate) async fn sequential(plan: &Plan) -> Result<Took, Box<dyn Error>> {
+pub(crate) async fn sequential(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
     let definition = scripts(plan.processes, false);
     let mut best = Duration::MAX;
     for _ in 0..plan.rounds {
@@ -33,7 +33,7 @@ pub(crate) async fn sequential(plan: &Plan) -> Result<Took, Box<dyn Error>> {
         best = best.min(begun.elapsed());
         orchestrator.close().await;
     }
-    Ok(Took { steps: plan.processes, took: best, bare: shells(plan.processes)? })
+    Ok(Ran { steps: plan.processes, took: best, bare: shells(plan.processes)? })
 }
 
 /// As many shells that do nothing, one after the other.
@@ -49,7 +49,7 @@ fn shells(count: usize) -> Result<Duration, Box<dyn Error>> {
 }
 
 /// Many sessions at once, of some steps each.
-pub(crate) async fn many(plan: &Plan) -> Result<Took, Box<dyn Error>> {
+pub(crate) async fn many(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
     const STEPS: usize = 3;
     let definition = scripts(STEPS, false);
     let place = Place::new()?;
@@ -69,5 +69,5 @@ pub(crate) async fn many(plan: &Plan) -> Result<Took, Box<dyn Error>> {
     orchestrator.close().await;
     let steps = MANY * STEPS;
     let bare = shells(plan.processes)?.mul_f64(steps as f64 / plan.processes as f64);
-    Ok(Took { steps, took, bare })
+    Ok(Ran { steps, took, bare })
 }

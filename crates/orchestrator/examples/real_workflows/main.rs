@@ -183,10 +183,12 @@ async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow)
         return Err("something was committed".into());
     }
     told_of_the_verdict(project)?;
-    let refused = project.refused();
+    let arbiter = match project.refused() {
+        0 => "the arbiter was offered no shell".to_owned(),
+        calls => format!("the arbiter called it {calls} times and changed nothing"),
+    };
     let mut note = format!(
-        "two rounds, the second told of the verdict; {ran} tool calls of {} agents; the arbiter's \
-         own calls ({refused}) changed nothing",
+        "two rounds, the second told of the verdict; {} agents, {ran} calls of the tool; {arbiter}",
         view.task_status.len() - scripts(&view)
     );
     if workflow == Workflow::ImplementBead {

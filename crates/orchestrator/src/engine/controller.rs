@@ -14,7 +14,7 @@ use coven_workflow::Input;
 use coven_workflow::state::{Pending, Refused};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
-use self::actor::Actor;
+use self::actor::{Actor, Ears};
 use super::executor::WorkflowExecutor;
 use super::job::Runner;
 use crate::error::RequestError;
@@ -123,11 +123,7 @@ impl SessionController {
             session,
             surroundings,
             executor,
-            events,
-            status,
-            open,
-            reports,
-            mailbox,
+            Ears { mailbox, reports, events, status, open },
         );
         tokio::spawn(async move {
             actor.run(reported, fresh).await;

@@ -173,7 +173,9 @@ async fn a_message_to_an_agent_is_verified_and_becomes_a_fact() {
     let (id, mut events) = start(&base, &orchestrator, &text).await;
     agent(&orchestrator, &id, "talk").await;
     orchestrator.send(&id, &task("talk"), "say one", "a test").await.unwrap();
-    let typed = fact(&mut events, "the message", |event| match event {
+    // A fast agent may have ended its turn before the message is written down.
+    let mut replay = orchestrator.subscribe(&id, 0).await.unwrap();
+    let typed = fact(&mut replay, "the message", |event| match event {
         Event::InputDelivered { input: Delivered::Typed { text, by }, .. } => {
             Some((text.clone(), by.clone()))
         }

@@ -5,7 +5,9 @@ use coven_model::event::Event;
 use coven_model::{Choice, WorkflowStatus};
 use coven_orchestrator::{Live, Published};
 
-use crate::support::{Base, DEADLINE, decide, end, fact, intervention, kinds, nothing_left};
+use crate::support::{
+    Base, DEADLINE, decide, delete, end, fact, intervention, kinds, nothing_left,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_folder_that_is_deleted_is_restored_and_that_is_said() {
@@ -18,7 +20,7 @@ async fn a_session_folder_that_is_deleted_is_restored_and_that_is_said() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     let folder = base.path().join(".coven/sessions").join(id.as_str());
-    std::fs::remove_dir_all(&folder).unwrap();
+    delete(&folder);
     decide(&orchestrator, &asked, Choice::Approve).await;
     let said = async {
         loop {

@@ -84,6 +84,34 @@ fn a_conversation_killed_at_any_record_hears_every_message_once() {
     kill_through(Play::Talk, 3, 5);
 }
 
+/// Where no small disk can be mounted, the limit of a process does as well: a write beyond it fails
+/// as one on a full disk does, perhaps half-way.
+#[test]
+fn a_keeper_that_can_write_no_more_waits_says_so_and_goes_on_when_it_can() {
+    let place = Place::new(Play::Waits);
+    let mut keeper = place.keeper();
+    wait_until("the job", || place.base().join("log.txt").exists());
+    let journal = place.sessions()[0].join("journal.jsonl");
+    let before = std::fs::read(&journal).unwrap();
+    if !keeper.limit(&(before.len() + 10).to_string()) {
+        return eprintln!("SKIPPED: there is no `prlimit`");
+    }
+    std::fs::write(place.base().join("go.txt"), "").unwrap();
+    wait_until("that nothing can be written down", || {
+        assert!(!keeper.has_ended(), "it should wait");
+        place.told().exists()
+    });
+    wait_until("what the problem is", || !std::fs::read(place.told()).unwrap().is_empty());
+    let problem = std::fs::read_to_string(place.told()).unwrap();
+    assert!(problem.contains("no room is left on the disk"), "{problem}");
+    let after = std::fs::read(&journal).unwrap();
+    assert_eq!(after[..before.len()], before, "what was acknowledged is there");
+    assert!(keeper.limit("unlimited"));
+    wait_until("the end", || keeper.has_ended());
+    let proof = Proof::collect(&place, "a full disk");
+    assert_eq!(proof.log(), ["begun", "last"], "the run went on, and nothing was done twice");
+}
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().unwrap())
 }

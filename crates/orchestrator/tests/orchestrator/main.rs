@@ -1,6 +1,10 @@
 //! Sessions over real processes: the demo agent under real holders, in a folder of their own.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test says what it expects by failing there and then"
+)]
 
 mod access;
 mod arbiter;

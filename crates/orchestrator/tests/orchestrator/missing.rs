@@ -10,18 +10,14 @@ use crate::support::{Base, decide, end, intervention, nothing_left};
 
 /// Nine steps, of which the seventh needs a program that is not there.
 fn nine(on_failure: &str) -> String {
-    let mut text =
-        "name: nine\ndescription: The seventh needs what is not there.\nsteps:\n".to_owned();
-    for step in 1..=9 {
-        text += &if step == 7 {
-            format!(
-                "  - {{name: s7, type: agent, adapter: seventh, mode: headless, prompt: go, on_failure: {on_failure}, output: said}}\n"
-            )
-        } else {
-            format!("  - {{name: s{step}, type: script, command: echo {step} >> log.txt}}\n")
-        };
-    }
-    text
+    let step = |step: usize| match step {
+        7 => format!(
+            "  - {{name: s7, type: agent, adapter: seventh, mode: headless, prompt: go, on_failure: {on_failure}, output: said}}\n"
+        ),
+        step => format!("  - {{name: s{step}, type: script, command: echo {step} >> log.txt}}\n"),
+    };
+    let steps: String = (1..=9).map(step).collect();
+    format!("name: nine\ndescription: The seventh needs what is not there.\nsteps:\n{steps}")
 }
 
 /// An orchestrator that knows an agent whose program is not there yet, and where it would be.

@@ -143,7 +143,8 @@ async fn old_sessions_go_by_themselves_and_blocked_ones_stay() {
     let mut ids = Vec::new();
     for _ in 0..4 {
         let id = orchestrator.execute_workflow(base.definition(ECHO)).await.unwrap();
-        orchestrator.wait(&id, false).await.unwrap();
+        let ended = tokio::time::timeout(DEADLINE, orchestrator.wait(&id, false)).await;
+        assert_eq!(ended.expect("it should end").unwrap(), WorkflowStatus::Completed);
         ids.push(id);
     }
     assert_eq!(deleted(&mut feed).await, (ids[0].clone(), "retention".to_owned()));
@@ -156,7 +157,7 @@ async fn old_sessions_go_by_themselves_and_blocked_ones_stay() {
     tokio::time::timeout(DEADLINE, left).await.expect("their entries should go too");
     let left: Vec<SessionId> = orchestrator.list().into_iter().map(|entry| entry.id).collect();
     assert_eq!(left, [ids[3].clone(), ids[2].clone(), blocked.clone()]);
-    orchestrator.close().await;
+    tokio::time::timeout(DEADLINE, orchestrator.close()).await.expect("it should close");
     drop(orchestrator);
 
     // At the start as well.
@@ -167,7 +168,7 @@ async fn old_sessions_go_by_themselves_and_blocked_ones_stay() {
     assert_eq!(deleted(&mut feed).await.0, ids[2]);
     assert_eq!(deleted(&mut feed).await.0, ids[3]);
     assert!(folder(&base, &blocked).exists());
-    orchestrator.shutdown(true).await;
+    tokio::time::timeout(DEADLINE, orchestrator.shutdown(true)).await.expect("it should end");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

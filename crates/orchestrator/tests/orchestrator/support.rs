@@ -71,6 +71,17 @@ impl Base {
     }
 }
 
+/// Deletes a folder under whoever writes to it at this moment.
+pub(crate) fn delete(folder: &Path) {
+    let begun = std::time::Instant::now();
+    while let Err(error) = std::fs::remove_dir_all(folder) {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{}: {error}", folder.display());
+    }
+}
+
 /// Waits for the end of a session.
 pub(crate) async fn end(orchestrator: &Orchestrator, id: &SessionId) -> SessionView {
     let controller = orchestrator.controller(id).await.unwrap();

@@ -88,7 +88,7 @@ impl Project {
         new.env.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
         new.env.insert("COVEN_DEMO_HOME".into(), self.beside.path().join("demo-state").into());
         new.env.insert("GIT_CONFIG_GLOBAL".into(), "/dev/null".into());
-        new.input = input.as_object().unwrap().clone();
+        new.input.clone_from(input.as_object().unwrap());
         new
     }
 }

@@ -117,8 +117,8 @@ impl Eyes {
         Self::Terminal(Box::new(terminal))
     }
 
-    pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, past: Past) -> Self {
-        let sniffer = Sniffer::after_questions(adapter.rules(), past.questions);
+    pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, past: &Past) -> Self {
+        let sniffer = Sniffer::after(adapter.rules(), &past.said, past.questions);
         let mut terminal = Terminal::new(screen, sniffer);
         terminal.fresh = Fresh::No;
         terminal.worked = past.worked;

@@ -32,7 +32,7 @@ fn adopted(place: &Place, task: Task, adapter: std::sync::Arc<dyn AgentAdapter>)
     let Adopted::Alive(pane) = adopt(&folder, rebuilt.offset).unwrap() else {
         panic!("the agent should still run")
     };
-    let past = past(&*adapter, place.folder.as_ref().unwrap()).unwrap();
+    let past = past(&*adapter, place.folder.as_ref().unwrap(), rebuilt.offset).unwrap();
     let found = Found {
         pane: Box::new(pane),
         screen: rebuilt.screen,

@@ -20,7 +20,7 @@ const MAX_UNSENT: usize = 1024 * 1024;
 enum State {
     /// The holder speaks to us.
     Connected,
-    /// The holder has ended before we could speak to it; the tape has all it would have said.
+    /// The holder has ended before it could say everything; the tape has the rest.
     OnDisk,
     /// It has told how it ended.
     Exited(Exit),
@@ -178,12 +178,16 @@ impl HolderPane {
             // What came before the end is read first.
             return Ok(());
         }
-        if let Some(exit) = self.folder.exit().map_err(io::Error::other)? {
-            self.state = State::Exited(exit);
-        } else {
-            end_job(&self.job);
-            self.state = State::Lost;
+        if self.folder.exit().map_err(io::Error::other)?.is_some() {
+            // It does not wait for ever for whoever reads slowly. The tape has what it did not get
+            // to say, also that of which only a part has come.
+            self.received.clear();
+            self.at = 0;
+            self.state = State::OnDisk;
+            return self.read_tape();
         }
+        end_job(&self.job);
+        self.state = State::Lost;
         Ok(())
     }
 

@@ -171,6 +171,26 @@ fn two_clients_see_the_same_and_a_slow_one_holds_nobody_up() {
 }
 
 #[test]
+fn whoever_reads_only_after_the_holder_has_left_still_gets_every_byte() {
+    let attempts = Attempts::new();
+    let config = attempts.config("seq 1 400000; exit 3", Connection::Pipes);
+    let mut pane = start(&config);
+    let mut begun = Printed::default();
+    panes::read_until(&mut *pane, &mut begun, |printed| !printed.output.is_empty());
+    let holder = folder(&config).spawn_record().unwrap().unwrap().holder.unwrap();
+    let deadline = Instant::now() + panes::DEADLINE;
+    while holder.is_running() {
+        assert!(Instant::now() < deadline, "a holder waits for its client for ever");
+        std::thread::yield_now();
+    }
+    let (rest, status) = panes::run_to_end(&mut *pane);
+    begun.output.extend(rest.output);
+    let all: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
+    assert!(begun.output == all.as_bytes(), "{} of {} bytes", begun.output.len(), all.len());
+    assert_eq!(status, Some(ExitStatus::Code(3)));
+}
+
+#[test]
 fn a_killed_holder_leaves_nothing_after_the_next_look() {
     let attempts = Attempts::new();
     let config = attempts.config(panes::HOSTILE, panes::terminal());

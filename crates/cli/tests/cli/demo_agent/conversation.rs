@@ -6,14 +6,14 @@ use std::os::unix::process::ExitStatusExt;
 use coven_terminal::signals::ProgramState::{Blocked, Clear, Done, Error, Idle, Working};
 use rustix::process::Signal;
 
-use super::terminal::Terminal;
 use super::{Home, eventually, is_alive, pid_in};
+use crate::terminal::Terminal;
 
 const SIZE: (u16, u16) = (80, 24);
 
 /// An agent that answers at once.
 fn quick(home: &Home, arguments: &[&str]) -> Terminal {
-    Terminal::start(home, SIZE, &[&["--delay", "0"], arguments].concat())
+    home.terminal(SIZE, &[&["--delay", "0"], arguments].concat())
 }
 
 #[test]

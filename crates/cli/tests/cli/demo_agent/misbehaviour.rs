@@ -8,7 +8,6 @@ use std::process::{Child, ChildStdout, Stdio};
 use coven_terminal::signals::ProgramState::{Blocked, Done};
 use rustix::process::{Pid, Signal, getsid, kill_process};
 
-use super::terminal::Terminal;
 use super::{Home, eventually, is_alive, pid_in};
 
 const SIZE: (u16, u16) = (80, 24);
@@ -51,7 +50,7 @@ fn signals_can_be_ignored_headless() {
 #[test]
 fn signals_can_be_ignored_on_a_terminal() {
     let home = Home::new();
-    let mut terminal = Terminal::start(&home, SIZE, &["--first", "ignore-signals", "approve ls"]);
+    let mut terminal = home.terminal(SIZE, &["--first", "ignore-signals", "approve ls"]);
     terminal.until_state(Blocked);
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         terminal.kill(signal);
@@ -93,7 +92,7 @@ fn a_late_writer_writes_after_the_end() {
     output.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("}\nlate\n"), "{rest}");
 
-    let mut terminal = Terminal::start(&home, SIZE, &["late-writer; die KILL"]);
+    let mut terminal = home.terminal(SIZE, &["late-writer; die KILL"]);
     let status = terminal.finish();
     assert_eq!(status.signal(), Some(9));
     assert!(terminal.bytes.ends_with(b"late\n"));
@@ -109,7 +108,7 @@ fn a_flood_is_exact() {
 
     for screen in ["--first=say inline", "--alt"] {
         let prompt = "flood 200001; say after";
-        let mut terminal = Terminal::start(&home, SIZE, &[screen, "--delay=0", prompt]);
+        let mut terminal = home.terminal(SIZE, &[screen, "--delay=0", prompt]);
         terminal.until_state(Done);
         assert_flooded(&terminal.bytes, 200_001);
         assert!(terminal.text().contains("● after"), "{}", terminal.text());
@@ -121,7 +120,7 @@ fn it_stops_in_the_middle_of_a_character() {
     let home = Home::new();
     let output = home.agent(["split-utf8"]).output().unwrap();
     assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"caf\xc3"[..], Some(0)));
-    let mut terminal = Terminal::start(&home, SIZE, &["split-utf8"]);
+    let mut terminal = home.terminal(SIZE, &["split-utf8"]);
     assert_eq!(terminal.finish().code(), Some(0));
     assert!(terminal.bytes.ends_with(b"caf\xc3"));
 }
@@ -134,7 +133,7 @@ fn it_dies_by_any_signal() {
         let output = home.agent([&prompt]).output().unwrap();
         assert_eq!(output.status.signal(), Some(number), "{name}");
         assert!(!output.status.core_dumped(), "{name}");
-        let mut terminal = Terminal::start(&home, SIZE, &["--delay", "0", &prompt]);
+        let mut terminal = home.terminal(SIZE, &["--delay", "0", &prompt]);
         assert_eq!(terminal.finish().signal(), Some(number), "{name}");
     }
 }
@@ -142,7 +141,7 @@ fn it_dies_by_any_signal() {
 #[test]
 fn it_exits_with_any_code() {
     let home = Home::new();
-    let mut terminal = Terminal::start(&home, SIZE, &["--delay=0", "say bye; exit 77"]);
+    let mut terminal = home.terminal(SIZE, &["--delay=0", "say bye; exit 77"]);
     assert_eq!(terminal.finish().code(), Some(77));
     assert!(terminal.text().contains("● bye"));
 }
@@ -150,7 +149,7 @@ fn it_exits_with_any_code() {
 #[test]
 fn it_closes_its_terminal_and_lives_on() {
     let home = Home::new();
-    let mut terminal = Terminal::start(&home, SIZE, &["--delay=0", "close-tty 0.5"]);
+    let mut terminal = home.terminal(SIZE, &["--delay=0", "close-tty 0.5"]);
     terminal.read_to_end();
     assert!(terminal.is_running());
     assert_eq!(terminal.finish().code(), Some(0));

@@ -20,10 +20,13 @@ const AT_ONCE: usize = 4;
 /// The most of a version that is shown.
 const LONGEST: usize = 100;
 
+/// When a program changed last, and what it said then.
+type Said = (Option<SystemTime>, Option<String>);
+
 /// Versions that were asked for.
 #[derive(Debug)]
 pub(crate) struct Versions {
-    known: Mutex<HashMap<PathBuf, (Option<SystemTime>, Option<String>)>>,
+    known: Mutex<HashMap<PathBuf, Said>>,
     places: Semaphore,
 }
 
@@ -68,7 +71,8 @@ fn first_line(output: &[u8]) -> Option<String> {
 /// Where a command is, as a shell would find it.
 pub(super) fn find(command: &str) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
-        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+        path.metadata()
+            .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
     };
     if command.contains('/') {
         return Some(PathBuf::from(command)).filter(|path| path.is_absolute()).filter(runs);

@@ -88,7 +88,8 @@ impl Entries {
         };
         // Whatever an agent prints, a reader's terminal is not to act on it.
         let text = coven_terminal::sanitise::strip(text.as_bytes()).into_owned();
-        if joins && self.open
+        if joins
+            && self.open
             && let Some(last) = self.list.last_mut()
         {
             last.text.push_str(&text);

@@ -1,4 +1,4 @@
-//! A browser to test with: Chromium through its driver, spoken to in plain WebDriver.
+//! A browser to test with: Chromium through its driver, spoken to in plain `WebDriver`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{DEADLINE, until};
 
-/// Keys that are no letters, as WebDriver writes them.
+/// Keys that are no letters, as `WebDriver` writes them.
 pub(super) mod key {
     pub(crate) const TAB: &str = "\u{e004}";
     pub(crate) const ENTER: &str = "\u{e007}";
@@ -27,7 +27,8 @@ pub(super) struct Browser {
     port: u16,
     session: String,
     http: reqwest::Client,
-    _profile: TempDir,
+    /// Goes with the window.
+    profile: TempDir,
 }
 
 impl Browser {
@@ -45,7 +46,7 @@ impl Browser {
             .expect("chromedriver is needed: `cargo xtask test` installs it, or install Chromium and its driver");
         let port = port_of(&mut driver);
         let http = reqwest::Client::builder().no_proxy().timeout(DEADLINE).build().unwrap();
-        let mut browser = Self { driver, port, session: String::new(), http, _profile: profile };
+        let mut browser = Self { driver, port, session: String::new(), http, profile };
         let arguments = [
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
@@ -54,7 +55,7 @@ impl Browser {
             "--hide-scrollbars".to_owned(),
             "--force-color-profile=srgb".to_owned(),
             format!("--window-size={width},{height}"),
-            format!("--user-data-dir={}", browser._profile.path().join("profile").display()),
+            format!("--user-data-dir={}", browser.profile.path().join("profile").display()),
         ];
         let wishes = json!({"capabilities": {"alwaysMatch": {
             "browserName": "chrome",

@@ -252,24 +252,39 @@ async fn a_gate_blocks_and_is_let_through_on_the_page() {
 }
 
 #[tokio::test]
-async fn a_card_for_what_was_decided_elsewhere_sends_nothing_and_shows_what_waits_now() {
+async fn an_answer_to_what_the_agent_no_longer_shows_is_not_given_and_that_is_said() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let id = asking(&daemon, "stale").await;
+    daemon.asked(&id).await;
+    let browser = signed_in(&daemon).await;
+    // The page answers something that was shown earlier.
+    let script = "window.honest = window.fetch;
+        window.fetch = (path, wishes) => window.honest(path, String(path).startsWith('/interventions/')
+            ? { ...wishes, body: JSON.stringify({ ...JSON.parse(wishes.body), digest: '0'.repeat(64) }) }
+            : wishes);";
+    browser.js(script, json!([])).await;
+    browser.click(".card [data-choice=approve]").await;
+    browser.sees("Nothing was sent").await;
+    assert_eq!(daemon.client.workflow(&id).await.unwrap().interventions.len(), 1);
+    browser.js("window.fetch = window.honest", json!([])).await;
+    browser.click(".card [data-choice=approve]").await;
+    browser.sees("Nothing needs you").await;
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+}
+
+#[tokio::test]
+async fn what_is_decided_elsewhere_is_gone_from_the_page() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let id = asking(&daemon, "elsewhere").await;
-    let item = daemon.asked(&id).await;
+    let item = daemon.asked(&id).await.intervention;
     let browser = signed_in(&daemon).await;
     browser.waits("the card is there", "document.querySelector('.card')").await;
-    browser.waits("it can be decided", "!document.querySelector('.card-actions.locked')").await;
-    // The page no longer hears of anything, as if it were late.
-    browser.own("Network.enable", json!({})).await;
-    let stale = item.intervention.digest.clone().unwrap();
-    let path = format!("/interventions/{}", item.intervention.id);
-    let answer = daemon
-        .raw("POST", &path)
-        .json(&json!({"decision": "approve", "digest": stale}))
-        .send()
-        .await;
-    assert!(answer.unwrap().status().is_success());
+    let decision = json!({"decision": "approve", "digest": item.digest});
+    let path = format!("/interventions/{}", item.id);
+    let answer = daemon.raw("POST", &path).json(&decision).send().await.unwrap();
+    assert!(answer.status().is_success());
     browser.sees("Nothing needs you").await;
     daemon.ends(&id, WorkflowStatus::Completed).await;
 }

@@ -1,12 +1,13 @@
 //! The actor of one session: its only writer, and the only one that decides for it.
 
+mod stuck;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use coven_model::event::Timer;
 use coven_model::{AttemptId, TaskId, Timestamp, WorkflowStatus};
-use coven_store::Obstacle;
 use coven_store::register::RegisterError;
 use coven_workflow::state::{Pending, Refused, Run};
 use coven_workflow::view::plan_view;
@@ -20,9 +21,6 @@ use crate::engine::job::{JobHandle, Order, Report, Runner};
 use crate::error::{ExecuteError, RequestError};
 use crate::event::{Envelope, Live, Published};
 use crate::state::{Recorded, WorkflowSession, caller, spec_of, standing};
-
-/// How long a session waits before it tries again to write down what it could not.
-const RETRY: Duration = Duration::from_millis(500);
 
 /// How long a session that is over, and that somebody still listens to, waits before it looks
 /// again whether it may leave the memory.
@@ -60,17 +58,23 @@ pub(super) struct Actor {
     status: watch::Sender<WorkflowStatus>,
 }
 
+/// What an actor hears and tells by.
+pub(super) struct Ears {
+    pub(super) mailbox: mpsc::Receiver<Ask>,
+    pub(super) reports: mpsc::Sender<Report>,
+    pub(super) events: broadcast::Sender<Envelope>,
+    pub(super) status: watch::Sender<WorkflowStatus>,
+    pub(super) open: watch::Sender<Vec<Arc<Pending>>>,
+}
+
 impl Actor {
     pub(super) fn new(
         session: WorkflowSession,
         surroundings: Surroundings,
         executor: WorkflowExecutor,
-        events: broadcast::Sender<Envelope>,
-        status: watch::Sender<WorkflowStatus>,
-        open: watch::Sender<Vec<Arc<Pending>>>,
-        reports: mpsc::Sender<Report>,
-        mailbox: mpsc::Receiver<Ask>,
+        ears: Ears,
     ) -> Self {
+        let Ears { mailbox, reports, events, status, open } = ears;
         Self {
             session,
             surroundings,
@@ -92,11 +96,7 @@ impl Actor {
         }
     }
 
-    pub(super) async fn run(
-        mut self,
-        mut reported: mpsc::Receiver<Report>,
-        fresh: Fresh,
-    ) {
+    pub(super) async fn run(mut self, mut reported: mpsc::Receiver<Report>, fresh: Fresh) {
         self.kept = self.keeps();
         self.show_open();
         let watch = self.surroundings.watch.clone();
@@ -382,35 +382,6 @@ impl Actor {
         true
     }
 
-    /// Something could not be written down: tells so the first time, and waits a moment. Whoever
-    /// only wants to look is answered meanwhile, and whoever wants something to happen waits. Says
-    /// whether to try again; not if the session is to be closed.
-    async fn storage_fails(&mut self, told: &mut bool, problem: String) -> bool {
-        if !std::mem::replace(told, true) {
-            self.publish(Published::Live(Live::Storage { problem }));
-        }
-        let again = Instant::now() + RETRY;
-        while self.closing.is_none() {
-            tokio::select! {
-                () = tokio::time::sleep_until(again) => return true,
-                Some(ask) = self.mailbox.recv() => self.ask_meanwhile(ask),
-                else => return true,
-            }
-        }
-        false
-    }
-
-    fn ask_meanwhile(&mut self, ask: Ask) {
-        match ask {
-            Ask::Reader(reply) => drop(reply.send(self.session.reader())),
-            Ask::View(reply) => drop(reply.send(self.session.view())),
-            Ask::Plan(reply) => drop(reply.send(self.session.state().run().map(plan_view))),
-            Ask::Task(task, reply) => drop(reply.send(self.task(&task))),
-            Ask::Close(reply) => self.closing = Some(reply),
-            ask => self.waiting.push_back(ask),
-        }
-    }
-
     /// Makes the sessions that facts of this one start. Nobody hears of the facts before.
     async fn start_others(&mut self, look: impl Fn(&Self) -> Result<Vec<String>, ExecuteError>) {
         let mut told = false;
@@ -525,21 +496,6 @@ impl Actor {
                     let fires = now.checked_add(due.since(self.now())).unwrap_or(now + FAR);
                     self.timers.insert((fires, self.next_timer), (due, timer));
                 }
-            }
-        }
-    }
-
-    /// Waits until there is room for what a job writes: one that cannot write anything down fails
-    /// for no fault of its own.
-    async fn make_room(&mut self, job: &AttemptId) {
-        let mut told = false;
-        while let Err(error) = self.session.make_room(job) {
-            let waits = matches!(
-                error.obstacle,
-                Obstacle::Full | Obstacle::ReadOnly | Obstacle::Denied | Obstacle::Broken
-            );
-            if !waits || !self.storage_fails(&mut told, error.to_string()).await {
-                return;
             }
         }
     }

@@ -136,7 +136,7 @@ impl Job {
                             screen: rebuilt.screen,
                             offset: rebuilt.offset,
                             // A tape that cannot be read tells of nothing.
-                            past: past(&**adapter, &path).unwrap_or_default(),
+                            past: past(&**adapter, &path, rebuilt.offset).unwrap_or_default(),
                             folder: Some(path),
                         };
                         AgentRunner::adopt(adapter.clone(), task, found).map(Runner::Agent)

@@ -142,7 +142,7 @@ impl Earlier {
                 Some(Conversation::new(read.agent_session?, true, used))
             }
             Mode::Interactive => {
-                let begun = past(adapter, folder).ok()?.begun;
+                let begun = past(adapter, folder, u64::MAX).ok()?.begun;
                 noted.filter(|_| begun).map(|noted| Conversation { resumed: true, ..noted })
             }
         }

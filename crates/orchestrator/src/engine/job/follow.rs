@@ -1,7 +1,7 @@
 //! A job under way: what its agent does is told, what its session orders is done.
 
 use std::sync::{Arc, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, Outcome, Work};
@@ -13,12 +13,17 @@ use coven_workflow::Input;
 use coven_workflow::input::{Observation, Question};
 use tokio::sync::mpsc;
 
-use super::{Job, Order, Report, Runner, once, tell};
+use super::once::{self, Sent};
+use super::{Job, Order, Report, Runner, tell};
 use crate::engine::answer;
 use crate::event::Live;
 
 /// How much of a script's output becomes a value.
 const LARGEST_OUTPUT: u64 = 16 << 20;
+
+/// How long the end of a turn waits for the news of what began it, which is only a task switch
+/// away.
+const ARRIVED: Duration = Duration::from_secs(2);
 
 impl Job {
     pub(super) async fn follow(
@@ -49,7 +54,7 @@ impl Job {
                         runner.detach().await;
                         break;
                     };
-                    self.obey(order, &runner);
+                    self.obey(order, &runner, adapter);
                 }
                 Some(_) = self.sending.join_next() => {}
             }
@@ -82,6 +87,14 @@ impl Job {
                 }
             }
             Event::TurnEnded { .. } => {
+                self.arrived().await;
+                // A text that arrived meanwhile began another turn. The end of that one is told
+                // when it comes.
+                if let Runner::Agent(agent) = runner
+                    && !matches!(agent.verdict().state, AgentState::Idle | AgentState::Error)
+                {
+                    return;
+                }
                 let output = match runner {
                     Runner::Agent(agent) => {
                         agent.view().await.map(|view| self.redactor.clean(&view.snapshot.text()))
@@ -107,6 +120,14 @@ impl Job {
         }
     }
 
+    /// Waits until what began a turn is told. The runner says that a message arrived before it says
+    /// that the turn is over, and a session that still waits for the first ignores the second.
+    async fn arrived(&mut self) {
+        let all = async { while self.sending.join_next().await.is_some() {} };
+        // What takes longer did not begin this turn.
+        let _ = tokio::time::timeout(ARRIVED, all).await;
+    }
+
     pub(super) async fn observed(&mut self, what: Observation) {
         let seen = self.next_seen();
         self.tell(Input::Observed { job: self.id(), seen, what }).await;
@@ -118,7 +139,7 @@ impl Job {
         self.seen
     }
 
-    pub(super) fn obey(&mut self, order: Order, runner: &Runner) {
+    pub(super) fn obey(&mut self, order: Order, runner: &Runner, adapter: &Arc<dyn AgentAdapter>) {
         let seen = self.next_seen();
         let reports = self.reports.clone();
         let job = self.id();
@@ -150,13 +171,23 @@ impl Job {
             }
             (Order::Send { number, text }, Runner::Agent(agent)) => {
                 let folder = self.attempt.path().to_owned();
-                let agent = agent.clone();
+                let (agent, adapter) = (agent.clone(), adapter.clone());
+                let redactor = self.redactor.clone();
                 self.sending.spawn(async move {
-                    if once::send(&agent, &folder, number, text).await {
-                        tell(&reports, Input::Delivered { job, number, seen }).await;
-                    } else {
+                    let sent = once::send(&agent, &folder, number, text).await;
+                    if sent == Sent::Not {
                         // An agent that does not take its input is of no use.
                         drop(agent.stop().await);
+                        return;
+                    }
+                    let delivered = Input::Delivered { job: job.clone(), number, seen: micros() };
+                    tell(&reports, delivered).await;
+                    if sent == Sent::Before && once::is_over(&agent, &*adapter, &folder) {
+                        // It was told of the end of this turn before it knew of the text.
+                        let output = agent.view().await;
+                        let output = output.map(|view| redactor.clean(&view.snapshot.text()));
+                        let what = Observation::Idle { worked: true, output };
+                        tell(&reports, Input::Observed { job, seen: micros(), what }).await;
                     }
                 });
             }

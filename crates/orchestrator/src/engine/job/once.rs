@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use coven_runner::{AgentRunner, Message, typed};
+use coven_adapters::AgentAdapter;
+use coven_model::AgentState;
+use coven_runner::{AgentRunner, Message, past, typed};
 
 /// How far a message came before.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,15 +20,31 @@ enum Progress {
     Submitted,
 }
 
-/// Sends a message, or what is left to do of one that another process began to send. Says whether
-/// it was delivered.
-pub(super) async fn send(agent: &AgentRunner, folder: &Path, number: u32, text: String) -> bool {
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It arrived, and the agent began to work on it.
+    Now,
+    /// It had arrived before. What the agent did about it since is not known from this.
+    Before,
+    /// It did not arrive.
+    Not,
+}
+
+/// Sends a message, or what is left to do of one that another process began to send.
+pub(super) async fn send(agent: &AgentRunner, folder: &Path, number: u32, text: String) -> Sent {
     let message = match begun(folder, number, &text) {
         Progress::Nothing => Message::new(text),
         Progress::Typed => Message { typed: true, ..Message::new(text) },
-        Progress::Submitted => return true,
+        Progress::Submitted => return Sent::Before,
     };
-    agent.send(message).await.is_ok()
+    if agent.send(message).await.is_ok() { Sent::Now } else { Sent::Not }
+}
+
+/// Whether an agent has worked on what it was told last and is done with it.
+pub(super) fn is_over(agent: &AgentRunner, adapter: &dyn AgentAdapter, folder: &Path) -> bool {
+    let rests = matches!(agent.verdict().state, AgentState::Idle | AgentState::Error);
+    rests && past(adapter, folder, u64::MAX).is_ok_and(|past| past.worked)
 }
 
 /// How far the message with this number came. If it was not begun, it counts as begun from now on:

@@ -224,6 +224,13 @@ impl Disk {
     }
 }
 
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Closing the file would not do: a process that is just being started has it open too.
+        let _ = self.head.unlock();
+    }
+}
+
 fn newer(path: &Path) -> io::Error {
     let message =
         format!("{} was written by a newer version: use the newer program", path.display());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use coven_model::SessionId;
 use coven_notation::Source;
-use coven_orchestrator::{NewSession, Options, Orchestrator};
+use coven_orchestrator::{Live, NewSession, Options, Orchestrator, Published};
 use coven_policy::{Policies, Policy};
 use coven_runtime::processes::{self, Identity};
 
@@ -16,6 +16,9 @@ use crate::support::{Base, DEADLINE, processes_of, program};
 /// Tells the child which base directory to keep, and what to run in it.
 const BASE: &str = "COVEN_TEST_BASE";
 const PLAY: &str = "COVEN_TEST_PLAY";
+
+/// Tells it where to say that nothing can be written down.
+const TOLD: &str = "COVEN_TEST_TOLD";
 
 /// One of everything. Each task leaves one line, so that a second run of any would show.
 const EVERYTHING: &str = r#"
@@ -58,6 +61,15 @@ const TALK: &str = r#"
 }]}]}
 "#;
 
+/// Runs until a file is there, and then goes on.
+const WAITS: &str = r"
+name: waits
+description: Runs until a file is there.
+steps:
+  - {name: wait, type: script, command: 'echo begun >> log.txt; until test -e go.txt; do read -r -t 0.05 _ < <(tail -f /dev/null) || true; done'}
+  - {name: last, type: script, command: echo last >> log.txt}
+";
+
 /// What the keeper runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Play {
@@ -67,6 +79,8 @@ pub(super) enum Play {
     Demo,
     /// A stage task with queued inputs.
     Talk,
+    /// A script that waits for a file.
+    Waits,
 }
 
 impl Play {
@@ -75,6 +89,7 @@ impl Play {
             Self::Everything => "everything",
             Self::Demo => "demo",
             Self::Talk => "talk",
+            Self::Waits => "waits",
         }
     }
 
@@ -82,6 +97,7 @@ impl Play {
         match name {
             "everything" => NewSession::of_definition("everything.yaml", EVERYTHING),
             "talk" => NewSession::of_definition("talk.json", TALK),
+            "waits" => NewSession::of_definition("waits.yaml", WAITS),
             _ => NewSession::of_grimoire("demo"),
         }
     }
@@ -106,7 +122,18 @@ fn keeps_a_session_until_it_is_killed() {
             orchestrator.execute_workflow(new).await.unwrap()
         };
         let controller = orchestrator.resume(&id, None).await.unwrap();
-        controller.wait(false).await;
+        let mut events = controller.subscribe(0).await.unwrap();
+        let telling = async {
+            while let Some(envelope) = events.next().await.unwrap() {
+                if let Published::Live(Live::Storage { problem }) = envelope.what {
+                    std::fs::write(std::env::var_os(TOLD).unwrap(), problem).unwrap();
+                }
+            }
+        };
+        tokio::select! {
+            _ = controller.wait(false) => {}
+            () = telling => {}
+        }
         orchestrator.close().await;
     });
 }
@@ -156,6 +183,11 @@ impl Place {
         self.evidence.path().join("commands")
     }
 
+    /// Where a keeper says that nothing can be written down.
+    pub(super) fn told(&self) -> PathBuf {
+        self.evidence.path().join("told")
+    }
+
     /// Where scripts put their temporary files.
     pub(super) fn temporary(&self) -> PathBuf {
         self.evidence.path().join("tmp")
@@ -171,10 +203,14 @@ impl Place {
         let mut path = self.evidence.path().join("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap());
-        let child = Command::new(std::env::current_exe().unwrap())
+        // A write beyond the limit of a process is to fail, and not to end it.
+        let child = Command::new("sh")
+            .args(["-c", r#"trap "" XFSZ; exec "$@""#, "sh"])
+            .arg(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", test])
             .env(BASE, self.base())
             .env(PLAY, self.play.name())
+            .env(TOLD, self.told())
             .env("HOME", self.evidence.path())
             .env("TMPDIR", self.temporary())
             .env("PATH", path)
@@ -244,6 +280,13 @@ impl Drop for Place {
 pub(super) struct Keeper(Child);
 
 impl Keeper {
+    /// Limits the size of the files that it can write. Says whether that is possible here.
+    pub(super) fn limit(&self, bytes: &str) -> bool {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--pid={}", self.0.id())).arg(format!("--fsize={bytes}:"));
+        command.status().is_ok_and(|status| status.success())
+    }
+
     pub(super) fn has_ended(&mut self) -> bool {
         self.0.try_wait().unwrap().is_some()
     }

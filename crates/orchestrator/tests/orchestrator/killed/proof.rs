@@ -37,6 +37,11 @@ pub(super) struct Proof {
 }
 
 impl Proof {
+    /// The lines that tasks left, in no order.
+    pub(super) fn log(&self) -> &[String] {
+        &self.log
+    }
+
     /// Collects it, and checks on the way what must hold in any case.
     pub(super) fn collect(place: &Place, after: &str) -> Self {
         let sessions = place.sessions();

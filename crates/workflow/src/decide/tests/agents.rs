@@ -259,9 +259,16 @@ fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
         ["task.ended", "workflow.step.completed", "workflow.completed"]
     );
     assert_eq!(told.run().kept.get(&job("a", 1).task), Some(&1));
+    // What somebody says to it is still on record, as long as it is there.
+    let typed = || {
+        let (text, by) = ("more".to_owned(), "she".to_owned());
+        Input::Typed { job: job("a", 1), text, by }
+    };
+    assert_eq!(told.kinds(typed()), ["input.delivered"]);
     // It ends much later; that is noted and changes nothing else.
     assert_eq!(told.kinds(ended("a", 1, stopped())), ["task.released"]);
     assert!(told.run().kept.is_empty());
+    assert_eq!(told.kinds(typed()), [] as [&str; 0]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! A terminal for an agent to run on: a PTY, and the screen that its output paints.
+//! A terminal for a program to run on: a PTY, and the screen that its output paints.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
 use coven_terminal::screen::{Screen, Size};
@@ -14,24 +14,24 @@ use rustix::process::{Pid, Signal as Kill, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use super::{Home, PATIENCE};
+use crate::PATIENCE;
 
-/// An agent on a terminal. It has no controlling terminal, so signals have to be sent by hand.
-pub(super) struct Terminal {
+/// A program on a terminal. It has no controlling terminal, so signals have to be sent by hand.
+pub(crate) struct Terminal {
     master: File,
     child: Child,
     screen: Screen,
     /// How the terminal was set before the agent came.
     before: Termios,
     /// Everything the agent has written.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// The states it has announced.
-    pub(super) states: Vec<ProgramState>,
+    pub(crate) states: Vec<ProgramState>,
     ended: bool,
 }
 
 impl Terminal {
-    pub(super) fn start(home: &Home, size: (u16, u16), arguments: &[&str]) -> Self {
+    pub(crate) fn start(mut program: Command, size: (u16, u16)) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();
         grantpt(&master).unwrap();
@@ -41,9 +41,10 @@ impl Terminal {
         let slave = open(&name, flags, Mode::empty()).unwrap();
         set_size(&master, size);
         let before = tcgetattr(&master).unwrap();
-        let mut agent = home.agent(arguments);
-        agent.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
-        let child = agent.spawn().unwrap();
+        program.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
+        let child = program.spawn().unwrap();
+        // The command keeps our ends of the terminal open for as long as it is there.
+        drop(program);
         Self {
             master: master.into(),
             child,
@@ -55,54 +56,60 @@ impl Terminal {
         }
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    pub(super) fn send(&mut self, keys: &str) {
+    pub(crate) fn send(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    pub(super) fn kill(&self, signal: Kill) {
+    pub(crate) fn kill(&self, signal: Kill) {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    pub(super) fn resize(&mut self, size: (u16, u16)) {
+    pub(crate) fn resize(&mut self, size: (u16, u16)) {
         set_size(&self.master, size);
         self.screen.resize(Size::new(size.0, size.1));
         self.kill(Kill::WINCH);
     }
 
     /// Whether the terminal passes every key on as it is.
-    pub(super) fn is_raw(&self) -> bool {
+    pub(crate) fn is_raw(&self) -> bool {
         !tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ICANON)
     }
 
     /// Whether the terminal is set as it was before the agent came.
-    pub(super) fn is_restored(&self) -> bool {
+    pub(crate) fn is_restored(&self) -> bool {
         let now = tcgetattr(&self.master).unwrap();
         now.local_modes == self.before.local_modes
             && now.input_modes == self.before.input_modes
             && now.output_modes == self.before.output_modes
     }
 
-    pub(super) fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> &str {
         self.screen.title()
     }
 
-    pub(super) fn alternate(&self) -> bool {
+    /// Whether nothing is on that was not on when it was new, and the cursor is to be seen.
+    pub(crate) fn is_as_new(&self) -> bool {
+        let new = Screen::new(self.screen.size());
+        self.screen.modes() == new.modes() && self.screen.cursor().visible
+    }
+
+    pub(crate) fn alternate(&self) -> bool {
         self.screen.modes().alternate_screen
     }
 
     /// The screen without what is empty at the right and at the bottom.
-    pub(super) fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         let text = self.screen.snapshot().text();
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         lines.join("\n").trim_end().to_owned()
     }
 
     /// Reads until the screen is as it should be.
-    pub(super) fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !is_so(self) {
             let left = end.saturating_duration_since(Instant::now());
@@ -111,16 +118,16 @@ impl Terminal {
         }
     }
 
-    pub(super) fn until_shows(&mut self, text: &str) {
+    pub(crate) fn until_shows(&mut self, text: &str) {
         self.until(text, |terminal| terminal.text().contains(text));
     }
 
-    pub(super) fn until_state(&mut self, state: ProgramState) {
+    pub(crate) fn until_state(&mut self, state: ProgramState) {
         self.until(&format!("{state:?}"), |terminal| terminal.states.last() == Some(&state));
     }
 
     /// Waits for output, at most that long, and reads it. Returns whether there was any.
-    pub(super) fn read(&mut self, milliseconds: u64) -> bool {
+    pub(crate) fn read(&mut self, milliseconds: u64) -> bool {
         let timeout = Timespec {
             tv_sec: (milliseconds / 1000) as i64,
             tv_nsec: (milliseconds % 1000 * 1_000_000) as i64,
@@ -144,7 +151,7 @@ impl Terminal {
     }
 
     /// Reads everything up to the end of the output, which is when nobody has the terminal open.
-    pub(super) fn read_to_end(&mut self) {
+    pub(crate) fn read_to_end(&mut self) {
         let end = Instant::now() + PATIENCE;
         while !self.ended {
             let left = end.saturating_duration_since(Instant::now());
@@ -154,17 +161,17 @@ impl Terminal {
     }
 
     /// Reads to the end, and returns how the agent ended.
-    pub(super) fn finish(&mut self) -> ExitStatus {
+    pub(crate) fn finish(&mut self) -> ExitStatus {
         self.read_to_end();
         self.child.wait().unwrap()
     }
 
-    pub(super) fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
     /// Closes the terminal under the agent.
-    pub(super) fn hang_up(self) -> Child {
+    pub(crate) fn hang_up(self) -> Child {
         let Self { master, child, .. } = self;
         drop(OwnedFd::from(master));
         child

@@ -1,0 +1,200 @@
+//! `coven attach`: the terminal of an agent, passed through to this one.
+
+mod keys;
+mod outside;
+
+use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
+use coven_api::client::{FromTerminal, Streamed};
+use coven_api::{Client, Code as Wrong};
+use coven_model::{Mode, SessionId};
+
+use self::keys::{Filter, Typed};
+use self::outside::Outside;
+use crate::connect::{self, block_on};
+use crate::events::Pump;
+use crate::failure::{Failure, Result};
+use crate::find::{self, Target, Wanted};
+use crate::signals::{Signals, Told};
+use crate::tty::{Keyboard, Keys};
+use crate::{output, tty};
+
+pub(crate) use outside::LEAVE;
+
+/// What `coven attach` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven attach brisk-otter              its only agent on a terminal
+  coven attach brisk-otter/build.3      this one
+  coven attach brisk-otter --read-only  only look
+
+Keys: Ctrl-] d leaves the agent alone and comes back here, Ctrl-] t takes the keyboard from
+whoever has it, Ctrl-] Ctrl-] types Ctrl-]. Everything else goes to the agent.")]
+pub(crate) struct Arguments {
+    /// The agent.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
+    target: Target,
+    /// Only look; nothing that is typed reaches the agent.
+    #[arg(short, long)]
+    read_only: bool,
+    /// Take the keyboard, also from somebody else.
+    #[arg(long, conflicts_with = "read_only")]
+    take: bool,
+    /// The key that begins a command to `coven`, such as `ctrl-a`.
+    #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
+    detach_key: keys::Prefix,
+}
+
+/// How somebody attaches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) read_only: bool,
+    pub(crate) take: bool,
+    pub(crate) prefix: keys::Prefix,
+}
+
+/// Whose terminal it is.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    id: String,
+    task: String,
+    /// What people call it.
+    name: String,
+}
+
+impl View {
+    pub(crate) fn new(id: &str, session: &str, task: &str) -> Self {
+        Self { id: id.to_owned(), task: task.to_owned(), name: format!("{session}/{task}") }
+    }
+}
+
+/// Why it came to an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The agent was left alone and goes on.
+    Left,
+    /// The agent's process has ended.
+    Ended(String),
+    /// The daemon closed the connection.
+    Closed,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    needs_terminal()?;
+    block_on(async {
+        let client = connect::daemon().await?;
+        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Terminal).await?;
+        let name = format!("{}/{}", workflow.item.name, task.id);
+        if task.live && task.mode == Mode::Headless {
+            return Err(Failure::failed(format!("{name} runs without a terminal"))
+                .hint(format!("coven logs -f {name}")));
+        }
+        let view = View::new(workflow.item.id.as_str(), &workflow.item.name, task.id.as_str());
+        let options = Options {
+            read_only: arguments.read_only,
+            take: arguments.take,
+            prefix: arguments.detach_key,
+        };
+        let seen = through(&client, &view, options).await?;
+        tell(&view, &seen);
+        Ok(())
+    })
+}
+
+/// Only a terminal can show a terminal.
+pub(crate) fn needs_terminal() -> Result {
+    if tty::is_interactive() {
+        return Ok(());
+    }
+    Err(Failure::usage("this needs a terminal to show the agent on")
+        .hint("coven logs shows what it printed, coven show NAME/TASK what its screen shows now"))
+}
+
+/// Says how it ended, and how to come back.
+pub(crate) fn tell(view: &View, seen: &Seen) {
+    match seen {
+        Seen::Left => {
+            eprintln!("Detached: {0} goes on. Come back with: coven attach {0}", view.name);
+        }
+        Seen::Ended(why) => eprintln!("{} has ended: {}", view.name, output::one_line(why)),
+        Seen::Closed => eprintln!("The daemon closed the connection; {} may go on.", view.name),
+    }
+}
+
+/// Waits until the task has an agent on a terminal, then attaches to it.
+pub(crate) async fn when_ready(
+    client: &Client,
+    id: &SessionId,
+    view: &View,
+    options: Options,
+) -> Result<Seen> {
+    let mut events = Pump::session(client, id, None);
+    loop {
+        match through(client, view, options).await {
+            Err(failure)
+                if failure.is(Wrong::NoAgent)
+                    || failure.is(Wrong::NotLive)
+                    || failure.is(Wrong::TaskNotFound) =>
+            {
+                match events.next().await? {
+                    Some(Streamed::End) | None => return Err(failure),
+                    Some(_) => {}
+                }
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Shows a terminal and passes keys on, until the agent ends or is left alone.
+pub(crate) async fn through(client: &Client, view: &View, options: Options) -> Result<Seen> {
+    let (cols, rows) = tty::size().unwrap_or((80, 24));
+    let query = AttachQuery {
+        read_only: Some(options.read_only),
+        take: Some(options.take),
+        cols: Some(cols),
+        rows: Some(rows),
+    };
+    let mut terminal = client.attach(&view.id, &view.task, query).await?;
+    let mut signals = Signals::listen()?;
+    let keyboard = Keyboard::take(Keys::Raw)?;
+    let mut outside = Outside::enter(&view.name, (cols, rows))?;
+    let mut filter = Filter::new(options.prefix);
+    loop {
+        tokio::select! {
+            told = terminal.next() => match told? {
+                None => return Ok(Seen::Closed),
+                Some(FromTerminal::Bytes(bytes)) => Outside::show(&bytes)?,
+                Some(FromTerminal::Said(FromDaemon::Ended { reason })) => return Ok(Seen::Ended(reason)),
+                Some(FromTerminal::Said(FromDaemon::Keyboard { yours, .. })) => {
+                    outside.keyboard(yours || options.read_only)?;
+                }
+                Some(FromTerminal::Said(FromDaemon::Refused { .. })) => Outside::show(b"\x07")?,
+                // What changes is painted by the bytes that follow.
+                Some(FromTerminal::Said(_)) => {}
+            },
+            bytes = keyboard.read() => {
+                let bytes = bytes?;
+                if bytes.is_empty() {
+                    return Ok(Seen::Left);
+                }
+                for typed in filter.feed(&bytes) {
+                    match typed {
+                        Typed::Detach => return Ok(Seen::Left),
+                        Typed::Take => terminal.sender.say(&FromViewer::Take).await?,
+                        Typed::Bytes(_) if options.read_only => {}
+                        Typed::Bytes(bytes) => terminal.sender.write(bytes).await?,
+                    }
+                }
+            }
+            told = signals.next() => match told {
+                Told::Resized => {
+                    if let Some((cols, rows)) = tty::size() {
+                        outside.resized(rows);
+                        terminal.sender.say(&FromViewer::Resize { cols, rows }).await?;
+                    }
+                }
+                Told::Interrupt | Told::Terminate => return Ok(Seen::Left),
+            },
+        }
+    }
+}

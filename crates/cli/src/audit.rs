@@ -1,0 +1,218 @@
+//! `coven audit`: sessions recomputed from what is on disk, independently of what ran them.
+//!
+//! `facts` counts what the journal says: every step once, every question decided once, every
+//! attempt ended once, nothing after the end. `remains` looks at what attempts left behind:
+//! outcomes, tapes with every byte, and no process.
+
+mod facts;
+mod remains;
+
+use std::path::{Path, PathBuf};
+
+use coven_model::{Event, SessionId};
+use coven_store::session::Look;
+use coven_store::{BaseDir, Index, Record};
+use serde_json::json;
+
+use self::facts::Told;
+use crate::failure::{Failure, Result};
+use crate::{folders, output};
+
+/// What `coven audit` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven audit                    every session of this folder
+  coven audit brisk-otter        one of them
+  coven audit -C ../other --json
+
+It reads journals and tapes itself and asks neither the daemon nor the engine. Exit code 1 says
+that something was found.")]
+pub(crate) struct Arguments {
+    /// Only these sessions: ids, beginnings of ids, or names.
+    #[arg(value_name = "NAME", add = crate::complete::sessions())]
+    sessions: Vec<String>,
+    /// The folder; the current one unless said.
+    #[arg(short = 'C', long, value_name = "FOLDER")]
+    base_dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found about one session.
+#[derive(Debug)]
+struct Report {
+    id: SessionId,
+    name: String,
+    status: String,
+    facts: usize,
+    attempts: usize,
+    bytes: u64,
+    findings: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    let path = folders::base_dir(arguments.base_dir.as_deref())?;
+    let base = BaseDir::find(&path).map_err(Failure::failed)?;
+    let Some(base) = base else {
+        return Err(Failure::failed(format!("{} has no sessions", path.display()))
+            .hint("coven audit -C FOLDER; `coven daemon status` lists the folders there are"));
+    };
+    let ids = wanted(&base, &arguments.sessions, &path)?;
+    let reports: Vec<Report> = ids.iter().map(|id| audit(&base, id)).collect();
+    if arguments.json {
+        as_json(&reports)?;
+    } else {
+        show(&reports)?;
+    }
+    if reports.iter().all(|report| report.findings.is_empty()) {
+        Ok(())
+    } else {
+        Err(Failure::told())
+    }
+}
+
+fn wanted(base: &BaseDir, names: &[String], path: &Path) -> Result<Vec<SessionId>> {
+    if names.is_empty() {
+        let mut ids = base.ids().map_err(Failure::failed)?;
+        ids.sort();
+        return Ok(ids);
+    }
+    let index = Index::load(base).map_err(Failure::failed)?;
+    let find = |name: &String| match index.resolve(name) {
+        Ok(entry) => Ok(entry.id.clone()),
+        Err(error) => Err(Failure::failed(error)
+            .hint(format!("looked for in {}; another folder with -C", path.display()))),
+    };
+    names.iter().map(find).collect()
+}
+
+fn audit(base: &BaseDir, id: &SessionId) -> Report {
+    let mut report = Report {
+        id: id.clone(),
+        name: id.to_string(),
+        status: "unknown".to_owned(),
+        facts: 0,
+        attempts: 0,
+        bytes: 0,
+        findings: Vec::new(),
+    };
+    let look = match Look::open(base, id) {
+        Ok(look) => look,
+        Err(error) => {
+            report.findings.push(format!("the session cannot be opened: {error}"));
+            return report;
+        }
+    };
+    let records = read(&look, &mut report);
+    report.facts = records.len();
+    let told = facts::check(id, &records, &mut report.findings);
+    report.name = told.name.clone().unwrap_or(report.name);
+    report.status = told.status.to_string();
+    view(&look, &told, records.len(), &mut report.findings);
+    remains::check(&look, &told, &mut report);
+    report
+}
+
+/// The journal, as far as it can be read.
+fn read(look: &Look, report: &mut Report) -> Vec<Record<Event>> {
+    let mut records = Vec::new();
+    let mut reader = match look.reader() {
+        Ok(reader) => reader,
+        Err(error) => {
+            report.findings.push(format!("the journal cannot be opened: {error}"));
+            return records;
+        }
+    };
+    match reader.read_from::<Event>(1) {
+        Ok(all) => {
+            for record in all {
+                match record {
+                    Ok(record) => records.push(record),
+                    Err(error) => {
+                        report
+                            .findings
+                            .push(format!("the journal cannot be read to its end: {error}"));
+                        break;
+                    }
+                }
+            }
+        }
+        Err(error) => report.findings.push(format!("the journal cannot be read: {error}")),
+    }
+    records
+}
+
+/// The readable view must not say anything else than the journal, once the session is over.
+fn view(look: &Look, told: &Told, facts: usize, findings: &mut Vec<String>) {
+    let text = match look.view() {
+        Ok(Some(text)) => text,
+        // It is made again when somebody needs it.
+        Ok(None) => return,
+        Err(error) => return findings.push(format!("session.json cannot be read: {error}")),
+    };
+    let Ok(view) = serde_json::from_slice::<serde_json::Value>(&text) else {
+        return findings.push("session.json is not JSON".to_owned());
+    };
+    let up_to = view.get("upTo").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if up_to > facts as u64 {
+        findings.push(format!("session.json shows fact {up_to}, and the journal has {facts}"));
+    }
+    let status = view.get("status").and_then(|status| status.as_str()).unwrap_or_default();
+    if told.status.is_final() && up_to == facts as u64 && status != told.status.as_str() {
+        findings.push(format!("session.json says {status}, the journal says {}", told.status));
+    }
+}
+
+fn as_json(reports: &[Report]) -> Result {
+    let one = |report: &Report| {
+        json!({
+            "id": report.id,
+            "name": report.name,
+            "status": report.status,
+            "facts": report.facts,
+            "attempts": report.attempts,
+            "bytes": report.bytes,
+            "ok": report.findings.is_empty(),
+            "findings": report.findings,
+        })
+    };
+    output::json(&json!(reports.iter().map(one).collect::<Vec<_>>()))
+}
+
+fn show(reports: &[Report]) -> Result {
+    let paint = output::paint();
+    let mut rows = vec![
+        ["SESSION", "STATUS", "FACTS", "ATTEMPTS", "BYTES", "FOUND"].map(str::to_owned).to_vec(),
+    ];
+    for report in reports {
+        let found = match report.findings.len() {
+            0 => "nothing wrong".to_owned(),
+            1 => "1 problem".to_owned(),
+            many => format!("{many} problems"),
+        };
+        rows.push(vec![
+            output::one_line(&report.name),
+            report.status.clone(),
+            report.facts.to_string(),
+            report.attempts.to_string(),
+            report.bytes.to_string(),
+            found,
+        ]);
+    }
+    output::write(&output::table(&rows, output::columns()))?;
+    for report in reports {
+        for finding in &report.findings {
+            let line = format!("{}: {}", output::one_line(&report.name), output::one_line(finding));
+            output::line(&paint.red(&line))?;
+        }
+    }
+    let wrong = reports.iter().filter(|report| !report.findings.is_empty()).count();
+    let sessions = if reports.len() == 1 {
+        "1 session".to_owned()
+    } else {
+        format!("{} sessions", reports.len())
+    };
+    eprintln!("{sessions} read, {wrong} with problems.");
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! What the journal of a session says, counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coven_model::event::{Delivered, Event};
+use coven_model::{AttemptId, Ending, InterventionId, SessionId, WorkflowStatus};
+use coven_store::Record;
+
+/// What an audit needs to know of a journal.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) name: Option<String>,
+    pub(super) status: WorkflowStatus,
+    /// Attempts by how they ended; nothing for those that did not.
+    pub(super) attempts: BTreeMap<AttemptId, Option<Ending>>,
+    /// Agents that were left alive on purpose and are not gone yet.
+    pub(super) kept: BTreeSet<AttemptId>,
+}
+
+/// How a step stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Started,
+    Failed,
+    /// It failed and is tried again, from its beginning or from what of it failed.
+    Again,
+    Over,
+}
+
+/// What is counted on the way through.
+struct Count<'a> {
+    told: Told,
+    steps: BTreeMap<u32, Step>,
+    planned: Option<usize>,
+    open: BTreeSet<InterventionId>,
+    asked: BTreeSet<InterventionId>,
+    delivered: BTreeSet<InterventionId>,
+    findings: &'a mut Vec<String>,
+}
+
+/// Goes through the facts of a session and says what cannot have happened.
+pub(super) fn check(id: &SessionId, records: &[Record<Event>], findings: &mut Vec<String>) -> Told {
+    let mut count = Count {
+        told: Told::default(),
+        steps: BTreeMap::new(),
+        planned: None,
+        open: BTreeSet::new(),
+        asked: BTreeSet::new(),
+        delivered: BTreeSet::new(),
+        findings,
+    };
+    for (place, record) in records.iter().enumerate() {
+        let expected = place as u64 + 1;
+        if record.seq != expected {
+            count.wrong(format!("fact {expected} has the number {}", record.seq));
+        }
+        if place == 0 && !matches!(&record.fact, Event::SessionCreated(made) if made.session == *id)
+        {
+            count.wrong("the journal does not begin with the making of this session".to_owned());
+        }
+        count.fact(record.seq, &record.fact);
+    }
+    count.end();
+    count.told
+}
+
+impl Count<'_> {
+    fn wrong(&mut self, finding: String) {
+        self.findings.push(finding);
+    }
+
+    fn holds(&mut self, so: bool, otherwise: impl FnOnce() -> String) {
+        if !so {
+            self.wrong(otherwise());
+        }
+    }
+
+    fn fact(&mut self, seq: u64, event: &Event) {
+        if self.told.status.is_final() && !may_follow_the_end(event) {
+            let (kind, status) = (event.kind(), self.told.status);
+            self.wrong(format!("fact {seq} ({kind}) comes after the run was {status}"));
+        }
+        match event {
+            Event::SessionCreated(made) => {
+                self.told.name = Some(made.name.clone());
+                self.planned =
+                    made.plan.get("steps").and_then(|steps| steps.as_array()).map(Vec::len);
+            }
+            Event::WorkflowStarted { .. } | Event::WorkflowResumed { .. } => {
+                self.status(WorkflowStatus::Running);
+            }
+            Event::WorkflowBlocked { .. } => self.status(WorkflowStatus::Blocked),
+            Event::WorkflowCompleted { .. } => self.status(WorkflowStatus::Completed),
+            Event::WorkflowFailed { .. } => self.status(WorkflowStatus::Failed),
+            Event::WorkflowCancelled { .. } => self.status(WorkflowStatus::Cancelled),
+            Event::WorkflowRetried { .. } => {
+                self.status(WorkflowStatus::Running);
+                for step in self.steps.values_mut().filter(|step| **step != Step::Over) {
+                    *step = Step::Again;
+                }
+            }
+            Event::StepStarted { step, index, .. } => self.begun(seq, step, *index),
+            Event::StepCompleted { step, index, .. } => {
+                self.over(seq, step, *index, Step::Over, true);
+            }
+            Event::StepSkipped { step, index, .. } => {
+                self.over(seq, step, *index, Step::Over, false);
+            }
+            Event::StepFailed { step, index, continues, .. } => {
+                let end = if *continues { Step::Over } else { Step::Failed };
+                self.over(seq, step, *index, end, false);
+            }
+            Event::InterventionRequired { intervention, .. } => {
+                let id = &intervention.id;
+                let new = self.asked.insert(id.clone());
+                self.holds(new, || format!("fact {seq}: {id} is asked twice"));
+                self.open.insert(id.clone());
+            }
+            Event::InputDecided { intervention, .. } => {
+                let id = &intervention.id;
+                let new = self.asked.insert(id.clone());
+                self.holds(new, || format!("fact {seq}: {id} is decided twice"));
+            }
+            Event::InterventionResolved { id, .. } | Event::InterventionWithdrawn { id, .. } => {
+                let open = self.open.remove(id);
+                self.holds(open, || format!("fact {seq}: {id} is decided and was not open"));
+            }
+            Event::InputDelivered { input: Delivered::Answer(id), .. } => {
+                let new = self.delivered.insert(id.clone());
+                self.holds(new, || format!("fact {seq}: the answer to {id} was given twice"));
+            }
+            Event::TaskStarted(started) => self.started(seq, &started.spec.job.attempt),
+            Event::TaskEnded(ended) => self.ended(seq, &ended.job, &ended.outcome.ending),
+            Event::TaskReleased { job, .. } => {
+                let kept = self.told.kept.remove(job);
+                self.holds(kept, || format!("fact {seq}: {job} is gone and was not kept"));
+            }
+            _ => {}
+        }
+    }
+
+    fn status(&mut self, status: WorkflowStatus) {
+        self.told.status = status;
+    }
+
+    fn begun(&mut self, seq: u64, step: &str, index: u32) {
+        let before = self.steps.insert(index, Step::Started);
+        if let Some(before) = before.filter(|before| *before != Step::Again) {
+            self.wrong(format!("fact {seq}: the step {step} begins again and was {before:?}"));
+        }
+    }
+
+    fn over(&mut self, seq: u64, step: &str, index: u32, end: Step, must_have_begun: bool) {
+        match self.steps.insert(index, end) {
+            Some(Step::Started | Step::Again) => {}
+            None if !must_have_begun => {}
+            None => self.wrong(format!("fact {seq}: the step {step} ends and never began")),
+            Some(_) => self.wrong(format!("fact {seq}: the step {step} ends twice")),
+        }
+    }
+
+    fn started(&mut self, seq: u64, job: &AttemptId) {
+        if self.told.attempts.insert(job.clone(), None).is_some() {
+            self.wrong(format!("fact {seq}: {job} is started twice"));
+        }
+        let before = AttemptId { task: job.task.clone(), attempt: job.attempt.saturating_sub(1) };
+        if job.attempt > 1 && !self.told.attempts.contains_key(&before) {
+            self.wrong(format!("fact {seq}: {job} is started, and there was no {before}"));
+        }
+    }
+
+    fn ended(&mut self, seq: u64, job: &AttemptId, ending: &Ending) {
+        match self.told.attempts.insert(job.clone(), Some(ending.clone())) {
+            Some(None) => {}
+            Some(Some(_)) => self.wrong(format!("fact {seq}: {job} ends twice")),
+            None => self.wrong(format!("fact {seq}: {job} ends and was never started")),
+        }
+        if *ending == Ending::Alive {
+            self.told.kept.insert(job.clone());
+        }
+    }
+
+    /// What must hold once a run is over.
+    fn end(&mut self) {
+        if !self.told.status.is_final() {
+            return;
+        }
+        let status = self.told.status;
+        let open: Vec<String> = self.open.iter().map(ToString::to_string).collect();
+        for id in open {
+            self.wrong(format!("the run is {status} and {id} still waits"));
+        }
+        let running = self.told.attempts.iter().filter(|(_, ending)| ending.is_none());
+        let running: Vec<String> = running.map(|(job, _)| job.to_string()).collect();
+        for job in running {
+            self.wrong(format!("the run is {status} and {job} never ended"));
+        }
+        if status == WorkflowStatus::Completed {
+            let over = self.steps.values().filter(|step| **step == Step::Over).count();
+            if let Some(planned) = self.planned.filter(|planned| *planned != over) {
+                self.wrong(format!("the run is completed with {over} of {planned} steps"));
+            }
+        }
+    }
+}
+
+fn may_follow_the_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::WorkflowRetried { .. }
+            | Event::SessionDeleted { .. }
+            | Event::TaskReleased { .. }
+            | Event::AgentUsage { .. }
+            | Event::Unknown { .. }
+    )
+}

@@ -1,0 +1,124 @@
+//! What the attempts of a session left behind: outcomes, tapes, and no process.
+
+use std::fs;
+
+use coven_model::{AttemptId, Digest, Ending};
+use coven_runtime::processes;
+use coven_store::Attempt;
+use coven_store::session::Look;
+
+use super::Report;
+use super::facts::Told;
+
+pub(super) fn check(look: &Look, told: &Told, report: &mut Report) {
+    values(look, report);
+    let folders = match look.attempts() {
+        Ok(folders) => folders,
+        Err(error) => {
+            return report.findings.push(format!("the attempts cannot be listed: {error}"));
+        }
+    };
+    for job in &folders {
+        if !told.attempts.contains_key(job) {
+            report.findings.push(format!("{job} has a folder and was never started"));
+        }
+    }
+    for (job, ending) in &told.attempts {
+        report.attempts += 1;
+        match look.attempt(job) {
+            Ok(Some(attempt)) => one(job, ending.as_ref(), &attempt, told, report),
+            Ok(None) if may_have_no_folder(ending.as_ref()) => {}
+            Ok(None) => report.findings.push(format!("{job} ended and left no folder")),
+            Err(error) => report.findings.push(format!("{job} cannot be looked at: {error}")),
+        }
+    }
+}
+
+/// What never ran, or runs, may have left nothing.
+fn may_have_no_folder(ending: Option<&Ending>) -> bool {
+    matches!(ending, None | Some(Ending::NotStarted | Ending::Lost | Ending::Stopped))
+}
+
+fn one(
+    job: &AttemptId,
+    ending: Option<&Ending>,
+    attempt: &Attempt,
+    told: &Told,
+    report: &mut Report,
+) {
+    let over = ending.is_some() && !told.kept.contains(job);
+    match attempt.outcome() {
+        Ok(None) if ending.is_some() && !may_have_no_folder(ending) => {
+            report.findings.push(format!("{job} ended and has no outcome on disk"));
+        }
+        Ok(_) => {}
+        Err(error) => report.findings.push(format!("the outcome of {job} cannot be read: {error}")),
+    }
+    tape(job, attempt, over, report);
+    match attempt.spawn() {
+        Ok(Some(spawn)) if over => {
+            for process in processes::of_job(&spawn.job) {
+                let name = process.name().unwrap_or_default();
+                report.findings.push(format!(
+                    "{job} has ended, and its process {} ({name}) runs",
+                    process.pid
+                ));
+            }
+        }
+        Ok(_) => {}
+        Err(error) => report.findings.push(format!("{job} cannot be read: {error}")),
+    }
+}
+
+/// Every byte that was printed is there, and the tape ends where the process's output did.
+fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut Report) {
+    let exit = match attempt.exit() {
+        Ok(exit) => exit,
+        Err(error) => {
+            return report.findings.push(format!("the exit of {job} cannot be read: {error}"));
+        }
+    };
+    let read = match coven_tape::verify(attempt.path()) {
+        Ok(read) => read,
+        Err(coven_tape::Error::NoTape { .. }) => {
+            if exit.is_some_and(|exit| exit.output > 0) {
+                report.findings.push(format!("{job} printed something and has no tape"));
+            }
+            return;
+        }
+        Err(error) => {
+            return report.findings.push(format!("the tape of {job} cannot be read: {error}"));
+        }
+    };
+    report.bytes += read.output;
+    if !over {
+        // A tape that is being written may show an unfinished end.
+        return;
+    }
+    for problem in &read.problems {
+        report.findings.push(format!("the tape of {job}: {problem}"));
+    }
+    let end = read.dropped + read.output + read.lost;
+    if let Some(exit) = exit.filter(|exit| exit.output != end) {
+        report
+            .findings
+            .push(format!("{job} printed {} bytes, and its tape has {end}", exit.output));
+    }
+}
+
+/// Values that lie aside are what their names say.
+fn values(look: &Look, report: &mut Report) {
+    let Ok(entries) = fs::read_dir(look.path().join("values")) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Others are being written.
+        if name.len() != 64 {
+            continue;
+        }
+        match fs::read(entry.path()) {
+            Ok(bytes) if Digest::of_bytes(&bytes).as_str() == name => {}
+            Ok(_) => report.findings.push(format!("the value {name} is not what it was")),
+            Err(error) => report.findings.push(format!("the value {name} cannot be read: {error}")),
+        }
+    }
+}

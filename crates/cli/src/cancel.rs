@@ -1,0 +1,52 @@
+//! `coven cancel`: a run ends, and all its agents with it.
+
+use coven_api::client::Streamed;
+use coven_api::workflow::Wish;
+
+use crate::connect::{self, block_on};
+use crate::events::Pump;
+use crate::failure::Result;
+use crate::{find, output};
+
+/// What `coven cancel` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven cancel brisk-otter
+  coven cancel brisk-otter --why \"the wrong branch\"")]
+pub(crate) struct Arguments {
+    /// The sessions.
+    #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
+    sessions: Vec<String>,
+    /// Why, for the record.
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// Do not wait until its agents are gone.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        for session in &arguments.sessions {
+            let workflow = find::workflow(&client, session).await?;
+            let (id, name) = (&workflow.item.id, &workflow.item.name);
+            if workflow.item.status.is_final() {
+                output::line(&format!("{name} is {} already", workflow.item.status))?;
+                continue;
+            }
+            let mut events = Pump::session(&client, id, None);
+            let wish = Wish { why: arguments.why.clone(), env: None };
+            let mut now = client.cancel(id.as_str(), &wish).await?;
+            while !arguments.no_wait && !now.item.status.is_final() {
+                let last = matches!(events.next().await?, Some(Streamed::End) | None);
+                now = client.workflow(id.as_str()).await?;
+                if last {
+                    break;
+                }
+            }
+            output::line(&format!("{name} is {}", now.item.status))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,164 @@
+//! The commands there are, and what each is for.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::{self, Result};
+use crate::{
+    adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, doctor, events,
+    explain, finish, grimoire, hold, home, inbox, init, interrupt, logs, ls, man, new, play,
+    policy, resume, retry, rm, run, schema, send, show, stop, trust, ui, wait,
+};
+
+/// Runs teams of AI coding CLIs on your own machine.
+///
+/// Coven starts each agent in a real terminal, knows what it is doing, asks you when it waits for
+/// you, and strings agents into workflows that survive a crash. Without a command it shows what
+/// needs you.
+#[derive(Parser)]
+#[command(
+    name = "coven",
+    version,
+    after_help = "Sessions are called by their name (brisk-otter), their id or its beginning; a task is NAME/TASK.
+Exit codes: 0 done, 1 failed, 2 usage, 3 blocked, 4 cancelled, 5 daemon unreachable,
+124 time was up, 130 interrupted.
+
+Start here: coven run demo"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a workflow and follow it.
+    Run(Box<run::Arguments>),
+    /// Start one agent, here.
+    New(new::Arguments),
+    /// List sessions.
+    Ls(ls::Arguments),
+    /// Show a session, or one of its tasks.
+    Show(show::Arguments),
+    /// Show what waits for you.
+    Inbox(inbox::Arguments),
+    /// Decide what waits: approve, deny, retry, skip, send a text, and so on.
+    Answer(answer::Arguments),
+    /// Say yes to what an agent asks.
+    Approve(answer::Approve),
+    /// Say no to what an agent asks.
+    Deny(answer::Deny),
+    /// Show an agent's terminal here and type into it.
+    Attach(attach::Arguments),
+    /// Type a message to an agent.
+    Send(send::Arguments),
+    /// Show what tasks printed.
+    Logs(logs::Arguments),
+    /// Wait until a session is over, idle, or waits for somebody.
+    Wait(wait::Arguments),
+    /// Say that a task is done.
+    Finish(finish::Arguments),
+    /// Let an agent stop what it does, and stay.
+    Interrupt(interrupt::Arguments),
+    /// End an agent and everything it started.
+    Stop(stop::Arguments),
+    /// End a run and all its agents.
+    Cancel(cancel::Arguments),
+    /// Let a run go on that nobody looks after.
+    Resume(resume::Arguments),
+    /// Try again what failed.
+    Retry(retry::Arguments),
+    /// Delete sessions that are over.
+    Rm(rm::Arguments),
+    /// Show what happened, fact by fact.
+    Events(events::Arguments),
+    /// Play back the terminal of a task, or a recording.
+    Play(play::Arguments),
+    /// Say why we think that an agent does what we say.
+    Explain(explain::Arguments),
+    /// Check sessions on disk, independently of what ran them.
+    Audit(audit::Arguments),
+    /// Agree to what a folder's `.coven/` brings along.
+    Trust(trust::Arguments),
+    /// Look at grimoires, which are workflows that people write.
+    #[command(subcommand)]
+    Grimoire(grimoire::Command),
+    /// Look at adapters, which say how to start, read, answer and stop an agent CLI.
+    #[command(subcommand)]
+    Adapter(adapter::Command),
+    /// Look at policies, which answer questions without you.
+    #[command(subcommand)]
+    Policy(policy::Command),
+    /// Look after the daemon.
+    #[command(subcommand)]
+    Daemon(daemon::Command),
+    /// Open the page.
+    Ui(ui::Arguments),
+    /// Look whether everything is well, and say how to mend what is not.
+    Doctor(doctor::Arguments),
+    /// Write a `.coven/` with a workflow and a policy to start from.
+    Init(init::Arguments),
+    /// Print what a shell needs to complete names.
+    Completions(completions::Arguments),
+    /// Print the JSON schema of a file that people write.
+    Schema(schema::Arguments),
+    /// Write manual pages.
+    #[command(hide = true)]
+    Man(man::Arguments),
+    #[command(hide = true, name = coven_demo::SUBCOMMAND)]
+    DemoAgent(Box<demo_agent::Arguments>),
+    #[command(hide = true, disable_help_flag = true)]
+    Hold(hold::Arguments),
+}
+
+/// Runs the command that was given.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    match cli.command {
+        Some(Command::DemoAgent(arguments)) => demo_agent::run(*arguments),
+        Some(Command::Hold(arguments)) => hold::run(arguments),
+        Some(command) => failure::exit(dispatch(command)),
+        None => failure::exit(home::run()),
+    }
+}
+
+fn dispatch(command: Command) -> Result {
+    match command {
+        Command::Run(arguments) => run::run(*arguments),
+        Command::New(arguments) => new::run(arguments),
+        Command::Ls(arguments) => ls::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+        Command::Inbox(arguments) => inbox::run(arguments),
+        Command::Answer(arguments) => answer::answer(arguments),
+        Command::Approve(arguments) => answer::approve(&arguments),
+        Command::Deny(arguments) => answer::deny(arguments),
+        Command::Attach(arguments) => attach::run(&arguments),
+        Command::Send(arguments) => send::run(arguments),
+        Command::Logs(arguments) => logs::run(&arguments),
+        Command::Wait(arguments) => wait::run(&arguments),
+        Command::Finish(arguments) => finish::run(&arguments),
+        Command::Interrupt(arguments) => interrupt::run(&arguments),
+        Command::Stop(arguments) => stop::run(&arguments),
+        Command::Cancel(arguments) => cancel::run(&arguments),
+        Command::Resume(arguments) => resume::run(&arguments),
+        Command::Retry(arguments) => retry::run(arguments),
+        Command::Rm(arguments) => rm::run(&arguments),
+        Command::Events(arguments) => events::run(arguments),
+        Command::Play(arguments) => play::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Audit(arguments) => audit::run(&arguments),
+        Command::Trust(arguments) => trust::run(&arguments),
+        Command::Grimoire(command) => grimoire::run(command),
+        Command::Adapter(command) => adapter::run(command),
+        Command::Policy(command) => policy::run(command),
+        Command::Daemon(command) => daemon::run(&command),
+        Command::Ui(arguments) => ui::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+        // These two are programs of their own and never come here.
+        Command::DemoAgent(_) | Command::Hold(_) => Ok(()),
+    }
+}

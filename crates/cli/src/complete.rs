@@ -1,0 +1,120 @@
+//! What the shell offers while somebody types: names of sessions, tasks, grimoires, adapters.
+//! The daemon is asked if it runs, and not started for that.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use coven_adapters::AdapterConfigLoader;
+use coven_api::intervention::InterventionQuery;
+use coven_api::workflow::ListQuery;
+use coven_model::Mode;
+use coven_workflow::Known;
+use coven_workflow::catalogue::Catalogue;
+use tokio::time::timeout;
+
+use crate::connect::{self, block_on};
+use crate::failure::Failure;
+use crate::{folders, output, question};
+
+/// How long the shell is held up at most.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How many sessions are offered.
+const MOST: u32 = 200;
+
+/// Grimoires, where one is wanted.
+pub(crate) fn grimoires() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
+        let catalogue = Catalogue::load(&folders::grimoires(), &known);
+        let usable = catalogue.entries().filter(|entry| entry.is_usable());
+        usable.map(|entry| candidate(entry.name.clone(), entry.description())).collect()
+    })
+}
+
+/// Types of adapters.
+pub(crate) fn adapters() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let types = AdapterConfigLoader::new(folders::adapters()).types();
+        types.into_iter().map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Sessions.
+pub(crate) fn sessions() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| found(names(None)))
+}
+
+/// Sessions that run, and their agents.
+pub(crate) fn live() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| targets(typed, |_| true))
+}
+
+/// Sessions that run, and their agents on terminals.
+pub(crate) fn terminals() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| targets(typed, |mode| mode == Mode::Interactive))
+}
+
+/// What waits for somebody.
+pub(crate) fn waiting() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        found(async {
+            let Some((client, _)) = connect::running().await? else { return Ok(Vec::new()) };
+            let open = client.interventions(&InterventionQuery::default()).await?.interventions;
+            let all = open.iter().map(|item| {
+                let asked = &item.intervention;
+                let name = question::name(&item.workflow_name, asked, false);
+                candidate(name, &question::asked(asked))
+            });
+            Ok(all.collect())
+        })
+    })
+}
+
+fn candidate(value: String, help: &str) -> CompletionCandidate {
+    let help = output::shortened(&output::one_line(help), 60);
+    CompletionCandidate::new(value).help(Some(help.into()))
+}
+
+type Found = Result<Vec<CompletionCandidate>, Failure>;
+
+/// What was found in time; nothing otherwise, because nobody wants an error in the middle of a
+/// line.
+fn found(ask: impl Future<Output = Found>) -> Vec<CompletionCandidate> {
+    let asked = block_on(async { Ok(timeout(PATIENCE, ask).await) });
+    asked.ok().and_then(Result::ok).and_then(Result::ok).unwrap_or_default()
+}
+
+async fn names(status: Option<&str>) -> Found {
+    let Some((client, _)) = connect::running().await? else { return Ok(Vec::new()) };
+    let status = status.map(str::to_owned);
+    let query = ListQuery { limit: Some(MOST), status, ..ListQuery::default() };
+    let page = client.workflows(&query).await?;
+    let one = |item: &coven_api::workflow::WorkflowItem| {
+        let goal = item.goal.clone().unwrap_or_default();
+        candidate(item.name.clone(), &format!("{} {goal}", item.status))
+    };
+    Ok(page.workflows.iter().map(one).collect())
+}
+
+/// Before a slash sessions, after it the tasks of that one.
+fn targets(typed: &OsStr, wanted: fn(Mode) -> bool) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy().into_owned();
+    found(async {
+        let Some((session, _)) = typed.split_once('/') else {
+            let all = names(Some("running,blocked")).await?;
+            let begins = |found: &CompletionCandidate| {
+                found.get_value().to_string_lossy().starts_with(&typed)
+            };
+            return Ok(all.into_iter().filter(begins).collect());
+        };
+        let Some((client, _)) = connect::running().await? else { return Ok(Vec::new()) };
+        let workflow = client.workflow(session).await?;
+        let tasks = workflow.tasks.iter().filter(|task| task.live && wanted(task.mode));
+        let all = tasks.map(|task| candidate(format!("{session}/{}", task.id), &task.adapter));
+        let begins =
+            |found: &CompletionCandidate| found.get_value().to_string_lossy().starts_with(&typed);
+        Ok(all.filter(begins).collect())
+    })
+}

@@ -1,0 +1,45 @@
+//! `coven completions`: what a shell needs to complete names.
+
+use clap::ValueEnum;
+use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
+
+use crate::failure::{Failure, Result};
+use crate::output;
+
+/// The variable by which a shell asks for completions.
+pub(crate) const VARIABLE: &str = "COVEN_COMPLETE";
+
+/// What `coven completions` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  source <(coven completions bash)                                  in ~/.bashrc
+  source <(coven completions zsh)                                   in ~/.zshrc
+  coven completions fish > ~/.config/fish/completions/coven.fish
+
+Names of sessions, tasks, grimoires and adapters are completed as they are at that moment.")]
+pub(crate) struct Arguments {
+    /// Which shell.
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    let shell: &dyn EnvCompleter = match arguments.shell {
+        Shell::Bash => &Bash,
+        Shell::Zsh => &Zsh,
+        Shell::Fish => &Fish,
+    };
+    let mut script = Vec::new();
+    let program = crate::connect::program().unwrap_or_else(|_| "coven".into());
+    let program = program.to_string_lossy();
+    shell
+        .write_registration(VARIABLE, "coven", "coven", &program, &mut script)
+        .map_err(|error| Failure::failed(format!("the script cannot be made: {error}")))?;
+    output::bytes(&script)
+}

@@ -1,0 +1,199 @@
+//! Finding the daemon, and starting it by need.
+
+use std::env;
+use std::fs::{self, File};
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use coven_api::system::Version;
+use coven_api::{API_VERSION, Address, Client, ClientError};
+use coven_runtime::processes::JOB_VARIABLE;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, interval, timeout_at};
+
+use crate::failure::{Code, Failure, Result};
+use crate::folders;
+
+/// How long a daemon may take until it answers. It answers within a third of a second; the rest is
+/// for machines that are busy.
+const READY: Duration = Duration::from_secs(5);
+
+/// How often it is tried whether it answers.
+const TRY: Duration = Duration::from_millis(10);
+
+/// Runs something that waits.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("the program cannot be set up: {error}")))?;
+    let done = runtime.block_on(future);
+    // Nothing that still runs is worth waiting for.
+    runtime.shutdown_background();
+    done
+}
+
+/// The daemon, started if it is not there.
+pub(crate) async fn daemon() -> Result<Client> {
+    let client = client()?;
+    let version = match client.version().await {
+        Ok(version) => version,
+        Err(ClientError::Unreachable(_)) => start(&client).await?.1,
+        Err(error) => return Err(error.into()),
+    };
+    compare(&version)?;
+    Ok(client)
+}
+
+/// The daemon, if it is there.
+pub(crate) async fn running() -> Result<Option<(Client, Version)>> {
+    let client = client()?;
+    match client.version().await {
+        Ok(version) => Ok(Some((client, version))),
+        Err(ClientError::Unreachable(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A client of the user's daemon; nothing is sent yet.
+fn client() -> Result<Client> {
+    Ok(Client::new(Address::Socket(folders::places()?.socket()))?)
+}
+
+/// Whether somebody else started the daemon meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// It was started now.
+    Now,
+    /// It was there.
+    Before,
+}
+
+/// Starts the daemon and waits until it answers.
+pub(crate) async fn start(client: &Client) -> Result<(Start, Version)> {
+    if env::var_os(JOB_VARIABLE).is_some() {
+        return Err(Failure::new(
+            Code::Unreachable,
+            "the daemon does not run, and an agent may not start it",
+        )
+        .hint("ask the person who runs you: coven daemon start"));
+    }
+    let places = folders::places()?;
+    let notes = places.state_dir.join("run/daemon.stderr");
+    let mut child = spawn(&places.state_dir, &notes).map_err(|error| {
+        Failure::new(Code::Unreachable, format!("the daemon cannot be started: {error}"))
+            .hint(format!("can {} be written to?", places.state_dir.display()))
+    })?;
+    let deadline = Instant::now() + READY;
+    let mut again = interval(TRY);
+    let mut ended = false;
+    loop {
+        tokio::select! {
+            _ = again.tick() => {}
+            // Another command may have been quicker; then ours ends and the other's answers.
+            _ = child.wait(), if !ended => ended = true,
+        }
+        match timeout_at(deadline, client.version()).await {
+            Ok(Ok(version)) => {
+                let ours = child.id().is_some_and(|pid| pid == version.pid);
+                return Ok((if ours { Start::Now } else { Start::Before }, version));
+            }
+            Ok(Err(ClientError::Unreachable(_))) if !ended || said(&notes).is_empty() => {}
+            Ok(Err(ClientError::Unreachable(_))) => {
+                // It gave up. If that was because another one runs, that one answers soon.
+                if !said(&notes).contains("already") {
+                    return Err(gave_up(&notes));
+                }
+            }
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => return Err(not_ready(&notes)),
+        }
+        if Instant::now() >= deadline {
+            return Err(if ended { gave_up(&notes) } else { not_ready(&notes) });
+        }
+    }
+}
+
+/// Starts the daemon apart from this terminal. What it complains about before it has a log goes
+/// to a file of its own.
+fn spawn(state: &Path, notes: &Path) -> io::Result<Child> {
+    let folder = notes.parent().unwrap_or(state);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let notes = File::options().create(true).truncate(true).write(true).mode(0o600).open(notes)?;
+    Command::new(program()?)
+        .args(["daemon", "run", "--detached"])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(notes)
+        .spawn()
+}
+
+/// This program. After an update its old file is gone, and the new one is at the same place.
+pub(crate) fn program() -> io::Result<PathBuf> {
+    let path = env::current_exe()?;
+    let text = path.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
+}
+
+fn said(notes: &Path) -> String {
+    fs::read_to_string(notes).unwrap_or_default()
+}
+
+fn gave_up(notes: &Path) -> Failure {
+    let said = said(notes);
+    let why = said.trim().strip_prefix("error: ").unwrap_or(said.trim());
+    let (why, hint) = why.split_once("\nhint: ").unwrap_or((why, "coven daemon run"));
+    let why = if why.is_empty() { "it ended without a word" } else { why };
+    let why = coven_terminal::sanitise::strip(why.as_bytes()).into_owned();
+    Failure::new(Code::Unreachable, format!("the daemon cannot be started: {why}")).hint(hint)
+}
+
+fn not_ready(notes: &Path) -> Failure {
+    let seconds = READY.as_secs();
+    let mut failure = Failure::new(
+        Code::Unreachable,
+        format!("the daemon was started and does not answer after {seconds} seconds"),
+    );
+    failure = failure.hint("`coven daemon logs` shows what it does; then try again");
+    if !said(notes).trim().is_empty() {
+        return gave_up(notes);
+    }
+    failure
+}
+
+/// Explains what it means that the daemon is of another version.
+fn compare(version: &Version) -> Result {
+    let ours = env!("CARGO_PKG_VERSION");
+    let restart = "coven daemon stop && coven daemon start   (agents go on meanwhile)";
+    if version.api != API_VERSION {
+        return Err(Failure::new(
+            Code::Unreachable,
+            format!(
+                "the daemon is coven {} with API {}, this command is coven {ours} with API {API_VERSION}: they do not understand each other",
+                version.version, version.api
+            ),
+        )
+        .hint(restart));
+    }
+    if version.version != ours {
+        eprintln!(
+            "note: the daemon is coven {}, this command is coven {ours}; to have the same: {restart}",
+            coven_notation::printable(&version.version)
+        );
+    }
+    Ok(())
+}
+
+/// The environment of this command, for the jobs it starts. What is not text cannot be handed
+/// over.
+pub(crate) fn environment() -> std::collections::BTreeMap<String, String> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    env::vars_os().filter_map(text).collect()
+}

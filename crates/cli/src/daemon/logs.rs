@@ -1,0 +1,86 @@
+//! `coven daemon logs`.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::interval;
+
+use crate::failure::{Failure, Result};
+use crate::signals::{Signals, Told};
+use crate::{folders, output};
+
+/// How often a log is looked at that is followed. It is a plain file, which tells nobody when it
+/// grows.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(super) async fn run(follow: bool, lines: usize) -> Result {
+    let path = folders::places()?.log();
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Failure::failed("there is no log yet, as the daemon has never run")
+                .hint("coven daemon start"));
+        }
+        Err(error) => return Err(unreadable(&path, &error)),
+    };
+    let begins = beginning(&text, lines);
+    show(&text[begins..])?;
+    if follow { grow(&path, text.len() as u64).await } else { Ok(()) }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::failed(format!("could not read {}: {error}", path.display()))
+}
+
+/// Where the last lines begin.
+fn beginning(text: &[u8], lines: usize) -> usize {
+    let ends = text.strip_suffix(b"\n").unwrap_or(text);
+    let breaks = ends.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    breaks.map(|(place, _)| place + 1).nth(lines.saturating_sub(1)).unwrap_or(0)
+}
+
+/// Shows what is in a log. Nothing in it reaches the terminal as it is.
+fn show(text: &[u8]) -> Result {
+    let text = coven_terminal::sanitise::strip(text);
+    output::write(&text)
+}
+
+/// Goes on with what is added, also after the log was rotated.
+async fn grow(path: &Path, mut seen: u64) -> Result {
+    let mut signals = Signals::listen()?;
+    let mut look = interval(LOOK);
+    let mut file = fs::metadata(path).map(|about| about.ino()).ok();
+    loop {
+        tokio::select! {
+            told = signals.next() => if told != Told::Resized { return Ok(()) },
+            _ = look.tick() => {}
+        }
+        let Ok(about) = fs::metadata(path) else { continue };
+        if file != Some(about.ino()) || about.len() < seen {
+            (file, seen) = (Some(about.ino()), 0);
+        }
+        if about.len() > seen {
+            let mut more = Vec::new();
+            let mut log = File::open(path).map_err(|error| unreadable(path, &error))?;
+            log.seek(SeekFrom::Start(seen)).and_then(|_| log.read_to_end(&mut more))?;
+            seen += more.len() as u64;
+            show(&more)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_found_from_the_end() {
+        let text = b"one\ntwo\nthree\n";
+        assert_eq!(&text[beginning(text, 2)..], b"two\nthree\n");
+        assert_eq!(beginning(text, 9), 0);
+        assert_eq!(beginning(b"", 3), 0);
+    }
+}

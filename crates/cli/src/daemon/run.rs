@@ -1,0 +1,49 @@
+//! `coven daemon run`.
+
+use coven_daemon::{Error, Options, serve};
+
+use crate::connect::program;
+use crate::failure::{Code, Failure, Result};
+use crate::folders;
+
+pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
+    if detached {
+        // Of its own session, so that closing the terminal does not end it. It fails only for who
+        // has one already.
+        let _ = rustix::process::setsid();
+    }
+    let places = folders::places()?;
+    let program = program()
+        .map_err(|error| Failure::failed(format!("this program cannot be found: {error}")))?;
+    let options = Options { port, tcp: !no_tcp, ..Options::new(places, program) };
+    if !detached {
+        eprintln!("The daemon runs here until Ctrl-C. Its log: {}", options.places.log().display());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("the daemon cannot be set up: {error}")))?;
+    runtime.block_on(serve(options)).map_err(|error| failed(&error))
+}
+
+fn failed(error: &Error) -> Failure {
+    let hint = match error {
+        Error::Running { .. } => Some("coven daemon status"),
+        Error::Config(_) => Some("mend the file, then try again"),
+        _ => None,
+    };
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        let more = source.to_string();
+        if !message.contains(&more) {
+            message = format!("{message}: {more}");
+        }
+        cause = source.source();
+    }
+    let failure = Failure::new(Code::Failed, message);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

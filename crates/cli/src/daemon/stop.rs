@@ -1,0 +1,48 @@
+//! `coven daemon stop`.
+
+use std::time::Duration;
+
+use coven_api::system::Shutdown;
+use coven_runtime::processes::Identity;
+use tokio::time::{Instant, interval};
+
+use crate::failure::{Code, Failure, Result};
+use crate::{connect, output};
+
+/// How long the daemon may take to go: agents that have to be stopped get their grace first.
+const GONE: Duration = Duration::from_mins(1);
+
+/// How often it is looked whether it is gone.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub(super) async fn run(agents: bool) -> Result {
+    let Some((client, version)) = connect::running().await? else {
+        eprintln!("The daemon does not run.");
+        return Ok(());
+    };
+    let live = client.status().await.map_or(0, |status| status.slots.running);
+    client.shutdown(Shutdown { stop_agents: agents }).await?;
+    let deadline = Instant::now() + GONE;
+    let mut again = interval(LOOK);
+    let process = i32::try_from(version.pid).ok().and_then(Identity::of);
+    while process.is_some_and(Identity::is_running) {
+        if Instant::now() >= deadline {
+            let seconds = GONE.as_secs();
+            return Err(Failure::new(
+                Code::Failed,
+                format!(
+                    "the daemon (process {}) is still there after {seconds} seconds",
+                    version.pid
+                ),
+            )
+            .hint("coven daemon logs"));
+        }
+        again.tick().await;
+    }
+    output::line("the daemon is stopped")?;
+    if !agents && live > 0 {
+        let agents = if live == 1 { "1 job goes".to_owned() } else { format!("{live} jobs go") };
+        eprintln!("{agents} on; the next `coven` command that needs the daemon takes them up.");
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! `coven doctor`: whether everything is well, and how to mend what is not.
+
+mod agents;
+mod files;
+mod machine;
+
+use serde_json::json;
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::output::Put;
+use crate::{folders, output};
+
+/// What `coven doctor` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven doctor          everything: agents, kernel, limits, disk, files, daemon
+  coven doctor --json | jq '.checks[] | select(.state != \"ok\")'
+
+Exit code 1 says that something keeps Coven from working.")]
+pub(crate) struct Arguments {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ok,
+    /// It works with less.
+    Note,
+    /// It does not work.
+    Bad,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+struct Check {
+    group: &'static str,
+    name: String,
+    state: State,
+    what: String,
+    /// How to mend it.
+    mend: Option<String>,
+}
+
+impl Check {
+    fn new(group: &'static str, name: &str, state: State, what: impl Into<String>) -> Self {
+        Self { group, name: name.to_owned(), state, what: what.into(), mend: None }
+    }
+
+    fn ok(group: &'static str, name: &str, what: impl Into<String>) -> Self {
+        Self::new(group, name, State::Ok, what)
+    }
+
+    fn mend(mut self, how: impl Into<String>) -> Self {
+        self.mend = Some(how.into());
+        self
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    let checks = block_on(async {
+        let mut checks = agents::check().await;
+        checks.extend(machine::check());
+        checks.extend(files::check());
+        checks.push(daemon().await);
+        Ok(checks)
+    })?;
+    if arguments.json {
+        as_json(&checks)?;
+    } else {
+        show(&checks)?;
+    }
+    if checks.iter().any(|check| check.state == State::Bad) { Err(Failure::told()) } else { Ok(()) }
+}
+
+/// The daemon, which is not started for this.
+async fn daemon() -> Check {
+    let (group, name) = ("coven", "daemon");
+    let ours = env!("CARGO_PKG_VERSION");
+    let restart = "coven daemon stop && coven daemon start   (agents go on meanwhile)";
+    match connect::running().await {
+        Ok(None) => Check::ok(group, name, "does not run; it starts by itself when it is needed"),
+        Ok(Some((_, version))) if version.version == ours => {
+            Check::ok(group, name, format!("coven {ours}, process {}", version.pid))
+        }
+        Ok(Some((_, version))) => {
+            let what = format!("is coven {}, this command is coven {ours}", version.version);
+            Check::new(group, name, State::Note, what).mend(restart)
+        }
+        Err(_) => {
+            let socket = folders::places().map(|places| places.socket().display().to_string());
+            let what = format!("does not answer on {}", socket.unwrap_or_default());
+            Check::new(group, name, State::Bad, what)
+                .mend("coven daemon logs; then coven daemon start")
+        }
+    }
+}
+
+fn as_json(checks: &[Check]) -> Result {
+    let one = |check: &Check| {
+        json!({
+            "group": check.group,
+            "name": check.name,
+            "state": check.state.as_str(),
+            "what": check.what,
+            "mend": check.mend,
+        })
+    };
+    let all: Vec<_> = checks.iter().map(one).collect();
+    let ok = checks.iter().all(|check| check.state != State::Bad);
+    output::json(&json!({"ok": ok, "version": env!("CARGO_PKG_VERSION"), "checks": all}))
+}
+
+fn show(checks: &[Check]) -> Result {
+    let paint = output::paint();
+    let names = checks.iter().map(|check| output::width(&check.name)).max().unwrap_or(0);
+    let mut group = "";
+    let mut text = String::new();
+    for check in checks {
+        if check.group != group {
+            let gap = if group.is_empty() { "" } else { "\n" };
+            text.put(format!("{gap}{}\n", paint.bold(check.group)));
+            group = check.group;
+        }
+        let mark = match check.state {
+            State::Ok => paint.green("✓"),
+            State::Note => paint.yellow("-"),
+            State::Bad => paint.red("✗"),
+        };
+        text.put(format!("  {mark} {:<names$}  {}\n", check.name, output::one_line(&check.what)));
+        if let Some(mend) = &check.mend {
+            text.put(format!(
+                "    {:<names$}  {}\n",
+                "",
+                paint.dim(&format!("-> {}", output::one_line(mend)))
+            ));
+        }
+    }
+    let bad = checks.iter().filter(|check| check.state == State::Bad).count();
+    let last = match bad {
+        0 => "Coven can work here.".to_owned(),
+        1 => "1 thing keeps Coven from working.".to_owned(),
+        many => format!("{many} things keep Coven from working."),
+    };
+    text.put(format!("\n{last}\n"));
+    output::write(&text)
+}

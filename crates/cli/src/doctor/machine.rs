@@ -1,0 +1,125 @@
+//! What the machine can do: the kernel, its limits, the disk, the programs scripts need.
+
+use std::fs;
+use std::path::Path;
+
+use coven_runtime::sandbox::Enforcement;
+use rustix::process::{Resource, getrlimit};
+
+use super::agents::find;
+use super::{Check, State};
+use crate::folders;
+
+/// Every agent has a terminal and some files; fewer is no good for a team of them.
+const FILES: u64 = 1024;
+const TERMINALS: u64 = 32;
+
+/// Less free disk than this and journals may stop.
+const FREE: u64 = 200 << 20;
+
+pub(super) fn check() -> Vec<Check> {
+    let mut checks = vec![landlock(), cgroup(), terminals(), files()];
+    checks.extend(disk());
+    checks.extend([shell(), git()]);
+    checks
+}
+
+fn landlock() -> Check {
+    let (group, name) = ("kernel", "landlock");
+    match Enforcement::of_this_kernel() {
+        Enforcement::Files { abi } => {
+            Check::ok(group, name, format!("version {abi}; arbiters and sandboxed steps are confined"))
+        }
+        Enforcement::Nothing => Check::new(group, name, State::Note, "agents cannot be confined")
+            .mend("a kernel from 5.13 on with `landlock` in its lsm= list; runs say so and go on without"),
+    }
+}
+
+fn cgroup() -> Check {
+    let (group, name) = ("kernel", "cgroup");
+    if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
+        return Check::ok(group, name, "version 2");
+    }
+    // Whole trees are ended without it.
+    Check::ok(group, name, "not version 2; trees of processes are ended without it")
+}
+
+fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn terminals() -> Check {
+    let (group, name) = ("limits", "terminals");
+    let most = number("/proc/sys/kernel/pty/max");
+    let used = number("/proc/sys/kernel/pty/nr").unwrap_or(0);
+    let Some(most) = most else {
+        return Check::ok(group, name, "the kernel tells no limit");
+    };
+    let left = most.saturating_sub(used);
+    let what = format!("{left} of {most} left");
+    if left >= TERMINALS {
+        return Check::ok(group, name, what);
+    }
+    let state = if left == 0 { State::Bad } else { State::Note };
+    Check::new(group, name, state, what)
+        .mend("sysctl -w kernel.pty.max=4096, or close some terminals")
+}
+
+fn files() -> Check {
+    let (group, name) = ("limits", "open files");
+    let most = getrlimit(Resource::Nofile).current;
+    let what =
+        most.map_or_else(|| "no limit".to_owned(), |most| format!("{most} for each process"));
+    if most.is_none_or(|most| most >= FILES) {
+        return Check::ok(group, name, what);
+    }
+    Check::new(group, name, State::Note, what).mend("ulimit -n 8192 before the daemon starts")
+}
+
+fn disk() -> Vec<Check> {
+    let mut places = Vec::new();
+    if let Ok(folders) = folders::places() {
+        places.push(("state", folders.state_dir));
+    }
+    if let Ok(base) = folders::base_dir(None) {
+        places.push(("this folder", base));
+    }
+    let one = |(name, path): (&'static str, std::path::PathBuf)| {
+        // What is not there yet lies where the first folder above it does.
+        let there = path.ancestors().find(|folder| folder.exists())?.to_owned();
+        let about = rustix::fs::statvfs(&there).ok()?;
+        let free = about.f_bavail.saturating_mul(about.f_frsize);
+        let what = format!("{} MiB free for {}", free >> 20, path.display());
+        if free >= FREE {
+            return Some(Check::ok("disk", name, what));
+        }
+        Some(
+            Check::new("disk", name, State::Bad, what)
+                .mend("make room; `coven ls` and `coven rm` delete old sessions"),
+        )
+    };
+    places.into_iter().filter_map(one).collect()
+}
+
+fn shell() -> Check {
+    let (group, name) = ("programs", "bash");
+    match (find("bash"), find("sh")) {
+        (Some(path), _) => Check::ok(group, name, path.display().to_string()),
+        (None, Some(path)) => {
+            let what = format!("is not there; scripts and gates run by {}", path.display());
+            Check::new(group, name, State::Note, what).mend("install bash")
+        }
+        (None, None) => {
+            Check::new(group, name, State::Bad, "there is no shell for scripts and gates")
+                .mend("install bash")
+        }
+    }
+}
+
+fn git() -> Check {
+    match find("git") {
+        Some(path) => Check::ok("programs", "git", path.display().to_string()),
+        None => Check::new("programs", "git", State::Note, "is not there; prepare-pr needs it")
+            .mend("install git"),
+    }
+}

@@ -1,0 +1,146 @@
+//! `coven events`, and following events from inside other commands.
+
+use coven_api::client::{Scope, Streamed};
+use coven_api::{Client, ClientError};
+use coven_model::SessionId;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::run::Lines;
+use crate::signals::{Signals, Told};
+use crate::{find, output};
+
+/// How many events wait for whoever follows; more hold the stream up, which the daemon bears.
+const WAITING: usize = 256;
+
+/// A stream of events that goes on while its reader does something else.
+#[derive(Debug)]
+pub(crate) struct Pump {
+    events: mpsc::Receiver<std::result::Result<Streamed, ClientError>>,
+    task: JoinHandle<()>,
+}
+
+impl Pump {
+    /// Follows one session.
+    pub(crate) fn session(client: &Client, id: &SessionId, after: Option<u64>) -> Self {
+        Self::new(client, &Scope::Workflow(id.clone()), after)
+    }
+
+    /// Follows.
+    pub(crate) fn new(client: &Client, scope: &Scope, after: Option<u64>) -> Self {
+        let mut stream = client.events(scope, after);
+        let (sender, events) = mpsc::channel(WAITING);
+        let task = tokio::spawn(async move {
+            loop {
+                let next = match stream.next().await {
+                    Ok(Some(streamed)) => Ok(streamed),
+                    Ok(None) => return,
+                    Err(error) => Err(error),
+                };
+                if sender.send(next).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { events, task }
+    }
+
+    /// What comes next; nothing at the end. Nothing is lost if the caller stops waiting.
+    pub(crate) async fn next(&mut self) -> Result<Option<Streamed>> {
+        Ok(self.events.recv().await.transpose()?)
+    }
+
+    /// Whether something is ready.
+    pub(crate) fn more(&self) -> bool {
+        !self.events.is_empty()
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What `coven events` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven events brisk-otter                what happened in a session
+  coven events brisk-otter --json -f      the same as JSON lines, and what happens from now on
+  coven events --follow                   everything that happens anywhere")]
+pub(crate) struct Arguments {
+    /// The session; all of them unless said.
+    #[arg(value_name = "NAME", add = crate::complete::sessions())]
+    session: Option<String>,
+    /// Only what comes after this number: `seq` of a session, `pos` of all.
+    #[arg(long, value_name = "N")]
+    after: Option<u64>,
+    /// Go on with what happens from now on.
+    #[arg(short, long)]
+    follow: bool,
+    /// Tell what is live too: output and what agents do, not only facts.
+    #[arg(long)]
+    live: bool,
+    /// Print lines of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result {
+    if arguments.session.is_none() && !arguments.follow && arguments.after.is_none() {
+        return Err(Failure::usage("name a session, or follow all of them")
+            .hint("coven events NAME, or coven events --follow"));
+    }
+    block_on(show(arguments))
+}
+
+async fn show(arguments: Arguments) -> Result {
+    let client = connect::daemon().await?;
+    let (scope, after, last) = match &arguments.session {
+        Some(text) => {
+            let workflow = find::workflow(&client, text).await?;
+            let after = Some(arguments.after.unwrap_or(0));
+            (Scope::Workflow(workflow.item.id.clone()), after, Some(workflow.last_seq))
+        }
+        None => (Scope::Everything, arguments.after, None),
+    };
+    let last = last.filter(|_| !arguments.follow);
+    if last.is_some_and(|last| last <= after.unwrap_or(0)) {
+        return Ok(());
+    }
+    let mut events = Pump::new(&client, &scope, after);
+    let mut signals = Signals::listen()?;
+    let mut lines = Lines::default();
+    loop {
+        let streamed = tokio::select! {
+            told = signals.next() => match told {
+                Told::Resized => continue,
+                _ => return Ok(()),
+            },
+            streamed = events.next() => streamed?,
+        };
+        match streamed {
+            Some(Streamed::Event(envelope)) => {
+                if envelope.seq.is_some() || arguments.live {
+                    let text = if arguments.json {
+                        Some(serde_json::to_string(&envelope).map_err(Failure::failed)?)
+                    } else {
+                        Some(lines.any(&envelope))
+                    };
+                    text.map_or(Ok(()), |text| output::line(&text))?;
+                }
+                if envelope.seq.is_some() && envelope.seq >= last && last.is_some() {
+                    return Ok(());
+                }
+            }
+            Some(Streamed::Gap(gap)) => {
+                eprintln!("note: events before {} are no longer kept", gap.oldest);
+            }
+            Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
+            Some(Streamed::End) | None => return Ok(()),
+            Some(Streamed::Snapshot(_) | Streamed::Lagged) => {}
+        }
+    }
+}

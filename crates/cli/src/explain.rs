@@ -1,0 +1,56 @@
+//! `coven explain`: why we think that an agent does what we say.
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::find::{self, Target, Wanted};
+use crate::output::Put;
+use crate::{output, tree};
+
+/// What `coven explain` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven explain brisk-otter/build.3   what it does, by which rule, and what its screen shows")]
+pub(crate) struct Arguments {
+    /// The task.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
+    target: Target,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let wanted =
+            if arguments.target.task.is_some() { Wanted::Started } else { Wanted::Running };
+        let (workflow, task) = find::task(&client, &arguments.target, wanted).await?;
+        let why = client.explain(workflow.item.id.as_str(), task.id.as_str()).await?;
+        if arguments.json {
+            return output::as_json(&why);
+        }
+        let paint = output::paint();
+        let doing = why.verdict.as_ref().map_or_else(|| task.status.to_string(), tree::doing_words);
+        let since = why.since.map_or_else(String::new, |since| {
+            format!(" for {}", output::ago(since, output::now()))
+        });
+        let name = format!("{}/{}", workflow.item.name, why.attempt.task);
+        let mut text = format!("{}  {}  {doing}{since}\n", paint.bold(&name), why.adapter);
+        text.put(format!("{}\n", output::one_line(&why.words)));
+        if let Some(verdict) = &why.verdict {
+            let evidence = &verdict.evidence;
+            text.put(format!(
+                "rule {}, looked at {}\n",
+                output::one_line(&evidence.rule),
+                output::one_line(&evidence.region)
+            ));
+        }
+        if !why.lines.is_empty() {
+            text.push('\n');
+        }
+        for line in &why.lines {
+            text.put(format!("{} {}\n", paint.dim("│"), output::clean(line).trim_end()));
+        }
+        output::write(&text)
+    })
+}

@@ -1,0 +1,166 @@
+//! What somebody means by `brisk-otter`, `brisk-otter/build.3`, or the beginning of an id.
+
+use std::str::FromStr;
+
+use coven_api::workflow::{ListQuery, TaskItem, Workflow};
+use coven_api::{Client, Code as Wrong};
+use coven_model::Mode;
+use coven_notation::near;
+
+use crate::failure::{Failure, Result};
+
+/// How many sessions are looked at for a name that is almost right.
+const NEAR: u32 = 1000;
+
+/// How many names an error lists.
+const NAMED: usize = 8;
+
+/// A session, or a task of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// An id, the beginning of one, or a name.
+    pub(crate) session: String,
+    /// The task.
+    pub(crate) task: Option<String>,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (session, task) = match text.split_once('/') {
+            Some((session, task)) => (session, Some(task.to_owned())),
+            None => (text, None),
+        };
+        if session.is_empty() || task.as_deref() == Some("") {
+            return Err("write NAME or NAME/TASK, such as brisk-otter/build.3".to_owned());
+        }
+        Ok(Self { session: session.to_owned(), task })
+    }
+}
+
+/// The session of this id, beginning of an id, or name.
+pub(crate) async fn workflow(client: &Client, text: &str) -> Result<Workflow> {
+    match client.workflow(text).await.map_err(Failure::from) {
+        Err(failure) if failure.is(Wrong::WorkflowNotFound) => {
+            Err(nearly(client, text).await.unwrap_or(failure))
+        }
+        found => found,
+    }
+}
+
+/// The same failure with the name that was probably meant.
+async fn nearly(client: &Client, text: &str) -> Option<Failure> {
+    let query = ListQuery { limit: Some(NEAR), ..ListQuery::default() };
+    let page = client.workflows(&query).await.ok()?;
+    let names: Vec<&str> = page.workflows.iter().map(|item| item.name.as_str()).collect();
+    let failure = Failure::failed(format!("no session has the id or name `{text}`"));
+    Some(if names.is_empty() {
+        failure.hint("there are no sessions yet; `coven run demo` makes one")
+    } else {
+        match near(text, &names).first() {
+            Some(name) => failure.hint(format!("did you mean `{name}`? `coven ls` lists them all")),
+            None => failure.hint("`coven ls` lists the sessions"),
+        }
+    })
+}
+
+/// Which tasks come into question when only a session is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Those with a process that runs.
+    Running,
+    /// Those with an agent on a terminal.
+    Terminal,
+    /// Those that have been started.
+    Started,
+}
+
+impl Wanted {
+    fn fits(self, task: &TaskItem) -> bool {
+        match self {
+            Self::Running => task.live,
+            Self::Terminal => task.live && task.mode == Mode::Interactive,
+            Self::Started => task.attempt > 0,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Running => "running agent",
+            Self::Terminal => "agent on a terminal",
+            Self::Started => "task that has begun",
+        }
+    }
+}
+
+/// The task that is meant.
+pub(crate) async fn task(
+    client: &Client,
+    target: &Target,
+    wanted: Wanted,
+) -> Result<(Workflow, TaskItem)> {
+    let workflow = workflow(client, &target.session).await?;
+    let task = choose(&workflow, target.task.as_deref(), wanted)?.clone();
+    Ok((workflow, task))
+}
+
+/// The task of this name, or the only one that comes into question.
+pub(crate) fn choose<'a>(
+    workflow: &'a Workflow,
+    task: Option<&str>,
+    wanted: Wanted,
+) -> Result<&'a TaskItem> {
+    let name = &workflow.item.name;
+    if let Some(text) = task {
+        return workflow.tasks.iter().find(|task| task.id.as_str() == text).ok_or_else(|| {
+            let ids: Vec<&str> = workflow.tasks.iter().map(|task| task.id.as_str()).collect();
+            let failure = Failure::failed(format!("{name} has no task `{text}`"));
+            match near(text, &ids).first() {
+                Some(id) => failure.hint(format!("did you mean {name}/{id}?")),
+                None => failure.hint(listed(name, &ids)),
+            }
+        });
+    }
+    let fit: Vec<&TaskItem> = workflow.tasks.iter().filter(|task| wanted.fits(task)).collect();
+    match fit.as_slice() {
+        [only] => Ok(only),
+        [] => {
+            let failure = Failure::failed(format!("{name} has no {} now", wanted.words()));
+            Err(failure.hint(format!("`coven show {name}` says how it stands")))
+        }
+        several => {
+            let ids: Vec<&str> = several.iter().map(|task| task.id.as_str()).collect();
+            let message = format!("{name} has {} of them", ids.len());
+            Err(Failure::usage(message).hint(listed(name, &ids)))
+        }
+    }
+}
+
+fn listed(name: &str, ids: &[&str]) -> String {
+    if ids.is_empty() {
+        return format!("it has no tasks yet; `coven show {name}` says how it stands");
+    }
+    let named: Vec<String> = ids.iter().take(NAMED).map(|id| format!("{name}/{id}")).collect();
+    let more = ids.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("name one: {}{more}", named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_session_or_a_task_of_it() {
+        let target = |text: &str| text.parse::<Target>();
+        assert_eq!(
+            target("brisk-otter/build.3"),
+            Ok(Target { session: "brisk-otter".to_owned(), task: Some("build.3".to_owned()) })
+        );
+        assert_eq!(target("0190").unwrap().task, None);
+        for wrong in ["", "/", "a/", "/b"] {
+            assert!(target(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `coven finish`: a task is done, as a person says.
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::find::{self, Target, Wanted};
+use crate::output;
+
+/// What `coven finish` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven finish brisk-otter         its only agent has done what it should
+  coven finish brisk-otter/review")]
+pub(crate) struct Arguments {
+    /// The task.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Running).await?;
+        client.complete(workflow.item.id.as_str(), task.id.as_str()).await?;
+        output::line(&format!("{}/{} is done", workflow.item.name, task.id))
+    })
+}

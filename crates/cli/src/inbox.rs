@@ -1,0 +1,76 @@
+//! `coven inbox`: what waits for a person.
+
+use std::collections::BTreeMap;
+
+use coven_api::intervention::{InterventionItem, InterventionQuery};
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::output::Put;
+use crate::{output, question};
+
+/// What `coven inbox` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven inbox                  everything that waits, the longest waiting first
+  coven inbox brisk-otter      only of one session
+  coven inbox --json | jq -r '.interventions[].id'")]
+pub(crate) struct Arguments {
+    /// Only of this session.
+    #[arg(value_name = "NAME", add = crate::complete::sessions())]
+    session: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        if let Some(session) = &arguments.session {
+            crate::find::workflow(&client, session).await?;
+        }
+        let query =
+            InterventionQuery { workflow: arguments.session, ..InterventionQuery::default() };
+        let open = client.interventions(&query).await?;
+        if arguments.json {
+            return output::as_json(&open);
+        }
+        if open.interventions.is_empty() {
+            eprintln!("Nothing waits for you.");
+            return Ok(());
+        }
+        output::write(&listed(&open.interventions))
+    })
+}
+
+/// What waits, with its excerpts and the commands that decide.
+pub(crate) fn listed(items: &[InterventionItem]) -> String {
+    let (paint, now) = (output::paint(), output::now());
+    let mut of: BTreeMap<&str, usize> = BTreeMap::new();
+    for item in items {
+        *of.entry(item.workflow_name.as_str()).or_default() += 1;
+    }
+    let mut text = String::new();
+    for item in items {
+        let asked = &item.intervention;
+        let alone = of.get(item.workflow_name.as_str()) == Some(&1);
+        let name = question::name(&item.workflow_name, asked, alone);
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let agent = item.adapter.as_ref().map_or_else(String::new, |agent| format!(" {agent}"));
+        let title = format!("{} {}", item.workflow_name, question::asked(asked));
+        let title = output::shortened(&title, output::columns().saturating_sub(12));
+        let age = format!("({}{agent})", output::ago(asked.created_at, now));
+        text.put(format!("{} {}\n", paint.yellow(&title), paint.dim(&age)));
+        for line in question::excerpt(asked) {
+            let line = output::shortened(&line, output::columns().saturating_sub(4));
+            text.put(format!("  {} {line}\n", paint.dim("│")));
+        }
+        for command in question::commands(&name, asked) {
+            text.put(format!("  {command}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,25 @@
+//! `coven interrupt`: an agent is to stop what it does, and stay.
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::find::{self, Target, Wanted};
+use crate::output;
+
+/// What `coven interrupt` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven interrupt brisk-otter/build.3   presses the key by which this agent is interrupted")]
+pub(crate) struct Arguments {
+    /// The agent.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Terminal).await?;
+        client.interrupt(workflow.item.id.as_str(), task.id.as_str()).await?;
+        output::line(&format!("{}/{} was interrupted", workflow.item.name, task.id))
+    })
+}

@@ -1,0 +1,219 @@
+//! `coven logs`: what tasks printed.
+
+use coven_api::Client;
+use coven_api::client::Streamed;
+use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, TranscriptEntry};
+use coven_api::workflow::{TaskItem, Workflow};
+use coven_model::Mode;
+
+use crate::connect::{self, block_on};
+use crate::events::Pump;
+use crate::failure::{Failure, Result};
+use crate::find::{self, Target, Wanted};
+use crate::output;
+use crate::signals::{Signals, Told};
+
+/// The adapter of plain programs, which have nothing to tell but their output.
+const SHELL: &str = "shell";
+
+/// What `coven logs` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven logs brisk-otter              what its tasks printed, one after the other
+  coven logs brisk-otter/build.3 -f   one task, and what it prints from now on
+  coven logs brisk-otter/plan --raw   exactly the bytes, also those that colour and move
+  coven logs brisk-otter/plan --attempt 1
+
+Of an agent without a terminal it shows what it said and did; --plain shows its output instead.")]
+pub(crate) struct Arguments {
+    /// The session, or a task of it.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
+    target: Target,
+    /// Go on with what is printed from now on.
+    #[arg(short, long)]
+    follow: bool,
+    /// The bytes as they came.
+    #[arg(long, conflicts_with = "plain")]
+    raw: bool,
+    /// The output without escape sequences, also where more is known.
+    #[arg(long)]
+    plain: bool,
+    /// Which attempt; the newest unless said.
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
+    /// Only what went to stdout, or to stderr.
+    #[arg(long, value_name = "STREAM", value_parser = ["out", "err"])]
+    stream: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let workflow = find::workflow(&client, &arguments.target.session).await?;
+        if arguments.target.task.is_some() || arguments.follow {
+            let wanted = if arguments.follow { Wanted::Running } else { Wanted::Started };
+            let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?;
+            return Log::new(&client, &workflow, task, arguments).show().await;
+        }
+        let begun: Vec<&TaskItem> = workflow.tasks.iter().filter(|task| task.attempt > 0).collect();
+        if begun.is_empty() {
+            return Err(Failure::failed(format!("{} has printed nothing yet", workflow.item.name)));
+        }
+        let several = begun.len() > 1;
+        for (place, task) in begun.into_iter().enumerate() {
+            if several {
+                let gap = if place > 0 { "\n" } else { "" };
+                output::line(&format!("{gap}==> {} <==", task.id))?;
+            }
+            Log::new(&client, &workflow, task, arguments).show().await?;
+        }
+        Ok(())
+    })
+}
+
+/// What one task printed.
+struct Log<'a> {
+    client: &'a Client,
+    workflow: &'a Workflow,
+    task: &'a TaskItem,
+    arguments: &'a Arguments,
+    /// Whether the end of the last line was shown.
+    ended: bool,
+}
+
+impl<'a> Log<'a> {
+    fn new(
+        client: &'a Client,
+        workflow: &'a Workflow,
+        task: &'a TaskItem,
+        arguments: &'a Arguments,
+    ) -> Self {
+        Self { client, workflow, task, arguments, ended: true }
+    }
+
+    fn id(&self) -> &'a str {
+        self.workflow.item.id.as_str()
+    }
+
+    async fn show(mut self) -> Result {
+        let mut events = self.arguments.follow.then(|| {
+            Pump::session(self.client, &self.workflow.item.id, Some(self.workflow.last_seq))
+        });
+        let mut entries = if self.has_transcript().await { Some(0) } else { None };
+        let mut offset = 0;
+        let mut signals = Signals::listen()?;
+        loop {
+            let live = match &mut entries {
+                Some(seen) => self.entries(seen).await?,
+                None => self.output(&mut offset).await?,
+            };
+            let Some(events) = events.as_mut().filter(|_| live) else { break };
+            tokio::select! {
+                told = signals.next() => if told != Told::Resized { break },
+                () = self.more(events) => {}
+            }
+        }
+        if self.ended || self.arguments.raw { Ok(()) } else { output::line("") }
+    }
+
+    /// Whether more is known of it than what it printed.
+    async fn has_transcript(&self) -> bool {
+        let Arguments { raw, plain, stream, .. } = self.arguments;
+        if *raw
+            || *plain
+            || stream.is_some()
+            || self.task.mode != Mode::Headless
+            || self.task.adapter == SHELL
+        {
+            return false;
+        }
+        let query = AttemptQuery { attempt: self.arguments.attempt };
+        let told = self.client.transcript(self.id(), self.task.id.as_str(), query).await;
+        told.is_ok_and(|told| !told.entries.is_empty() || told.live)
+    }
+
+    /// What is new in what it said and did; whether more may come.
+    async fn entries(&mut self, seen: &mut usize) -> Result<bool> {
+        let query = AttemptQuery { attempt: self.arguments.attempt };
+        let told = self.client.transcript(self.id(), self.task.id.as_str(), query).await?;
+        for entry in told.entries.iter().skip(*seen) {
+            output::write(&entry_text(entry))?;
+        }
+        *seen = told.entries.len();
+        Ok(told.live)
+    }
+
+    /// What is new in its output; whether more may come.
+    async fn output(&mut self, offset: &mut u64) -> Result<bool> {
+        let stream = match self.arguments.stream.as_deref() {
+            Some("out") => Some(OutputStream::Out),
+            Some(_) => Some(OutputStream::Err),
+            None => None,
+        };
+        loop {
+            let query = OutputQuery {
+                attempt: self.arguments.attempt,
+                offset: i64::try_from(*offset).ok(),
+                stream,
+                ..OutputQuery::default()
+            };
+            let (id, task) = (self.id(), self.task.id.as_str());
+            if self.arguments.raw {
+                let (bytes, next) = self.client.output_bytes(id, task, &query).await?;
+                output::bytes(&bytes)?;
+                if next <= *offset {
+                    let now = self.client.workflow(id).await?;
+                    return Ok(now
+                        .tasks
+                        .iter()
+                        .any(|found| found.id == self.task.id && found.live));
+                }
+                *offset = next;
+                continue;
+            }
+            let piece = self.client.output(id, task, &query).await?;
+            if piece.dropped > 0 {
+                eprintln!("note: {} bytes are no longer kept", piece.dropped);
+            }
+            if !piece.text.is_empty() {
+                self.ended = piece.text.ends_with('\n');
+                output::write(&piece.text.replace('\r', ""))?;
+            }
+            let forth = piece.next > *offset;
+            *offset = piece.next;
+            if !forth || piece.next >= piece.end {
+                return Ok(piece.live);
+            }
+        }
+    }
+
+    /// Waits until this task printed something or something else happened to it.
+    async fn more(&self, events: &mut Pump) {
+        loop {
+            match events.next().await {
+                Ok(Some(Streamed::Event(envelope))) => {
+                    if envelope.data.get("task").and_then(|task| task.as_str())
+                        == Some(self.task.id.as_str())
+                    {
+                        return;
+                    }
+                }
+                Ok(Some(Streamed::Reconnecting(_))) => drop(connect::daemon().await),
+                // At the end, what is left is read once more.
+                Ok(Some(_) | None) | Err(_) => return,
+            }
+        }
+    }
+}
+
+fn entry_text(entry: &TranscriptEntry) -> String {
+    let text = output::clean(&entry.text);
+    let tool = entry.tool.as_deref().map(output::one_line).unwrap_or_default();
+    match entry.kind.as_str() {
+        "text" | "final" => format!("{text}\n"),
+        "thinking" => format!("~ {text}\n"),
+        "tool" => format!("> {tool} {}\n", output::one_line(&text)),
+        "result" => format!("< {}\n", output::one_line(&text)),
+        kind => format!("[{kind}] {}\n", output::one_line(&text)),
+    }
+}

@@ -1,0 +1,131 @@
+//! `coven ls`: the sessions there are.
+
+use std::path::PathBuf;
+
+use coven_api::workflow::{ListQuery, WorkflowItem};
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::{folders, output, tree};
+
+/// How many are shown unless said.
+const USUAL: u32 = 20;
+
+/// The largest page the daemon gives.
+const PAGE: u32 = 1000;
+
+/// What `coven ls` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven ls                           the newest twenty
+  coven ls --status running,blocked  what is not over
+  coven ls --search login --all      everything with `login` in its name or goal
+  coven ls --json | jq -r '.workflows[].name'")]
+pub(crate) struct Arguments {
+    /// Only these statuses, with commas: pending, running, blocked, completed, failed, cancelled.
+    #[arg(short, long, value_name = "STATUS")]
+    status: Option<String>,
+    /// Only with this in their name, goal or id.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Only of this folder.
+    #[arg(short = 'C', long, value_name = "FOLDER")]
+    base_dir: Option<PathBuf>,
+    /// How many at most.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = USUAL, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// All of them.
+    #[arg(short, long, conflicts_with = "limit")]
+    all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let base_dir = match &arguments.base_dir {
+            Some(path) => Some(folders::base_dir(Some(path))?.display().to_string()),
+            None => None,
+        };
+        let client = connect::daemon().await?;
+        let wanted = if arguments.all { u32::MAX } else { arguments.limit };
+        let mut query = ListQuery {
+            status: arguments.status.clone(),
+            base_dir,
+            search: arguments.search.clone(),
+            ..ListQuery::default()
+        };
+        let mut found: Vec<WorkflowItem> = Vec::new();
+        let total = loop {
+            query.limit = Some((wanted - found.len() as u32).min(PAGE));
+            let page = client.workflows(&query).await?;
+            found.extend(page.workflows);
+            query.after = page.next;
+            if query.after.is_none() || found.len() as u32 >= wanted {
+                break page.total;
+            }
+        };
+        if arguments.json {
+            return output::json(&serde_json::json!({"workflows": found, "total": total}));
+        }
+        show(&found, total, arguments)
+    })
+}
+
+fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
+    if found.is_empty() {
+        let narrowed = arguments.status.is_some()
+            || arguments.search.is_some()
+            || arguments.base_dir.is_some();
+        eprintln!(
+            "{}",
+            if narrowed {
+                "No session is like that. All of them: coven ls --all"
+            } else {
+                "There are no sessions yet. Try: coven run demo"
+            }
+        );
+        return Ok(());
+    }
+    output::write(&table(found))?;
+    let more = total - found.len() as u64;
+    if more > 0 {
+        eprintln!("{more} more: coven ls --all, or -n {}", found.len() * 5);
+    }
+    Ok(())
+}
+
+/// Sessions as a table.
+pub(crate) fn table(items: &[WorkflowItem]) -> String {
+    let (now, paint) = (output::now(), output::paint());
+    let mut rows = vec![["NAME", "STATUS", "AGE", "WHAT"].map(str::to_owned).to_vec()];
+    for item in items {
+        let status = match (item.waiting, item.running) {
+            (0, 0) => String::new(),
+            (0, running) => format!(" ({running})"),
+            (waiting, _) => format!(" ({waiting})"),
+        };
+        let kept = if item.kept { " kept" } else { "" };
+        rows.push(vec![
+            item.name.clone(),
+            format!("{}{status}{kept}", item.status),
+            output::ago(item.created_at, now),
+            output::one_line(item.goal.as_deref().unwrap_or("-")),
+        ]);
+    }
+    let table = output::table(&rows, output::columns());
+    // Painted last, because colours have no width.
+    let mut lines = table.lines();
+    let mut text = lines.next().map(|head| paint.bold(head) + "\n").unwrap_or_default();
+    for (line, item) in lines.zip(items) {
+        let plain = item.status.as_str();
+        text.push_str(&line.replacen(
+            plain,
+            &tree::status(item.status, paint),
+            usize::from(!item.name.contains(plain)),
+        ));
+        text.push('\n');
+    }
+    text
+}

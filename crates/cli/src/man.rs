@@ -1,0 +1,71 @@
+//! `coven man`: manual pages, and the reference page of the documentation.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory};
+
+use crate::command::Cli;
+use crate::failure::{Failure, Result};
+use crate::output;
+use crate::output::Put;
+
+/// How wide the reference page is, wherever it is made.
+const WIDTH: usize = 96;
+
+/// What the reference page begins with.
+const HEAD: &str = "# Command line
+
+Every command with its options, as `--help` shows them. This page is made by `coven man --reference`
+and a test holds it against the program.
+
+Sessions are called by their name (`brisk-otter`), their id, or the beginning of the id. A task is
+`NAME/TASK`, such as `brisk-otter/build.3`; where a session has only one that comes into question,
+its name is enough. What is asked for goes to stdout, everything else to stderr; with `--json` both
+are JSON. How commands end: [exit codes](exit-codes.md).
+";
+
+/// What `coven man` takes.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder to write the pages to; without one the first page goes to stdout.
+    folder: Option<PathBuf>,
+    /// Print the reference page of the documentation instead.
+    #[arg(long, conflicts_with = "folder")]
+    reference: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    let wrong =
+        |error: std::io::Error| Failure::failed(format!("the pages cannot be written: {error}"));
+    if arguments.reference {
+        return output::write(&reference());
+    }
+    if let Some(folder) = &arguments.folder {
+        fs::create_dir_all(folder).map_err(wrong)?;
+        return clap_mangen::generate_to(Cli::command(), folder).map_err(wrong);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(wrong)?;
+    output::bytes(&page)
+}
+
+/// The reference page.
+fn reference() -> String {
+    let mut command = Cli::command().term_width(WIDTH);
+    command.build();
+    let mut text = HEAD.to_owned();
+    section(&mut text, &command, "coven");
+    text
+}
+
+fn section(text: &mut String, command: &Command, name: &str) {
+    let help = command.clone().term_width(WIDTH).render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    text.put(format!("\n## `{name}`\n\n```text\n{}\n```\n", lines.join("\n").trim()));
+    for part in command.get_subcommands() {
+        if !part.is_hide_set() && part.get_name() != "help" {
+            section(text, part, &format!("{name} {}", part.get_name()));
+        }
+    }
+}

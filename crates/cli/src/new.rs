@@ -1,0 +1,162 @@
+//! `coven new`: one agent, attached.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use coven_api::workflow::{OneAgent, StartWorkflow};
+use coven_model::{Mode, Permission};
+
+use crate::attach::{self, Seen, View};
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::run::{Following, How, OnBlock};
+use crate::{folders, output, tty};
+
+/// The task that a session of one agent has.
+const TASK: &str = "agent";
+
+/// What `coven new` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven new claude                             an agent on this terminal
+  coven new claude \"Fix the failing test\"      with something to do
+  coven new codex \"Write docs\" --detach        in the background: coven attach NAME
+  coven new gemini \"Summarise\" --mode headless one turn without a terminal
+  coven new demo                               an agent that needs nothing installed
+  coven new claude -- --verbose                an argument of its own
+
+Ctrl-] d leaves the agent alone; it goes on.")]
+pub(crate) struct Arguments {
+    /// The type of agent: `coven adapter ls`.
+    #[arg(value_name = "ADAPTER", add = crate::complete::adapters())]
+    adapter: String,
+    /// What it is told first.
+    prompt: Option<String>,
+    /// Only start it, and print its name.
+    #[arg(short, long)]
+    detach: bool,
+    /// On a terminal, or one turn without one.
+    #[arg(long, default_value = "interactive")]
+    mode: Way,
+    /// Its model.
+    #[arg(long)]
+    model: Option<String>,
+    /// What it may do without asking.
+    #[arg(long, value_name = "LEVEL")]
+    permissions: Option<Level>,
+    /// Let its adapter answer what it knows how to answer.
+    #[arg(long)]
+    auto_approve: bool,
+    /// The folder it works in; the current one unless said.
+    #[arg(short = 'C', long, value_name = "FOLDER")]
+    base_dir: Option<PathBuf>,
+    /// Print JSON; implies --detach.
+    #[arg(long)]
+    json: bool,
+    /// Arguments of its own.
+    #[arg(last = true, value_name = "ARGS")]
+    extra: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Way {
+    Interactive,
+    Headless,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Level {
+    ReadOnly,
+    Ask,
+    Edits,
+    All,
+}
+
+impl From<Level> for Permission {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::ReadOnly => Self::ReadOnly,
+            Level::Ask => Self::Ask,
+            Level::Edits => Self::Edits,
+            Level::All => Self::All,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result {
+    let headless = arguments.mode == Way::Headless;
+    let detach = arguments.detach || arguments.json;
+    if headless && arguments.prompt.is_none() {
+        return Err(Failure::usage("without a terminal an agent needs something to do")
+            .hint(format!("coven new {} \"PROMPT\" --mode headless", arguments.adapter)));
+    }
+    if !headless && !detach {
+        let terminal = tty::is_interactive() && std::io::stdin().is_terminal();
+        if !terminal {
+            return Err(Failure::usage("there is no terminal to show the agent on").hint(
+                "--detach starts it in the background, --mode headless lets it do one turn",
+            ));
+        }
+    }
+    block_on(start(arguments, headless, detach))
+}
+
+async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
+    let base = folders::base_dir(arguments.base_dir.as_deref())?;
+    let client = connect::daemon().await?;
+    let goal = arguments.prompt.as_deref().map(output::one_line);
+    let agent = OneAgent {
+        adapter: arguments.adapter.clone(),
+        prompt: arguments.prompt,
+        mode: Some(if headless { Mode::Headless } else { Mode::Interactive }),
+        model: arguments.model,
+        permissions: arguments.permissions.map(Into::into),
+        extra_args: arguments.extra,
+        auto_approve: arguments.auto_approve,
+    };
+    let start = StartWorkflow {
+        agent: Some(agent),
+        goal: Some(goal.unwrap_or_else(|| arguments.adapter.clone())),
+        base_dir: Some(base.display().to_string()),
+        env: Some(connect::environment()),
+        ..StartWorkflow::default()
+    };
+    let started = client.start(&start, None).await.map_err(|error| plain(error.into()))?;
+    if arguments.json {
+        return output::as_json(&started);
+    }
+    if detach {
+        output::line(&started.name)?;
+        let look = if headless { "logs -f" } else { "attach" };
+        eprintln!("It runs. Look at it: coven {look} {}", started.name);
+        return Ok(());
+    }
+    if headless {
+        let how = How::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
+        return Following::new(client, started.id, started.name, how).run().await;
+    }
+    eprintln!("{} on {}: Ctrl-] d leaves it alone", arguments.adapter, started.name);
+    let view = View::new(started.id.as_str(), &started.name, TASK);
+    let seen = attach::when_ready(&client, &started.id, &view, attach::Options::default()).await?;
+    attach::tell(&view, &seen);
+    if matches!(seen, Seen::Ended(_)) {
+        eprintln!("What it did: coven show {0}   coven play {0}", started.name);
+    }
+    Ok(())
+}
+
+/// What is wrong with the agent. The places would be in a definition that nobody wrote.
+fn plain(failure: Failure) -> Failure {
+    let first = failure.problem().and_then(|problem| problem.problems.first().cloned());
+    match first {
+        Some(first) => {
+            let failure = Failure::failed(output::one_line(&first.message));
+            match first.help {
+                Some(help) => failure.hint(output::one_line(&help)),
+                None => failure,
+            }
+        }
+        None => failure,
+    }
+}

@@ -1,0 +1,225 @@
+//! `coven play`: a recording of a terminal, with its timing.
+
+use std::fs;
+use std::io::{BufReader, Cursor};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use coven_api::task::AttemptQuery;
+use coven_notation::HumanDuration;
+use coven_terminal::recording::{Event, EventData, Reader};
+use tokio::time::{Instant, sleep_until};
+
+use crate::attach::LEAVE;
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::find::{self, Target, Wanted};
+use crate::signals::{Signals, Told};
+use crate::tty::{Keyboard, Keys};
+use crate::{output, tty};
+
+/// What `coven play` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven play brisk-otter/assemble            as it was
+  coven play brisk-otter/assemble --speed 4 --idle-limit 1s
+  coven play session.cast                    a file in the asciicast format
+  coven play brisk-otter/assemble --export assemble.cast
+
+Keys: space pauses and goes on, `+` and `-` change the speed, q leaves.")]
+pub(crate) struct Arguments {
+    /// A task, or a file that ends with `.cast`.
+    #[arg(value_name = "NAME[/TASK]|FILE", add = crate::complete::sessions())]
+    what: String,
+    /// How many times as fast.
+    #[arg(short, long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    speed: f64,
+    /// No pause is longer than this, such as `2s`.
+    #[arg(short, long, value_name = "TIME")]
+    idle_limit: Option<HumanDuration>,
+    /// Which attempt; the newest unless said.
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
+    /// Write the recording to a file (asciicast v2) instead of playing it; `-` is stdout.
+    #[arg(short, long, value_name = "FILE")]
+    export: Option<PathBuf>,
+}
+
+fn speed(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
+        _ => Err("a speed is a number from 0.01 to 1000".to_owned()),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let bytes = recording(arguments).await?;
+        if let Some(file) = &arguments.export {
+            return export(file, &bytes);
+        }
+        let wrong =
+            |error| Failure::failed(format!("{} cannot be played: {error}", arguments.what));
+        let reader = Reader::new(BufReader::new(Cursor::new(bytes))).map_err(wrong)?;
+        let (width, height) = (reader.header().width, reader.header().height);
+        if let Some((columns, rows)) = tty::size()
+            && (columns < width || rows < height)
+        {
+            eprintln!("note: it was recorded on {width} by {height}, and this terminal is smaller");
+        }
+        Player::new(arguments)?.play(reader, &arguments.what).await
+    })
+}
+
+fn export(file: &Path, bytes: &[u8]) -> Result {
+    if file == Path::new("-") {
+        return output::bytes(bytes);
+    }
+    fs::write(file, bytes)
+        .map_err(|error| Failure::failed(format!("could not write {}: {error}", file.display())))
+}
+
+async fn recording(arguments: &Arguments) -> Result<Vec<u8>> {
+    let path = Path::new(&arguments.what);
+    if path.extension().is_some_and(|ending| ending == "cast") {
+        return fs::read(path).map_err(|error| {
+            Failure::failed(format!("could not read {}: {error}", path.display()))
+        });
+    }
+    let target: Target = arguments.what.parse().map_err(Failure::usage)?;
+    let client = connect::daemon().await?;
+    let (workflow, task) = find::task(&client, &target, Wanted::Started).await?;
+    let query = AttemptQuery { attempt: arguments.attempt };
+    Ok(client.recording(workflow.item.id.as_str(), task.id.as_str(), query).await?)
+}
+
+/// Plays, and leaves the terminal as it was.
+struct Player {
+    keyboard: Option<Keyboard>,
+    signals: Signals,
+    speed: f64,
+    idle_limit: Option<Duration>,
+    /// When what was shown last happened, in the recording and here.
+    recorded: Duration,
+    shown: Instant,
+}
+
+/// What somebody wants of the player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    Pause,
+    Leave,
+    Other,
+}
+
+impl Player {
+    fn new(arguments: &Arguments) -> Result<Self> {
+        let keyboard =
+            if tty::is_interactive() { Some(Keyboard::take(Keys::Single)?) } else { None };
+        if let (Some(_), Some((_, rows))) = (&keyboard, tty::size()) {
+            // A recording begins on an empty screen; what is there moves up into the history.
+            let up = "\r\n".repeat(usize::from(rows));
+            output::write(&format!("\x1b[{rows};1H{up}\x1b[H"))?;
+        }
+        Ok(Self {
+            keyboard,
+            signals: Signals::listen()?,
+            speed: arguments.speed,
+            idle_limit: arguments.idle_limit.map(Into::into),
+            recorded: Duration::ZERO,
+            shown: Instant::now(),
+        })
+    }
+
+    async fn play(
+        mut self,
+        events: impl Iterator<Item = std::result::Result<Event, coven_terminal::recording::Error>>,
+        what: &str,
+    ) -> Result {
+        for event in events {
+            // A recording that is cut off ends there.
+            let Ok(event) = event else {
+                eprintln!("note: {what} ends early");
+                break;
+            };
+            let EventData::Output(text) = event.data else { continue };
+            let at = Duration::try_from_secs_f64(event.time).unwrap_or(self.recorded);
+            if !self.until(at).await? {
+                break;
+            }
+            output::write(&text)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a moment of the recording; whether to go on.
+    async fn until(&mut self, at: Duration) -> Result<bool> {
+        let mut pause = at.saturating_sub(self.recorded);
+        if let Some(limit) = self.idle_limit {
+            pause = pause.min(limit);
+        }
+        let mut due = self.shown + pause.div_f64(self.speed);
+        while Instant::now() < due {
+            let wish = tokio::select! {
+                () = sleep_until(due) => break,
+                wish = wish(self.keyboard.as_ref(), &mut self.signals, &mut self.speed) => wish?,
+            };
+            let paused = Instant::now();
+            match wish {
+                Wish::Leave => return Ok(false),
+                Wish::Pause => {
+                    loop {
+                        match wish_now(self).await? {
+                            Wish::Pause => break,
+                            Wish::Leave => return Ok(false),
+                            Wish::Other => {}
+                        }
+                    }
+                    due += paused.elapsed();
+                }
+                Wish::Other => due = self.shown + pause.div_f64(self.speed),
+            }
+        }
+        (self.recorded, self.shown) = (at, due);
+        Ok(true)
+    }
+}
+
+async fn wish_now(player: &mut Player) -> Result<Wish> {
+    wish(player.keyboard.as_ref(), &mut player.signals, &mut player.speed).await
+}
+
+async fn wish(keyboard: Option<&Keyboard>, signals: &mut Signals, speed: &mut f64) -> Result<Wish> {
+    let typed = async {
+        match keyboard {
+            Some(keyboard) => keyboard.read().await,
+            None => std::future::pending().await,
+        }
+    };
+    let bytes = tokio::select! {
+        told = signals.next() => return Ok(if told == Told::Resized { Wish::Other } else { Wish::Leave }),
+        bytes = typed => bytes?,
+    };
+    // More than one key may come at once.
+    let pressed = |key: &[u8]| bytes.iter().filter(|byte| key.contains(byte)).count();
+    if bytes.is_empty() || pressed(b"qQ") > 0 {
+        return Ok(Wish::Leave);
+    }
+    for _ in 0..pressed(b"+=") {
+        *speed = (*speed * 2.0).min(1000.0);
+    }
+    for _ in 0..pressed(b"-") {
+        *speed = (*speed / 2.0).max(0.01);
+    }
+    Ok(if pressed(b" ") % 2 == 1 { Wish::Pause } else { Wish::Other })
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        if self.keyboard.is_some() {
+            let rows = tty::size().map_or(24, |(_, rows)| rows);
+            // Nothing more can be done for a terminal that is gone.
+            let _ = output::write(&format!("{LEAVE}\x1b[{rows};1H\r\n"));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `coven policy`: which questions are answered without a person.
+
+mod test;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::failure::Result;
+
+/// Looks at policies, which answer questions without you.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Hold a policy against what was asked before.
+    #[command(after_help = "Examples:
+  coven policy test                      your policy, against the newest sessions
+  coven policy test draft.yaml           a file that is not in use yet
+  coven policy test --session brisk-otter
+
+Nothing is carried out. A row says what was asked, what was decided then, and what the policy
+would decide.")]
+    Test {
+        /// A policy file; the one in use unless said.
+        file: Option<PathBuf>,
+        /// Only what this session asked.
+        #[arg(long, value_name = "NAME", add = crate::complete::sessions())]
+        session: Option<String>,
+        /// How many of the newest sessions are looked at.
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(command: Command) -> Result {
+    match command {
+        Command::Test { file, session, limit, json } => {
+            test::run(file.as_deref(), session.as_deref(), limit, json)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `coven policy test`.
+
+use std::path::{Path, PathBuf};
+
+use coven_api::Client;
+use coven_api::intervention::{InterventionItem, InterventionQuery, InterventionState};
+use coven_api::workflow::ListQuery;
+use coven_notation::Source;
+use coven_policy::{Past, Policies, Policy, Row, Ruling, test};
+use serde_json::json;
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::{find, folders, output, question, written};
+
+pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_json: bool) -> Result {
+    let policies = policies(file)?;
+    let past = block_on(async {
+        let client = connect::daemon().await?;
+        past(&client, session, limit).await
+    })?;
+    let trial = test(&policies, past.iter().map(asked));
+    if as_json {
+        let rows: Vec<_> = trial.rows.iter().map(row_json).collect();
+        let unused: Vec<String> = trial.unused.iter().map(|(_, rule)| rule.name.clone()).collect();
+        return output::json(&json!({"rows": rows, "unused": unused}));
+    }
+    if trial.rows.is_empty() {
+        eprintln!("Nothing was asked yet that a policy could be held against.");
+    } else {
+        let mut rows =
+            vec![["SESSION", "THEN", "NOW", "WHAT WAS ASKED"].map(str::to_owned).to_vec()];
+        rows.extend(trial.rows.iter().zip(&past).map(|(row, item)| row_cells(row, item)));
+        output::write(&output::table(&rows, output::columns()))?;
+    }
+    for (_, rule) in &trial.unused {
+        eprintln!("note: `{}` (line {}) decided nothing", rule.name, rule.line);
+    }
+    let differ = trial.rows.iter().filter(|row| row.agrees == Some(false)).count();
+    if differ > 0 {
+        eprintln!("{differ} would be decided otherwise than they were.");
+    }
+    Ok(())
+}
+
+/// The policies in use, or the one in a file.
+fn policies(file: Option<&Path>) -> Result<Policies> {
+    let read = |path: &Path| -> Result<Policy> {
+        let (name, bytes) = written::read(path)?;
+        let tell = |report: coven_notation::Report| {
+            eprint!("{}", report.render(output::colour_on_stderr()));
+            Failure::told()
+        };
+        let source = Source::from_bytes(name, bytes).map_err(tell)?;
+        Policy::read(&source).map_err(tell)
+    };
+    if let Some(path) = file {
+        return Ok(Policies { user: Some(read(path)?), ..Policies::default() });
+    }
+    let here = |path: PathBuf| path.is_file().then_some(path);
+    let user = folders::config().and_then(|config| here(config.join("policy.yaml")));
+    let project = folders::trusted_project().and_then(|base| here(base.join(".coven/policy.yaml")));
+    if user.is_none() && project.is_none() {
+        return Err(Failure::failed("there is no policy, so every question is asked")
+            .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
+    }
+    Ok(Policies {
+        user: user.as_deref().map(read).transpose()?,
+        project: project.as_deref().map(read).transpose()?,
+    })
+}
+
+/// What was asked before: of one session, or of the newest.
+async fn past(client: &Client, session: Option<&str>, limit: u32) -> Result<Vec<InterventionItem>> {
+    let ids = if let Some(name) = session {
+        vec![find::workflow(client, name).await?.item.id]
+    } else {
+        let query = ListQuery { limit: Some(limit.clamp(1, 1000)), ..ListQuery::default() };
+        client.workflows(&query).await?.workflows.into_iter().map(|item| item.id).collect()
+    };
+    let mut past = Vec::new();
+    for id in ids {
+        for state in [InterventionState::Decided, InterventionState::Open] {
+            let query = InterventionQuery { state: Some(state), workflow: Some(id.to_string()) };
+            past.extend(client.interventions(&query).await?.interventions);
+        }
+    }
+    Ok(past)
+}
+
+fn asked(item: &InterventionItem) -> Past<'_> {
+    Past {
+        intervention: &item.intervention,
+        adapter: item.adapter.as_deref().unwrap_or_default(),
+        dialog: None,
+        tool: None,
+        decided: item.decision.as_ref().map(|decision| decision.choice),
+    }
+}
+
+fn ruling(row: &Row<'_>) -> String {
+    match &row.decision {
+        None => "-".to_owned(),
+        Some(decision) => match &decision.ruling {
+            Ruling::Ask => "ask".to_owned(),
+            ruling => ruling.choice().map_or_else(|| "ask".to_owned(), |choice| choice.to_string()),
+        },
+    }
+}
+
+fn row_cells(row: &Row<'_>, item: &InterventionItem) -> Vec<String> {
+    let then = row.past.decided.map_or_else(|| "open".to_owned(), |choice| choice.to_string());
+    let mark = if row.agrees == Some(false) { " !" } else { "" };
+    vec![
+        item.workflow_name.clone(),
+        then,
+        format!("{}{mark}", ruling(row)),
+        question::asked(row.past.intervention),
+    ]
+}
+
+fn row_json(row: &Row<'_>) -> serde_json::Value {
+    let rule = row.decision.as_ref().and_then(|decision| decision.rule.as_ref());
+    json!({
+        "id": row.past.intervention.id,
+        "kind": row.past.intervention.kind,
+        "adapter": row.past.adapter,
+        "then": row.past.decided,
+        "now": ruling(row),
+        "rule": rule.map(|rule| &rule.name),
+        "agrees": row.agrees,
+    })
+}

@@ -1,0 +1,163 @@
+//! What waits for a person, in words: what it is, what can be decided, and how.
+
+use coven_model::{Choice, Intervention, InterventionKind};
+
+use crate::output;
+
+/// The most lines of a screen that are shown with a question.
+const EXCERPT: usize = 12;
+
+/// Who asks what, on one line.
+pub(crate) fn asked(asked: &Intervention) -> String {
+    let who = asked.task.as_ref().map_or(asked.step.as_str(), |task| task.as_str());
+    let reason = output::one_line(&asked.reason);
+    if reason.is_empty() {
+        return format!("{who} {}", kind(asked.kind));
+    }
+    // Most reasons say who it is.
+    if reason.starts_with(who) { reason } else { format!("{who}: {reason}") }
+}
+
+/// A kind in words.
+pub(crate) fn kind(kind: InterventionKind) -> &'static str {
+    match kind {
+        InterventionKind::Approval => "asks for approval",
+        InterventionKind::Question => "asks a question",
+        InterventionKind::Choice => "offers a choice",
+        InterventionKind::Dialog => "shows a dialog",
+        InterventionKind::EndedTurn => "has finished its turn",
+        InterventionKind::FailedGate => "the gate failed",
+        InterventionKind::HumanGate => "asks you to look",
+        InterventionKind::LoopLimit => "the loop has used up its rounds",
+        InterventionKind::PartialFailure => "some tasks failed",
+        InterventionKind::FailedStep => "the step failed",
+        InterventionKind::UnreadableVerdict => "the arbiter's verdict cannot be read",
+        InterventionKind::LostJob => "the job is gone",
+        InterventionKind::StartApproval => "asks for leave to start",
+    }
+}
+
+/// The end of what the agent shows, made harmless, without empty lines around it.
+pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
+    let text = output::clean(&asked.excerpt);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
+    let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
+    let lines = &lines[begin..end];
+    lines[lines.len().saturating_sub(EXCERPT)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+/// The key that means a choice where keys are asked for.
+pub(crate) fn key(choice: Choice) -> char {
+    match choice {
+        Choice::Approve => 'a',
+        Choice::ApproveAlways => 'A',
+        Choice::Deny => 'd',
+        Choice::Answer => 't',
+        Choice::Complete => 'c',
+        Choice::Send => 'm',
+        Choice::Stop => 's',
+        Choice::Retry | Choice::RetryFailed => 'r',
+        Choice::Skip => 'k',
+        Choice::Proceed => 'p',
+        Choice::Extend => 'e',
+        Choice::Abort => 'x',
+    }
+}
+
+/// A choice in words.
+pub(crate) fn words(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Approve => "approve",
+        Choice::ApproveAlways => "approve always",
+        Choice::Deny => "deny",
+        Choice::Answer => "type an answer",
+        Choice::Complete => "complete",
+        Choice::Send => "send a message",
+        Choice::Stop => "stop it",
+        Choice::Retry => "retry",
+        Choice::RetryFailed => "retry what failed",
+        Choice::Skip => "skip",
+        Choice::Proceed => "proceed",
+        Choice::Extend => "more rounds",
+        Choice::Abort => "abort the run",
+    }
+}
+
+/// Whether a text goes with a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// None does.
+    None,
+    /// One may.
+    Maybe,
+    /// One must.
+    Needed,
+}
+
+/// Whether a text goes with a choice.
+pub(crate) fn text(choice: Choice) -> Text {
+    match choice {
+        Choice::Answer | Choice::Send => Text::Needed,
+        Choice::Deny => Text::Maybe,
+        _ => Text::None,
+    }
+}
+
+/// What the question is called on a command line: the shortest that means it and nothing else.
+pub(crate) fn name(session: &str, asked: &Intervention, alone: bool) -> String {
+    if alone {
+        return session.to_owned();
+    }
+    let number = asked.id.as_str().rsplit('/').next().unwrap_or_default();
+    format!("{session}/{number}")
+}
+
+/// The commands that decide it.
+pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
+    let command = |choice: &Choice| match choice {
+        Choice::Approve => format!("coven approve {name}"),
+        Choice::ApproveAlways => format!("coven approve {name} --always"),
+        Choice::Deny => format!("coven deny {name}"),
+        choice => {
+            let text = match text(*choice) {
+                Text::Needed => " \"TEXT\"",
+                _ => "",
+            };
+            format!("coven answer {name} {choice}{text}")
+        }
+    };
+    asked.options.iter().map(command).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: &[InterventionKind] = &[
+        InterventionKind::Approval,
+        InterventionKind::Question,
+        InterventionKind::Choice,
+        InterventionKind::Dialog,
+        InterventionKind::EndedTurn,
+        InterventionKind::FailedGate,
+        InterventionKind::HumanGate,
+        InterventionKind::LoopLimit,
+        InterventionKind::PartialFailure,
+        InterventionKind::FailedStep,
+        InterventionKind::UnreadableVerdict,
+        InterventionKind::LostJob,
+        InterventionKind::StartApproval,
+    ];
+
+    #[test]
+    fn no_question_has_two_choices_on_one_key() {
+        for kind in KINDS {
+            let mut keys: Vec<char> = kind.options().iter().copied().map(key).collect();
+            keys.sort_unstable();
+            let all = keys.len();
+            keys.dedup();
+            assert_eq!(keys.len(), all, "{kind}");
+        }
+    }
+}

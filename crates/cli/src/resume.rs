@@ -1,0 +1,30 @@
+//! `coven resume`: a run that nobody looks after goes on.
+
+use coven_api::workflow::Wish;
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::{find, output};
+
+/// What `coven resume` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven resume brisk-otter   lets it go on, with the environment of this shell
+
+A daemon that starts goes on with its runs by itself. This is for runs that were only made, or
+whose environment should be this one from now on.")]
+pub(crate) struct Arguments {
+    /// The session.
+    #[arg(value_name = "NAME", add = crate::complete::sessions())]
+    session: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let workflow = find::workflow(&client, &arguments.session).await?;
+        let wish = Wish { why: None, env: Some(connect::environment()) };
+        let now = client.resume(workflow.item.id.as_str(), &wish).await?;
+        output::line(&format!("{} is {}", now.item.name, now.item.status))
+    })
+}

@@ -1,0 +1,39 @@
+//! `coven retry`: what failed is tried again.
+
+use coven_api::workflow::Wish;
+
+use crate::connect::{self, block_on};
+use crate::failure::Result;
+use crate::run::{Following, How, OnBlock};
+use crate::{find, output, tty};
+
+/// What `coven retry` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven retry brisk-otter            tries the step that failed again, and follows
+  coven retry brisk-otter --detach   only that")]
+pub(crate) struct Arguments {
+    /// The session.
+    #[arg(value_name = "NAME", add = crate::complete::sessions())]
+    session: String,
+    /// Why, for the record.
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// Do not follow it.
+    #[arg(short, long)]
+    detach: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let workflow = find::workflow(&client, &arguments.session).await?;
+        let wish = Wish { why: arguments.why, env: Some(connect::environment()) };
+        let now = client.retry(workflow.item.id.as_str(), &wish).await?;
+        if arguments.detach {
+            return output::line(&format!("{} is {}", now.item.name, now.item.status));
+        }
+        let how = How::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
+        Following::after(client, now.item.id, now.item.name, how, now.last_seq).run().await
+    })
+}

@@ -1,0 +1,33 @@
+//! `coven rm`: sessions that are over are deleted.
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::{find, output};
+
+/// What `coven rm` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven rm brisk-otter                          its journal, tapes and outcomes are deleted
+  coven ls --json --all --status completed | jq -r '.workflows[].name' | xargs coven rm")]
+pub(crate) struct Arguments {
+    /// The sessions.
+    #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
+    sessions: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        for session in &arguments.sessions {
+            let workflow = find::workflow(&client, session).await?;
+            let item = &workflow.item;
+            if !item.status.is_final() {
+                return Err(Failure::failed(format!("{} is {}", item.name, item.status))
+                    .hint(format!("coven cancel {0}, then coven rm {0}", item.name)));
+            }
+            client.purge(item.id.as_str()).await?;
+            output::line(&format!("{} is deleted", item.name))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,243 @@
+//! `coven run`: a workflow, followed while it runs.
+
+mod ask;
+mod canvas;
+mod dry;
+mod end;
+mod follow;
+mod input;
+mod lines;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use coven_api::catalogue::BaseDirQuery;
+use coven_api::system::TrustState;
+use coven_api::workflow::{self, Definition, StartWorkflow, Started};
+use coven_api::{Client, Code as Wrong};
+
+pub(crate) use end::tree as show_tree;
+pub(crate) use follow::{Following, How, OnBlock};
+pub(crate) use lines::Lines;
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::{folders, output, trust, tty, written};
+
+/// The grimoire that shows everything and needs nothing.
+const DEMO: &str = "demo";
+
+/// What `coven run` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven run demo                             a tour, with nothing installed
+  coven run review-loop --input base=main    a grimoire with an input
+  coven run ./nightly.yaml --detach          a file; only start it
+  coven run demo --auto allow --json         every event as a line of JSON
+
+Ctrl-C leaves the run alone and says how to come back. Without a terminal a run that
+waits for somebody ends this command with exit code 3; the run itself goes on waiting.")]
+pub(crate) struct Arguments {
+    /// A grimoire by its name, or a file (`.yaml`, `.json`, or with a `/`); `-` reads stdin.
+    #[arg(value_name = "GRIMOIRE|FILE", add = crate::complete::grimoires())]
+    what: String,
+    /// An input of the workflow.
+    #[arg(short, long = "input", value_name = "NAME=VALUE")]
+    inputs: Vec<String>,
+    /// Inputs from a file: an object in YAML or JSON.
+    #[arg(long, value_name = "FILE")]
+    input_file: Option<PathBuf>,
+    /// What the run is for, in a sentence; lists show it.
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+    /// Only start it, and print its name.
+    #[arg(short, long)]
+    detach: bool,
+    /// Print every event as a line of JSON.
+    #[arg(long)]
+    json: bool,
+    /// Only show what would be done.
+    #[arg(long)]
+    dry_run: bool,
+    /// The folder to run in; the current one unless said.
+    #[arg(short = 'C', long, value_name = "FOLDER")]
+    base_dir: Option<PathBuf>,
+    /// What to do when somebody has to be asked: wait for it, or end with exit code 3.
+    #[arg(long, value_name = "HOW")]
+    on_block: Option<Block>,
+    /// Answer every question of this run without asking.
+    #[arg(long, value_name = "HOW")]
+    auto: Option<Auto>,
+    /// The adapter for steps that name none.
+    #[arg(long, value_name = "TYPE", add = crate::complete::adapters())]
+    adapter: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Block {
+    /// Go on following.
+    Wait,
+    /// End with exit code 3.
+    Fail,
+}
+
+/// How every question is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Auto {
+    /// Approve, proceed, complete.
+    Allow,
+    /// Deny, and end what cannot go on.
+    Deny,
+}
+
+impl From<Auto> for workflow::Auto {
+    fn from(auto: Auto) -> Self {
+        match auto {
+            Auto::Allow => Self::Allow,
+            Auto::Deny => Self::Deny,
+        }
+    }
+}
+
+/// What is to run.
+enum What {
+    Grimoire(String),
+    Definition(Definition),
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result {
+    let what = what(&arguments.what)?;
+    if arguments.dry_run {
+        return dry::run(&what, arguments.json);
+    }
+    block_on(start_and_follow(arguments, what))
+}
+
+async fn start_and_follow(arguments: Arguments, what: What) -> Result {
+    let base = folders::base_dir(arguments.base_dir.as_deref())?;
+    let auto = auto(&arguments, &what);
+    let client = connect::daemon().await?;
+    let start = request(&client, &arguments, &what, &base, auto).await?;
+    let started = match client.start(&start, None).await.map_err(Failure::from) {
+        Err(failure) if failure.is(Wrong::NotTrusted) && tty::is_interactive() => {
+            if !trust::ask(&client, &base).await? {
+                return Err(failure);
+            }
+            client.start(&start, None).await?
+        }
+        Err(failure) => return Err(shown(failure, &what)),
+        Ok(started) => started,
+    };
+    if !arguments.json {
+        note_untrusted(&client, &base).await;
+        if auto.is_some() && arguments.auto.is_none() {
+            eprintln!("There is no terminal to ask on, so questions are answered by --auto allow.");
+        }
+    }
+    if arguments.detach {
+        return detached(&started, arguments.json);
+    }
+    let how = how(&arguments, auto.is_some());
+    let following = Following::new(client, started.id, started.name, how);
+    following.answered_by_itself(auto.is_some()).run().await
+}
+
+/// How the run is answered without asking. The tour goes on by itself where nobody can be asked.
+fn auto(arguments: &Arguments, what: &What) -> Option<Auto> {
+    let demo = matches!(what, What::Grimoire(name) if name == DEMO);
+    let said = arguments.auto;
+    let alone = !arguments.detach && arguments.on_block.is_none() && !tty::is_interactive();
+    said.or((demo && alone).then_some(Auto::Allow))
+}
+
+fn how(arguments: &Arguments, auto: bool) -> How {
+    let asking = tty::is_interactive() && !arguments.json;
+    // What is answered by itself does not stay blocked.
+    let waits = arguments.on_block.map_or(asking || auto, |block| block == Block::Wait);
+    let on_block = if waits { OnBlock::Wait } else { OnBlock::Fail };
+    if arguments.json { How::Json(on_block) } else { How::usual(on_block) }
+}
+
+fn detached(started: &Started, as_json: bool) -> Result {
+    if as_json {
+        return output::as_json(started);
+    }
+    output::line(&started.name)?;
+    eprintln!(
+        "It runs. Look at it: coven show {0} --follow   What waits: coven inbox",
+        started.name
+    );
+    Ok(())
+}
+
+fn what(text: &str) -> Result<What> {
+    let path = Path::new(text);
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    if text == "-" {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|error| Failure::failed(format!("could not read stdin: {error}")))?;
+        return Ok(What::Definition(Definition { name: "stdin".to_owned(), text }));
+    }
+    if !text.contains('/') && !matches!(ending, Some("yaml" | "yml" | "json")) {
+        return Ok(What::Grimoire(text.to_owned()));
+    }
+    let (name, bytes) = written::read(path)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::failed(format!("{name} is not text (UTF-8)")))?;
+    Ok(What::Definition(Definition { name, text }))
+}
+
+async fn request(
+    client: &Client,
+    arguments: &Arguments,
+    what: &What,
+    base: &Path,
+    auto: Option<Auto>,
+) -> Result<StartWorkflow> {
+    let base_dir = base.display().to_string();
+    let inputs = input::read(client, arguments, what, &base_dir).await?;
+    let goal = arguments.goal.clone().unwrap_or_else(|| input::goal(what, &arguments.inputs));
+    let mut start = StartWorkflow {
+        input: inputs,
+        goal: Some(goal),
+        base_dir: Some(base_dir),
+        env: Some(connect::environment()),
+        auto: auto.map(Into::into),
+        default_adapter: arguments.adapter.clone(),
+        ..StartWorkflow::default()
+    };
+    match what {
+        What::Grimoire(name) => start.grimoire = Some(name.clone()),
+        What::Definition(definition) => start.definition = Some(definition.clone()),
+    }
+    Ok(start)
+}
+
+/// A definition with errors is shown with its places.
+fn shown(failure: Failure, what: &What) -> Failure {
+    if let (Some(problem), What::Definition(definition)) = (failure.problem(), what)
+        && problem.code == Wrong::BadDefinition
+        && !problem.problems.is_empty()
+        && !Failure::wants_json()
+    {
+        let report = written::placed(&definition.name, &definition.text, &problem.problems);
+        eprint!("{}", report.render(output::colour_on_stderr()));
+        return Failure::told();
+    }
+    failure
+}
+
+/// Says that what the folder brings along is not used, because another grimoire of the same name
+/// may run instead.
+async fn note_untrusted(client: &Client, base: &Path) {
+    let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
+    let Ok(standing) = client.trust(&query).await else { return };
+    let why = match standing.state {
+        TrustState::Nothing | TrustState::Trusted => return,
+        TrustState::Untrusted => "is not trusted",
+        TrustState::Changed => "has changed since it was trusted",
+    };
+    eprintln!("note: the .coven/ of this folder {why}, so it is not used: coven trust");
+}

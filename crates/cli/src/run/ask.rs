@@ -1,0 +1,214 @@
+//! Answering in place: keys that decide what waits.
+
+use std::time::{Duration, Instant};
+
+use coven_api::Client;
+use coven_api::intervention::Decide;
+use coven_api::workflow::{TaskItem, Workflow};
+use coven_model::{Choice, Intervention, InterventionId, Mode};
+
+use crate::output::{self, Paint};
+use crate::question::{self, Text};
+
+/// A key that comes this soon after one question took the place of another was meant for the one
+/// before.
+const SETTLE: Duration = Duration::from_millis(400);
+
+/// What keys lead to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Nothing yet.
+    Nothing,
+    /// This is decided.
+    Decide(Choice, Option<String>),
+    /// The terminal of the agent that asks is wanted.
+    Open,
+}
+
+/// The question that is shown, and what was typed so far.
+#[derive(Debug, Default)]
+pub(super) struct Ask {
+    shown: Option<InterventionId>,
+    /// Since when it is shown in the place of another.
+    replaced: Option<Instant>,
+    /// How many questions were passed over.
+    skipped: usize,
+    typing: Option<(Choice, String)>,
+    /// What came of the last key.
+    note: String,
+}
+
+impl Ask {
+    /// The question that is asked now.
+    pub(super) fn current<'a>(&self, workflow: &'a Workflow) -> Option<&'a Intervention> {
+        let open = &workflow.interventions;
+        if let Some(found) = open.iter().find(|asked| Some(&asked.id) == self.shown.as_ref()) {
+            return Some(found);
+        }
+        open.get(self.skipped % open.len().max(1))
+    }
+
+    /// Takes in how things stand now.
+    pub(super) fn look(&mut self, workflow: &Workflow) {
+        let now = self.current(workflow).map(|asked| asked.id.clone());
+        if now != self.shown {
+            self.replaced = self.shown.as_ref().and(now.as_ref()).map(|_| Instant::now());
+            self.typing = None;
+            if now.is_some() {
+                self.note.clear();
+            }
+            self.shown = now;
+        }
+    }
+
+    /// What is drawn below the tree.
+    pub(super) fn lines(&self, workflow: &Workflow, paint: Paint, columns: usize) -> Vec<String> {
+        let Some(asked) = self.current(workflow) else {
+            return if self.note.is_empty() {
+                Vec::new()
+            } else {
+                vec![String::new(), paint.dim(&self.note)]
+            };
+        };
+        let cut =
+            |text: &str, less: usize| output::shortened(text, columns.saturating_sub(less + 1));
+        let waits = output::age(output::now().since(asked.created_at));
+        let title = cut(&format!("? {} ({waits})", question::asked(asked)), 0);
+        let mut lines = vec![String::new(), paint.yellow(&title)];
+        for line in question::excerpt(asked) {
+            lines.push(format!("  {} {}", paint.dim("│"), cut(&line, 4)));
+        }
+        match &self.typing {
+            Some((choice, text)) => {
+                let prompt = match question::text(*choice) {
+                    Text::Maybe => "why (Enter for nothing, Esc to go back)",
+                    _ => "text (Enter sends, Esc goes back)",
+                };
+                lines.push(cut(&format!("  {}: {prompt}: {text}▏", question::words(*choice)), 0));
+            }
+            None => lines.extend(keys(
+                asked,
+                task(workflow, asked),
+                workflow.interventions.len(),
+                paint,
+            )),
+        }
+        if !self.note.is_empty() {
+            lines.push(paint.dim(&cut(&format!("  {}", self.note), 0)));
+        }
+        lines
+    }
+
+    /// Takes what was typed. What follows the key that decides is thrown away: it was typed for
+    /// something else.
+    pub(super) fn typed(&mut self, workflow: &Workflow, bytes: &[u8]) -> Wish {
+        let Some(asked) = self.current(workflow).cloned() else { return Wish::Nothing };
+        if self.replaced.is_some_and(|since| since.elapsed() < SETTLE) {
+            return Wish::Nothing;
+        }
+        self.note.clear();
+        // A key with a name, such as an arrow, comes as a sequence and means nothing here.
+        if bytes.len() > 1 && bytes[0] == 0x1b {
+            return Wish::Nothing;
+        }
+        for character in String::from_utf8_lossy(bytes).chars() {
+            let wish = match &mut self.typing {
+                Some(_) => self.text(character),
+                None => self.choose(
+                    &asked,
+                    task(workflow, &asked),
+                    workflow.interventions.len(),
+                    character,
+                ),
+            };
+            if wish != Wish::Nothing {
+                return wish;
+            }
+        }
+        Wish::Nothing
+    }
+
+    fn text(&mut self, character: char) -> Wish {
+        let Some((choice, text)) = &mut self.typing else { return Wish::Nothing };
+        match character {
+            '\r' | '\n' => {
+                let (choice, text) = (*choice, text.trim().to_owned());
+                if text.is_empty() && question::text(choice) == Text::Needed {
+                    "type a text first".clone_into(&mut self.note);
+                    return Wish::Nothing;
+                }
+                self.typing = None;
+                return Wish::Decide(choice, Some(text).filter(|text| !text.is_empty()));
+            }
+            '\x1b' => self.typing = None,
+            '\x7f' | '\x08' => drop(text.pop()),
+            '\x15' => text.clear(),
+            character if !character.is_control() => text.push(character),
+            _ => {}
+        }
+        Wish::Nothing
+    }
+
+    fn choose(
+        &mut self,
+        asked: &Intervention,
+        task: Option<&TaskItem>,
+        open: usize,
+        key: char,
+    ) -> Wish {
+        if let Some(choice) = asked.options.iter().find(|choice| question::key(**choice) == key) {
+            if question::text(*choice) == Text::None {
+                return Wish::Decide(*choice, None);
+            }
+            self.typing = Some((*choice, String::new()));
+            return Wish::Nothing;
+        }
+        match key {
+            '\t' if open > 1 => {
+                self.skipped += 1;
+                self.shown = None;
+            }
+            'o' if has_terminal(task) => return Wish::Open,
+            ' '..='~' => self.note = format!("`{key}` means nothing here"),
+            _ => {}
+        }
+        Wish::Nothing
+    }
+
+    /// Decides, and remembers what came of it.
+    pub(super) async fn decide(
+        &mut self,
+        client: &Client,
+        asked: &Intervention,
+        choice: Choice,
+        answer: Option<String>,
+    ) {
+        let decide = Decide { decision: choice, answer, digest: asked.digest.clone(), why: None };
+        self.note = match client.decide(&asked.id, &decide).await {
+            Ok(_) => format!("{}: {}", question::asked(asked), question::words(choice)),
+            Err(error) => format!("not done: {}", output::one_line(&error.to_string())),
+        };
+    }
+}
+
+fn task<'a>(workflow: &'a Workflow, asked: &Intervention) -> Option<&'a TaskItem> {
+    workflow.tasks.iter().find(|task| Some(&task.id) == asked.task.as_ref())
+}
+
+fn has_terminal(task: Option<&TaskItem>) -> bool {
+    task.is_some_and(|task| task.live && task.mode == Mode::Interactive)
+}
+
+fn keys(asked: &Intervention, task: Option<&TaskItem>, open: usize, paint: Paint) -> Vec<String> {
+    let key = |key: &str, words: &str| format!("{} {words}", paint.bold(&format!("[{key}]")));
+    let choice =
+        |choice: &Choice| key(&question::key(*choice).to_string(), question::words(*choice));
+    let mut all: Vec<String> = asked.options.iter().map(choice).collect();
+    if has_terminal(task) {
+        all.push(key("o", "open its terminal"));
+    }
+    if open > 1 {
+        all.push(key("Tab", &format!("next of {open}")));
+    }
+    all.chunks(4).map(|some| format!("  {}", some.join("   "))).collect()
+}

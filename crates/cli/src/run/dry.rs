@@ -1,0 +1,47 @@
+//! What a run would do, without doing it and without the daemon.
+
+use coven_adapters::AdapterConfigLoader;
+use coven_model::PlanView;
+use coven_notation::{Report, Source};
+use coven_workflow::catalogue::Catalogue;
+use coven_workflow::view::dry_run;
+use coven_workflow::{Known, check};
+
+use super::What;
+use crate::failure::{Failure, Result};
+use crate::{folders, output};
+
+pub(super) fn run(what: &What, as_json: bool) -> Result {
+    let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
+    let view = match what {
+        What::Grimoire(name) => {
+            let catalogue = Catalogue::load(&folders::grimoires(), &known);
+            dry_run(catalogue.plan(name).map_err(Failure::failed)?)
+        }
+        What::Definition(definition) => {
+            let source = Source::new(definition.name.as_str(), definition.text.as_str());
+            let checked = check(&source, &known);
+            let Some(plan) = checked.plan else {
+                let report = Report::new(source, checked.problems);
+                eprint!("{}", report.render(output::colour_on_stderr()));
+                return Err(Failure::told());
+            };
+            dry_run(&plan)
+        }
+    };
+    if as_json { output::as_json(&view) } else { show(&view) }
+}
+
+/// A plan as a table.
+pub(crate) fn show(view: &PlanView) -> Result {
+    let mut rows = vec![["STEP", "TYPE", "WHAT IT DOES"].map(str::to_owned).to_vec()];
+    for row in &view.rows {
+        let cells = [&row.step, &row.kind, &row.note].map(|text| output::one_line(text));
+        rows.push(cells.to_vec());
+        // A step with one task of its own name says nothing more by listing it.
+        for lane in row.lanes.iter().filter(|lane| lane.task.as_str() != row.step) {
+            rows.push(vec![format!("  {}", lane.task), String::new(), String::new()]);
+        }
+    }
+    output::write(&output::table(&rows, output::columns()))
+}

@@ -1,0 +1,115 @@
+//! How a run ended: what was done, and where to look.
+
+use coven_api::workflow::Workflow;
+use coven_model::{Mode, TaskStatus, WorkflowStatus};
+use serde_json::Value;
+
+use crate::failure::{Code, Failure, Result};
+use crate::output::Put;
+use crate::tree::{self, Style};
+use crate::{output, question};
+
+/// The most lines of a result that are shown.
+const RESULT: usize = 12;
+
+/// The whole tree.
+pub(crate) fn tree(workflow: &Workflow) -> Result {
+    let (paint, columns) = (output::paint(), output::columns());
+    let style = Style { now: output::now(), paint, columns, whole: true };
+    let lines = tree::tree(workflow, style).into_iter().map(|line| line.text + "\n");
+    output::write(&lines.collect::<String>())
+}
+
+/// What was done and where to look.
+pub(crate) fn words(workflow: &Workflow) -> Result {
+    let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
+    let mut text = String::new();
+    let took = match (session.started_at, session.ended_at) {
+        (Some(began), Some(ended)) => format!(" after {}", output::age(ended.since(began))),
+        _ => String::new(),
+    };
+    let done = session.task_status.values().filter(|status| **status == TaskStatus::Done).count();
+    let spend = tree::spend(&session.usage).map_or(String::new(), |spend| format!(", {spend}"));
+    text.put(format!(
+        "\n{} is {}{took}: {} steps, {done} of {} tasks done{spend}\n",
+        paint.bold(&item.name),
+        tree::status(item.status, paint),
+        workflow.plan.rows.len(),
+        session.task_status.len(),
+    ));
+    for error in &session.errors {
+        let error = format!("{}: {}", error.step, output::one_line(&error.error));
+        text.put(format!("  {}\n", paint.red(&error)));
+    }
+    if let Some((name, lines)) = result(workflow) {
+        text.put(format!("\n{name}:\n"));
+        text.extend(lines.iter().map(|line| format!("  {line}\n")));
+    }
+    text.push_str("\nWhere to look:\n");
+    for (command, what) in places(workflow) {
+        text.put(format!("  {command:<34}  {}\n", paint.dim(&what)));
+    }
+    output::write(&text)
+}
+
+fn places(workflow: &Workflow) -> Vec<(String, String)> {
+    let name = &workflow.item.name;
+    let mut places = vec![(format!("coven show {name}"), "what happened, step by step".to_owned())];
+    let failed = |status: TaskStatus| status == TaskStatus::Error;
+    let broken = workflow.tasks.iter().find(|task| failed(task.status));
+    let begun = || workflow.tasks.iter().filter(|task| task.attempt > 0);
+    let agent = || begun().find(|task| task.adapter != "shell").or_else(|| begun().next());
+    let some = broken.or_else(agent);
+    if let Some(task) = some {
+        places.push((format!("coven logs {name}/{}", task.id), "what a task printed".to_owned()));
+    }
+    let seen = |mode: Mode| mode == Mode::Interactive;
+    if let Some(task) = workflow.tasks.iter().find(|task| seen(task.mode) && task.attempt > 0) {
+        places
+            .push((format!("coven play {name}/{}", task.id), "a terminal, played back".to_owned()));
+    }
+    if workflow.item.status == WorkflowStatus::Failed {
+        places.push((format!("coven retry {name}"), "try what failed again".to_owned()));
+    }
+    let folder = format!("{}/.coven/sessions/{}", workflow.item.base_dir, workflow.item.id);
+    places.push((folder, "journal, tapes, outcomes".to_owned()));
+    places
+}
+
+/// The output of the last step that has one, by the name it was given.
+fn result(workflow: &Workflow) -> Option<(String, Vec<String>)> {
+    let steps = workflow.session.workflow_definition.get("steps")?.as_array()?;
+    let names = steps.iter().rev().filter_map(|step| step.get("output")?.as_str());
+    let (name, value) = names
+        .filter_map(|name| Some((name, workflow.session.variables.get(name)?)))
+        .find(|(_, value)| !value.is_null())?;
+    let text = match value {
+        Value::String(text) => output::clean(text),
+        value => format!("{value:#}"),
+    };
+    let mut lines: Vec<String> = text.lines().take(RESULT).map(str::to_owned).collect();
+    if text.lines().nth(RESULT).is_some() {
+        lines.push("…".to_owned());
+    }
+    (!lines.is_empty()).then(|| (name.to_owned(), lines))
+}
+
+/// The exit code of a run.
+pub(crate) fn code(workflow: &Workflow) -> Result {
+    let item = &workflow.item;
+    match item.status {
+        WorkflowStatus::Completed => Ok(()),
+        WorkflowStatus::Failed => Err(Failure::silent(Code::Failed)),
+        WorkflowStatus::Cancelled => Err(Failure::silent(Code::Cancelled)),
+        WorkflowStatus::Blocked => {
+            let first = workflow.interventions.first().map(question::asked).unwrap_or_default();
+            Err(Failure::new(Code::Blocked, format!("{} waits: {first}", item.name))
+                .hint(format!("coven inbox, or coven resume {}", item.name)))
+        }
+        WorkflowStatus::Pending | WorkflowStatus::Running => {
+            let message =
+                format!("{} is {} and not looked after by the daemon", item.name, item.status);
+            Err(Failure::failed(message).hint(format!("coven resume {}", item.name)))
+        }
+    }
+}

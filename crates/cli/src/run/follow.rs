@@ -1,0 +1,381 @@
+//! Following a run: as a tree that is answered in place, as lines, or as JSON.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use coven_api::Client;
+use coven_api::client::Streamed;
+use coven_api::workflow::Workflow;
+use coven_model::SessionId;
+use coven_model::event::Event;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::ask::{Ask, Wish};
+use super::canvas::Canvas;
+use super::end;
+use super::lines::{Lines, event};
+use crate::attach;
+use crate::events::Pump;
+use crate::failure::{Code, Failure, Result};
+use crate::signals::{Signals, Told};
+use crate::tree::{Style, fitted, tree};
+use crate::tty::{Keyboard, Keys};
+use crate::{connect, output, question, tty};
+
+/// How often a tree is looked at again while something happens.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often it is drawn again because ages grow.
+const DRAW: Duration = Duration::from_millis(500);
+
+/// A second Ctrl-C within this time means more than the first.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// What happens when somebody has to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnBlock {
+    /// Following goes on.
+    Wait,
+    /// The command ends with exit code 3.
+    Fail,
+}
+
+/// How a run is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Every event as a line of JSON.
+    Json(OnBlock),
+    /// A line for everything of interest.
+    Lines(OnBlock),
+    /// A tree that changes.
+    Tree(OnBlock),
+}
+
+impl How {
+    /// A tree on a terminal, and lines elsewhere.
+    pub(crate) fn usual(on_block: OnBlock) -> Self {
+        if io::stdout().is_terminal() { Self::Tree(on_block) } else { Self::Lines(on_block) }
+    }
+
+    fn on_block(self) -> OnBlock {
+        match self {
+            Self::Json(on_block) | Self::Lines(on_block) | Self::Tree(on_block) => on_block,
+        }
+    }
+}
+
+/// Somebody follows a run.
+pub(crate) struct Following {
+    client: Client,
+    id: SessionId,
+    name: String,
+    how: How,
+    signals: Option<Signals>,
+    canvas: Canvas,
+    ask: Ask,
+    lines: Lines,
+    /// Facts up to here are not told.
+    from: u64,
+    /// Whether every question is answered without asking.
+    auto: bool,
+}
+
+/// Why following ended.
+enum Ending {
+    /// The run is over, or does not go on.
+    Over,
+    /// Somebody has to be asked.
+    Blocked(Box<Workflow>),
+    /// Whoever followed had enough.
+    Left(Told),
+}
+
+impl Following {
+    pub(crate) fn new(client: Client, id: SessionId, name: String, how: How) -> Self {
+        Self {
+            client,
+            id,
+            name,
+            how,
+            signals: None,
+            canvas: Canvas::default(),
+            ask: Ask::default(),
+            lines: Lines::default(),
+            from: 0,
+            auto: false,
+        }
+    }
+
+    /// The same, where every question is answered without asking.
+    pub(crate) fn answered_by_itself(self, auto: bool) -> Self {
+        Self { auto, ..self }
+    }
+
+    /// The same, from after this fact on.
+    pub(crate) fn after(client: Client, id: SessionId, name: String, how: How, seq: u64) -> Self {
+        Self { from: seq, ..Self::new(client, id, name, how) }
+    }
+
+    /// Follows to the end, and says how that was.
+    pub(crate) async fn run(mut self) -> Result {
+        self.signals = Some(Signals::listen()?);
+        let ending = match self.how {
+            How::Tree(_) => self.tree().await,
+            How::Lines(_) | How::Json(_) => self.stream().await,
+        };
+        match ending? {
+            Ending::Over => self.over().await,
+            Ending::Blocked(workflow) => Err(self.blocked(&workflow)),
+            Ending::Left(told) => self.leave(told).await,
+        }
+    }
+
+    async fn signal(&mut self) -> Told {
+        match &mut self.signals {
+            Some(signals) => signals.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lines or JSON.
+    async fn stream(&mut self) -> Result<Ending> {
+        if matches!(self.how, How::Lines(_)) {
+            output::line(&format!("{}: coven show {0}", self.name))?;
+        }
+        let mut events = Pump::session(&self.client, &self.id, Some(self.from));
+        loop {
+            let streamed = tokio::select! {
+                told = self.signal() => match told {
+                    Told::Resized => continue,
+                    told => return Ok(Ending::Left(told)),
+                },
+                streamed = events.next() => streamed?,
+            };
+            match streamed {
+                Some(Streamed::Event(envelope)) => {
+                    if matches!(self.how, How::Json(_)) {
+                        let text = serde_json::to_string(&envelope).map_err(Failure::failed)?;
+                        output::line(&text)?;
+                    } else if let Some(line) = self.lines.line(&envelope) {
+                        output::line(&line)?;
+                    }
+                    match event(&envelope) {
+                        Some(Event::InterventionRequired { .. }) => {
+                            if let Some(workflow) = self.is_blocked().await? {
+                                return Ok(Ending::Blocked(workflow));
+                            }
+                            self.how_to_answer().await?;
+                        }
+                        Some(event) if is_end(&event) => return Ok(Ending::Over),
+                        _ => {}
+                    }
+                }
+                Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
+                Some(Streamed::End) | None => return Ok(Ending::Over),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Says how somebody elsewhere can answer what waits, if nobody does it by itself.
+    async fn how_to_answer(&self) -> Result {
+        if self.auto || !matches!(self.how, How::Lines(_)) {
+            return Ok(());
+        }
+        let workflow = self.client.workflow(self.id.as_str()).await?;
+        let alone = workflow.interventions.len() == 1;
+        if let Some(asked) = workflow.interventions.last() {
+            let name = question::name(&self.name, asked, alone);
+            eprintln!("To answer: {}", question::commands(&name, asked).join(", or "));
+        }
+        Ok(())
+    }
+
+    /// Whether somebody has to be asked now and nobody can be.
+    async fn is_blocked(&self) -> Result<Option<Box<Workflow>>> {
+        if self.how.on_block() == OnBlock::Wait {
+            return Ok(None);
+        }
+        let workflow = self.client.workflow(self.id.as_str()).await?;
+        Ok((!workflow.interventions.is_empty()).then(|| Box::new(workflow)))
+    }
+
+    /// A tree that changes.
+    async fn tree(&mut self) -> Result<Ending> {
+        let mut events = Pump::session(&self.client, &self.id, None);
+        let mut workflow = self.client.workflow(self.id.as_str()).await?;
+        let mut keyboard =
+            if tty::is_interactive() { Some(Keyboard::take(Keys::Single)?) } else { None };
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let (mut dirty, mut over, mut drawn) = (true, false, None::<Instant>);
+        loop {
+            tokio::select! {
+                told = self.signal() => match told {
+                    Told::Resized => dirty = true,
+                    told => return Ok(Ending::Left(told)),
+                },
+                streamed = events.next(), if !over => match streamed? {
+                    Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
+                    Some(Streamed::End) | None => (dirty, over) = (true, true),
+                    Some(Streamed::Event(envelope)) if envelope.kind == "task.output" => {}
+                    Some(_) => dirty = true,
+                },
+                bytes = typed(keyboard.as_ref()) => {
+                    let bytes = bytes?;
+                    if bytes.is_empty() {
+                        return Ok(Ending::Left(Told::Terminate));
+                    }
+                    let wish = self.ask.typed(&workflow, &bytes);
+                    self.wished(wish, &workflow, &mut keyboard).await?;
+                    (dirty, drawn) = (true, None);
+                }
+                _ = look.tick() => {}
+            }
+            if dirty || drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW) {
+                if dirty {
+                    workflow = self.client.workflow(self.id.as_str()).await?;
+                }
+                self.draw(&workflow)?;
+                (dirty, drawn) = (false, Some(Instant::now()));
+            }
+            if over || workflow.item.status.is_final() {
+                return Ok(Ending::Over);
+            }
+            if self.how.on_block() == OnBlock::Fail && !workflow.interventions.is_empty() {
+                return Ok(Ending::Blocked(Box::new(workflow)));
+            }
+        }
+    }
+
+    fn draw(&mut self, workflow: &Workflow) -> Result {
+        self.ask.look(workflow);
+        let columns = output::columns();
+        let style = Style { now: output::now(), paint: output::paint(), columns, whole: false };
+        let below = if tty::is_interactive() {
+            self.ask.lines(workflow, style.paint, columns)
+        } else {
+            Vec::new()
+        };
+        let room = Canvas::rows().saturating_sub(below.len());
+        let mut lines = fitted(tree(workflow, style), room);
+        lines.extend(below);
+        lines.truncate(Canvas::rows());
+        self.canvas.draw(&lines)
+    }
+
+    /// Does what the keys mean.
+    async fn wished(
+        &mut self,
+        wish: Wish,
+        workflow: &Workflow,
+        keyboard: &mut Option<Keyboard>,
+    ) -> Result {
+        let Some(asked) = self.ask.current(workflow).cloned() else { return Ok(()) };
+        match wish {
+            Wish::Nothing => Ok(()),
+            Wish::Decide(choice, text) => {
+                self.ask.decide(&self.client, &asked, choice, text).await;
+                Ok(())
+            }
+            Wish::Open => {
+                let Some(task) = &asked.task else { return Ok(()) };
+                self.canvas.clear()?;
+                drop(keyboard.take());
+                let view = attach::View::new(self.id.as_str(), &self.name, task.as_str());
+                let seen = attach::through(&self.client, &view, attach::Options::default()).await;
+                *keyboard = Some(Keyboard::take(Keys::Single)?);
+                seen.map(drop)
+            }
+        }
+    }
+
+    /// What there is to say at the end.
+    async fn over(&mut self) -> Result {
+        let workflow = self.client.workflow(self.id.as_str()).await?;
+        if matches!(self.how, How::Tree(_)) {
+            self.canvas.clear()?;
+            end::tree(&workflow)?;
+        }
+        if !matches!(self.how, How::Json(_)) {
+            end::words(&workflow)?;
+        }
+        end::code(&workflow)
+    }
+
+    fn blocked(&mut self, workflow: &Workflow) -> Failure {
+        if matches!(self.how, How::Tree(_)) && self.canvas.clear().is_ok() {
+            let _ = end::tree(workflow);
+        }
+        let alone = workflow.interventions.len() == 1;
+        let Some(asked) = workflow.interventions.first() else {
+            return Failure::silent(Code::Blocked);
+        };
+        let name = question::name(&self.name, asked, alone);
+        let how = question::commands(&name, asked).join("\n      ");
+        let message = format!("{} waits for somebody: {}", self.name, question::asked(asked));
+        let hint = format!(
+            "{how}\n      then: coven show {} --follow   (or run with --on-block wait, --auto allow)",
+            self.name
+        );
+        Failure::new(Code::Blocked, message).hint(hint)
+    }
+
+    /// Leaves the run alone; asked twice, it may be cancelled instead.
+    async fn leave(mut self, told: Told) -> Result {
+        let tree = matches!(self.how, How::Tree(_));
+        if tree {
+            self.canvas.clear()?;
+        }
+        let name = self.name.clone();
+        eprintln!("Detached: {name} goes on. Come back with: coven show {name} --follow");
+        if told != Told::Interrupt || !tty::is_interactive() {
+            return Err(Failure::silent(Code::Interrupted));
+        }
+        eprintln!("Ctrl-C once more within {} seconds asks whether to cancel it.", AGAIN.as_secs());
+        let again = async { while self.signal().await != Told::Interrupt {} };
+        if timeout(AGAIN, again).await.is_err() {
+            return Err(Failure::silent(Code::Interrupted));
+        }
+        eprint!("Cancel {name} and stop its agents? [y/N] ");
+        let keyboard = Keyboard::take(Keys::Single)?;
+        let bytes = tokio::select! {
+            bytes = keyboard.read() => bytes?,
+            _ = self.signal() => Vec::new(),
+        };
+        drop(keyboard);
+        if !matches!(bytes.first(), Some(b'y' | b'Y')) {
+            eprintln!("no");
+            return Err(Failure::silent(Code::Interrupted));
+        }
+        eprintln!("yes");
+        let wish = coven_api::workflow::Wish { why: Some("Ctrl-C twice".to_owned()), env: None };
+        self.client.cancel(self.id.as_str(), &wish).await?;
+        let mut events = Pump::session(&self.client, &self.id, None);
+        while !self.client.workflow(self.id.as_str()).await?.item.status.is_final() {
+            if events.next().await?.is_none() {
+                break;
+            }
+        }
+        self.over().await
+    }
+}
+
+/// What was typed, where somebody can type.
+async fn typed(keyboard: Option<&Keyboard>) -> io::Result<Vec<u8>> {
+    match keyboard {
+        Some(keyboard) => keyboard.read().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether a run is over with this.
+fn is_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::WorkflowCompleted { .. }
+            | Event::WorkflowFailed { .. }
+            | Event::WorkflowCancelled { .. }
+            | Event::SessionDeleted { .. }
+    )
+}

@@ -1,0 +1,123 @@
+//! The inputs of a run, as the workflow wants them.
+
+use coven_api::Client;
+use coven_api::catalogue::{BaseDirQuery, Check, InputItem};
+use coven_notation::{Source, Syntax};
+use serde_json::{Map, Value};
+
+use super::{Arguments, What};
+use crate::failure::{Failure, Result};
+use crate::{output, written};
+
+/// The longest goal that is made up.
+const GOAL: usize = 120;
+
+/// What the run is for, where nobody said: what runs, with what.
+pub(super) fn goal(what: &What, inputs: &[String]) -> String {
+    let name = match what {
+        What::Grimoire(name) => name.as_str(),
+        What::Definition(definition) => definition.name.as_str(),
+    };
+    let inputs = inputs.iter().map(|input| format!(" {}", output::one_line(input)));
+    output::shortened(&format!("{name}{}", inputs.collect::<String>()), GOAL)
+}
+
+/// The inputs from the command line and from a file; the command line counts more.
+pub(super) async fn read(
+    client: &Client,
+    arguments: &Arguments,
+    what: &What,
+    base_dir: &str,
+) -> Result<Map<String, Value>> {
+    let mut inputs = match &arguments.input_file {
+        Some(path) => {
+            let (name, bytes) = written::read(path)?;
+            object(&name, bytes)?
+        }
+        None => Map::new(),
+    };
+    if arguments.inputs.is_empty() {
+        return Ok(inputs);
+    }
+    let known = known(client, what, base_dir).await;
+    for text in &arguments.inputs {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("`{text}` is no input")).hint("write --input NAME=VALUE")
+        })?;
+        let kind = known.iter().find(|input| input.name == name).map(|input| input.kind.as_str());
+        inputs.insert(name.to_owned(), typed(name, value, kind)?);
+    }
+    Ok(inputs)
+}
+
+/// What the workflow takes. One that cannot be read says so when it is started.
+async fn known(client: &Client, what: &What, base_dir: &str) -> Vec<InputItem> {
+    let base_dir = Some(base_dir.to_owned());
+    match what {
+        What::Grimoire(name) => client
+            .grimoire(name, &BaseDirQuery { base_dir })
+            .await
+            .map(|grimoire| grimoire.item.inputs)
+            .unwrap_or_default(),
+        What::Definition(definition) => {
+            let (text, name) = (definition.text.clone(), Some(definition.name.clone()));
+            let checked = client.check(&Check { text, name, base_dir }).await;
+            checked.map(|checked| checked.inputs).unwrap_or_default()
+        }
+    }
+}
+
+/// A value of the type that is wanted. What wants a text gets it as it is.
+fn typed(name: &str, text: &str, kind: Option<&str>) -> Result<Value> {
+    let kind = match kind {
+        None | Some("string") => return Ok(Value::from(text)),
+        Some(kind) => kind,
+    };
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    let fits = |value: &Value| match kind {
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    };
+    value.filter(fits).ok_or_else(|| {
+        let example = match kind {
+            "number" => "3",
+            "boolean" => "true",
+            "array" => "'[\"a\", \"b\"]'",
+            _ => "'{\"key\": \"value\"}'",
+        };
+        Failure::usage(format!("the input `{name}` is of the type {kind}, and `{text}` is not"))
+            .hint(format!("for example: --input {name}={example}"))
+    })
+}
+
+fn object(name: &str, bytes: Vec<u8>) -> Result<Map<String, Value>> {
+    let wrong =
+        |text: String| Failure::failed(text).hint("an input file is an object: NAME: VALUE");
+    let source = Source::from_bytes(name, bytes)
+        .map_err(|report| wrong(report.render(output::colour_on_stderr())))?;
+    let json = std::path::Path::new(name).extension().is_some_and(|ending| ending == "json");
+    let syntax = if json { Syntax::Json } else { Syntax::Yaml };
+    let read = coven_notation::read::<Map<String, Value>>(&source, syntax);
+    read.value.ok_or_else(|| {
+        let report = coven_notation::Report::new(source, read.problems);
+        wrong(format!("{name} cannot be read\n{}", report.render(output::colour_on_stderr())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_become_what_the_workflow_wants() {
+        assert_eq!(typed("a", "007", None).unwrap(), Value::from("007"));
+        assert_eq!(typed("a", "007", Some("string")).unwrap(), Value::from("007"));
+        assert_eq!(typed("a", "3", Some("number")).unwrap(), Value::from(3));
+        assert_eq!(typed("a", "true", Some("boolean")).unwrap(), Value::from(true));
+        assert!(typed("a", "three", Some("number")).is_err());
+        assert!(typed("a", "[1]", Some("object")).is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! What happens in a run, as lines for a pipe or a log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coven_api::event::Envelope;
+use coven_model::event::{Event, Role};
+use coven_model::{Intervention, TaskId, TaskStatus, Work};
+
+use crate::{output, question};
+
+/// The longest text within a line.
+const TEXT: usize = 160;
+
+/// Turns facts into lines. It remembers what later facts refer to.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// Steps by their place.
+    steps: BTreeMap<u32, String>,
+    /// Tasks that are their step; what happens to the step is told, and not twice.
+    mains: BTreeSet<TaskId>,
+}
+
+impl Lines {
+    /// What is to be told of something that happened, if anything is.
+    pub(crate) fn line(&mut self, envelope: &Envelope) -> Option<String> {
+        let event = event(envelope)?;
+        let text = self.text(&event)?;
+        Some(format!("{}  {text}", output::clock(envelope.time)))
+    }
+
+    /// The same for everything that happens, also for what is of no interest in a log.
+    pub(crate) fn any(&mut self, envelope: &Envelope) -> String {
+        let number = envelope.pos.or(envelope.seq).map_or_else(String::new, |at| at.to_string());
+        let told = event(envelope).and_then(|event| self.text(&event));
+        let told = told.unwrap_or_else(|| {
+            let data = output::one_line(&envelope.data.to_string());
+            format!("{} {}", envelope.kind, output::shortened(&data, TEXT))
+        });
+        format!("{number:>6}  {}  {}", output::clock(envelope.time), told.trim_start())
+    }
+
+    fn text(&mut self, event: &Event) -> Option<String> {
+        let short = |text: &str| output::shortened(&output::one_line(text), TEXT);
+        Some(match event {
+            Event::StepStarted { step, index, kind, .. } => {
+                self.steps.insert(*index, step.clone());
+                format!("{step}: started ({kind})")
+            }
+            Event::StepCompleted { step, summary, .. } if summary.trim().is_empty() => {
+                format!("{step}: completed")
+            }
+            Event::StepCompleted { step, summary, .. } => {
+                format!("{step}: completed: {}", short(summary))
+            }
+            Event::StepFailed { step, error, continues, .. } => {
+                let on = if *continues { " (the run goes on)" } else { "" };
+                format!("{step}: failed: {}{on}", short(error))
+            }
+            Event::StepSkipped { step, reason, .. } => {
+                format!("{step}: skipped: {}", short(reason))
+            }
+            Event::TaskStarted(started) => {
+                let id = &started.spec.job.attempt;
+                if started.role == Role::Main {
+                    self.mains.insert(id.task.clone());
+                    return None;
+                }
+                let agent = match &started.spec.work {
+                    Work::Agent(agent) => agent.adapter.as_str(),
+                    Work::Shell(_) => "shell",
+                };
+                let again = if id.attempt > 1 {
+                    format!(", attempt {}", id.attempt)
+                } else {
+                    String::new()
+                };
+                format!("  {}: started ({agent}{again})", id.task)
+            }
+            Event::TaskEnded(ended) => {
+                let reason = short(&ended.outcome.reason);
+                match ended.status {
+                    TaskStatus::Pending => format!("  {}: {reason}; tried again", ended.job.task),
+                    _ if self.mains.contains(&ended.job.task) => return None,
+                    TaskStatus::Done => format!("  {}: done", ended.job.task),
+                    _ => format!("  {}: {reason}", ended.job.task),
+                }
+            }
+            Event::LoopJudged { index, round, verdict, reason, .. } => {
+                let step = self.steps.get(index).map_or("loop", String::as_str);
+                format!("  {step}: round {round}: {}: {}", verdict.as_str(), short(reason))
+            }
+            Event::InterventionRequired { intervention, .. } => {
+                format!("? {}", asked(intervention))
+            }
+            Event::InterventionResolved { decision, .. } => {
+                format!("= {} by {}", decision.choice, output::one_line(&decision.by))
+            }
+            Event::InterventionWithdrawn { reason, .. } => {
+                format!("= not asked any more: {}", short(reason))
+            }
+            Event::InputDecided { intervention, decision, .. } => format!(
+                "? {}\n          = {} by {}",
+                asked(intervention),
+                decision.choice,
+                output::one_line(&decision.by)
+            ),
+            Event::InputRefused { job, reason, .. } => {
+                format!("  {}: the answer was not given: {}", job.task, short(reason))
+            }
+            Event::TaskExposed { job, reason } => format!("  {}: {}", job.task, short(reason)),
+            Event::WorkflowStopping { why, .. } if !why.is_empty() => {
+                format!("stopping: {}", short(why))
+            }
+            Event::WorkflowRetried { .. } => "tried again".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+fn asked(intervention: &Intervention) -> String {
+    output::shortened(&question::asked(intervention), TEXT)
+}
+
+/// The fact in an envelope; nothing for what is live.
+pub(crate) fn event(envelope: &Envelope) -> Option<Event> {
+    envelope.seq?;
+    let value = serde_json::json!({"type": envelope.kind, "data": envelope.data});
+    serde_json::from_value(value).ok()
+}

@@ -1,0 +1,58 @@
+//! `coven send`: typing to an agent.
+
+use std::io::Read;
+
+use coven_api::task::Typing;
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::find::{self, Target, Wanted};
+use crate::output;
+
+/// What `coven send` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven send brisk-otter \"Now write the tests\"   typed, verified to have arrived, sent off
+  git diff | coven send brisk-otter -            the text from stdin
+  coven send brisk-otter --paste \"a draft\"       put into its input box, and not sent off
+  coven send brisk-otter --key Esc --key Esc     keys by name")]
+pub(crate) struct Arguments {
+    /// The agent.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
+    target: Target,
+    /// The text; `-` reads stdin.
+    #[arg(required_unless_present = "key", conflicts_with = "key")]
+    text: Option<String>,
+    /// Only put the text into the input box.
+    #[arg(long, conflicts_with = "key")]
+    paste: bool,
+    /// Press this key instead, such as `Enter`, `Esc`, `Ctrl+C`, `y`; may be given more than once.
+    #[arg(short, long, value_name = "KEY")]
+    key: Vec<String>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result {
+    let text = match arguments.text.as_deref() {
+        Some("-") => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| Failure::failed(format!("could not read stdin: {error}")))?;
+            Some(text.trim_end().to_owned())
+        }
+        text => text.map(str::to_owned),
+    };
+    if text.as_deref() == Some("") {
+        return Err(Failure::usage("there is nothing to send").hint("coven send NAME \"TEXT\""));
+    }
+    block_on(async {
+        let client = connect::daemon().await?;
+        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Terminal).await?;
+        let typing = match (text, arguments.paste) {
+            (None, _) => Typing { keys: Some(arguments.key), ..Typing::default() },
+            (Some(text), true) => Typing { paste: Some(text), ..Typing::default() },
+            (Some(text), false) => Typing { message: Some(text), ..Typing::default() },
+        };
+        client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
+        output::line(&format!("sent to {}/{}", workflow.item.name, task.id))
+    })
+}

@@ -1,0 +1,204 @@
+//! `coven show`: one session, or one task of it.
+
+use coven_api::Client;
+use coven_api::task::AttemptQuery;
+use coven_api::workflow::{TaskItem, Workflow};
+use coven_model::view::HistoryKind;
+use serde_json::{Value, json};
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::find::{self, Target, Wanted};
+use crate::output::Put;
+use crate::run::{self, Following, How, OnBlock};
+use crate::{output, question, tree};
+
+/// How much of a value is shown on its line.
+const VALUE: usize = 100;
+
+/// The variable that holds all inputs.
+const INPUT: &str = "input";
+
+/// How much of the history is shown.
+const HISTORY: usize = 12;
+
+/// What `coven show` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven show brisk-otter           its steps, what waits, its outputs
+  coven show brisk-otter --follow  the same, live; answers in place
+  coven show brisk-otter/build.3   one task: what it does and what its screen shows
+  coven show brisk-otter --json | jq .session.variables")]
+pub(crate) struct Arguments {
+    /// The session, or a task of it.
+    #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
+    target: Target,
+    /// Follow it until it is over.
+    #[arg(short, long)]
+    follow: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let client = connect::daemon().await?;
+        let workflow = find::workflow(&client, &arguments.target.session).await?;
+        if let Some(task) = &arguments.target.task {
+            let task = find::choose(&workflow, Some(task), Wanted::Started)?;
+            return one_task(&client, &workflow, task, arguments.json).await;
+        }
+        if arguments.follow && !workflow.item.status.is_final() {
+            let how =
+                if arguments.json { How::Json(OnBlock::Wait) } else { How::usual(OnBlock::Wait) };
+            let item = workflow.item;
+            return Following::new(client, item.id, item.name, how).run().await;
+        }
+        if arguments.json {
+            return output::as_json(&workflow);
+        }
+        session(&workflow)
+    })
+}
+
+fn session(workflow: &Workflow) -> Result {
+    let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
+    run::show_tree(workflow)?;
+    let mut text = String::from("\n");
+    let mut say = |name: &str, value: &str| {
+        text.put(format!("{} {value}\n", paint.dim(&format!("{name:<9}"))));
+    };
+    if let Some(goal) = &item.goal {
+        say("goal", &output::one_line(goal));
+    }
+    say("id", item.id.as_str());
+    say("folder", &output::one_line(&item.base_dir));
+    say("files", &format!("{}/.coven/sessions/{}", output::one_line(&item.base_dir), item.id));
+    say(
+        "made",
+        &format!(
+            "{} ({} ago)",
+            output::moment(item.created_at),
+            output::ago(item.created_at, output::now())
+        ),
+    );
+    for error in &session.errors {
+        say("error", &paint.red(&format!("{}: {}", error.step, output::one_line(&error.error))));
+    }
+    for (name, value) in
+        session.variables.get(INPUT).and_then(Value::as_object).into_iter().flatten()
+    {
+        say("input", &variable(name, value));
+    }
+    for (name, value) in session.variables.iter().filter(|(name, _)| *name != INPUT) {
+        say("output", &variable(name, value));
+    }
+    if !item.status.is_final() && !workflow.live {
+        say("note", &format!("the daemon does not run it: coven resume {}", item.name));
+    }
+    text.push_str(&waiting(workflow));
+    text.push_str(&history(workflow));
+    output::write(&text)
+}
+
+fn variable(name: &str, value: &Value) -> String {
+    let value = match value {
+        Value::String(text) => output::one_line(text),
+        value => output::one_line(&value.to_string()),
+    };
+    format!("{} = {}", output::one_line(name), output::shortened(&value, VALUE))
+}
+
+fn waiting(workflow: &Workflow) -> String {
+    let paint = output::paint();
+    let alone = workflow.interventions.len() == 1;
+    let mut text = String::new();
+    for asked in &workflow.interventions {
+        let name = question::name(&workflow.item.name, asked, alone);
+        text.put(format!("\n{}\n", paint.yellow(&format!("? {}", question::asked(asked)))));
+        for line in question::excerpt(asked) {
+            text.put(format!("  {} {line}\n", paint.dim("│")));
+        }
+        for command in question::commands(&name, asked) {
+            text.put(format!("  {command}\n"));
+        }
+    }
+    text
+}
+
+/// The newest of what was said and done.
+fn history(workflow: &Workflow) -> String {
+    let all = &workflow.session.history;
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n".to_owned();
+    for entry in &all[all.len().saturating_sub(HISTORY)..] {
+        let mark = match entry.what {
+            HistoryKind::Prompt | HistoryKind::Input => ">",
+            HistoryKind::Output => "<",
+            HistoryKind::Question => "?",
+            HistoryKind::Decision => "=",
+            HistoryKind::Progress => "·",
+        };
+        let who = entry.task.as_ref().map_or("", |task| task.as_str());
+        let line = format!(
+            "{} {mark} {who:<14} {}",
+            output::clock(entry.at),
+            output::one_line(&entry.text)
+        );
+        text.push_str(&output::shortened(&line, output::columns()));
+        text.push('\n');
+    }
+    text
+}
+
+async fn one_task(client: &Client, workflow: &Workflow, task: &TaskItem, as_json: bool) -> Result {
+    let (id, name) = (workflow.item.id.as_str(), task.id.as_str());
+    let screen = match client.screen(id, name, AttemptQuery::default()).await {
+        Ok(screen) => Some(screen),
+        Err(_) if task.attempt == 0 => None,
+        Err(error) => return Err(error.into()),
+    };
+    if as_json {
+        return output::json(&json!({"task": task, "screen": screen}));
+    }
+    let paint = output::paint();
+    let doing = task.verdict.as_ref().map_or_else(|| task.status.to_string(), tree::doing_words);
+    let mut text = format!(
+        "{}  {}  {doing}\n",
+        paint.bold(&format!("{}/{name}", workflow.item.name)),
+        task.adapter
+    );
+    let mut say = |what: &str, value: String| {
+        text.put(format!("{} {value}\n", paint.dim(&format!("{what:<9}"))));
+    };
+    say("step", task.step.clone());
+    say("attempt", task.attempt.to_string());
+    say("mode", task.mode.to_string());
+    if let Some(began) = task.started_at {
+        let ended = task.ended_at.unwrap_or_else(output::now);
+        say("time", format!("{}, {}", output::moment(began), output::age(ended.since(began))));
+    }
+    if !task.note.is_empty() {
+        say("note", output::one_line(&task.note));
+    }
+    if let Some(screen) = &screen {
+        let lines: Vec<String> = screen.lines.iter().map(|line| output::clean(line)).collect();
+        let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |at| at + 1);
+        text.push('\n');
+        for line in &lines[..end] {
+            text.put(format!("{} {}\n", paint.dim("│"), line.trim_end()));
+        }
+    }
+    text.push('\n');
+    let full = format!("{}/{name}", workflow.item.name);
+    let next = if task.live && task.mode == coven_model::Mode::Interactive {
+        format!("coven attach {full}   coven send {full} \"TEXT\"   coven explain {full}\n")
+    } else {
+        format!("coven logs {full}   coven play {full}\n")
+    };
+    text.push_str(&next);
+    output::write(&text).map_err(|_| Failure::told())
+}

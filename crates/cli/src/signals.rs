@@ -1,0 +1,50 @@
+//! What the system tells this command while it follows something.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Something that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Ctrl-C.
+    Interrupt,
+    /// Somebody wants it to end, or its terminal is gone.
+    Terminate,
+    /// The terminal has another size.
+    Resized,
+}
+
+/// Listens to signals instead of being ended by them.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    quit: Signal,
+    resized: Signal,
+}
+
+impl Signals {
+    /// Begins to listen. Must be called inside the runtime.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
+            resized: signal(SignalKind::window_change())?,
+        })
+    }
+
+    /// The next one.
+    pub(crate) async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.interrupt.recv() => Told::Interrupt,
+            _ = self.terminate.recv() => Told::Terminate,
+            _ = self.hang_up.recv() => Told::Terminate,
+            _ = self.quit.recv() => Told::Terminate,
+            _ = self.resized.recv() => Told::Resized,
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A session as a tree of steps and tasks: what is done, what runs and for how long, what waits.
+
+use std::collections::BTreeMap;
+
+use coven_api::workflow::{TaskItem, Workflow};
+use coven_model::{
+    AgentState, PlanLane, PlanRow, TaskStatus, Timestamp, Usage, Verdict, WorkflowStatus,
+};
+
+use crate::output::{self, Paint};
+
+/// The most tasks of one step that are shown.
+const LANES: usize = 20;
+
+/// Names longer than this are cut.
+const NAME: usize = 28;
+
+/// How much a line matters when there is no room for all; the least goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// Has not begun.
+    Later,
+    /// A task that is over.
+    Detail,
+    /// A step that is over.
+    Over,
+    /// Is happening, or went wrong.
+    Now,
+    /// The head.
+    Head,
+}
+
+/// One line of a tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) weight: Weight,
+    pub(crate) text: String,
+}
+
+/// How a tree is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    pub(crate) now: Timestamp,
+    pub(crate) paint: Paint,
+    pub(crate) columns: usize,
+    /// Whether the tasks of steps that are over are shown too.
+    pub(crate) whole: bool,
+}
+
+/// How far something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Pending,
+    Running,
+    Waiting,
+    Done,
+    Failed,
+    Skipped,
+}
+
+impl Stage {
+    fn of_step(status: &str) -> Self {
+        match status {
+            "running" => Self::Running,
+            "blocked" => Self::Waiting,
+            "completed" => Self::Done,
+            "failed" => Self::Failed,
+            "skipped" => Self::Skipped,
+            _ => Self::Pending,
+        }
+    }
+
+    fn of_task(status: TaskStatus) -> Self {
+        match status {
+            TaskStatus::Pending => Self::Pending,
+            TaskStatus::Running => Self::Running,
+            TaskStatus::WaitingForUser => Self::Waiting,
+            TaskStatus::Done => Self::Done,
+            TaskStatus::Error => Self::Failed,
+            TaskStatus::Cancelled => Self::Skipped,
+        }
+    }
+
+    fn weight(self, over: Weight) -> Weight {
+        match self {
+            Self::Pending => Weight::Later,
+            Self::Running | Self::Waiting | Self::Failed => Weight::Now,
+            Self::Done | Self::Skipped => over,
+        }
+    }
+
+    fn mark(self, paint: Paint) -> String {
+        match self {
+            Self::Pending => paint.dim("·"),
+            Self::Running => paint.cyan("▶"),
+            Self::Waiting => paint.yellow("?"),
+            Self::Done => paint.green("✓"),
+            Self::Failed => paint.red("✗"),
+            Self::Skipped => paint.dim("-"),
+        }
+    }
+}
+
+/// One row before it is laid out.
+struct Row {
+    depth: usize,
+    stage: Stage,
+    weight: Weight,
+    name: String,
+    time: String,
+    what: String,
+}
+
+/// The tree of a session.
+pub(crate) fn tree(workflow: &Workflow, style: Style) -> Vec<Line> {
+    let tasks: BTreeMap<&str, &TaskItem> =
+        workflow.tasks.iter().map(|task| (task.id.as_str(), task)).collect();
+    let mut rows = Vec::new();
+    for step in &workflow.plan.rows {
+        push_step(&mut rows, step, &tasks, style);
+    }
+    let names = rows.iter().map(|row| row.depth * 2 + output::width(&row.name)).max().unwrap_or(0);
+    let names = names.min(NAME);
+    let mut lines = vec![Line { weight: Weight::Head, text: head(workflow, style) }];
+    lines.extend(rows.iter().map(|row| laid(row, names, style)));
+    lines
+}
+
+fn laid(row: &Row, names: usize, style: Style) -> Line {
+    let indent = "  ".repeat(row.depth + 1);
+    let room = names.saturating_sub(row.depth * 2);
+    let name = output::shortened(&row.name, room);
+    let fill = " ".repeat(room.saturating_sub(output::width(&name)));
+    let begin = output::width(&indent) + 2 + room + 2 + 8 + 1;
+    let what = output::shortened(&row.what, style.columns.saturating_sub(begin + 1).max(8));
+    let (name, what) = match row.stage {
+        Stage::Pending | Stage::Skipped => (style.paint.dim(&name), style.paint.dim(&what)),
+        Stage::Waiting => (style.paint.bold(&name), style.paint.yellow(&what)),
+        Stage::Failed => (name, style.paint.red(&what)),
+        Stage::Running | Stage::Done => (name, what),
+    };
+    let time = style.paint.dim(&format!("{:>8}", row.time));
+    let mark = row.stage.mark(style.paint);
+    let text = format!("{indent}{mark} {name}{fill} {time}  {what}");
+    Line { weight: row.weight, text: text.trim_end().to_owned() }
+}
+
+/// The first line: name, plan, how it stands, how far it is, what it cost.
+fn head(workflow: &Workflow, style: Style) -> String {
+    let (session, paint) = (&workflow.session, style.paint);
+    let status = status(workflow.item.status, paint);
+    let over = workflow
+        .plan
+        .rows
+        .iter()
+        .filter(|row| matches!(Stage::of_step(&row.status), Stage::Done | Stage::Skipped));
+    let mut parts = vec![format!("{} of {} steps", over.count(), workflow.plan.rows.len())];
+    if let Some(began) = session.started_at {
+        parts.push(output::age(session.ended_at.unwrap_or(style.now).since(began)));
+    }
+    parts.extend(spend(&session.usage));
+    let name = paint.bold(&workflow.item.name);
+    let plan = output::shortened(&output::one_line(&session.workflow), NAME);
+    format!("{name}  {plan}  {status}  {}", paint.dim(&parts.join(" · ")))
+}
+
+/// The status of a run in its colour.
+pub(crate) fn status(status: WorkflowStatus, paint: Paint) -> String {
+    let text = status.as_str();
+    match status {
+        WorkflowStatus::Running => paint.cyan(text),
+        WorkflowStatus::Blocked => paint.yellow(text),
+        WorkflowStatus::Completed => paint.green(text),
+        WorkflowStatus::Failed => paint.red(text),
+        WorkflowStatus::Pending | WorkflowStatus::Cancelled => paint.dim(text),
+    }
+}
+
+/// What was spent, where that is known.
+pub(crate) fn spend(usage: &Usage) -> Option<String> {
+    if let Some(cost) = usage.cost_usd {
+        return Some(cost.to_string());
+    }
+    let tokens = usage.input_tokens.unwrap_or(0) + usage.output_tokens.unwrap_or(0);
+    match tokens {
+        0 => None,
+        1..10_000 => Some(format!("{tokens} tokens")),
+        _ => Some(format!("{}k tokens", tokens / 1000)),
+    }
+}
+
+fn push_step(rows: &mut Vec<Row>, step: &PlanRow, tasks: &BTreeMap<&str, &TaskItem>, style: Style) {
+    let asks = step.lanes.iter().any(|lane| lane.status == TaskStatus::WaitingForUser);
+    let stage = match Stage::of_step(&step.status) {
+        Stage::Running if asks => Stage::Waiting,
+        stage => stage,
+    };
+    // A step with one task of its own name says nothing more by listing it.
+    let alone = step.lanes.len() == 1 && step.lanes[0].task == step.step;
+    let lanes = if alone { &[] } else { step.lanes.as_slice() };
+    let only = step.lanes.first().filter(|_| alone);
+    rows.push(Row {
+        depth: 0,
+        stage,
+        weight: stage.weight(Weight::Over),
+        name: output::one_line(&step.step),
+        time: time(step.started_at, step.ended_at, style.now),
+        what: step_words(step, stage, only, tasks, style.now),
+    });
+    let open = matches!(stage, Stage::Running | Stage::Waiting | Stage::Failed);
+    if !open && !style.whole || stage == Stage::Pending {
+        return;
+    }
+    for lane in lanes.iter().take(LANES) {
+        let stage = Stage::of_task(lane.status);
+        rows.push(Row {
+            depth: 1,
+            stage,
+            weight: stage.weight(Weight::Detail),
+            name: lane.task.clone(),
+            time: time(lane.started_at, lane.ended_at, style.now),
+            what: lane_words(lane, tasks.get(lane.task.as_str()).copied(), style.now),
+        });
+    }
+    if lanes.len() > LANES {
+        let more = format!("… and {} more", lanes.len() - LANES);
+        rows.push(Row {
+            depth: 1,
+            stage: Stage::Pending,
+            weight: Weight::Later,
+            name: more,
+            time: String::new(),
+            what: String::new(),
+        });
+    }
+}
+
+fn time(began: Option<Timestamp>, ended: Option<Timestamp>, now: Timestamp) -> String {
+    began.map_or_else(String::new, |began| output::age(ended.unwrap_or(now).since(began)))
+}
+
+fn step_words(
+    step: &PlanRow,
+    stage: Stage,
+    only: Option<&PlanLane>,
+    tasks: &BTreeMap<&str, &TaskItem>,
+    now: Timestamp,
+) -> String {
+    let note = output::one_line(&step.note);
+    match (stage, only) {
+        (Stage::Running | Stage::Waiting, Some(lane)) => {
+            lane_words(lane, tasks.get(lane.task.as_str()).copied(), now)
+        }
+        (Stage::Running | Stage::Waiting, None) => {
+            let total: u32 = step.counts.values().sum();
+            let done = step.counts.get(&TaskStatus::Done).copied().unwrap_or(0);
+            let failed = step.counts.get(&TaskStatus::Error).copied().unwrap_or(0);
+            let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            if total > 0 { format!("{done} of {total} done{failed}") } else { step.kind.clone() }
+        }
+        (Stage::Pending, _) => step.kind.clone(),
+        _ if note.is_empty() => step.kind.clone(),
+        _ => note,
+    }
+}
+
+fn lane_words(lane: &PlanLane, task: Option<&TaskItem>, now: Timestamp) -> String {
+    let again =
+        if lane.attempt > 1 { format!(", attempt {}", lane.attempt) } else { String::new() };
+    let agent = format!("{}{again}", output::one_line(&lane.adapter));
+    match lane.status {
+        TaskStatus::Running | TaskStatus::WaitingForUser => {
+            let doing = task.and_then(|task| task.verdict.as_ref().map(|seen| (seen, task.since)));
+            match doing {
+                Some((seen, since)) => {
+                    let since = since.map(|since| format!(" {}", output::age(now.since(since))));
+                    format!("{agent}: {}{}", doing_words(seen), since.unwrap_or_default())
+                }
+                None => format!("{agent}: {}", lane_note(lane, "running")),
+            }
+        }
+        TaskStatus::Pending => agent,
+        _ => format!("{agent}: {}", lane_note(lane, lane.status.as_str())),
+    }
+}
+
+fn lane_note(lane: &PlanLane, otherwise: &str) -> String {
+    let note = output::one_line(&lane.note);
+    if note.is_empty() { otherwise.to_lowercase() } else { note }
+}
+
+/// What an agent is doing, in words.
+pub(crate) fn doing_words(verdict: &Verdict) -> String {
+    match (verdict.state, verdict.kind) {
+        (AgentState::Awaiting, Some(kind)) => format!("waits for you ({kind})"),
+        (AgentState::Awaiting, None) => "waits for you".to_owned(),
+        (state, _) => state.as_str().to_owned(),
+    }
+}
+
+/// At most so many lines: what matters least goes first, and its number is told.
+pub(crate) fn fitted(mut lines: Vec<Line>, rows: usize) -> Vec<String> {
+    let mut gone = 0;
+    for weight in [Weight::Later, Weight::Detail, Weight::Over, Weight::Now] {
+        while lines.len() + usize::from(gone > 0) > rows.max(2) {
+            let find = |line: &Line| line.weight == weight;
+            // The end of what comes later goes first, and the beginning of what is over.
+            let place = match weight {
+                Weight::Later => lines.iter().rposition(find),
+                _ => lines.iter().position(find),
+            };
+            let Some(place) = place else { break };
+            lines.remove(place);
+            gone += 1;
+        }
+    }
+    let mut texts: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+    if gone > 0 {
+        texts.push(format!("  … {gone} more lines: coven show"));
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_least_goes_first() {
+        let line = |weight, text: &str| Line { weight, text: text.to_owned() };
+        let lines = vec![
+            line(Weight::Head, "head"),
+            line(Weight::Over, "one"),
+            line(Weight::Over, "two"),
+            line(Weight::Now, "three"),
+            line(Weight::Later, "four"),
+            line(Weight::Later, "five"),
+        ];
+        assert_eq!(fitted(lines.clone(), 9).len(), 6);
+        assert_eq!(
+            fitted(lines.clone(), 5),
+            ["head", "one", "two", "three", "  … 2 more lines: coven show"]
+        );
+        assert_eq!(fitted(lines, 3), ["head", "three", "  … 4 more lines: coven show"]);
+    }
+}

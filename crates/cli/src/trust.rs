@@ -1,0 +1,133 @@
+//! `coven trust`: agreeing to what a folder brings along.
+
+use std::path::{Path, PathBuf};
+
+use coven_api::Client;
+use coven_api::catalogue::BaseDirQuery;
+use coven_api::system::{SetTrust, Trust, TrustState};
+
+use crate::connect::{self, block_on};
+use crate::failure::{Failure, Result};
+use crate::tty::{Keyboard, Keys};
+use crate::{folders, output, tty};
+
+/// The most files that are listed before agreeing.
+const FILES: usize = 40;
+
+/// What `coven trust` takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven trust                 look at what the current folder brings along, and agree to it
+  coven trust ../other --yes  agree without being asked
+  coven trust --revoke        no longer use it
+
+Grimoires can run commands and adapters can start programs. What is agreed to is exactly what
+is there now; when a file changes, it is not used until you agree again.")]
+pub(crate) struct Arguments {
+    /// The folder; the current one unless said.
+    folder: Option<PathBuf>,
+    /// Agree without being asked.
+    #[arg(short, long)]
+    yes: bool,
+    /// No longer use what the folder brings along.
+    #[arg(long, conflicts_with = "yes")]
+    revoke: bool,
+    /// Print how it stands as JSON, and change nothing.
+    #[arg(long, conflicts_with_all = ["yes", "revoke"])]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    block_on(async {
+        let base = folders::base_dir(arguments.folder.as_deref())?;
+        let client = connect::daemon().await?;
+        let standing = standing(&client, &base).await?;
+        if arguments.json {
+            return output::as_json(&standing);
+        }
+        if arguments.revoke {
+            set(&client, &standing, false).await?;
+            return output::line(&format!("{} is not trusted any more", standing.base_dir));
+        }
+        match standing.state {
+            TrustState::Nothing => output::line(&format!(
+                "{} brings nothing along that would need trust",
+                standing.base_dir
+            )),
+            TrustState::Trusted => output::line(&format!("{} is trusted", standing.base_dir)),
+            TrustState::Untrusted | TrustState::Changed if arguments.yes => {
+                agree(&client, &standing).await
+            }
+            TrustState::Untrusted | TrustState::Changed if tty::is_interactive() => {
+                if ask(&client, &base).await? { Ok(()) } else { Err(Failure::told()) }
+            }
+            TrustState::Untrusted | TrustState::Changed => {
+                show(&standing);
+                Err(Failure::failed("there is no terminal to ask on").hint("coven trust --yes"))
+            }
+        }
+    })
+}
+
+async fn standing(client: &Client, base: &Path) -> Result<Trust> {
+    let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
+    Ok(client.trust(&query).await?)
+}
+
+async fn set(client: &Client, standing: &Trust, trusted: bool) -> Result {
+    let digest = standing.digest.clone().filter(|_| trusted);
+    let base_dir = standing.base_dir.clone();
+    client.set_trust(&SetTrust { base_dir, trusted, digest }).await?;
+    Ok(())
+}
+
+async fn agree(client: &Client, standing: &Trust) -> Result {
+    set(client, standing, true).await?;
+    output::line(&format!("{} is trusted, as it is now", standing.base_dir))
+}
+
+fn show(standing: &Trust) {
+    let why = match standing.state {
+        TrustState::Changed => "has changed since it was trusted",
+        _ => "is not trusted",
+    };
+    eprintln!("What {} brings along {why}:", standing.base_dir);
+    for file in standing.files.iter().take(FILES) {
+        eprintln!("  {}", output::one_line(file));
+    }
+    if standing.files.len() > FILES {
+        eprintln!("  … and {} more", standing.files.len() - FILES);
+    }
+}
+
+/// Asks on the terminal whether a folder is trusted; whether it is now. What is agreed to is what
+/// was shown.
+pub(crate) async fn ask(client: &Client, base: &Path) -> Result<bool> {
+    let standing = standing(client, base).await?;
+    show(&standing);
+    eprint!(
+        "They can run commands on this machine. Have you looked at them, and trust them? [y/N] "
+    );
+    let keyboard = Keyboard::take(Keys::Single)?;
+    let typed = keyboard.read().await?;
+    drop(keyboard);
+    if !matches!(typed.first(), Some(b'y' | b'Y')) {
+        eprintln!("no");
+        return Ok(false);
+    }
+    eprintln!("yes");
+    agree(client, &standing).await?;
+    Ok(true)
+}
+
+/// Agrees to what this command itself has just written. If there is more, a person has to look.
+pub(crate) async fn agree_to_own(base: &Path, written: &[PathBuf]) -> Result {
+    let client = connect::daemon().await?;
+    let standing = standing(&client, base).await?;
+    let ours = |file: &String| written.iter().any(|path| *path == base.join(file));
+    if standing.state == TrustState::Trusted || standing.files.iter().all(ours) {
+        return set(&client, &standing, true).await;
+    }
+    eprintln!("This folder has more in its .coven/ than was written now; look at it: coven trust");
+    Ok(())
+}

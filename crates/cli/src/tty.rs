@@ -1,0 +1,82 @@
+//! The terminal this command was started from: its size, its keys, and leaving it as it was.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
+use tokio::io::unix::AsyncFd;
+
+/// Whether a person sits there who can be asked: keys come from a terminal, and go to one.
+pub(crate) fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Columns and rows of the terminal we write to, if it is one.
+pub(crate) fn size() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
+}
+
+/// What becomes of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Each key comes at once and is not shown; Ctrl-C still interrupts.
+    Single,
+    /// Every byte is passed on as it is.
+    Raw,
+}
+
+/// The keyboard, set so that keys can be read one by one. Dropping it sets the terminal back as
+/// it was, also on a panic.
+#[derive(Debug)]
+pub(crate) struct Keyboard {
+    before: Termios,
+    input: AsyncFd<OwnedFd>,
+}
+
+impl Keyboard {
+    /// Takes the keyboard. Must be called inside the runtime.
+    pub(crate) fn take(keys: Keys) -> io::Result<Self> {
+        let stdin = io::stdin();
+        let before = tcgetattr(&stdin)?;
+        let input = coven_runtime::drive::watch(fcntl_dupfd_cloexec(&stdin, 0)?)?;
+        let mut now = before.clone();
+        match keys {
+            Keys::Raw => now.make_raw(),
+            Keys::Single => now.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO),
+        }
+        now.special_codes[SpecialCodeIndex::VMIN] = 1;
+        now.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(&stdin, OptionalActions::Now, &now)?;
+        Ok(Self { before, input })
+    }
+
+    /// What was typed; nothing once the terminal is gone. Nothing is lost if the caller stops
+    /// waiting.
+    pub(crate) async fn read(&self) -> io::Result<Vec<u8>> {
+        loop {
+            let mut ready = self.input.readable().await?;
+            // The descriptor is shared with the shell and stays blocking, so look before reading.
+            let mut fds = [PollFd::new(self.input.get_ref(), PollFlags::IN)];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            if poll(&mut fds, Some(&now))? == 0 {
+                ready.clear_ready();
+                continue;
+            }
+            let mut buffer = [0; 4096];
+            let count = rustix::io::read(self.input.get_ref(), &mut buffer)?;
+            return Ok(buffer[..count].to_vec());
+        }
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        // Nothing more can be done for a terminal that is gone.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+    }
+}

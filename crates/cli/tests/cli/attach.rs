@@ -1,0 +1,100 @@
+//! `coven attach`, on a terminal of our own.
+
+use insta::assert_snapshot;
+use rustix::process::Signal;
+
+use crate::home::{Home, SIZE};
+
+#[test]
+fn an_agent_is_seen_and_typed_to_and_left_alone() {
+    let home = Home::new();
+    let name = home.asking("say Look here; approve echo yes > yes.txt");
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("3. No (esc)");
+    assert!(terminal.text().contains("Look here"), "{}", terminal.text());
+    assert!(terminal.is_raw());
+    terminal.send("1");
+    terminal.until_shows("Type a message");
+    assert!(home.path("project/yes.txt").exists());
+    terminal.send("\x1d");
+    terminal.send("d");
+    terminal.until_shows("Detached");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(terminal.is_restored());
+    // The agent goes on.
+    assert_eq!(home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["live"], true);
+}
+
+#[test]
+fn the_terminal_is_left_as_it_was_whatever_the_agent_turned_on() {
+    let home = Home::new();
+    let said = home.coven(&["new", "demo", "approve ls", "--detach", "--", "--alt"]).ok();
+    let name = said.out.trim().to_owned();
+    home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("3. No (esc)");
+    assert!(terminal.alternate());
+    terminal.kill(Signal::TERM);
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(terminal.is_restored() && !terminal.alternate() && terminal.is_as_new());
+}
+
+#[test]
+fn the_agent_gets_the_size_of_whoever_types() {
+    let home = Home::new();
+    let name = home.asking("approve ls");
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("3. No (esc)");
+    let size = || {
+        let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
+        (json["screen"]["cols"].as_u64().unwrap(), json["screen"]["rows"].as_u64().unwrap())
+    };
+    terminal.until("its size", |_| size() == (SIZE.0.into(), SIZE.1.into()));
+    terminal.resize((72, 20));
+    terminal.until("the new size", |_| size() == (72, 20));
+    terminal.send("\x1dd");
+    assert_eq!(terminal.finish().code(), Some(0));
+}
+
+#[test]
+fn somebody_who_only_looks_types_nothing() {
+    let home = Home::new();
+    let name = home.asking("approve echo yes > yes.txt");
+    let mut terminal = home.terminal(&["attach", &name, "--read-only", "--detach-key", "ctrl-a"]);
+    terminal.until_shows("3. No (esc)");
+    terminal.send("1");
+    terminal.send("\x01d");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(!home.path("project/yes.txt").exists());
+    assert_eq!(
+        home.coven(&["inbox", "--json"]).ok().json()["interventions"][0]["kind"],
+        "approval"
+    );
+}
+
+#[test]
+fn an_agent_that_ends_is_said_to_have_ended() {
+    let home = Home::new();
+    let name = home.asking("approve ls; exit 0");
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("3. No (esc)");
+    terminal.send("1");
+    terminal.until_shows("has ended");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(terminal.is_restored());
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_explained() {
+    let home = Home::new();
+    let name = home.asking("approve ls");
+    assert_snapshot!(home.said(&["attach", &name]), @r"
+    --- exit 2
+    error: this needs a terminal to show the agent on
+    hint: coven logs shows what it printed, coven show NAME/TASK what its screen shows now
+    ");
+    home.coven(&["cancel", &name]).ok();
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("no agent on a terminal now");
+    assert_eq!(terminal.finish().code(), Some(1));
+}

@@ -1,0 +1,85 @@
+//! `coven audit`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+
+use crate::home::Home;
+
+fn session(home: &Home) -> PathBuf {
+    let mut entries = fs::read_dir(home.path("project/.coven/sessions")).unwrap().flatten();
+    entries.find(|entry| entry.path().join("journal.jsonl").exists()).unwrap().path()
+}
+
+#[test]
+fn a_session_that_is_whole_has_nothing_wrong() {
+    let home = Home::new();
+    home.coven(&["run", "demo"]).ok();
+    let name = home.only();
+    let said = home.coven(&["audit", &name, "--json"]).ok();
+    assert_eq!(said.json()[0]["ok"], true);
+    assert!(said.json()[0]["bytes"].as_u64().unwrap() > 0);
+    // It needs no daemon.
+    home.coven(&["daemon", "stop"]).ok();
+    home.coven(&["audit"]).ok();
+}
+
+#[test]
+fn a_byte_that_was_changed_is_found() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'echo hello'}\n", &[]).ok();
+    home.coven(&["daemon", "stop"]).ok();
+    let tape = session(&home).join("tasks/one/1");
+    let output = fs::read_dir(&tape).unwrap().flatten().map(|entry| entry.path());
+    let output = output
+        .into_iter()
+        .find(|path| fs::read(path).is_ok_and(|bytes| bytes == b"hello\n"))
+        .unwrap();
+    fs::write(&output, b"jello\n").unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("the checksum does not hold"), "{}", said.out);
+}
+
+#[test]
+fn a_fact_that_was_changed_or_told_twice_is_found() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    home.coven(&["daemon", "stop"]).ok();
+    let journal = session(&home).join("journal.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, text.replacen("\"one\"", "\"two\"", 1)).unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("the journal cannot be read"), "{}", said.out);
+    let twice: Vec<&str> = text.lines().collect();
+    fs::write(&journal, format!("{}\n{}\n", twice.join("\n"), twice[twice.len() - 1])).unwrap();
+    home.coven(&["audit"]).code(1);
+    fs::write(&journal, &text).unwrap();
+    home.coven(&["audit"]).ok();
+}
+
+#[test]
+fn an_outcome_that_is_missing_is_found() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    home.coven(&["daemon", "stop"]).ok();
+    fs::remove_file(session(&home).join("tasks/one/1/outcome.json")).unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("has no outcome on disk"), "{}", said.out);
+}
+
+#[test]
+fn a_folder_without_sessions_and_an_unknown_name_are_explained() {
+    let home = Home::new();
+    assert_snapshot!(home.said(&["audit"]), @r"
+    --- exit 1
+    error: ~/project has no sessions
+    hint: coven audit -C FOLDER; `coven daemon status` lists the folders there are
+    ");
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    assert_snapshot!(home.said(&["audit", "no-such"]), @r"
+    --- exit 1
+    error: no session has the id or name `no-such`; `coven ls` lists them
+    hint: looked for in ~/project; another folder with -C
+    ");
+}

@@ -1,0 +1,61 @@
+//! `coven doctor`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::home::Home;
+
+fn check(json: &Value, name: &str) -> Value {
+    json["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn everything_is_looked_at_and_each_fault_has_a_remedy() {
+    let home = Home::new();
+    let bin = home.path("home/bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("claude"), "#!/bin/sh\necho '0.0.1 (Claude Code)'\n").unwrap();
+    fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = home.command(&["doctor", "--json"]);
+    let output = command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", crate::stdout(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(check(&json, "claude")["what"].as_str().unwrap().starts_with("0.0.1, and we know"));
+    assert_eq!(check(&json, "gemini")["what"], "is not installed");
+    for name in [
+        "landlock",
+        "cgroup",
+        "terminals",
+        "open files",
+        "state",
+        "bash",
+        "config.yaml",
+        "policy.yaml",
+        "grimoires",
+        "daemon",
+    ] {
+        check(&json, name);
+    }
+    let without = |check: &&Value| check["state"] != "ok" && check["mend"].is_null();
+    assert_eq!(json["checks"].as_array().unwrap().iter().find(without), None);
+    assert!(!home.path("state/coven/run").exists(), "the daemon is not started for this");
+    assert!(home.coven(&["doctor"]).ok().out.contains("Coven can work here."));
+}
+
+#[test]
+fn what_keeps_coven_from_working_is_a_failure() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("home/.config/coven")).unwrap();
+    fs::write(home.path("home/.config/coven/config.yaml"), "maxAgents: many\n").unwrap();
+    fs::write(home.path("home/.config/coven/policy.yaml"), "version: 1\nrules: 3\n").unwrap();
+    let said = home.coven(&["doctor"]).code(1);
+    assert!(
+        said.out.contains("✗ config.yaml") && said.out.contains("✗ policy.yaml"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("2 things keep Coven from working."), "{}", said.out);
+    fs::remove_file(home.path("home/.config/coven/config.yaml")).unwrap();
+}

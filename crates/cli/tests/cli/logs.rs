@@ -1,0 +1,64 @@
+//! `coven logs`.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+
+use crate::home::Home;
+
+#[test]
+fn what_tasks_printed_is_shown_clean_or_as_it_was() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: \"printf '\\\\033[31mred\\\\033[0m\\\\n'\"}\n  - {name: two, type: script, command: 'echo two; echo oops >&2'}\n", &[]).ok();
+    let name = home.only();
+    assert_snapshot!(home.said(&["logs", &name]), @r"
+    ==> one <==
+    red
+
+    ==> two <==
+    two
+    oops
+    --- exit 0
+    ");
+    assert_eq!(
+        home.coven(&["logs", &format!("{name}/one"), "--raw"]).ok().out,
+        "\u{1b}[31mred\u{1b}[0m\n"
+    );
+    assert_eq!(home.coven(&["logs", &format!("{name}/two"), "--stream", "err"]).ok().out, "oops\n");
+    assert_snapshot!(home.said(&["logs", &format!("{name}/three")]), @r"
+    --- exit 1
+    error: NAME has no task `three`
+    hint: name one: NAME/one, NAME/two
+    ");
+}
+
+#[test]
+fn of_an_agent_without_a_terminal_it_is_what_it_said_and_did() {
+    let home = Home::new();
+    home.run("  - {name: work, type: agent, permissions: all, prompt: \"say Let me see.; approve echo hi; say Done.\"}\n", &[]).ok();
+    let name = home.only();
+    let said = home.coven(&["logs", &name]).ok();
+    assert!(said.out.contains("Let me see.") && said.out.contains("echo hi"), "{}", said.out);
+    assert!(home.coven(&["logs", &name, "--plain"]).ok().out.contains("{\"type\""));
+}
+
+#[test]
+fn following_shows_what_is_printed_later() {
+    let home = Home::new();
+    let steps = "  - {name: slow, type: script, command: 'echo before; while ! test -f go; do read -t 0.1 <> <(:) || true; done; echo after'}\n";
+    home.write("slow.yaml", &format!("name: slow\ndescription: Slow.\nsteps:\n{steps}"));
+    let name = home.coven(&["run", "./slow.yaml", "--detach"]).ok().out.trim().to_owned();
+    home.coven(&["events", &name]).ok();
+    let mut child = loop {
+        let said = home.coven(&["show", &name, "--json"]).ok();
+        if said.json()["tasks"][0]["live"] == true {
+            break home.command(&["logs", "-f", &name]).stdout(Stdio::piped()).spawn().unwrap();
+        }
+    };
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "before");
+    home.write("go", "");
+    assert_eq!(lines.next().unwrap().unwrap(), "after");
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,316 @@
+//! `coven run`, in a pipe and on a terminal.
+
+use insta::assert_snapshot;
+use rustix::process::Signal;
+
+use crate::home::Home;
+
+/// A step that asks before it runs a command.
+const ASKS: &str = "  - {name: ask, type: agent, mode: interactive, permissions: ask, prompt: \"approve echo done > said.txt\"}\n";
+
+#[test]
+fn the_demo_runs_without_a_terminal_and_says_how_it_was_answered() {
+    let home = Home::new();
+    let said = home.coven(&["run", "demo"]).ok();
+    assert!(said.err.contains("answered by --auto allow"), "{}", said.err);
+    assert!(said.out.contains("= approve by"), "{}", said.out);
+    assert!(said.out.contains("Hello, world."), "{}", said.out);
+    let name = home.only();
+    for text in [
+        format!("{name} is completed"),
+        format!("coven show {name}"),
+        format!("coven play {name}/assemble"),
+    ] {
+        assert!(said.out.contains(&text), "{text}: {}", said.out);
+    }
+    assert!(
+        said.out.lines().all(|line| line.chars().count() < 240 && !line.contains('\x1b')),
+        "{}",
+        said.out
+    );
+    // Nothing is left of it, and everything it did is on disk.
+    home.coven(&["audit"]).ok();
+}
+
+/// Spec: GR.6.4
+#[test]
+fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
+    let home = Home::new();
+    let said = home.run(ASKS, &[]).code(3);
+    let name = home.only();
+    assert_snapshot!(home.tidy(&said.err), @r#"
+    error: NAME waits for somebody: ask asks whether it may go on (interaction_approval)
+    hint: coven approve NAME
+          coven approve NAME --always
+          coven deny NAME
+          coven answer NAME answer "TEXT"
+          then: coven show NAME --follow  (or run with --on-block wait, --auto allow)
+    "#);
+    home.coven(&["approve", &name]).ok();
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    assert!(home.path("project/said.txt").exists());
+}
+
+#[test]
+fn questions_can_be_answered_by_themselves_either_way() {
+    let home = Home::new();
+    home.run(ASKS, &["--auto", "allow"]).ok();
+    assert!(home.path("project/said.txt").exists());
+    let gate = "  - {name: look, type: gate, message: Look at it.}\n";
+    home.run(gate, &["--auto", "deny"]).code(1);
+}
+
+#[test]
+fn a_run_that_fails_says_why_and_where_to_look() {
+    let home = Home::new();
+    let said =
+        home.run("  - {name: break, type: script, command: 'echo oh no; exit 7'}\n", &[]).code(1);
+    let name = home.only();
+    assert!(said.out.contains("break: failed"), "{}", said.out);
+    assert!(said.out.contains(&format!("coven retry {name}")), "{}", said.out);
+    assert!(said.out.contains(&format!("coven logs {name}/break")), "{}", said.out);
+}
+
+#[test]
+fn events_are_lines_of_json_without_a_hole() {
+    let home = Home::new();
+    let said = home.run("  - {name: one, type: script, command: 'echo one'}\n", &["--json"]).ok();
+    let numbers: Vec<u64> = said.lines().iter().filter_map(|line| line["seq"].as_u64()).collect();
+    let expected: Vec<u64> = (1..=numbers.len() as u64).collect();
+    assert_eq!(numbers, expected);
+    assert_eq!(said.lines()[0]["type"], "session.created");
+    assert!(said.lines().iter().any(|line| line["type"] == "workflow.completed"));
+}
+
+#[test]
+fn inputs_have_the_types_that_the_workflow_wants() {
+    let home = Home::new();
+    let text = "name: add\ndescription: Adds.\ninputs:\n  a: {description: One, type: number, required: true}\n  b: {description: Two, default: two}\nsteps:\n  - {name: say, type: script, command: 'echo \"${input.a} ${input.b}\"', output: said}\n";
+    home.write("add.yaml", text);
+    let said = home.coven(&["run", "./add.yaml", "-i", "a=3", "-i", "b=4"]).ok();
+    assert!(said.out.contains("3 4"), "{}", said.out);
+    home.write("inputs.yaml", "a: 5\n");
+    let said = home.coven(&["run", "./add.yaml", "--input-file", "inputs.yaml"]).ok();
+    assert!(said.out.contains("5 two"), "{}", said.out);
+    assert_snapshot!(home.said(&["run", "./add.yaml", "-i", "a=three"]), @r"
+    --- exit 2
+    error: the input `a` is of the type number, and `three` is not
+    hint: for example: --input a=3
+    ");
+    assert_snapshot!(home.said(&["run", "./add.yaml"]), @r"
+    --- exit 2
+    error: the input `a` is missing
+    ");
+    assert_snapshot!(home.said(&["run", "./add.yaml", "-i", "a"]), @r"
+    --- exit 2
+    error: `a` is no input
+    hint: write --input NAME=VALUE
+    ");
+}
+
+#[test]
+fn a_dry_run_shows_the_steps_and_starts_nothing() {
+    let home = Home::new();
+    assert_snapshot!(home.said(&["run", "demo", "--dry-run"]), @r"
+    STEP  TYPE  WHAT IT DOES
+    prepare  script
+    plan  agent
+    write  parallel-agents  for each of ${lines}, 2 at a time
+      write.*
+    polish  agent-loop  at most 3 rounds
+      polish.r1
+      polish.r1.arbiter
+    assemble  agent
+    complete  gate
+    show  script
+    tidy  script
+    --- exit 0
+    ");
+    assert_eq!(home.coven(&["run", "demo", "--dry-run", "--json"]).ok().json()["name"], "demo");
+    assert!(!home.path("state/coven").exists());
+}
+
+#[test]
+fn what_cannot_be_run_is_explained() {
+    let home = Home::new();
+    home.write(
+        "broken.yaml",
+        "name: broken\ndescription: Broken.\nsteps:\n  - {name: a, type: agent, promt: x}\n",
+    );
+    home.write(
+        ".coven/grimoires/mine.yaml",
+        "name: mine\ndescription: Mine.\nsteps:\n  - {name: a, type: script, command: 'true'}\n",
+    );
+    assert_snapshot!(home.said(&["run", "no-such"]), @r"
+    --- exit 1
+    error: there is no grimoire `no-such`; `coven grimoire ls` lists them
+    hint: to run a file, write its ending (.yaml, .json) or a `/`
+    ");
+    assert_snapshot!(home.said(&["run", "demmo"]), @r"
+    --- exit 1
+    error: there is no grimoire `demmo`; did you mean `demo`?
+    hint: to run a file, write its ending (.yaml, .json) or a `/`
+    ");
+    assert_snapshot!(home.said(&["run", "./no-such.yaml"]), @r"
+    --- exit 1
+    error: could not read ./no-such.yaml: No such file or directory (os error 2)
+    ");
+    assert_snapshot!(home.said(&["run", "./broken.yaml"]), @r"
+    --- exit 1
+    error[definition]: it is not said which agent to run
+     --> ./broken.yaml:4:15
+      |
+    4 |  - {name: a, type: agent, promt: x}
+      |  ^^^^
+      |
+      = help: add `adapter`, here or under `defaults`
+
+    error[definition]: `steps[0]`: unknown key `promt`; did you mean `prompt`?
+     --> ./broken.yaml:4:28
+      |
+    4 |  - {name: a, type: agent, promt: x}
+      |  ^^^^^
+    ");
+    assert_snapshot!(home.said(&["run", "mine"]), @r"
+    --- exit 1
+    error: the grimoire `mine` comes with this project, which is not trusted; look at it with `coven grimoire show mine`, then `coven trust`
+    hint: `coven trust` shows what the folder brings along, and asks
+    ");
+    assert_snapshot!(home.said(&["run", "demo", "--adapter", "no-such"]), @r"
+    --- exit 1
+    error: there is no adapter `no-such`
+    hint: `coven adapter ls` lists them
+    ");
+    assert_snapshot!(home.said(&["run", "demo", "-C", "/no/such/folder"]), @r"
+    --- exit 2
+    error: the folder /no/such/folder cannot be used: No such file or directory (os error 2)
+    ");
+    assert_snapshot!(home.said(&["run", "no-such", "--json"]), @r#"
+    --- exit 1
+    {"error":{"code":"grimoire-not-found","message":"there is no grimoire `no-such`; `coven grimoire ls` lists them","exit":1,"hint":"to run a file, write its ending (.yaml, .json) or a `/`"}}
+    "#);
+}
+
+#[test]
+fn a_detached_run_prints_its_name() {
+    let home = Home::new();
+    let said = home.coven(&["run", "demo", "--detach", "--auto", "allow"]).ok();
+    let name = said.out.trim();
+    assert_eq!(said.out.lines().count(), 1);
+    assert_eq!(home.coven(&["wait", name, "--timeout", "60s"]).ok().out, "completed\n");
+}
+
+#[test]
+fn on_a_terminal_a_tree_is_shown_and_questions_are_answered_in_place() {
+    let home = Home::new();
+    let mut terminal = home.terminal(&["run", "demo"]);
+    terminal.until_shows("[a] approve");
+    let text = terminal.text();
+    for part in ["✓ plan", "? assemble", "cat ", "[d] deny", "· tidy"] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(terminal.is_raw());
+    terminal.send("a");
+    terminal.until_shows("is completed");
+    assert_eq!(terminal.finish().code(), Some(0));
+    let text = terminal.text();
+    assert!(text.contains("✓ tidy") && text.contains("Hello, world."), "{text}");
+    assert!(terminal.is_restored() && terminal.is_as_new());
+}
+
+#[test]
+fn a_text_is_typed_where_one_is_wanted() {
+    let home = Home::new();
+    home.write("ask.yaml", "name: ask\ndescription: Asks.\ndefaults: {adapter: demo}\nsteps:\n  - {name: ask, type: agent, mode: interactive, prompt: 'ask Which colour?', output: colour}\n");
+    let mut terminal = home.terminal(&["run", "./ask.yaml"]);
+    terminal.until_shows("[t] type an answer");
+    terminal.send("t");
+    terminal.until_shows("Enter sends");
+    terminal.send("blux\x7fe");
+    terminal.until_shows("blue");
+    terminal.send("\r");
+    terminal.until_shows("is completed");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(terminal.text().contains("blue"), "{}", terminal.text());
+}
+
+#[test]
+fn ctrl_c_leaves_the_run_alone_and_says_how_to_come_back() {
+    let home = Home::new();
+    home.write("wait.yaml", "name: wait\ndescription: Waits.\nsteps:\n  - {name: look, type: gate, message: Look at it.}\n");
+    let mut terminal = home.terminal(&["run", "./wait.yaml"]);
+    terminal.until_shows("[a] approve");
+    terminal.kill(Signal::INT);
+    terminal.until_shows("--follow");
+    assert_eq!(terminal.finish().code(), Some(130));
+    assert!(terminal.is_restored());
+    let name = home.only();
+    assert!(
+        terminal.text().contains(&format!("coven show {name} --follow")),
+        "{}",
+        terminal.text()
+    );
+    assert_eq!(home.coven(&["show", &name, "--json"]).ok().json()["status"], "blocked");
+}
+
+#[test]
+fn ctrl_c_twice_asks_whether_to_cancel() {
+    let home = Home::new();
+    home.write("wait.yaml", "name: wait\ndescription: Waits.\nsteps:\n  - {name: look, type: gate, message: Look at it.}\n");
+    let mut terminal = home.terminal(&["run", "./wait.yaml"]);
+    terminal.until_shows("[a] approve");
+    terminal.kill(Signal::INT);
+    terminal.until_shows("once more");
+    terminal.kill(Signal::INT);
+    terminal.until_shows("[y/N]");
+    terminal.send("y");
+    assert_eq!(terminal.finish().code(), Some(4));
+    assert!(terminal.text().contains("is cancelled"), "{}", terminal.text());
+}
+
+#[test]
+fn the_terminal_is_left_as_it_was_when_the_command_is_ended() {
+    let home = Home::new();
+    home.write("wait.yaml", "name: wait\ndescription: Waits.\nsteps:\n  - {name: look, type: gate, message: Look at it.}\n");
+    let mut terminal = home.terminal(&["run", "./wait.yaml"]);
+    terminal.until_shows("[a] approve");
+    terminal.kill(Signal::TERM);
+    assert_eq!(terminal.finish().code(), Some(130));
+    assert!(terminal.is_restored() && terminal.is_as_new());
+}
+
+#[test]
+fn a_folder_is_trusted_when_its_user_says_so_on_the_terminal() {
+    let home = Home::new();
+    home.write(
+        ".coven/grimoires/mine.yaml",
+        "name: mine\ndescription: Mine.\nsteps:\n  - {name: a, type: script, command: 'true'}\n",
+    );
+    let mut terminal = home.terminal(&["run", "mine"]);
+    terminal.until_shows("[y/N]");
+    assert!(terminal.text().contains(".coven/grimoires/mine.yaml"), "{}", terminal.text());
+    terminal.send("y");
+    terminal.until_shows("is completed");
+    assert_eq!(terminal.finish().code(), Some(0));
+    home.coven(&["run", "mine"]).ok();
+}
+
+#[test]
+fn a_daemon_that_is_killed_in_the_middle_is_started_again_and_the_run_goes_on() {
+    let home = Home::new();
+    home.write("wait.yaml", "name: wait\ndescription: Waits.\nsteps:\n  - {name: look, type: gate, message: Look at it.}\n  - {name: after, type: script, command: 'echo after'}\n");
+    let mut terminal = home.terminal(&["run", "./wait.yaml"]);
+    terminal.until_shows("[a] approve");
+    let pid = home.coven(&["daemon", "status", "--json"]).ok().json()["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    terminal.until("another daemon", |_| {
+        let status = home.coven(&["daemon", "status", "--json"]);
+        status.code == 0
+            && status.json()["pid"].as_i64() != Some(i64::from(pid.as_raw_nonzero().get()))
+    });
+    terminal.send("a");
+    terminal.until_shows("is completed");
+    assert_eq!(terminal.finish().code(), Some(0));
+    home.coven(&["audit"]).ok();
+}

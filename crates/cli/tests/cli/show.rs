@@ -1,0 +1,95 @@
+//! `coven show`.
+
+use insta::assert_snapshot;
+
+use crate::home::Home;
+
+#[test]
+fn a_session_is_shown_with_its_steps_and_outputs() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'echo first', output: said}\n  - {name: two, type: gate, message: Is it so?}\n", &[]).code(3);
+    let name = home.only();
+    assert_snapshot!(home.said(&["show", &name]), @r"
+    NAME  test  blocked  1 of 2 steps · AGE
+      ✓ one  AGE  script
+      ? two  AGE  gate
+
+    goal  ./test.yaml
+    id  ID
+    folder  ~/project
+    files  ~/project/.coven/sessions/ID
+    made  DATE (AGE ago)
+    output  said = first
+
+    ? two: Is it so?
+      coven approve NAME
+      coven answer NAME skip
+      coven answer NAME abort
+
+    TIME ·  the run began
+    TIME ·  step one began
+    TIME > one  echo first
+    TIME < one  first
+    TIME ·  step one is completed: first
+    TIME ·  step two began
+    TIME ?  Is it so?
+    --- exit 0
+    ");
+    let id = home.coven(&["show", &name, "--json"]).ok().json()["id"].as_str().unwrap().to_owned();
+    for same in [id.as_str(), &id[..13], name.as_str()] {
+        assert_eq!(home.coven(&["show", same, "--json"]).ok().json()["id"], id.as_str());
+    }
+}
+
+#[test]
+fn a_task_is_shown_with_its_screen() {
+    let home = Home::new();
+    let name = home.asking("say Look here; approve ls");
+    let said = home.coven(&["show", &format!("{name}/agent")]).ok();
+    assert!(
+        said.out.contains("Look here") && said.out.contains("waits for you (approval)"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains(&format!("coven attach {name}/agent")), "{}", said.out);
+    let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
+    assert_eq!(json["task"]["verdict"]["state"], "awaiting");
+}
+
+#[test]
+fn following_goes_on_until_it_is_over() {
+    let home = Home::new();
+    home.run("  - {name: look, type: gate, message: Is it so?}\n", &[]).code(3);
+    let name = home.only();
+    let mut terminal = home.terminal(&["show", &name, "--follow"]);
+    terminal.until_shows("[a] approve");
+    terminal.send("a");
+    terminal.until_shows("is completed");
+    assert_eq!(terminal.finish().code(), Some(0));
+}
+
+#[test]
+fn names_that_are_almost_right_are_suggested() {
+    let home = Home::new();
+    assert_snapshot!(home.said(&["show", "brisk-otter"]), @r"
+    --- exit 1
+    error: no session has the id or name `brisk-otter`
+    hint: there are no sessions yet; `coven run demo` makes one
+    ");
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    let name = home.only();
+    let almost = format!("{}x", &name[..name.len() - 1]);
+    let said = home.coven(&["show", &almost]).code(1);
+    assert!(said.err.contains(&format!("did you mean `{name}`?")), "{}", said.err);
+    assert_snapshot!(home.said(&["show", &format!("{name}/onne")]), @r"
+    --- exit 1
+    error: NAME has no task `onne`
+    hint: did you mean NAME/one?
+    ");
+    assert_snapshot!(home.said(&["show", &format!("{name}/")]), @r"
+    --- exit 2
+    error: invalid value 'NAME/' for '<NAME[/TASK]>': write NAME or NAME/TASK, such as brisk-otter/build.3
+
+    For more information, try '--help'.
+    ");
+}

@@ -1,0 +1,41 @@
+//! `coven wait`.
+
+use insta::assert_snapshot;
+
+use crate::home::Home;
+
+#[test]
+fn scripts_learn_by_the_exit_code_how_it_stands() {
+    let home = Home::new();
+    home.run("  - {name: look, type: gate, message: Look at it.}\n", &[]).code(3);
+    let name = home.only();
+    assert_snapshot!(home.said(&["wait", &name, "--until", "blocked"]), @r"
+    blocked
+    --- exit 3
+    look: Look at it.
+    ");
+    assert_snapshot!(home.said(&["wait", &name, "--timeout", "50ms"]), @r"
+    --- exit 124
+    error: the time is up
+    hint: coven show NAME
+    ");
+    assert_eq!(
+        home.coven(&["wait", &name, "--until", "blocked", "--json"]).code(3).json()["stands"],
+        "blocked"
+    );
+    home.coven(&["answer", &name, "abort"]).ok();
+    assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).code(1).out, "failed\n");
+    assert_eq!(home.coven(&["wait", &name, "--until", "idle"]).code(1).out, "failed\n");
+}
+
+#[test]
+fn an_agent_that_is_idle_is_waited_for() {
+    let home = Home::new();
+    let name = home.agent("");
+    assert_eq!(
+        home.coven(&["wait", &format!("{name}/agent"), "--until", "idle", "--timeout", "60s"])
+            .ok()
+            .out,
+        "idle\n"
+    );
+}
