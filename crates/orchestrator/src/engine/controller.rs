@@ -11,7 +11,7 @@ use coven_model::{
 };
 use coven_runner::AgentRunner;
 use coven_workflow::Input;
-use coven_workflow::state::{Pending, Refused};
+use coven_workflow::state::{Pending, Refused, Run};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 use self::actor::{Actor, Ears};
@@ -110,7 +110,9 @@ impl SessionController {
         let (reports, reported) = mpsc::channel(MAILBOX);
         let events = broadcast::Sender::new(EVENTS);
         let status = watch::Sender::new(session.status());
-        let open = watch::Sender::default();
+        // What waits is known at once: whoever opens a session may look before its actor has run.
+        let waiting = session.state().run().into_iter().flat_map(Run::open_interventions);
+        let open = watch::Sender::new(waiting.collect());
         let controller = Self {
             id: session.id().clone(),
             asks,
