@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use coven_api::Client;
 use coven_api::client::Streamed;
 use coven_api::workflow::Workflow;
-use coven_model::{AgentState, TaskStatus, WorkflowStatus};
+use coven_model::{AgentState, InterventionKind, TaskStatus, WorkflowStatus};
 use coven_notation::HumanDuration;
 use serde_json::json;
 
@@ -133,7 +133,10 @@ fn stands(workflow: &Workflow, arguments: &Arguments) -> Option<Stands> {
         return Some(Stands::Over(workflow.item.status));
     }
     let asked = workflow.interventions.iter().find(|asked| {
-        task.is_none_or(|task| asked.task.as_ref().is_some_and(|found| found.as_str() == task))
+        let of_it = |task: &str| asked.task.as_ref().is_some_and(|found| found.as_str() == task);
+        // An agent that has finished its turn is what is meant by idle.
+        let idle = arguments.until == Until::Idle && asked.kind == InterventionKind::EndedTurn;
+        task.is_none_or(of_it) && !idle
     });
     match (arguments.until, asked) {
         (Until::Done, _) | (Until::Blocked, None) => None,

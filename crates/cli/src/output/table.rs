@@ -38,6 +38,6 @@ mod tests {
     fn columns_line_up_whatever_the_letters_and_the_last_is_cut() {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let rows = [row(["A", "BB", "C"]), row(["日本", "b", "a long last cell"])];
-        assert_eq!(table(&rows, 22), "A     BB  C\n日本  b   a long las…\n");
+        assert_eq!(table(&rows, 22), "A     BB  C\n日本  b   a long last…\n");
     }
 }

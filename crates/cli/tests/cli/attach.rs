@@ -73,6 +73,27 @@ fn somebody_who_only_looks_types_nothing() {
 }
 
 #[test]
+fn there_is_one_keyboard_and_whoever_wants_it_takes_it() {
+    let home = Home::new();
+    let name = home.asking("approve echo yes > yes.txt");
+    let mut first = home.terminal(&["attach", &name]);
+    first.until_shows("3. No (esc)");
+    let mut second = home.terminal(&["attach", &name]);
+    second.until("somebody else", |terminal| terminal.title().contains("somebody else types"));
+    second.send("1");
+    second.send("\x1dt");
+    first.until("the loss", |terminal| terminal.title().contains("somebody else types"));
+    assert!(!home.path("project/yes.txt").exists());
+    second.send("1");
+    second.until_shows("Type a message");
+    assert!(home.path("project/yes.txt").exists());
+    for terminal in [&mut first, &mut second] {
+        terminal.send("\x1dd");
+        assert_eq!(terminal.finish().code(), Some(0));
+    }
+}
+
+#[test]
 fn an_agent_that_ends_is_said_to_have_ended() {
     let home = Home::new();
     let name = home.asking("approve ls; exit 0");
