@@ -3,6 +3,7 @@
 mod events;
 mod terminal;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -403,6 +404,7 @@ fn query_string(query: &impl Serialize) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else {
         return String::new();
     };
+    let fields: BTreeMap<String, serde_json::Value> = fields.into_iter().collect();
     let mut text = String::new();
     for (name, value) in fields {
         let value = match value {

@@ -10,8 +10,24 @@ use crate::event::{Gap, SessionSnapshot, Snapshot};
 use crate::problem::{Code, MEDIA_TYPE, Problem};
 use crate::route::{ALWAYS, Answers, Method, ROUTES, Route};
 
-/// The document as a value.
+/// The document as a value, its keys in the order of the alphabet: how a map keeps them depends on
+/// what else is built, and the document must not.
 pub fn document() -> Value {
+    sorted(written())
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields: BTreeMap<String, Value> = fields.into_iter().collect();
+            Value::Object(fields.into_iter().map(|(name, value)| (name, sorted(value))).collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+fn written() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.definitions_path = "/components/schemas".into();
@@ -131,8 +147,8 @@ fn query_parameters(
     let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     let found = name.and_then(|name| generator.definitions().get(name)).cloned();
     let fields = found.as_ref().and_then(|found| found["properties"].as_object()).cloned();
+    let fields: BTreeMap<String, Value> = fields.unwrap_or_default().into_iter().collect();
     fields
-        .unwrap_or_default()
         .into_iter()
         .map(|(name, mut schema)| {
             let description =

@@ -85,6 +85,8 @@ pub(super) async fn everything(
 ) -> Result<Response, Failure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
+    // Facts are read from journals, and after a restart those have to be found again first.
+    house.orchestrators().await;
     let begin = after.unwrap_or_else(|| house.feed().last());
     let source = Source::Everything(house.feed().subscribe(Some(begin)));
     let mut follower = Follower::new(house, source, begin, query, place);

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +12,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{DEADLINE, until};
+/// A browser is many processes; where a whole workspace is built beside it, each of its steps may
+/// take seconds. Only a failure waits for this long.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// How often the page is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Keys that are no letters, as `WebDriver` writes them.
 pub(super) mod key {
@@ -45,7 +51,7 @@ impl Browser {
             .spawn()
             .expect("chromedriver is needed: `cargo xtask test` installs it, or install Chromium and its driver");
         let port = port_of(&mut driver);
-        let http = reqwest::Client::builder().no_proxy().timeout(DEADLINE).build().unwrap();
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
         let mut browser = Self { driver, port, session: String::new(), http, profile };
         let arguments = [
             "--headless=new".to_owned(),
@@ -64,6 +70,9 @@ impl Browser {
         }}});
         let made = browser.call(Method::POST, "/session", Some(wishes)).await;
         browser.session = made["sessionId"].as_str().unwrap().to_owned();
+        let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
+        let timeouts = json!({ "script": patience, "pageLoad": patience });
+        browser.call(Method::POST, "/timeouts", Some(timeouts)).await;
         browser.resize(width, height).await;
         browser
     }
@@ -122,19 +131,19 @@ impl Browser {
     /// Waits until an expression of the page is true.
     pub(super) async fn waits(&self, what: &str, expression: &str) {
         let script = format!("return Boolean({expression})");
-        let look = || async {
+        let mut glances = tokio::time::interval(GLANCE);
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            glances.tick().await;
             let body = json!({ "script": script, "args": [] });
             let so = self.try_call(Method::POST, "/execute/sync", Some(body)).await;
-            (so == Ok(Value::Bool(true))).then_some(())
-        };
-        let seen = tokio::time::timeout(DEADLINE / 2, until(what, look)).await;
-        if seen.is_err() {
-            let text = self.text().await;
-            panic!(
-                "the page never showed that {what}; it shows:\n{text}\n{:?}",
-                self.complaints().await
-            );
+            if so == Ok(Value::Bool(true)) {
+                return;
+            }
         }
+        let text = self.text().await;
+        let complaints = self.complaints().await;
+        panic!("the page never showed that {what}; it shows:\n{text}\n{complaints:?}");
     }
 
     /// Waits until the page shows a text.
@@ -297,7 +306,7 @@ impl Drop for Browser {
                 "DELETE /session/{} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
                 self.session, self.port
             );
-            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(20)));
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
             if stream.write_all(request.as_bytes()).is_ok() {
                 let _ = stream.read(&mut [0; 1024]);
             }
