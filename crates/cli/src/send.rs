@@ -1,13 +1,20 @@
 //! `coven send`: typing to an agent.
 
 use std::io::Read;
+use std::time::Duration;
 
+use coven_api::client::Streamed;
 use coven_api::task::Typing;
+use tokio::time::timeout;
 
 use crate::connect::{self, block_on};
+use crate::events::Pump;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Target, Wanted};
 use crate::output;
+
+/// How long a message may take until it is verified to have arrived.
+const ARRIVES: Duration = Duration::from_secs(30);
 
 /// What `coven send` takes.
 #[derive(clap::Args)]
@@ -52,7 +59,41 @@ pub(crate) fn run(arguments: Arguments) -> Result {
             (Some(text), true) => Typing { paste: Some(text), ..Typing::default() },
             (Some(text), false) => Typing { message: Some(text), ..Typing::default() },
         };
+        let mut events = Pump::session(&client, &workflow.item.id, Some(workflow.last_seq));
         client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
+        if typing.message.is_some() {
+            let arrived = timeout(ARRIVES, arrived(&mut events, task.id.as_str())).await;
+            arrived.unwrap_or_else(|_| Err(late(&workflow.item.name)))?;
+        }
         output::line(&format!("sent to {}/{}", workflow.item.name, task.id))
     })
+}
+
+/// Waits for the fact that the message reached the agent. Whoever waits for the agent next would
+/// otherwise find it idle still.
+async fn arrived(events: &mut Pump, task: &str) -> Result {
+    loop {
+        let Some(streamed) = events.next().await? else {
+            return Err(Failure::failed("the agent has ended before the message reached it"));
+        };
+        let Streamed::Event(envelope) = streamed else { continue };
+        if envelope.data.get("task").and_then(|task| task.as_str()) != Some(task) {
+            continue;
+        }
+        match envelope.kind.as_str() {
+            "input.delivered" => return Ok(()),
+            "input.refused" => {
+                let why = envelope.data.get("reason").and_then(|why| why.as_str());
+                let why = output::one_line(why.unwrap_or("the agent shows something else by now"));
+                return Err(Failure::failed(format!("the message was not typed: {why}")));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn late(name: &str) -> Failure {
+    let seconds = ARRIVES.as_secs();
+    Failure::failed(format!("after {seconds} seconds it is not known whether the message arrived"))
+        .hint(format!("coven show {name}, or coven attach {name}"))
 }

@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 enum Until {
     /// It waits for somebody, or is over.
     Blocked,
-    /// No agent works: each is idle or waits; or it is over.
+    /// Every agent is idle; or one asks something, or it is over.
     Idle,
     /// It is over.
     Done,
@@ -143,9 +143,10 @@ fn stands(workflow: &Workflow, arguments: &Arguments) -> Option<Stands> {
         (_, Some(asked)) => Some(Stands::Blocked(question::asked(asked))),
         (Until::Idle, None) => {
             let live: Vec<_> = tasks.iter().filter(|task| task.live).collect();
-            let idle = |state: AgentState| matches!(state, AgentState::Idle | AgentState::Awaiting);
-            let all =
-                live.iter().all(|task| task.verdict.as_ref().is_some_and(|seen| idle(seen.state)));
+            // One that asks is waited for until what it asks is known.
+            let all = live.iter().all(|task| {
+                task.verdict.as_ref().is_some_and(|seen| seen.state == AgentState::Idle)
+            });
             (!live.is_empty() && all).then_some(Stands::Idle)
         }
     }

@@ -32,10 +32,11 @@ fn scripts_learn_by_the_exit_code_how_it_stands() {
 fn an_agent_that_is_idle_is_waited_for() {
     let home = Home::new();
     let name = home.agent("");
-    assert_eq!(
-        home.coven(&["wait", &format!("{name}/agent"), "--until", "idle", "--timeout", "60s"])
-            .ok()
-            .out,
-        "idle\n"
-    );
+    let wait = || home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]);
+    assert_eq!(wait().ok().out, "idle\n");
+    // Its turn is over, which is for a person to look at, and it is idle.
+    home.coven(&["send", &format!("{name}/agent"), "think 1"]).ok();
+    assert_eq!(wait().ok().out, "idle\n");
+    home.coven(&["send", &name, "approve ls"]).ok();
+    assert_eq!(wait().code(3).out, "blocked\n");
 }
