@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use coven_runtime::processes;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -313,5 +314,22 @@ impl Drop for Browser {
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
+        // A browser that took its time is ended here: nothing outlives a test.
+        processes::end_all(|| living_in(self.profile.path()), Duration::from_secs(20));
     }
+}
+
+/// The processes that were started with this as their home.
+fn living_in(home: &Path) -> Vec<processes::Identity> {
+    let mark = format!("HOME={}", home.display());
+    let lives_here = |pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+    };
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(lives_here)
+        .filter_map(processes::Identity::of)
+        .collect()
 }
