@@ -130,7 +130,15 @@ fn spawn_holder(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    command.spawn().map_err(|source| launch::spawn_error(name(config), source))
+    command.spawn().map_err(|source| match source.kind() {
+        // Not what is to be held is missing, but who is to hold it.
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => SpawnError::Refused(format!(
+            "{}, which holds agents, cannot be started in {}: {source}",
+            program.display(),
+            config.cwd.display()
+        )),
+        _ => launch::spawn_error(name(config), source),
+    })
 }
 
 /// The holder's one line, or that it never came.

@@ -331,6 +331,9 @@ fn what_cannot_be_started_says_why() {
     assert!(matches!(error(&["true", &long], &|_| {}), SpawnError::TooLong { .. }));
     let cwd = error(&["true"], &|config| config.cwd = "/no/such".into());
     assert!(matches!(cwd, SpawnError::WorkingDirectory { .. }), "{cwd}");
+    let config = attempts.config("true", Connection::Pipes);
+    let Err(missing) = HolderDomain::new("/no/such/coven").spawn(&config) else { panic!("held") };
+    assert!(missing.to_string().contains("/no/such/coven, which holds agents"), "{missing}");
     let none = error(&["true"], &|config| config.folder = None);
     assert!(matches!(none, SpawnError::Refused(_)), "{none}");
 }
