@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::{env, fs};
 
+use crate::cargo;
 use crate::error::Error;
 
 const DRIVER: &str = "chromedriver";
@@ -33,12 +34,6 @@ fn owner(metadata: &fs::Metadata) -> u32 {
 }
 
 fn apt(args: &[&str]) -> Result<(), Error> {
-    let command = || args.iter().fold("apt-get".to_owned(), |text, arg| text + " " + arg);
     let mut apt = Command::new("apt-get");
-    apt.args(args).env("DEBIAN_FRONTEND", "noninteractive");
-    match apt.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Error::Failed { command: command(), status }),
-        Err(source) => Err(Error::Start { command: command(), source }),
-    }
+    cargo::succeed(apt.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
 }

@@ -1,4 +1,4 @@
-//! What every chore needs: where the workspace is, and how to run cargo in it.
+//! What every chore needs: where the workspace is, how to run cargo in it, and other programs.
 
 use std::env;
 use std::path::PathBuf;
@@ -45,6 +45,20 @@ pub(crate) fn finish<S: AsRef<str>>(
     ended: std::io::Result<ExitStatus>,
 ) -> Result<(), Error> {
     let shown = || args.iter().fold("cargo".to_owned(), |text, arg| text + " " + arg.as_ref());
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Error::Failed { command: shown(), status }),
+        Err(source) => Err(Error::Start { command: shown(), source }),
+    }
+}
+
+/// Runs any program, with our own terminal.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), Error> {
+    let ended = command.status();
+    let shown = || {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    };
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Error::Failed { command: shown(), status }),

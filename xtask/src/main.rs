@@ -8,10 +8,12 @@ mod ci;
 mod error;
 mod fuzz;
 mod real_agents;
+mod schemathesis;
 mod screenshots;
 mod soak;
 mod test;
 mod tidy;
+mod upgrade;
 mod web;
 
 use std::process::ExitCode;
@@ -40,6 +42,10 @@ enum Verb {
     Soak(soak::Args),
     /// Install the real agent CLIs and drive them offline; writes docs/real-agents.md
     RealAgents(real_agents::Args),
+    /// Hold the API against its document with made-up requests
+    Schemathesis(schemathesis::Args),
+    /// Let an older build and this one share their sessions, agents and daemon
+    Upgrade(upgrade::Args),
     /// Build the page, and hold what is committed against it
     Web(web::Args),
     /// Take pictures of the page in every size, dark and light
@@ -56,6 +62,8 @@ fn main() -> ExitCode {
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Soak(args) => soak::run(&args),
         Verb::RealAgents(args) => real_agents::run(&args),
+        Verb::Schemathesis(args) => schemathesis::run(&args),
+        Verb::Upgrade(args) => upgrade::run(&args),
         Verb::Web(args) => web::run(&args),
         Verb::Screenshots(args) => screenshots::run(&args),
         Verb::Ci => ci::run(),

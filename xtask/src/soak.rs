@@ -21,6 +21,12 @@ pub(crate) struct Args {
     /// How often the keeper of a session is killed at a random moment
     #[arg(long, value_name = "N", default_value_t = 300)]
     kills: u32,
+    /// How often the daemon is killed under working agents
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    daemons: u32,
+    /// How many agents work under it
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    agents: u32,
     /// What the random moments come from; the clock when left out
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -45,6 +51,10 @@ const RECORDS: &[&str] = &[
 const MOMENTS: &[&str] =
     &["killed::a_run_that_is_killed_again_and_again_at_random_moments_ends_as_if_it_had_not_been"];
 
+const DAEMONS: &[&str] = &[
+    "chaos::agents_outlive_a_daemon_that_dies_again_and_again_and_nothing_is_lost_or_repeated",
+];
+
 const ITEMS: &[&str] =
     &["fan_out::a_fan_out_over_hundreds_of_items_gives_a_result_for_each_in_order"];
 
@@ -66,13 +76,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         eprintln!("== {} agents in one step", args.items);
         orchestrate(ITEMS, &[("COVEN_TEST_ITEMS", args.items.to_string())])?;
     }
+    if args.daemons > 0 {
+        eprintln!("== {} daemons killed under {} agents", args.daemons, args.agents);
+        let seed = args.seed.map(|seed| ("COVEN_SOAK_SEED", u32::try_from(seed).unwrap_or(u32::MAX).to_string()));
+        let kills = ("COVEN_SOAK_KILLS", args.daemons.to_string());
+        let agents = ("COVEN_SOAK_AGENTS", args.agents.to_string());
+        let variables: Vec<_> = [kills, agents].into_iter().chain(seed).collect();
+        alone(&["--package", "coven-daemon", "--test", "daemon"], DAEMONS, &variables)?;
+    }
     Ok(())
 }
 
-/// Runs tests of the orchestrator, one after the other and with all they say.
 fn orchestrate(tests: &[&str], variables: &[(&str, String)]) -> Result<(), Error> {
-    let mut line = vec!["test", "--package", "coven-orchestrator", "--test", "orchestrator", "--"];
-    line.extend(["--exact", "--nocapture", "--test-threads", "1"]);
+    alone(&["--package", "coven-orchestrator", "--test", "orchestrator"], tests, variables)
+}
+
+/// Runs tests, one after the other and with all they say.
+fn alone(binary: &[&str], tests: &[&str], variables: &[(&str, String)]) -> Result<(), Error> {
+    let mut line = [&["test"], binary, &["--", "--exact", "--nocapture"]].concat();
+    line.extend(["--test-threads", "1"]);
     line.extend(tests);
     let variables = variables.iter().map(|(name, value)| (name, value));
     cargo::finish(&line, cargo::command(&line).envs(variables).status())

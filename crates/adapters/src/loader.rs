@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coven_notation::{Report, near};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::builtin;
@@ -104,12 +105,22 @@ pub struct Folders {
 pub struct AdapterConfigLoader {
     folders: Folders,
     last_good: Mutex<HashMap<PathBuf, Value>>,
+    compiled: Mutex<HashMap<String, Compiled>>,
+}
+
+/// What a type was made of last, and what came of it. Patterns take most of the memory of an agent
+/// that does nothing, so all agents of a type have the same.
+#[derive(Debug)]
+struct Compiled {
+    value: Value,
+    config: Arc<Config>,
+    rules: Arc<Rules>,
 }
 
 impl AdapterConfigLoader {
     /// A loader that looks in these folders.
     pub fn new(folders: Folders) -> Self {
-        Self { folders, last_good: Mutex::default() }
+        Self { folders, ..Self::default() }
     }
 
     /// The types there are: built in, and one for each folder with a file.
@@ -153,6 +164,21 @@ impl AdapterConfigLoader {
         let near = near(kind, types.iter().map(String::as_str));
         let near = near.into_iter().map(str::to_owned).collect();
         LoadError::Unknown { kind: kind.to_owned(), near }
+    }
+
+    /// The configuration that a tree is, with its rules; the same ones as long as it is the same.
+    fn compiled(&self, kind: &str, value: Value) -> Result<(Arc<Config>, Arc<Rules>), LoadError> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = compiled.get(kind).filter(|last| last.value == value) {
+            return Ok((last.config.clone(), last.rules.clone()));
+        }
+        let together = |error: String| LoadError::Together { kind: kind.to_owned(), error };
+        let config = Config::deserialize(&value).map_err(|error| together(error.to_string()))?;
+        let rules = Rules::new(&config).map_err(|error| together(error.to_string()))?;
+        let (config, rules) = (Arc::new(config), Arc::new(rules));
+        let now = Compiled { value, config: config.clone(), rules: rules.clone() };
+        compiled.insert(kind.to_owned(), now);
+        Ok((config, rules))
     }
 
     fn remember(&self, path: &Path, value: &Value) {

@@ -13,9 +13,11 @@
 //! | lost job | retry once for each task, then abort | abort |
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
-//! blindly; it is denied. An agent that takes no answer is left to a person. Each decision is a fact like any other, by `--auto allow` or
-//! `--auto deny`. What was wanted lies in the session's folder, so that the next daemon knows it.
+//! blindly; it is denied. An agent that takes no answer is left to a person. Each decision is a
+//! fact like any other, by `--auto allow` or `--auto deny`. What was wanted lies in the session's
+//! folder, so that the next daemon knows it.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +33,7 @@ use crate::house::House;
 use crate::route::Shelf;
 use crate::secret::write_private;
 
-/// So many answers an agent may not take, one after the other. Then more of them do not help.
+/// So many answers to one question an agent may not take. Then more of them do not help.
 const PATIENCE: usize = 5;
 
 /// The file in a session's folder.
@@ -133,15 +135,24 @@ async fn answer(
     }
 }
 
-/// How many answers to the agent of a task were not taken, one after the other.
+/// How often this very question was answered and the answer not taken, since the agent last took
+/// one. An answer that came too late, because the daemon died on the way, was to another question.
 fn refused(base_dir: &Path, asked: &Intervention) -> usize {
-    let Some(task) = &asked.task else { return 0 };
+    let (Some(task), Some(digest)) = (&asked.task, &asked.digest) else { return 0 };
     let look = BaseDir::find(base_dir).ok().flatten();
     let look = look.and_then(|base| Look::open(&base, &asked.workflow_id).ok());
     let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
     let Ok(facts) = reader.read_from::<Event>(1) else { return 0 };
+    let mut same = HashSet::new();
     facts.map_while(Result::ok).fold(0, |count, record| match record.fact {
-        Event::InputRefused { job, .. } if job.task == *task => count + 1,
+        Event::InterventionRequired { intervention, .. }
+            if intervention.task.as_ref() == Some(task)
+                && intervention.digest.as_ref() == Some(digest) =>
+        {
+            same.insert(intervention.id);
+            count
+        }
+        Event::InputRefused { intervention, .. } if same.contains(&intervention) => count + 1,
         Event::InputDelivered { job, .. } if job.task == *task => 0,
         _ => count,
     })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use coven_store::journal::sync_times::{CLASSES, SyncTimes, sync_times};
 use metrics::{Key, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
@@ -91,8 +92,26 @@ impl Numbers {
     /// All of them in the text format of Prometheus.
     pub(crate) fn text(&self) -> String {
         self.handle.run_upkeep();
-        self.handle.render()
+        let mut text = self.handle.render();
+        text.push_str(&syncs(&sync_times()));
+        text
     }
+}
+
+/// How long the disk takes, as a histogram of which the store counts the classes.
+fn syncs(times: &SyncTimes) -> String {
+    let name = "coven_fsync_seconds";
+    let mut text = format!(
+        "# HELP {name} How long the disk took to make facts durable.\n# TYPE {name} histogram\n"
+    );
+    let ends = CLASSES.iter().map(|most| format!("{}", Duration::from_millis(*most).as_secs_f64()));
+    let mut sum = 0;
+    for (end, count) in ends.chain(["+Inf".to_owned()]).zip(times.counts) {
+        sum += count;
+        text.push_str(&format!("{name}_bucket{{le=\"{end}\"}} {sum}\n"));
+    }
+    text.push_str(&format!("{name}_sum {}\n{name}_count {sum}\n", times.total.as_secs_f64()));
+    text
 }
 
 fn key(name: &'static str, labels: &[(&'static str, &str)]) -> Key {

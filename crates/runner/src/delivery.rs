@@ -59,6 +59,17 @@ impl Stage {
     /// All stages, in order.
     pub const EVERY: [Self; 5] =
         [Self::Accepted, Self::Typed, Self::Echoed, Self::Submitted, Self::TurnStarted];
+
+    /// What has been done with the message, in words.
+    fn as_done(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Typed => "typed",
+            Self::Echoed => "shown in the prompt",
+            Self::Submitted => "submitted",
+            Self::TurnStarted => "taken up",
+        }
+    }
 }
 
 impl fmt::Display for Stage {
@@ -109,7 +120,7 @@ pub enum DeliveryError {
     #[error("an earlier message is back in the prompt and cannot be deleted; nothing was typed")]
     Occupied,
     /// A step could not be verified.
-    #[error("the message was {reached}, but it could not be verified that it was {missing}")]
+    #[error("the message was {}, but nothing showed that it was {}", reached.as_done(), missing.as_done())]
     Unverified {
         /// How far it came.
         reached: Stage,

@@ -28,6 +28,7 @@ mod frame;
 mod reader;
 mod scan;
 mod shared;
+pub mod sync_times;
 mod tail;
 mod writer;
 

@@ -22,6 +22,7 @@ const SHARED: u32 = 0o777;
 /// What git is not to see. People may change the file; it is never written again.
 const GITIGNORE: &str = "\
 # Written once by Coven. Sessions hold everything agents saw and said: keep them out of git.
+/.gitignore
 /sessions/
 /lock
 ";

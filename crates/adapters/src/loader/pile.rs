@@ -3,14 +3,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use coven_notation::{Problem, Report, Source};
 use serde_json::Value;
 
 use super::{AdapterConfigLoader, Layer, LoadError, Loaded, Origin, Standing};
 use crate::config::{Config, merge};
-use crate::rules::Rules;
 
 /// No adapter file is larger.
 const LARGEST: u64 = 4 << 20;
@@ -119,16 +117,8 @@ impl<'a> Pile<'a> {
                 _ => self.loader.unknown(kind),
             });
         };
-        let together = |error: String| LoadError::Together { kind: kind.to_owned(), error };
-        let config: Config =
-            serde_json::from_value(value).map_err(|error| together(error.to_string()))?;
-        let rules = Rules::new(&config).map_err(|error| together(error.to_string()))?;
-        Ok(Loaded {
-            config: Arc::new(config),
-            rules: Arc::new(rules),
-            origins: self.origins,
-            reports: self.reports,
-        })
+        let (config, rules) = self.loader.compiled(kind, value)?;
+        Ok(Loaded { config, rules, origins: self.origins, reports: self.reports })
     }
 }
 

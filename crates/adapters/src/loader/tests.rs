@@ -71,6 +71,18 @@ fn an_edit_counts_for_the_next_start_without_a_restart() {
 }
 
 #[test]
+fn agents_of_a_type_have_the_same_patterns_until_a_file_changes() {
+    let place = Place::new();
+    let files = place.loader();
+    let (one, two) = (files.load("claude", None).unwrap(), files.load("claude", None).unwrap());
+    assert!(Arc::ptr_eq(&one.rules, &two.rules) && Arc::ptr_eq(&one.config, &two.config));
+    place.write("user", "claude", r#"{"command": "other"}"#);
+    let three = files.load("claude", None).unwrap();
+    assert!(!Arc::ptr_eq(&one.rules, &three.rules));
+    assert_eq!((command(&one), command(&three)), ("claude", "other"));
+}
+
+#[test]
 fn later_layers_change_what_they_name_and_leave_the_rest() {
     let place = Place::new();
     place.write("user", "claude", r#"{"command": "user", "model": ["--user", "${model}"]}"#);

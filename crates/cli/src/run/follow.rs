@@ -313,7 +313,11 @@ impl Following {
         };
         let name = question::name(&self.name, asked, alone);
         let how = question::commands(&name, asked).join("\n      ");
-        let message = format!("{} waits for somebody: {}", self.name, question::asked(asked));
+        let mut message = format!("{} waits for somebody: {}", self.name, question::asked(asked));
+        for line in question::excerpt(asked) {
+            message.push_str("\n  │ ");
+            message.push_str(&line);
+        }
         let hint = format!(
             "{how}\n      then: coven show {} --follow   (or run with --on-block wait, --auto allow)",
             self.name

@@ -40,6 +40,7 @@ mod stop;
 mod terminal;
 mod trust;
 mod ui;
+mod upgrade;
 mod wait;
 
 use std::process::{Command, Output};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use coven_api::Problem;
 use coven_api::system::{Trust, TrustState};
+use coven_api::{Code, Problem};
 use coven_orchestrator::{Options, Orchestrator};
 use coven_policy::Policies;
 
@@ -16,6 +16,12 @@ use crate::problems;
 
 /// One that could not be opened is not tried again before this has passed: a list asks for all.
 const AGAIN: Duration = Duration::from_millis(200);
+
+/// What a daemon was just starting when it died keeps the lock for a moment. Whoever asks waits
+/// for that at the first try, so that nobody is told that nothing is there.
+const LET_GO: Duration = Duration::from_secs(3);
+/// How often it is tried meanwhile.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// One base directory.
 #[derive(Debug)]
@@ -90,7 +96,8 @@ impl Base {
         if house.stopping().is_cancelled() {
             return Err(stopping());
         }
-        let opened = self.open(house).await;
+        let patience = if matches!(*opening, Opening::Not) { LET_GO } else { Duration::ZERO };
+        let opened = self.open_within(house, patience).await;
         *self.problem.lock().unwrap_or_else(PoisonError::into_inner) =
             opened.as_ref().err().cloned();
         match opened {
@@ -109,6 +116,23 @@ impl Base {
                 *opening = Opening::Failed(problem.clone(), Instant::now());
                 Err(problem)
             }
+        }
+    }
+
+    /// Opens it, and waits for somebody who has it to let go.
+    async fn open_within(
+        &self,
+        house: &House,
+        patience: Duration,
+    ) -> Result<Orchestrator, Problem> {
+        let end = Instant::now() + patience;
+        loop {
+            let opened = self.open(house).await;
+            let taken = matches!(&opened, Err(problem) if problem.code == Code::BaseDirTaken);
+            if !taken || Instant::now() >= end || house.stopping().is_cancelled() {
+                return opened;
+            }
+            tokio::time::sleep(GLANCE).await;
         }
     }
 
@@ -172,5 +196,5 @@ impl Base {
 }
 
 fn stopping() -> Problem {
-    Problem::new(coven_api::Code::Stopping, "the daemon is stopping")
+    Problem::new(Code::Stopping, "the daemon is stopping")
 }

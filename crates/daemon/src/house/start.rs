@@ -51,15 +51,15 @@ impl House {
             let detail = format!("the session {id} that was made with this key was deleted");
             Problem::new(Code::KeyReused, detail).with_hint("use a new key")
         })?;
-        // With a key it may be an earlier request that made it.
+        // With a key it may be an earlier request that made it, and that may have been cut short.
         let repeated = key.is_some() && entry.created_at < begun;
-        if let Some(auto) = start.auto.filter(|_| !repeated) {
+        let begins = entry.status == WorkflowStatus::Pending;
+        if let Some(auto) = start.auto.filter(|_| begins) {
             auto::remember(&path, &id, auto).map_err(|error| {
                 Problem::new(Code::Storage, format!("`auto` cannot be kept: {error}"))
             })?;
         }
-        // That request may have been cut short.
-        if !start.hold && entry.status == WorkflowStatus::Pending {
+        if begins && !start.hold {
             let resumed = orchestrator.resume(&id, Some(env)).await;
             resumed.map_err(|error| problems::request(&error))?;
         }

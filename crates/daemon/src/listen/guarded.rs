@@ -89,3 +89,42 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         self.patient(context, polled)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    async fn guarded<S>(stream: S) -> Guarded<S> {
+        Guarded::new(stream, Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_reads_is_let_go_after_a_minute() {
+        let (ours, theirs) = duplex(16);
+        let begun = Instant::now();
+        let written = guarded(ours).await.write_all(&[0; 64]).await;
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!((UNREAD..UNREAD * 2).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        drop(theirs);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_a_little_now_and_then_is_kept() {
+        let (ours, mut theirs) = duplex(16);
+        let slow = async {
+            let mut read = 0;
+            while read < 64 {
+                tokio::time::sleep(UNREAD - Duration::from_secs(1)).await;
+                read += theirs.read(&mut [0; 8]).await.unwrap();
+            }
+        };
+        let mut ours = guarded(ours).await;
+        let (written, ()) = tokio::join!(ours.write_all(&[0; 64]), slow);
+        written.unwrap();
+    }
+}

@@ -158,6 +158,8 @@ async fn what_it_does_is_told_in_status_and_metrics() {
     ] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
+    let synced = text.lines().find_map(|line| line.strip_prefix("coven_fsync_seconds_count "));
+    assert!(synced.unwrap().parse::<u64>().unwrap() > 0, "{text}");
 }
 
 #[tokio::test]

@@ -3,9 +3,13 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
 
 use coven_api::Code;
-use coven_model::WorkflowStatus;
+use coven_api::intervention::Decide;
+use coven_api::workflow::ListQuery;
+use coven_model::{Choice, WorkflowStatus};
 use serde_json::json;
 
 use crate::support::{DEADLINE, Home, problem};
@@ -112,9 +116,7 @@ async fn clients_that_do_not_read_hold_up_nobody() {
 async fn connections_beyond_the_limit_are_told_so_and_room_is_made_when_some_go() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let room = rustix::process::Rlimit { current: limit.maximum, ..limit };
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, room).unwrap();
+    more_files();
     // As fast as can be: a connection that says nothing is closed after a while.
     let mut held: Vec<UnixStream> =
         (0..2100).map(|_| UnixStream::connect(home.socket()).unwrap()).collect();
@@ -136,4 +138,87 @@ async fn connections_beyond_the_limit_are_told_so_and_room_is_made_when_some_go(
     drop(held);
     crate::support::until("there is room again", || async { daemon.client.version().await.ok() })
         .await;
+}
+
+#[tokio::test]
+async fn a_thousand_followers_hear_every_fact_once_and_in_order() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    more_files();
+    let text = "name: many\ndescription: x\nsteps:\n  - {name: first, type: gate, message: Wait.}\n  - {name: last, type: script, command: echo}\n";
+    let id = daemon.start(&daemon.definition(text)).await.id.to_string();
+    let asked = daemon.asked(&id).await.intervention.id;
+    let followers: Vec<UnixStream> = (0..1000)
+        .map(|_| {
+            let mut stream = UnixStream::connect(home.socket()).unwrap();
+            let head = format!("GET /workflows/{id}/events?after=0 HTTP/1.1\r\nhost: x\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let approve = Decide { decision: Choice::Approve, answer: None, digest: None, why: None };
+    daemon.client.decide(&asked, &approve).await.unwrap();
+    let last = daemon.ends(&id, WorkflowStatus::Completed).await.last_seq;
+    let wanted: Vec<u64> = (1..=last).collect();
+    for mut stream in followers {
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let mut heard = String::new();
+        let mut piece = [0; 16 * 1024];
+        while !heard.contains("event: workflow.completed") {
+            let length = stream.read(&mut piece).unwrap();
+            assert!(length > 0, "it was cut off: {heard}");
+            heard.push_str(&String::from_utf8_lossy(&piece[..length]));
+        }
+        let facts = heard.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok());
+        assert_eq!(facts.collect::<Vec<u64>>(), wanted);
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_nothing_is_begun_and_it_works_again_when_there_is_room() {
+    let home = Home::new();
+    let at = home.base();
+    let mount = ["-t", "tmpfs", "-o", "size=2m", "daemon-test"];
+    let mounted = Command::new("mount").args(mount).arg(&at).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("this user may not mount a small disk; the store's own tests show it without");
+        return;
+    }
+    let _disk = Mounted(at.clone());
+    let daemon = home.daemon().await;
+    let text = "name: one\ndescription: x\nsteps:\n  - {name: only, type: script, command: echo}\n";
+    let before = daemon.start(&daemon.definition(text)).await.id.to_string();
+    daemon.ends(&before, WorkflowStatus::Completed).await;
+    let ballast = at.join("ballast");
+    let mut file = std::fs::File::create(&ballast).unwrap();
+    for size in [4096, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+    let start = serde_json::to_value(daemon.definition(text)).unwrap();
+    let refused = problem(daemon.raw("POST", "/workflows").json(&start).send().await.unwrap());
+    let refused = refused.await;
+    assert_eq!(refused.code, Code::Storage, "{refused:?}");
+    assert!(refused.detail.contains("No space left"), "{refused:?}");
+    let page = daemon.client.workflows(&ListQuery::default()).await.unwrap();
+    assert_eq!(page.workflows.len(), 1, "{page:?}");
+    std::fs::remove_file(&ballast).unwrap();
+    let after = daemon.start(&daemon.definition(text)).await.id.to_string();
+    daemon.ends(&after, WorkflowStatus::Completed).await;
+    assert!(daemon.stop().await.success());
+}
+
+/// A small disk, unmounted when it goes.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Lets this process have as many connections as it may.
+fn more_files() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let room = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, room).unwrap();
 }

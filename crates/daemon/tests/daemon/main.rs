@@ -17,6 +17,7 @@ mod limits;
 mod page;
 mod restart;
 mod routes;
+mod schemathesis;
 mod security;
 mod stream_attach;
 mod stream_ipc;

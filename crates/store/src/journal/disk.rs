@@ -10,6 +10,9 @@ mod real {
     use std::fs::File;
     use std::io;
     use std::os::unix::fs::FileExt;
+    use std::time::Instant;
+
+    use crate::journal::sync_times;
 
     pub(in crate::journal) fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
         file.write_all_at(bytes, at)
@@ -20,7 +23,10 @@ mod real {
     }
 
     pub(in crate::journal) fn sync(file: &File) -> io::Result<()> {
-        file.sync_data()
+        let begun = Instant::now();
+        let synced = file.sync_data();
+        sync_times::took(begun.elapsed());
+        synced
     }
 }
 
