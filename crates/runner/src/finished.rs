@@ -4,10 +4,11 @@ use std::path::Path;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::replay::is_reply;
-use coven_model::{Mode, Outcome, Usage};
+use coven_model::{AgentState, AwaitingKind, Mode, Outcome, Usage};
 use coven_runtime::domain::ExitStatus;
 use coven_tape::{Event, Reader, Stream};
 use coven_terminal::signals::{Signal, Tap};
+use serde::{Deserialize, Serialize};
 
 use crate::headless::decoder;
 use crate::outcome;
@@ -36,6 +37,17 @@ pub fn finished(
         }
     }
     Ok(outcome::of_transcript(decoder, ending, ok, &mut |_| {}))
+}
+
+/// What stands in a tape where the state of an agent changed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) state: AgentState,
+    pub(crate) kind: Option<AwaitingKind>,
+    pub(crate) rule: String,
+    /// How many questions it had asked. Older tapes do not say.
+    #[serde(default)]
+    pub(crate) asked: Option<u64>,
 }
 
 /// What an agent on a terminal did before it was found.
@@ -78,11 +90,15 @@ pub fn past(
                     }
                 });
             }
-            Event::Mark(note) if note.contains("\"state\":\"working\"") => past.worked = true,
-            Event::Mark(note) if note.contains("\"state\":\"awaiting\"") => {
-                past.questions += 1;
-                answered = false;
-            }
+            Event::Mark(note) => match serde_json::from_str(&note) {
+                Ok(Mark { state: AgentState::Working, .. }) => past.worked = true,
+                Ok(Mark { state: AgentState::Awaiting, asked, .. }) => {
+                    // Whoever takes an agent over marks what it shows once more.
+                    past.questions = asked.unwrap_or(past.questions + 1);
+                    answered = false;
+                }
+                _ => {}
+            },
             Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                 past.worked = false;
                 answered = true;
@@ -142,7 +158,7 @@ mod tests {
         let works = |past: &Past| {
             let mut sniffer = coven_adapters::Sniffer::after(adapter.rules(), &past.said, 0);
             sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
-            sniffer.verdict().state == coven_model::AgentState::Working
+            sniffer.verdict().state == AgentState::Working
         };
         assert_eq!(said(0), Past { questions: 1, ..Past::default() });
         let idle = said(ends[0]);
@@ -153,5 +169,29 @@ mod tests {
         assert!(over.worked && !works(&over), "{over:?}");
         // A signal that was cut off is still to come.
         assert_eq!(said(ends[0] + 3), idle);
+    }
+
+    #[test]
+    fn a_question_is_counted_once_however_often_somebody_else_takes_the_agent_over() {
+        let adapter = default_registry().create("demo", Options::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
+        let questions = || past(&*adapter, folder.path(), u64::MAX).unwrap().questions;
+        let mark = |asked| {
+            let (state, kind) = (AgentState::Awaiting, Some(AwaitingKind::Approval));
+            let mark = Mark { state, kind, rule: "approval".to_owned(), asked };
+            serde_json::to_string(&mark).unwrap()
+        };
+        for time in 0..3 {
+            tape.mark(time, &mark(Some(1))).unwrap();
+            assert_eq!(questions(), 1);
+        }
+        tape.input(3, b"1").unwrap();
+        assert_eq!(questions(), 2, "what it shows after an answer is another one");
+        tape.mark(4, &mark(Some(2))).unwrap();
+        assert_eq!(questions(), 2);
+        // Tapes of before said less.
+        tape.mark(5, &mark(None)).unwrap();
+        assert_eq!(questions(), 3);
     }
 }

@@ -35,6 +35,8 @@ async fn made_up_requests_get_only_the_answers_that_the_document_names() {
     let mut command = Command::new(program);
     command
         .args(["run", "openapi.json", "--checks", "all", "--continue-on-failure"])
+        // It ends the daemon, as it should.
+        .args(["--exclude-path", "/shutdown"])
         .args(["--url", &format!("http://{address}"), "--request-timeout", "20"])
         .args(["--header", &format!("Authorization: Bearer {token}")])
         .args(more.split_whitespace())
@@ -47,7 +49,13 @@ async fn made_up_requests_get_only_the_answers_that_the_document_names() {
     assert_eq!(daemon.stop().await.code(), Some(0), "the daemon still stops as it should");
 }
 
-/// Ids that exist, so that more than `404` is answered.
+/// Ids that exist, so that more than `404` is answered; and 422 as an answer to what fits the
+/// document and still makes no sense, such as a folder that is not there.
 fn settings(over: &str, asking: &str) -> String {
-    format!("[parameters]\n\"path.id\" = [\"{over}\", \"{asking}\"]\n")
+    format!(
+        "[parameters]\n\"path.id\" = [\"{over}\", \"{asking}\"]\n\"path.task\" = [\"a\", \"assemble\"]\n\
+         \"path.session\" = \"{asking}\"\n\"path.number\" = 1\n\n\
+         [checks.positive_data_acceptance]\n\
+         expected-statuses = [\"2xx\", \"401\", \"403\", \"404\", \"409\", \"422\", \"429\"]\n"
+    )
 }

@@ -15,6 +15,7 @@ use crate::agent::View;
 use crate::answer::AnswerError;
 use crate::delivery::{DeliveryError, Stage};
 use crate::event::{Event, Question};
+use crate::finished::Mark;
 
 /// How long the screen must rest before it is saved.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
@@ -171,14 +172,18 @@ impl Actor {
             }
             None => Vec::new(),
         };
+        let numbered = terminal.sniffer.questions_asked();
         if changed {
             let verdict = self.redacted(verdict.clone());
             self.verdict.send_replace(verdict.clone());
-            let mark = serde_json::json!({
-                "state": verdict.state, "kind": verdict.kind, "rule": verdict.evidence.rule,
-            });
+            let mark = Mark {
+                state: verdict.state,
+                kind: verdict.kind,
+                rule: verdict.evidence.rule.clone(),
+                asked: Some(numbered),
+            };
             // The record is for people who look back; an agent goes on without.
-            let _ = self.pane.mark(&mark.to_string());
+            let _ = serde_json::to_string(&mark).map(|mark| self.pane.mark(&mark));
             self.tell(Event::State(verdict));
         }
         if let Some(digest) = gone {
