@@ -51,9 +51,8 @@ const RECORDS: &[&str] = &[
 const MOMENTS: &[&str] =
     &["killed::a_run_that_is_killed_again_and_again_at_random_moments_ends_as_if_it_had_not_been"];
 
-const DAEMONS: &[&str] = &[
-    "chaos::agents_outlive_a_daemon_that_dies_again_and_again_and_nothing_is_lost_or_repeated",
-];
+const DAEMONS: &[&str] =
+    &["chaos::agents_outlive_a_daemon_that_dies_again_and_again_and_nothing_is_lost_or_repeated"];
 
 const ITEMS: &[&str] =
     &["fan_out::a_fan_out_over_hundreds_of_items_gives_a_result_for_each_in_order"];
@@ -78,7 +77,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     }
     if args.daemons > 0 {
         eprintln!("== {} daemons killed under {} agents", args.daemons, args.agents);
-        let seed = args.seed.map(|seed| ("COVEN_SOAK_SEED", u32::try_from(seed).unwrap_or(u32::MAX).to_string()));
+        let seed = args
+            .seed
+            .map(|seed| ("COVEN_SOAK_SEED", u32::try_from(seed).unwrap_or(u32::MAX).to_string()));
         let kills = ("COVEN_SOAK_KILLS", args.daemons.to_string());
         let agents = ("COVEN_SOAK_AGENTS", args.agents.to_string());
         let variables: Vec<_> = [kills, agents].into_iter().chain(seed).collect();

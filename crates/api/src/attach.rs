@@ -29,9 +29,11 @@ pub struct AttachQuery {
     pub take: Option<bool>,
     /// The viewer's columns: set if it holds the keyboard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = 1000))]
     pub cols: Option<u16>,
     /// The viewer's rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub rows: Option<u16>,
 }
 

@@ -85,6 +85,7 @@ pub struct Gap {
 pub struct PostEvent {
     /// Its type, such as `issue.opened`.
     #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 200), regex(pattern = "^[A-Za-z0-9._:/-]+$"))]
     pub kind: String,
     /// What conditions and inputs of triggered grimoires see.
     #[serde(default)]

@@ -18,12 +18,34 @@ pub fn document() -> Value {
 
 fn sorted(value: Value) -> Value {
     match value {
-        Value::Object(fields) => {
+        Value::Object(mut fields) => {
+            if let Some(largest) = fields.get("format").and_then(largest)
+                && !fields.contains_key("maximum")
+            {
+                fields.insert("maximum".to_owned(), largest.into());
+            }
             let fields: BTreeMap<String, Value> = fields.into_iter().collect();
             Value::Object(fields.into_iter().map(|(name, value)| (name, sorted(value))).collect())
         }
         Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
         other => other,
+    }
+}
+
+/// That exactly one of these fields is there, each with its type.
+pub(crate) fn one_of(fields: &[(&str, &str)]) -> Value {
+    let one = |(name, kind): &(&str, &str)| json!({ "required": [name], "properties": { (*name): { "type": kind } } });
+    fields.iter().map(one).collect()
+}
+
+/// The largest number of a format, which the types' own schemas leave out.
+fn largest(format: &Value) -> Option<u64> {
+    match format.as_str()? {
+        "uint8" => Some(u8::MAX.into()),
+        "uint16" => Some(u16::MAX.into()),
+        "uint32" => Some(u32::MAX.into()),
+        "uint64" => Some(u64::MAX),
+        _ => None,
     }
 }
 
@@ -93,14 +115,16 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "The same key with the same request gives the same session.",
-            "schema": { "type": "string", "minLength": 1, "maxLength": 200 },
+            "schema": {
+                "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$",
+            },
         }));
     }
     if matches!(route.answers, Answers::Events(_)) {
         parameters.push(json!({
             "name": "Last-Event-ID", "in": "header", "required": false,
             "description": "Everything after this event.",
-            "schema": { "type": "integer", "minimum": 0 },
+            "schema": { "type": "string", "pattern": "^[0-9]{0,19}$" },
         }));
     }
     if !parameters.is_empty() {
@@ -155,15 +179,32 @@ fn query_parameters(
                 schema.as_object_mut().and_then(|schema| schema.remove("description"));
             json!({
                 "name": name, "in": "query", "required": false,
-                "description": description, "schema": schema,
+                "description": description, "schema": without_null(schema),
             })
         })
         .collect()
 }
 
+/// The same schema for a query, where what is not there is left out and cannot be null.
+fn without_null(mut schema: Value) -> Value {
+    if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = &mut kinds[..] {
+            schema["type"] = kind.take();
+        }
+    }
+    if let Some(others) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        others.retain(|other| other["type"] != "null");
+        if let [other] = &others[..] {
+            return other.clone();
+        }
+    }
+    schema
+}
+
 fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
     let mut responses = Map::new();
-    let (status, response) = match route.answers {
+    let (status, mut response) = match route.answers {
         Answers::Json(status, schema) => (
             status,
             json!({
@@ -176,7 +217,33 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
             200,
             json!({
                 "description": "Server-sent events: `snapshot`, `gap`, `lagged`, and envelopes.",
-                "content": { "text/event-stream": { "itemSchema": schema(generator) } },
+                "content": { "text/event-stream": { "itemSchema": {
+                    "type": "object",
+                    "required": ["event", "data"],
+                    "properties": {
+                        "event": { "type": "string" },
+                        "id": { "type": "string" },
+                        "data": {
+                            "type": "string",
+                            "contentMediaType": "application/json",
+                            "contentSchema": { "anyOf": [
+                                schema(generator),
+                                generator.subschema_for::<Snapshot>(),
+                                generator.subschema_for::<SessionSnapshot>(),
+                                generator.subschema_for::<Gap>(),
+                                {
+                                    "description": "What `lagged` and `end` say.",
+                                    "type": "object",
+                                    "properties": {
+                                        "missed": { "type": "integer" },
+                                        "reason": { "type": "string" },
+                                    },
+                                    "additionalProperties": false,
+                                },
+                            ] },
+                        },
+                    },
+                } } },
             }),
         ),
         Answers::Socket => (101, json!({ "description": "A WebSocket." })),
@@ -184,13 +251,18 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
             (200, json!({ "description": "As asked.", "content": { (media): {} } }))
         }
     };
+    if let Some(media) = route.instead {
+        response["content"][media] = json!({});
+    }
     responses.insert(status.to_string(), response);
     let mut codes: BTreeMap<u16, BTreeSet<Code>> = BTreeMap::new();
     for &code in route.problems.iter().chain(ALWAYS) {
         codes.entry(code.status()).or_default().insert(code);
     }
     if matches!(route.answers, Answers::Socket) {
-        codes.entry(Code::BadRequest.status()).or_default().insert(Code::BadRequest);
+        for code in [Code::BadRequest, Code::UpgradeRequired] {
+            codes.entry(code.status()).or_default().insert(code);
+        }
     }
     for (status, codes) in codes {
         let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();

@@ -96,6 +96,8 @@ codes! {
     BadAdapter = "bad-adapter", 422, "The adapter cannot be used";
     /// The decision is none of the options, or lacks its text.
     BadDecision = "bad-decision", 422, "The decision does not fit";
+    /// The route is a WebSocket, and the request opens none.
+    UpgradeRequired = "upgrade-required", 426, "This is a WebSocket";
     /// There are too many of these at once.
     TooMany = "too-many", 429, "There are too many of these at once";
     /// The headers are too large.

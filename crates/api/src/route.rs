@@ -74,6 +74,8 @@ pub struct Route {
     pub body: Option<(MakeSchema, bool)>,
     /// What is answered.
     pub answers: Answers,
+    /// The media type that it may be asked for instead.
+    pub instead: Option<&'static str>,
     /// What can go wrong besides what can always.
     pub problems: &'static [Code],
     /// Whether it needs no token.
@@ -93,6 +95,7 @@ const fn get(path: &'static str, name: &'static str, summary: &'static str) -> R
         query: None,
         body: None,
         answers: Answers::Nothing,
+        instead: None,
         problems: &[],
         open: false,
     }
@@ -113,6 +116,10 @@ impl Route {
 
     const fn may_take<T: JsonSchema>(self) -> Self {
         Self { body: Some((of::<T>, false)), ..self }
+    }
+
+    const fn or_as(self, media: &'static str) -> Self {
+        Self { instead: Some(media), ..self }
     }
 
     const fn gives<T: JsonSchema>(self) -> Self {
@@ -160,6 +167,15 @@ const AGENT: &[Code] = &[
     Code::NoAgent,
     Code::NotNow,
 ];
+const TYPE: &[Code] = &[
+    Code::AgentMayNot,
+    Code::WorkflowNotFound,
+    Code::TaskNotFound,
+    Code::NotLive,
+    Code::NoAgent,
+    Code::NotNow,
+    Code::BadInput,
+];
 const DECIDE: &[Code] = &[
     Code::AgentMayNot,
     Code::InterventionNotFound,
@@ -181,7 +197,7 @@ pub const ROUTES: &[Route] = &[
     get("/workflows", "listWorkflows", "List sessions, the newest first")
         .query::<ListQuery>()
         .gives::<WorkflowPage>()
-        .or(FOLDER),
+        .or(&[Code::BadBaseDir, Code::BaseDirTaken, Code::BadInput]),
     get("/workflows/{id}", "getWorkflow", "Everything about a session")
         .gives::<Workflow>()
         .or(WORKFLOW),
@@ -215,6 +231,7 @@ pub const ROUTES: &[Route] = &[
     get("/workflows/{id}/tasks/{task}/output", "getOutput", "What a task printed, piece by piece")
         .query::<OutputQuery>()
         .gives::<Output>()
+        .or_as("application/octet-stream")
         .or(TASK),
     get("/workflows/{id}/tasks/{task}/transcript", "getTranscript", "What a headless agent did")
         .query::<AttemptQuery>()
@@ -230,7 +247,7 @@ pub const ROUTES: &[Route] = &[
     post("/workflows/{id}/tasks/{task}/input", "typeToTask", "Type to the agent of a task")
         .takes::<Typing>()
         .answers(Answers::Nothing)
-        .or(AGENT),
+        .or(TYPE),
     post("/workflows/{id}/tasks/{task}/resize", "resizeTask", "Give its terminal another size")
         .takes::<Size>()
         .answers(Answers::Nothing)
@@ -251,7 +268,7 @@ pub const ROUTES: &[Route] = &[
     get("/interventions", "listInterventions", "What waits for a person")
         .query::<InterventionQuery>()
         .gives::<Interventions>()
-        .or(WORKFLOW),
+        .or(&[Code::WorkflowNotFound, Code::BadInput]),
     post("/interventions/{session}/{number}", "decide", "Decide what waits for a person")
         .takes::<Decide>()
         .gives::<Decided>()

@@ -51,6 +51,7 @@ pub struct OutputQuery {
     pub offset: Option<i64>,
     /// At most so many bytes; 1 MiB unless said, 16 MiB at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub limit: Option<u64>,
     /// Which stream; both unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,6 +151,9 @@ pub struct Explanation {
 /// What is typed. Exactly one of the three.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("oneOf" = crate::openapi::one_of(&[
+    ("message", "string"), ("paste", "string"), ("keys", "array"),
+])))]
 pub struct Typing {
     /// A message: typed, verified to have arrived, and sent off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,6 +163,7 @@ pub struct Typing {
     pub paste: Option<String>,
     /// Keys by name, such as `Enter`, `Esc`, `Ctrl+C`, `y`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1000))]
     pub keys: Option<Vec<String>>,
 }
 
@@ -167,7 +172,9 @@ pub struct Typing {
 #[serde(deny_unknown_fields)]
 pub struct Size {
     /// Columns, 2 to 1,000.
+    #[schemars(range(min = 2, max = 1000))]
     pub cols: u16,
     /// Rows, 1 to 1,000.
+    #[schemars(range(min = 1, max = 1000))]
     pub rows: u16,
 }

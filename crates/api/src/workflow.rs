@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 /// runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("oneOf" = crate::openapi::one_of(&[
+    ("grimoire", "string"), ("definition", "object"), ("agent", "object"),
+])))]
 pub struct StartWorkflow {
     /// The name of a grimoire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,15 +122,20 @@ pub struct Started {
 pub struct ListQuery {
     /// Only with these statuses, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(
+        pattern = r"^(pending|running|blocked|completed|failed|cancelled)(,(pending|running|blocked|completed|failed|cancelled))*$"
+    ))]
     pub status: Option<String>,
     /// Only of this folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<String>,
     /// At most so many; 100 unless said, 1,000 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// Only what comes after this: the `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<SessionId>")]
     pub after: Option<String>,
     /// Only with this in their name, goal or id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

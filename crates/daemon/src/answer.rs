@@ -13,6 +13,7 @@ use coven_api::{Code, Problem};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The largest body that is read.
 pub(crate) const BODY_LIMIT: usize = 4 << 20;
@@ -147,8 +148,37 @@ fn is_json(parts: &Parts) -> bool {
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Reads JSON, and says where it is wrong.
+/// Reads JSON, and says where it is wrong. Everything that is sent to us is an object.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list would be taken for the fields of an object in their order.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Problem::new(Code::BadRequest, "the body is a list, not an object"));
+    }
+    exactly(bytes).or_else(|problem| {
+        // For a JSON schema 5.0 is an integer.
+        let value: Value = serde_json::from_slice(bytes).map_err(|_| problem.clone())?;
+        serde_json::from_value(whole(value)).map_err(|_| problem)
+    })
+}
+
+/// The same with integers where numbers have no fraction.
+fn whole(value: Value) -> Value {
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0);
+            let text = float.map(|float| format!("{float:.0}"));
+            text.and_then(|text| text.parse::<i64>().ok())
+                .map_or(Value::Number(number), Value::from)
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(whole).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (name, whole(value))).collect())
+        }
+        other => other,
+    }
+}
+
+fn exactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let told = |error: &serde_json::Error, path: Option<String>| {
         let words = error.to_string();

@@ -233,7 +233,7 @@ impl House {
             }
             (InterventionState::Decided, None) => {
                 let detail = "what was decided is listed for one session";
-                Err(Problem::new(Code::BadRequest, detail).with_hint("name it with `workflow=`"))
+                Err(Problem::new(Code::BadInput, detail).with_hint("name it with `workflow=`"))
             }
             (InterventionState::Open, Some((orchestrator, id))) => {
                 Ok(self.waiting(&orchestrator, Some(&id)).await)

@@ -95,8 +95,15 @@ impl Subscription {
         receiver: broadcast::Receiver<Envelope>,
     ) -> Self {
         let backlog = std::collections::VecDeque::new();
-        let mut subscription =
-            Self { session, reader, next: after + 1, backlog, receiver, closed: false, missed: 0 };
+        let mut subscription = Self {
+            session,
+            reader,
+            next: after.saturating_add(1),
+            backlog,
+            receiver,
+            closed: false,
+            missed: 0,
+        };
         // What is in the journal already. A reader that fails says so at the first wait.
         let _ = subscription.catch_up();
         subscription

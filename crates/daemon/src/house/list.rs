@@ -32,7 +32,7 @@ impl House {
         let statuses = statuses(query.status.as_deref())?;
         let after = match &query.after {
             Some(text) => Some(SessionId::new(text.clone()).map_err(|_| {
-                Problem::new(Code::BadRequest, "`after` is the `next` of the page before")
+                Problem::new(Code::BadInput, "`after` is the `next` of the page before")
             })?),
             None => None,
         };

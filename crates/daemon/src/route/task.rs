@@ -94,7 +94,7 @@ pub(crate) fn keys(names: &[String]) -> Result<Vec<Key>, Problem> {
         return Err(Problem::new(Code::BadRequest, format!("`keys` has 1 to {KEYS} names")));
     }
     let key = |name: &String| {
-        name.parse().map_err(|error| Problem::new(Code::BadRequest, format!("{error}")))
+        name.parse().map_err(|error| Problem::new(Code::BadInput, format!("{error}")))
     };
     names.iter().map(key).collect()
 }

@@ -29,7 +29,7 @@ pub(super) fn speaking(
 ) -> Result<WebSocketUpgrade, Problem> {
     let hint = format!("open a WebSocket with the subprotocol `{subprotocol}`");
     let upgrade = upgrade.map_err(|rejection| {
-        Problem::new(Code::BadRequest, rejection.body_text()).with_hint(&hint)
+        Problem::new(Code::UpgradeRequired, rejection.body_text()).with_hint(&hint)
     })?;
     let upgrade = upgrade.protocols([subprotocol]);
     if upgrade.selected_protocol().is_none() {

@@ -149,9 +149,7 @@ async fn a_query_that_cannot_be_read_is_told() {
         "/workflows?limit=0",
         "/workflows?limit=100000",
         "/workflows?status=sleeping",
-        "/workflows?after=../../etc",
         "/interventions?state=perhaps",
-        "/interventions?state=decided",
         "/grimoires?folder=/tmp",
     ] {
         let told = problem(daemon.raw("GET", path).send().await.unwrap()).await;
@@ -233,4 +231,52 @@ async fn the_published_document_is_what_is_served() {
     let head = daemon.raw("HEAD", "/openapi.json").send().await.unwrap();
     assert!(head.status().is_success());
     assert_eq!(Method::Get.as_str(), "GET");
+}
+
+/// What `cargo xtask schemathesis` found once.
+#[tokio::test]
+async fn made_up_requests_of_before_get_the_answers_that_the_document_names() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let agent = json!({"id": "a", "adapter": "demo", "prompt": "say hello"});
+    let id = daemon.stage(&[agent]).await.id.to_string();
+    daemon.asked(&id).await;
+    let send = async |path: &str, body: &str| {
+        let request = daemon.raw("POST", path).header("content-type", "application/json");
+        request.body(body.to_owned()).send().await.unwrap()
+    };
+    // A list was taken for the fields of an object in their order.
+    for path in [format!("/workflows/{id}/resume"), "/shutdown".to_owned()] {
+        assert_eq!(problem(send(&path, " [null]").await).await.code, Code::BadRequest, "{path}");
+    }
+    // In a JSON schema this is an integer, and that is not.
+    let resize = format!("/workflows/{id}/tasks/a/resize");
+    assert_eq!(send(&resize, r#"{"cols": 100.0, "rows": 30}"#).await.status(), 204);
+    let half = problem(send(&resize, r#"{"cols": 100.5, "rows": 30}"#).await).await;
+    assert_eq!(half.code, Code::BadRequest);
+    assert!(half.detail.contains("cols"), "{half:?}");
+    // One more than the largest number there is.
+    for path in [format!("/workflows/{id}/events"), "/events".to_owned()] {
+        let request = daemon.raw("GET", &path).header("last-event-id", u64::MAX.to_string());
+        let mut answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        let mut heard = String::new();
+        while !heard.contains("event: gap") {
+            let piece = answer.chunk().await.unwrap().expect("more");
+            heard.push_str(&String::from_utf8_lossy(&piece));
+        }
+    }
+    // Each of these had a status that the document did not name, or a wrong one.
+    for (method, path, code) in [
+        ("GET", "/ipc", Code::UpgradeRequired),
+        ("GET", "/interventions?state=decided", Code::BadInput),
+        ("GET", "/workflows?after=", Code::BadInput),
+        ("GET", "/workflows?after=../../etc", Code::BadInput),
+    ] {
+        let told = problem(daemon.raw(method, path).send().await.unwrap()).await;
+        assert_eq!(told.code, code, "{path}");
+    }
+    let input = format!("/workflows/{id}/tasks/a/input");
+    let told = problem(send(&input, r#"{"keys": ["NoSuchKey"]}"#).await).await;
+    assert_eq!(told.code, Code::BadInput);
 }

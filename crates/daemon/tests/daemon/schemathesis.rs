@@ -30,14 +30,14 @@ async fn made_up_requests_get_only_the_answers_that_the_document_names() {
     fs::create_dir(&folder).unwrap();
     let document = daemon.raw("GET", "/openapi.json").send().await.unwrap().text().await.unwrap();
     fs::write(folder.join("openapi.json"), document).unwrap();
-    fs::write(folder.join("schemathesis.toml"), settings(&over, &asking)).unwrap();
+    fs::write(folder.join("schemathesis.toml"), settings(&asking)).unwrap();
     let (address, token) = (daemon.address().await, home.token());
     let mut command = Command::new(program);
     command
         .args(["run", "openapi.json", "--checks", "all", "--continue-on-failure"])
         // It ends the daemon, as it should.
         .args(["--exclude-path", "/shutdown"])
-        .args(["--url", &format!("http://{address}"), "--request-timeout", "20"])
+        .args(["--url", &format!("http://{address}"), "--request-timeout", "5"])
         .args(["--header", &format!("Authorization: Bearer {token}")])
         .args(more.split_whitespace())
         .env_clear()
@@ -49,13 +49,15 @@ async fn made_up_requests_get_only_the_answers_that_the_document_names() {
     assert_eq!(daemon.stop().await.code(), Some(0), "the daemon still stops as it should");
 }
 
-/// Ids that exist, so that more than `404` is answered; and 422 as an answer to what fits the
-/// document and still makes no sense, such as a folder that is not there.
-fn settings(over: &str, asking: &str) -> String {
+/// Ids that exist, so that more than `404` is answered. What fits the document and still makes no
+/// sense, such as a folder that is not there, is answered with 422; a WebSocket with 426.
+fn settings(asking: &str) -> String {
     format!(
-        "[parameters]\n\"path.id\" = [\"{over}\", \"{asking}\"]\n\"path.task\" = [\"a\", \"assemble\"]\n\
-         \"path.session\" = \"{asking}\"\n\"path.number\" = 1\n\n\
+        "[parameters]\n\"path.id\" = \"{asking}\"\n\"path.task\" = \"a\"\n\
+         \"path.session\" = \"{asking}\"\n\"path.number\" = \"1\"\n\n\
          [checks.positive_data_acceptance]\n\
-         expected-statuses = [\"2xx\", \"401\", \"403\", \"404\", \"409\", \"422\", \"429\"]\n"
+         expected-statuses = [\"2xx\", \"401\", \"403\", \"404\", \"409\", \"422\", \"426\", \"429\"]\n\n\
+         [checks.negative_data_rejection]\n\
+         expected-statuses = [\"400\", \"401\", \"403\", \"404\", \"405\", \"409\", \"415\", \"422\", \"426\"]\n"
     )
 }

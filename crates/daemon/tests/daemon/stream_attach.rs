@@ -345,7 +345,7 @@ async fn what_has_no_terminal_is_said_with_where_to_look_instead() {
     assert_eq!(code(attach(id, "a", query).await), Code::NoAgent);
     // Not a WebSocket at all.
     let plain = daemon.raw("GET", &format!("/workflows/{id}/tasks/a/attach")).send().await;
-    assert_eq!(problem(plain.unwrap()).await.code, Code::BadRequest);
+    assert_eq!(problem(plain.unwrap()).await.code, Code::UpgradeRequired);
 }
 
 #[tokio::test]

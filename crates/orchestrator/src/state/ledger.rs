@@ -174,7 +174,8 @@ impl Ledger {
         }
         let first = self.stretches.front().map_or(1, |stretch| stretch.first);
         let inside = |stretch: &Stretch| (stretch.first..stretch.end()).contains(&after);
-        (first == self.oldest() && after + 1 == first) || self.stretches.iter().any(inside)
+        (first == self.oldest() && after.checked_add(1) == Some(first))
+            || self.stretches.iter().any(inside)
     }
 
     /// Gives a fact its position. It is with the system when this returns, and outlives the
