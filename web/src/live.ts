@@ -1,11 +1,11 @@
-// Joins the daemon's streams to the store. A page keeps one stream open, that of everything:
-// browsers allow six connections to one host, for all tabs together. The past of a session is read
-// from its own stream, which is closed again. What a fact alone cannot tell is asked for a moment
-// later, once for many facts.
+// Joins the daemon's streams to the store. All tabs keep one stream open together, that of
+// everything. The past of a session is read from its own stream, which is closed again. What a fact
+// alone cannot tell is asked for a moment later, once for many facts.
 import { batch, effect, untracked } from "@preact/signals";
 import type { Envelope, Interventions, Snapshot, Workflow } from "./api";
 import { isOver } from "./api";
 import { Refused, ask, get, ofWorkflow, token } from "./http";
+import { share } from "./share";
 import { follow, type Health, type Message } from "./sse";
 import { arrive, connection, world } from "./store";
 
@@ -95,12 +95,20 @@ export function refresh(id: string): void {
 export async function load(id: string): Promise<void> {
   try {
     arrive({ type: "detail", workflow: await get<Workflow>(ofWorkflow(id)) });
+    tidyUp();
   } catch (error) {
     if (error instanceof Refused && error.code === "workflow-not-found") {
       arrive({ type: "forgotten", id });
     }
     throw error;
   }
+}
+
+/** Lets go of what was known of sessions that are over, once there is a lot of it. */
+function tidyUp(): void {
+  arrive({ type: "tidied", watched });
+  const { details } = world.value;
+  for (const id of refreshers.keys()) if (!details.has(id)) refreshers.delete(id);
 }
 
 /** What has no fact of its own, or more in it than a fact tells. */
@@ -136,11 +144,17 @@ export function connect(): void {
 
 function followEverything(): () => void {
   const gathered = gatherer(take);
-  const stream = follow({
-    cursor: () => world.value.pos?.toString() ?? null,
-    open: (after, signal) =>
-      ask("/events?live=false", { headers: after === null ? {} : { "Last-Event-ID": after }, signal }),
-    message: (message) => {
+  const shared = share({
+    open: (told) => follow({
+      cursor: () => (told.fresh() ? null : world.value.pos?.toString() ?? null),
+      open: (after, signal) =>
+        ask("/events?live=false", { headers: after === null ? {} : { "Last-Event-ID": after }, signal }),
+      message: told.message,
+      before: () => gathered.flush(),
+      health: told.health,
+      fatal: () => token.value === null,
+    }),
+    hear: (message) => {
       if (message.event === "snapshot") {
         gathered.flush();
         arrive({ type: "snapshot", snapshot: read<Snapshot>(message) });
@@ -149,19 +163,23 @@ function followEverything(): () => void {
         gathered.push(read<Envelope>(message));
       }
     },
-    before: () => gathered.flush(),
     health: (health) => {
       if (token.value !== null) connection.value = connectionOf(health);
     },
-    fatal: () => token.value === null,
+    pos: () => world.value.pos,
   });
-  const nudge = () => stream.nudge();
+  const nudge = () => shared.nudge();
+  const look = () => {
+    if (!document.hidden) shared.shown();
+    shared.nudge();
+  };
   window.addEventListener("online", nudge);
-  document.addEventListener("visibilitychange", nudge);
+  document.addEventListener("visibilitychange", look);
   return () => {
     window.removeEventListener("online", nudge);
-    document.removeEventListener("visibilitychange", nudge);
-    stream.stop();
+    document.removeEventListener("visibilitychange", look);
+    shared.stop();
+    gathered.flush();
   };
 }
 

@@ -9,14 +9,20 @@ export class Settling {
   private places = new Map<string, { key: string; at: number }>();
   private selected: { id: string | null; at: number } = { id: null, at: 0 };
 
-  /** Cards were painted: each with what it shows and where. */
-  painted(cards: readonly { id: string; key: string }[], now: number): void {
+  /** Cards are about to be drawn: each with what it shows and where. One that shows something else
+   *  or stands elsewhere than before cannot be decided until that was seen. */
+  placed(cards: readonly { id: string; key: string }[]): void {
     const places = new Map<string, { key: string; at: number }>();
     for (const { id, key } of cards) {
       const before = this.places.get(id);
-      places.set(id, before?.key === key ? before : { key, at: now });
+      places.set(id, before?.key === key ? before : { key, at: Infinity });
     }
     this.places = places;
+  }
+
+  /** The cards as they were placed last were painted. */
+  painted(now: number): void {
+    for (const place of this.places.values()) if (place.at === Infinity) place.at = now;
   }
 
   /** A card became the one that keys are for; `wished` if a person chose it. */
@@ -30,6 +36,6 @@ export class Settling {
     if (!place) return LOCK;
     let since = place.at;
     if (this.selected.id === id) since = Math.max(since, this.selected.at);
-    return Math.max(0, since + LOCK - now);
+    return since === Infinity ? LOCK : Math.max(0, since + LOCK - now);
   }
 }

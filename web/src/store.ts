@@ -11,6 +11,11 @@ import { isOver } from "./api";
 /** The newest facts of a session that are kept to be shown. */
 export const LONGEST_TIMELINE = 2000;
 
+/** Of so many sessions are the facts kept, and of so many that are over everything else. A page may
+ *  be open for weeks. */
+export const MOST_TIMELINES = 8;
+export const MOST_OVER = 40;
+
 export interface World {
   /** The place in the daemon's stream that all of this has taken in; nothing before a snapshot. */
   readonly pos: number | null;
@@ -48,7 +53,9 @@ export type Arrival =
   | { type: "verdict"; id: string; task: string; verdict: Verdict; at: number }
   | { type: "waiting"; items: readonly InterventionItem[] }
   | { type: "listed"; items: readonly WorkflowItem[] }
-  | { type: "forgotten"; id: string };
+  | { type: "forgotten"; id: string }
+  /** What nobody looks at may go. */
+  | { type: "tidied"; watched: string | null };
 
 export function reduce(world: World, arrival: Arrival): World {
   switch (arrival.type) {
@@ -79,6 +86,8 @@ export function reduce(world: World, arrival: Arrival): World {
     }
     case "forgotten":
       return forget(world, arrival.id);
+    case "tidied":
+      return tidied(world, arrival.watched);
   }
 }
 
@@ -99,6 +108,31 @@ function forget(world: World, id: string): World {
     timelines: without(world.timelines),
     behind: without(world.behind),
     waiting: world.waiting.filter((item) => item.workflowId !== id),
+  };
+}
+
+/** Without the details of all but the newest sessions that are over, and with the facts of only those
+ *  that were read last. Either is asked for again when somebody looks. */
+function tidied(world: World, watched: string | null): World {
+  const over = [...world.details.values()].filter((one) => isOver(one.status) && one.id !== watched);
+  const timelines = [...world.timelines.keys()].filter((id) => id !== watched);
+  const many = over.length - MOST_OVER;
+  const long = timelines.length - MOST_TIMELINES;
+  if (many <= 0 && long <= 0) return world;
+  over.sort((one, two) => one.updatedAt - two.updatedAt);
+  const without = <V>(map: ReadonlyMap<string, V>, ids: readonly string[]) => {
+    const copy = new Map(map);
+    for (const id of ids) copy.delete(id);
+    return copy;
+  };
+  const old = over.slice(0, Math.max(0, many)).map((one) => one.id);
+  const unread = timelines.slice(0, Math.max(0, long));
+  return {
+    ...world,
+    details: without(world.details, old),
+    stale: new Set([...world.stale].filter((id) => !old.includes(id))),
+    timelines: without(world.timelines, unread),
+    behind: without(world.behind, unread),
   };
 }
 
@@ -167,7 +201,10 @@ function inSession(world: World, envelopes: readonly Envelope[]): World {
   const timelines = new Map(next.timelines);
   const behind = new Map(next.behind);
   for (const [id, more] of fresh) {
-    timelines.set(id, [...(timelines.get(id) ?? []), ...more].slice(-LONGEST_TIMELINE));
+    const all = [...(timelines.get(id) ?? []), ...more].slice(-LONGEST_TIMELINE);
+    // What was read last stands last.
+    timelines.delete(id);
+    timelines.set(id, all);
     if ((more.at(-1)?.seq ?? 0) >= (behind.get(id) ?? 0)) behind.delete(id);
   }
   return { ...next, timelines, behind };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Envelope, InterventionItem, Workflow, WorkflowItem } from "../src/api";
-import { EMPTY, LONGEST_TIMELINE, reduce, type World } from "../src/store";
+import { EMPTY, LONGEST_TIMELINE, MOST_OVER, MOST_TIMELINES, reduce, type World } from "../src/store";
 
 const ID = "0199a2b4-0000-7000-8000-000000000001";
 
@@ -145,4 +145,20 @@ test("what did not change keeps its identity", () => {
   const next = everywhere(world, { ...fact(11, 1, "workflow.started"), workflowId: "other" });
   assert.equal(next.details, world.details);
   assert.equal(next.waiting, world.waiting);
+});
+
+test("a page that is open for long lets go of what nobody looks at", () => {
+  let world = snapshot();
+  for (let number = 0; number < 200; number += 1) {
+    const id = `session-${number}`;
+    const status = number === 3 ? "running" : "completed";
+    world = reduce(world, { type: "detail", workflow: detail(1, { id, status, updatedAt: number }) });
+    world = reduce(world, { type: "session", envelopes: [{ ...fact(1, 1, "x"), workflowId: id }] });
+    world = reduce(world, { type: "tidied", watched: "session-5" });
+  }
+  assert.equal(world.details.size, MOST_OVER + 2);
+  assert.ok(["session-3", "session-5", "session-199"].every((id) => world.details.has(id)));
+  assert.equal(world.timelines.size, MOST_TIMELINES + 1);
+  assert.ok(world.timelines.has("session-5") && world.timelines.has("session-199"));
+  assert.equal(reduce(world, { type: "tidied", watched: "session-5" }), world);
 });

@@ -3,8 +3,8 @@
 
 use clap::ValueEnum;
 
-use crate::cargo;
 use crate::error::Error;
+use crate::{browser, cargo};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -35,21 +35,36 @@ enum Bench {
     Daemon,
     /// Whole commands as a shell sees them, with ten thousand sessions
     Cli,
+    /// The page in Chromium: its size, how soon it answers with a hundred agents, its memory
+    Page,
 }
 
 impl Bench {
-    fn command_line(self) -> [&'static str; 5] {
+    fn command_line(self) -> &'static [&'static str] {
         match self {
-            Self::Daemon => ["bench", "--package", "coven-daemon", "--bench", "daemon"],
-            Self::Cli => ["bench", "--package", "coven-cli", "--bench", "cli"],
-            Self::Terminal => ["bench", "--package", "coven-terminal", "--bench", "terminal"],
-            Self::Runtime => ["bench", "--package", "coven-runtime", "--bench", "runtime"],
-            Self::Adapters => ["bench", "--package", "coven-adapters", "--bench", "adapters"],
-            Self::Runner => ["bench", "--package", "coven-runner", "--bench", "runner"],
-            Self::Workflow => ["bench", "--package", "coven-workflow", "--bench", "workflow"],
-            Self::Store => ["bench", "--package", "coven-store", "--bench", "store"],
+            // It needs a browser as the tests of the page do, so it stands with them.
+            Self::Page => &[
+                "test",
+                "--release",
+                "--package",
+                "coven-daemon",
+                "--test",
+                "daemon",
+                "page::measure",
+                "--",
+                "--ignored",
+                "--nocapture",
+            ],
+            Self::Daemon => &["bench", "--package", "coven-daemon", "--bench", "daemon"],
+            Self::Cli => &["bench", "--package", "coven-cli", "--bench", "cli"],
+            Self::Terminal => &["bench", "--package", "coven-terminal", "--bench", "terminal"],
+            Self::Runtime => &["bench", "--package", "coven-runtime", "--bench", "runtime"],
+            Self::Adapters => &["bench", "--package", "coven-adapters", "--bench", "adapters"],
+            Self::Runner => &["bench", "--package", "coven-runner", "--bench", "runner"],
+            Self::Workflow => &["bench", "--package", "coven-workflow", "--bench", "workflow"],
+            Self::Store => &["bench", "--package", "coven-store", "--bench", "store"],
             Self::Orchestrator => {
-                ["bench", "--package", "coven-orchestrator", "--bench", "orchestrator"]
+                &["bench", "--package", "coven-orchestrator", "--bench", "orchestrator"]
             }
         }
     }
@@ -58,7 +73,15 @@ impl Bench {
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let chosen = args.name.as_ref().map_or(Bench::value_variants(), std::slice::from_ref);
     for bench in chosen {
-        let mut line = bench.command_line().to_vec();
+        let line = bench.command_line();
+        if matches!(bench, Bench::Page) {
+            browser::arrange()?;
+            // A test takes no arguments of its own.
+            let ended = cargo::command(line).env("COVEN_BENCH", args.rest.join(" ")).status();
+            cargo::finish(line, ended)?;
+            continue;
+        }
+        let mut line = line.to_vec();
         line.push("--");
         line.extend(args.rest.iter().map(String::as_str));
         cargo::run(&line)?;

@@ -35,15 +35,16 @@ export function Attention({ items, title, within }: {
   const current = shown[index] ?? shown[Math.min(place.current, shown.length - 1)] ?? null;
   place.current = Math.max(0, current ? shown.indexOf(current) : 0);
 
-  const painted = shown.map((item, at) => ({ id: item.id, key: `${at} ${item.digest ?? ""}` }));
-  const mark = painted.map((card) => `${card.id} ${card.key}`).join("\n");
+  const cards = shown.map((item, at) => ({ id: item.id, key: `${at} ${item.digest ?? ""}` }));
+  const mark = cards.map((card) => `${card.id} ${card.key}`).join("\n");
+  settling.placed(cards);
+  settling.select(current?.id ?? null, current?.id === selected, performance.now());
   useLayoutEffect(() => {
-    settling.select(current?.id ?? null, current?.id === selected, performance.now());
     // Only what the browser has painted was seen.
     let second = 0;
     const first = requestAnimationFrame(() => {
       second = requestAnimationFrame(() => {
-        settling.painted(painted, performance.now());
+        settling.painted(performance.now());
         again((turn) => turn + 1);
       });
     });

@@ -1,24 +1,57 @@
 //! The page in a real browser, against the real daemon and demo agents.
 
 mod access;
+mod attention;
 mod browser;
 mod journeys;
+mod measure;
 mod recovery;
 mod screenshots;
 mod sessions;
+mod starting;
+mod tabs;
+mod terminals;
 
 use coven_api::task::{AttemptQuery, Screen};
+use serde_json::json;
 
 use self::browser::Browser;
 use crate::support::{Daemon, Home};
 
+/// Asks once before it runs a command.
+const ASKING: &str = "name: asking
+description: One agent that asks.
+inputs:
+  file: {description: What it writes, default: out.txt}
+steps:
+  - name: build
+    type: agent
+    adapter: demo
+    mode: interactive
+    permissions: ask
+    prompt: |
+      say I would like to write a file.
+      approve echo hello > \"${input.file}\"
+      say Thank you.
+";
+
+/// The run a page has just opened.
+async fn opened(browser: &Browser) -> String {
+    browser.waits("a session is open", "location.hash.startsWith('#/session/')").await;
+    let hash = browser.js("return location.hash", json!([])).await;
+    hash.as_str().unwrap().split('/').nth(2).unwrap().to_owned()
+}
+
 /// A home whose daemon keeps its port, as people set it who keep the page open, and runs many
 /// agents at once.
 fn home_with_port() -> Home {
-    let home = Home::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    std::fs::write(home.config().join("config.yaml"), format!("port: {free}\nmaxAgents: 16\n"))
-        .unwrap();
+    home_with(&format!("port: {free}\nmaxAgents: 16\n"))
+}
+
+fn home_with(config: &str) -> Home {
+    let home = Home::new();
+    std::fs::write(home.config().join("config.yaml"), config).unwrap();
     home
 }
 

@@ -18,10 +18,18 @@ pub struct Arguments {
 /// `--bench`. `own` is an argument that the benchmark reads itself; anything else is an error.
 /// `package` is the folder of the benchmark's package, two below the root.
 pub fn read(package: &str, own: Option<&str>) -> io::Result<Arguments> {
+    parse(package, own, std::env::args().skip(1))
+}
+
+/// The same for arguments that come another way.
+pub fn parse(
+    package: &str,
+    own: Option<&str>,
+    mut arguments: impl Iterator<Item = String>,
+) -> io::Result<Arguments> {
     let root = Path::new(package).join("../..");
     let mut read =
         Arguments { quick: false, write: Some(root.join("docs/benchmarks.md")), own: Vec::new() };
-    let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             // Cargo says that it is a benchmark it runs.

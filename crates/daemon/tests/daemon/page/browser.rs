@@ -248,6 +248,70 @@ impl Browser {
         self.call(Method::POST, "/actions", Some(body)).await;
     }
 
+    /// Moves the mouse to a place of the page and clicks there.
+    pub(super) async fn click_at(&self, x: f64, y: f64) {
+        let to = |x: f64| x.round() as i64;
+        let moved = json!({"type": "pointerMove", "duration": 0, "x": to(x), "y": to(y)});
+        // A program that looks for links under the mouse sees it arrive and then move.
+        let nudged = json!({"type": "pointerMove", "duration": 50, "x": to(x) + 1, "y": to(y)});
+        let body = json!({"actions": [{"type": "pointer", "id": "mouse", "actions": [
+            moved, nudged,
+            {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
+        ]}]});
+        self.call(Method::POST, "/actions", Some(body)).await;
+    }
+
+    /// Chooses a file in a field for files.
+    pub(super) async fn upload(&self, css: &str, file: &Path) {
+        let element = self.element(css).await;
+        let body = json!({ "text": file.display().to_string() });
+        self.call(Method::POST, &format!("/element/{element}/value"), Some(body)).await;
+    }
+
+    /// Allows the page something that browsers ask people about.
+    pub(super) async fn allow(&self, permission: &str) {
+        let body = json!({"descriptor": {"name": permission}, "state": "granted"});
+        self.call(Method::POST, "/permissions", Some(body)).await;
+    }
+
+    pub(super) async fn reload(&self) {
+        self.call(Method::POST, "/refresh", Some(json!({}))).await;
+    }
+
+    /// Opens another tab, in front of the others, and goes on in it.
+    pub(super) async fn tab(&self) -> String {
+        let made = self.call(Method::POST, "/window/new", Some(json!({"type": "tab"}))).await;
+        let handle = made["handle"].as_str().unwrap().to_owned();
+        self.turn_to(&handle).await;
+        handle
+    }
+
+    /// Goes on in another tab, which stays where it is: hidden, unless it is in front.
+    pub(super) async fn turn_to(&self, handle: &str) {
+        self.call(Method::POST, "/window", Some(json!({ "handle": handle }))).await;
+    }
+
+    pub(super) async fn this_tab(&self) -> String {
+        self.call(Method::GET, "/window", None).await.as_str().unwrap().to_owned()
+    }
+
+    pub(super) async fn close_tab(&self) {
+        self.call(Method::DELETE, "/window", None).await;
+    }
+
+    /// Memory that the processes of this browser's pages have for themselves, in bytes.
+    pub(super) fn memory(&self) -> u64 {
+        let of = |one: &processes::Identity| {
+            let folder = format!("/proc/{}", one.pid);
+            let line = std::fs::read_to_string(format!("{folder}/cmdline")).ok()?;
+            let status = std::fs::read_to_string(format!("{folder}/status")).ok()?;
+            let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+            let kib: u64 = kib.trim().trim_end_matches("kB").trim().parse().ok()?;
+            line.contains("--type=renderer").then_some(kib * 1024)
+        };
+        living_in(self.profile.path()).iter().filter_map(of).sum()
+    }
+
     /// A command of the browser's own protocol.
     pub(super) async fn own(&self, command: &str, params: Value) -> Value {
         let body = json!({ "cmd": command, "params": params });
