@@ -4,12 +4,13 @@ use std::path::Path;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::replay::is_reply;
-use coven_model::{Mode, Outcome, Usage};
+use coven_model::{AgentState, Mode, Outcome, Usage};
 use coven_runtime::domain::ExitStatus;
 use coven_tape::{Event, Reader, Stream};
 use coven_terminal::signals::{Signal, Tap};
 
 use crate::headless::decoder;
+use crate::mark::Mark;
 use crate::outcome;
 use crate::task::OkCodes;
 
@@ -49,6 +50,8 @@ pub struct Past {
     pub questions: u64,
     /// The last of each thing that it keeps saying by signals: its title and its status.
     pub said: Vec<Signal>,
+    /// What it was doing last, as whoever followed it then noted.
+    pub(crate) last: Option<Mark>,
 }
 
 /// What an agent did, from its tape: what it said by signals and its title, what it was told, and
@@ -78,10 +81,20 @@ pub fn past(
                     }
                 });
             }
-            Event::Mark(note) if note.contains("\"state\":\"working\"") => past.worked = true,
-            Event::Mark(note) if note.contains("\"state\":\"awaiting\"") => {
-                past.questions += 1;
-                answered = false;
+            Event::Mark(note) => {
+                let Some(mark) = Mark::read(&note) else { continue };
+                // Whoever finds an agent that asks notes its question again.
+                let again = mark.digest.is_some()
+                    && past.last.as_ref().is_some_and(|last| last.digest == mark.digest);
+                match mark.state {
+                    AgentState::Working => past.worked = true,
+                    AgentState::Awaiting if !again => {
+                        past.questions += 1;
+                        answered = false;
+                    }
+                    _ => {}
+                }
+                past.last = Some(mark);
             }
             Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                 past.worked = false;
@@ -142,7 +155,7 @@ mod tests {
         let works = |past: &Past| {
             let mut sniffer = coven_adapters::Sniffer::after(adapter.rules(), &past.said, 0);
             sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
-            sniffer.verdict().state == coven_model::AgentState::Working
+            sniffer.verdict().state == AgentState::Working
         };
         assert_eq!(said(0), Past { questions: 1, ..Past::default() });
         let idle = said(ends[0]);

@@ -172,6 +172,23 @@ impl Home {
         names[0].clone()
     }
 
+    /// Kills the daemon as a power cut would, and waits until it is gone.
+    pub(crate) fn kill_daemon(&self) {
+        let status = self.coven(&["daemon", "status", "--json"]).ok().json();
+        let number = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_raw(number).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        let end = Instant::now() + PATIENCE;
+        let runs = || {
+            let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+        };
+        while runs() {
+            assert!(Instant::now() < end, "the daemon does not end");
+            std::thread::yield_now();
+        }
+    }
+
     /// Processes whose environment speaks of this home.
     fn left(&self) -> Vec<String> {
         let root = self.root().to_str().unwrap().as_bytes().to_vec();
