@@ -95,6 +95,22 @@ impl Home {
         command
     }
 
+    /// A shell in the project that finds `coven`, and before it what is in the home's `bin`.
+    pub(crate) fn shell(&self, shell: &str, args: &[&str]) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_coven")).parent().unwrap();
+        let path = format!(
+            "{}:{}:/usr/local/bin:/usr/bin:/bin",
+            self.path("bin").display(),
+            program.display()
+        );
+        let mut shell = Command::new(shell);
+        shell.args(args).current_dir(self.path("project")).stdin(Stdio::null()).env_clear();
+        for (name, value) in self.command(&[]).env("PATH", path).get_envs() {
+            shell.env(name, value.unwrap());
+        }
+        shell
+    }
+
     pub(crate) fn coven(&self, args: &[&str]) -> Said {
         Said::of(&self.command(args).output().unwrap())
     }
