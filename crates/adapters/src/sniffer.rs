@@ -45,6 +45,8 @@ pub struct Sniffer {
     questions: Questions,
     errors: Errors,
     verdict: Verdict,
+    /// When the verdict was last seen to hold.
+    held: Option<Duration>,
     /// A reading that has not lasted long enough, and when it will have.
     candidate: Option<(Reading, Duration)>,
     last: Option<Reading>,
@@ -77,6 +79,7 @@ impl Sniffer {
                 },
                 digest: None,
             },
+            held: None,
             candidate: None,
             last: None,
             resized: None,
@@ -253,6 +256,8 @@ impl Sniffer {
             return false;
         }
         self.silent = true;
+        // Silence began when something was printed last, whatever was thought of that.
+        self.held = None;
         let reading = Reading::of_silence(kind, after, self.printed);
         self.adopt(reading, now)
     }
@@ -269,7 +274,8 @@ impl Sniffer {
             text: how.to_owned(),
             since: millis(now),
         };
-        self.publish(Verdict { state: AgentState::Exited, kind: None, evidence, digest: None })
+        let verdict = Verdict { state: AgentState::Exited, kind: None, evidence, digest: None };
+        self.publish(verdict, now)
     }
 
     fn consider(&mut self, reading: Reading, now: Duration) -> bool {
@@ -294,18 +300,18 @@ impl Sniffer {
         }
         let announced = (reading.unpainted && reading.asks()).then(|| reading.clone());
         self.candidate = Some((reading, due));
-        announced.is_some_and(|reading| self.announce(reading))
+        announced.is_some_and(|reading| self.announce(reading, now))
     }
 
     /// The agent says that it asks, and does not show what yet: it waits, but there is nothing
     /// that an answer could be bound to. A question that was shown already may be missing while
     /// it is painted anew.
-    fn announce(&mut self, reading: Reading) -> bool {
+    fn announce(&mut self, reading: Reading, now: Duration) -> bool {
         if self.questions.is_open() {
             return false;
         }
         self.questions.left();
-        self.publish(reading.into_verdict(None))
+        self.publish(reading.into_verdict(None), now)
     }
 
     fn adopt(&mut self, reading: Reading, now: Duration) -> bool {
@@ -322,14 +328,20 @@ impl Sniffer {
                 self.errors.rearm();
             }
         }
-        self.publish(reading.into_verdict(digest))
+        self.publish(reading.into_verdict(digest), now)
     }
 
     /// Takes a verdict over. The text of the evidence may change while the verdict stays.
-    fn publish(&mut self, verdict: Verdict) -> bool {
+    fn publish(&mut self, mut verdict: Verdict, now: Duration) -> bool {
         let changed = (verdict.state, verdict.kind, &verdict.digest)
             != (self.verdict.state, self.verdict.kind, &self.verdict.digest);
+        let held = self.held.replace(now);
         if changed {
+            // An agent may say all the time that it works, and ask something meanwhile. What it
+            // does again it does since it does it again.
+            if held.is_some_and(|held| verdict.evidence.since <= millis(held)) {
+                verdict.evidence.since = millis(now);
+            }
             self.verdict = verdict;
         } else {
             let since = self.verdict.evidence.since;

@@ -157,21 +157,24 @@ pub(crate) async fn through(client: &Client, view: &View, options: Options) -> R
     let mut terminal = client.attach(&view.id, &view.task, query).await?;
     let mut signals = Signals::listen()?;
     let keyboard = Keyboard::take(Keys::Raw)?;
-    let mut outside = Outside::enter(&view.name, (cols, rows))?;
+    let mut outside = Outside::enter(&view.name, (cols, rows), options.read_only)?;
     let mut filter = Filter::new(options.prefix);
     loop {
         tokio::select! {
             told = terminal.next() => match told? {
                 None => return Ok(Seen::Closed),
-                Some(FromTerminal::Bytes(bytes)) => Outside::show(&bytes)?,
-                Some(FromTerminal::Said(FromDaemon::Ended { reason })) => return Ok(Seen::Ended(reason)),
-                Some(FromTerminal::Said(FromDaemon::Keyboard { yours, .. })) => {
-                    outside.keyboard(yours || options.read_only)?;
+                Some(FromTerminal::Bytes(bytes)) => outside.show(&bytes)?,
+                Some(FromTerminal::Said(FromDaemon::Ended { reason })) => {
+                    outside.paint()?;
+                    return Ok(Seen::Ended(reason));
                 }
-                Some(FromTerminal::Said(FromDaemon::Refused { .. })) => Outside::show(b"\x07")?,
-                // What changes is painted by the bytes that follow.
-                Some(FromTerminal::Said(_)) => {}
+                Some(FromTerminal::Said(said)) => {
+                    if let Some((cols, rows)) = outside.told(said)? {
+                        terminal.sender.say(&FromViewer::Resize { cols, rows }).await?;
+                    }
+                }
             },
+            () = outside.due() => outside.paint()?,
             bytes = keyboard.read() => {
                 let bytes = bytes?;
                 if bytes.is_empty() {
@@ -188,8 +191,9 @@ pub(crate) async fn through(client: &Client, view: &View, options: Options) -> R
             }
             told = signals.next() => match told {
                 Told::Resized => {
-                    if let Some((cols, rows)) = tty::size() {
-                        outside.resized(rows);
+                    if let Some((cols, rows)) = tty::size()
+                        && outside.resized((cols, rows))?
+                    {
                         terminal.sender.say(&FromViewer::Resize { cols, rows }).await?;
                     }
                 }

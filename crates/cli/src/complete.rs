@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use coven_adapters::AdapterConfigLoader;
 use coven_api::intervention::InterventionQuery;
-use coven_api::workflow::ListQuery;
+use coven_api::workflow::{ListQuery, TaskItem};
 use coven_model::Mode;
 use coven_workflow::Known;
 use coven_workflow::catalogue::Catalogue;
@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How many sessions are offered.
 const MOST: u32 = 200;
+
+/// Sessions that can still be told something.
+const NOT_OVER: Option<&str> = Some("running,blocked");
 
 /// Grimoires, where one is wanted.
 pub(crate) fn grimoires() -> ArgValueCandidates {
@@ -41,19 +44,20 @@ pub(crate) fn adapters() -> ArgValueCandidates {
     })
 }
 
-/// Sessions.
-pub(crate) fn sessions() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| found(names(None)))
+/// Sessions, and their tasks.
+pub(crate) fn sessions() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| targets(typed, None, |task| task.attempt > 0))
 }
 
 /// Sessions that run, and their agents.
 pub(crate) fn live() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| targets(typed, |_| true))
+    ArgValueCompleter::new(|typed: &OsStr| targets(typed, NOT_OVER, |task| task.live))
 }
 
 /// Sessions that run, and their agents on terminals.
 pub(crate) fn terminals() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| targets(typed, |mode| mode == Mode::Interactive))
+    let fits = |task: &TaskItem| task.live && task.mode == Mode::Interactive;
+    ArgValueCompleter::new(move |typed: &OsStr| targets(typed, NOT_OVER, fits))
 }
 
 /// What waits for somebody.
@@ -99,11 +103,15 @@ async fn names(status: Option<&str>) -> Found {
 }
 
 /// Before a slash sessions, after it the tasks of that one.
-fn targets(typed: &OsStr, wanted: fn(Mode) -> bool) -> Vec<CompletionCandidate> {
+fn targets(
+    typed: &OsStr,
+    status: Option<&str>,
+    wanted: fn(&TaskItem) -> bool,
+) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy().into_owned();
     found(async {
         let Some((session, _)) = typed.split_once('/') else {
-            let all = names(Some("running,blocked")).await?;
+            let all = names(status).await?;
             let begins = |found: &CompletionCandidate| {
                 found.get_value().to_string_lossy().starts_with(&typed)
             };
@@ -111,7 +119,7 @@ fn targets(typed: &OsStr, wanted: fn(Mode) -> bool) -> Vec<CompletionCandidate> 
         };
         let Some((client, _)) = connect::running().await? else { return Ok(Vec::new()) };
         let workflow = client.workflow(session).await?;
-        let tasks = workflow.tasks.iter().filter(|task| task.live && wanted(task.mode));
+        let tasks = workflow.tasks.iter().filter(|task| wanted(task));
         let all = tasks.map(|task| candidate(format!("{session}/{}", task.id), &task.adapter));
         let begins =
             |found: &CompletionCandidate| found.get_value().to_string_lossy().starts_with(&typed);

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use coven_api::system::Version;
 use coven_api::{API_VERSION, Address, Client, ClientError};
-use coven_runtime::processes::JOB_VARIABLE;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, timeout_at};
 
@@ -75,13 +74,7 @@ pub(crate) enum Start {
 
 /// Starts the daemon and waits until it answers.
 pub(crate) async fn start(client: &Client) -> Result<(Start, Version)> {
-    if env::var_os(JOB_VARIABLE).is_some() {
-        return Err(Failure::new(
-            Code::Unreachable,
-            "the daemon does not run, and an agent may not start it",
-        )
-        .hint("ask the person who runs you: coven daemon start"));
-    }
+    not_inside_agent()?;
     let places = folders::places()?;
     let notes = places.state_dir.join("run/daemon.stderr");
     let mut child = spawn(&places.state_dir, &notes).map_err(|error| {
@@ -116,6 +109,16 @@ pub(crate) async fn start(client: &Client) -> Result<(Start, Version)> {
             return Err(if ended { gave_up(&notes) } else { not_ready(&notes) });
         }
     }
+}
+
+/// An agent may look at what is there, and be the parent of nothing.
+pub(crate) fn not_inside_agent() -> Result {
+    if !coven_daemon::inside_agent() {
+        return Ok(());
+    }
+    let message = "the daemon does not run, and an agent may not start it";
+    let hint = "ask the person who runs you: coven daemon start";
+    Err(Failure::new(Code::Unreachable, message).hint(hint))
 }
 
 /// Starts the daemon apart from this terminal. What it complains about before it has a log goes

@@ -32,6 +32,7 @@ mod interrupt;
 mod logs;
 mod ls;
 mod man;
+mod mirror;
 mod new;
 mod output;
 mod play;

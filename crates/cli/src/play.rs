@@ -14,6 +14,7 @@ use crate::attach::LEAVE;
 use crate::connect::{self, block_on};
 use crate::failure::{Failure, Result};
 use crate::find::{self, Target, Wanted};
+use crate::mirror::Mirror;
 use crate::signals::{Signals, Told};
 use crate::tty::{Keyboard, Keys};
 use crate::{output, tty};
@@ -65,9 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if let Some((columns, rows)) = tty::size()
             && (columns < width || rows < height)
         {
-            eprintln!("note: it was recorded on {width} by {height}, and this terminal is smaller");
+            eprintln!(
+                "note: it was recorded on {width} by {height}; this terminal shows a part of it"
+            );
         }
-        Player::new(arguments)?.play(reader, &arguments.what).await
+        Player::new(arguments, (width, height))?.play(reader, &arguments.what).await
     })
 }
 
@@ -96,6 +99,8 @@ async fn recording(arguments: &Arguments) -> Result<Vec<u8>> {
 /// Plays, and leaves the terminal as it was.
 struct Player {
     keyboard: Option<Keyboard>,
+    /// The recorded terminal, where there is one to show it on.
+    mirror: Option<Mirror>,
     signals: Signals,
     speed: f64,
     idle_limit: Option<Duration>,
@@ -109,26 +114,63 @@ struct Player {
 enum Wish {
     Pause,
     Leave,
+    Resized,
     Other,
 }
 
 impl Player {
-    fn new(arguments: &Arguments) -> Result<Self> {
+    fn new(arguments: &Arguments, size: (u16, u16)) -> Result<Self> {
         let keyboard =
             if tty::is_interactive() { Some(Keyboard::take(Keys::Single)?) } else { None };
-        if let (Some(_), Some((_, rows))) = (&keyboard, tty::size()) {
+        let mut mirror = None;
+        if let (Some(_), Some(outside)) = (&keyboard, tty::size()) {
             // A recording begins on an empty screen; what is there moves up into the history.
-            let up = "\r\n".repeat(usize::from(rows));
+            let (rows, up) = (outside.1, "\r\n".repeat(usize::from(outside.1)));
             output::write(&format!("\x1b[{rows};1H{up}\x1b[H"))?;
+            mirror = Some(Mirror::new(size, outside));
         }
-        Ok(Self {
+        let mut player = Self {
             keyboard,
+            mirror,
             signals: Signals::listen()?,
             speed: arguments.speed,
             idle_limit: arguments.idle_limit.map(Into::into),
             recorded: Duration::ZERO,
             shown: Instant::now(),
-        })
+        };
+        player.fit()?;
+        Ok(player)
+    }
+
+    /// Shows the recorded terminal as it fits on this one.
+    fn fit(&mut self) -> Result {
+        let Some(mirror) = &mut self.mirror else { return Ok(()) };
+        output::bytes(&mirror.decide(false))?;
+        output::bytes(&mirror.paint())
+    }
+
+    /// This terminal got another size.
+    fn resized(&mut self) -> Result {
+        if let (Some(mirror), Some(outside)) = (&mut self.mirror, tty::size()) {
+            mirror.resize_outside(outside);
+        }
+        self.fit()
+    }
+
+    /// Shows one event.
+    fn show(&mut self, data: &EventData) -> Result {
+        match (data, &mut self.mirror) {
+            (EventData::Output(text), None) => output::write(text),
+            (EventData::Output(text), Some(mirror)) => {
+                output::bytes(mirror.feed(text.as_bytes()))?;
+                output::bytes(&mirror.paint())
+            }
+            (EventData::Resize { cols, rows }, Some(mirror)) => {
+                mirror.resize((*cols, *rows));
+                self.fit()
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn play(
@@ -142,12 +184,14 @@ impl Player {
                 eprintln!("note: {what} ends early");
                 break;
             };
-            let EventData::Output(text) = event.data else { continue };
+            if !matches!(event.data, EventData::Output(_) | EventData::Resize { .. }) {
+                continue;
+            }
             let at = Duration::try_from_secs_f64(event.time).unwrap_or(self.recorded);
             if !self.until(at).await? {
                 break;
             }
-            output::write(&text)?;
+            self.show(&event.data)?;
         }
         Ok(())
     }
@@ -172,11 +216,13 @@ impl Player {
                         match wish_now(self).await? {
                             Wish::Pause => break,
                             Wish::Leave => return Ok(false),
+                            Wish::Resized => self.resized()?,
                             Wish::Other => {}
                         }
                     }
                     due += paused.elapsed();
                 }
+                Wish::Resized => self.resized()?,
                 Wish::Other => due = self.shown + pause.div_f64(self.speed),
             }
         }
@@ -197,7 +243,7 @@ async fn wish(keyboard: Option<&Keyboard>, signals: &mut Signals, speed: &mut f6
         }
     };
     let bytes = tokio::select! {
-        told = signals.next() => return Ok(if told == Told::Resized { Wish::Other } else { Wish::Leave }),
+        told = signals.next() => return Ok(if told == Told::Resized { Wish::Resized } else { Wish::Leave }),
         bytes = typed => bytes?,
     };
     // More than one key may come at once.

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use coven_api::catalogue::BaseDirQuery;
 use coven_api::system::TrustState;
 use coven_api::workflow::{self, Definition, StartWorkflow, Started};
-use coven_api::{Client, Code as Wrong};
+use coven_api::{Client, Code as Wrong, Problem};
 
 pub(crate) use end::tree as show_tree;
 pub(crate) use follow::{Following, How, OnBlock};
@@ -225,6 +225,13 @@ fn shown(failure: Failure, what: &What) -> Failure {
         let report = written::placed(&definition.name, &definition.text, &problem.problems);
         eprint!("{}", report.render(output::colour_on_stderr()));
         return Failure::told();
+    }
+    let nobody = |problem: &Problem| problem.detail.ends_with("there is no default");
+    if failure.is(Wrong::BadInput) && failure.problem().is_some_and(nobody) {
+        return failure.hint(
+            "--adapter claude (or codex, gemini, ...); `coven doctor` says which are installed,\n      \
+             and `defaultAdapter: claude` in ~/.config/coven/config.yaml is for all runs",
+        );
     }
     failure
 }

@@ -35,5 +35,6 @@ mod trust;
 pub use config::{Config, schema as config_schema};
 pub use error::Error;
 pub use options::{Options, Places};
+pub use peer::inside_agent;
 pub use serve::serve;
 pub use trust::{Inventory, is_trusted};

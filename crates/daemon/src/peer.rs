@@ -85,6 +85,12 @@ pub(crate) fn credentials(socket: impl AsFd) -> Option<(u32, Option<Identity>)> 
     Some((peer.uid.as_raw(), Identity::of(peer.pid.as_raw_nonzero().get())))
 }
 
+/// Whether this process is an agent, a script of a workflow, or something they started, whatever
+/// they did to its environment.
+pub fn inside_agent() -> bool {
+    is_agent(rustix::process::getpid().as_raw_nonzero().get())
+}
+
 /// Whether a process is an agent or descends from a holder. One that is gone may have been.
 pub(crate) fn is_agent(pid: i32) -> bool {
     let (mut child, mut next) = (pid, pid);

@@ -8,7 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use coven_runtime::processes::{Identity, JOB_VARIABLE};
+use coven_runtime::processes::Identity;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ struct Note {
 /// Runs the daemon until it is told to stop. Must be called within a tokio runtime that has
 /// everything.
 pub async fn serve(options: Options) -> Result<(), Error> {
-    if std::env::var_os(JOB_VARIABLE).is_some() {
+    if crate::peer::inside_agent() {
         return Err(Error::InsideAgent);
     }
     make_room();

@@ -111,7 +111,7 @@ impl Turn<'_> {
             Directive::Ask(question) => self.ask(&question, &[])?,
             Directive::Choose { question, options } => self.ask(&question, &options)?,
             Directive::Use { tool, asks } => self.use_tool(&tool, asks)?,
-            Directive::Cost(usd) => self.session.cost_usd += usd,
+            Directive::Cost(usd) => self.session.charge(usd),
             Directive::Fail(message) => {
                 self.flush()?;
                 self.end(Subtype::ErrorDuringExecution, Some(message))?;

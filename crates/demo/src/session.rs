@@ -32,12 +32,19 @@ pub(crate) struct Session {
     pub(crate) turns: u64,
     /// The last prompts, shortened, the newest last.
     pub(crate) prompts: Vec<String>,
-    pub(crate) cost_usd: f64,
+    /// What it cost so far, once a script has said so. Nobody knows before, and that is not zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_usd: Option<f64>,
 }
 
 impl Session {
     pub(crate) fn new(id: String, model: String) -> Self {
-        Self { version: VERSION, id, model, turns: 0, prompts: Vec::new(), cost_usd: 0.0 }
+        Self { version: VERSION, id, model, turns: 0, prompts: Vec::new(), cost_usd: None }
+    }
+
+    /// Adds to what it cost.
+    pub(crate) fn charge(&mut self, usd: f64) {
+        self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + usd);
     }
 
     /// Adds a turn.

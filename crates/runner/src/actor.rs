@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use coven_adapters::transcript::{Decoder, Entry};
 use coven_adapters::{AgentAdapter, Observation};
-use coven_model::{Outcome, Verdict};
+use coven_model::{Outcome, Timestamp, Verdict};
 use coven_runtime::domain::{Pane, ReadOutcome, Stream};
 use coven_runtime::drive::watch;
 use tokio::io::unix::AsyncFd;
@@ -23,6 +23,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch as kept};
 
 use crate::event::Event;
 use crate::launch::StartError;
+use crate::mark::{self, Mark};
 use crate::outcome::Cause;
 use crate::output::Output;
 use crate::redact::Redactor;
@@ -69,8 +70,13 @@ pub(crate) struct Actor {
     later: Vec<(Duration, Vec<u8>)>,
     events: broadcast::Sender<Event>,
     verdict: kept::Sender<Verdict>,
+    /// Since when the agent does what the verdict says.
+    since: kept::Sender<Timestamp>,
     outcome: kept::Sender<Option<Outcome>>,
     started: Instant,
+    /// When the agent was started, and what it was doing when it was found.
+    born: Timestamp,
+    before: Option<Mark>,
     /// Every stream has ended.
     ended: bool,
     /// There may be more to read.
@@ -97,7 +103,7 @@ impl Actor {
         offset: u64,
     ) -> Self {
         let redactor = Redactor::new(task.secrets.iter().cloned());
-        let verdict = eyes.verdict();
+        let (verdict, now) = (eyes.verdict(), mark::now());
         Self {
             adapter,
             pane,
@@ -110,8 +116,11 @@ impl Actor {
             later: Vec::new(),
             events: broadcast::Sender::new(EVENTS),
             verdict: kept::Sender::new(verdict),
+            since: kept::Sender::new(now),
             outcome: kept::Sender::new(None),
             started: Instant::now(),
+            born: now,
+            before: None,
             ended: false,
             more: true,
             cause: None,
@@ -131,6 +140,13 @@ impl Actor {
         self
     }
 
+    /// Says what the agent was doing when it was found.
+    pub(crate) fn with_past(mut self, last: Option<Mark>) -> Self {
+        self.born = last.as_ref().and_then(|last| last.started).unwrap_or(self.born);
+        self.before = last;
+        self
+    }
+
     /// Lets the actor run. It ends with its process, or earlier only if the reactor does.
     pub(crate) fn spawn(self) -> Result<Handle, StartError> {
         let descriptor = match self.pane.readiness() {
@@ -139,8 +155,12 @@ impl Actor {
         };
         let descriptor = descriptor.map(watch).transpose().map_err(StartError::Watch)?;
         let (requests, receiver) = mpsc::channel(REQUESTS);
-        let handle =
-            Handle::new(requests, &self.events, self.verdict.subscribe(), self.outcome.subscribe());
+        let handle = Handle::new(
+            requests,
+            &self.events,
+            (self.verdict.subscribe(), self.since.subscribe()),
+            self.outcome.subscribe(),
+        );
         tokio::spawn(self.run(descriptor, receiver));
         Ok(handle)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
-use coven_model::{Digest, Mode, Outcome, Verdict};
+use coven_model::{Digest, Mode, Outcome, Timestamp, Verdict};
 use coven_runtime::domain::Pane;
 use coven_terminal::keys::Key;
 use coven_terminal::screen::{Screen, Size};
@@ -82,7 +82,7 @@ impl AgentRunner {
         let Found { pane, mut screen, offset, past, folder } = found;
         screen.set_replies(true);
         let eyes = Eyes::adopted(&*adapter, screen, &past);
-        let actor = Actor::new(adapter, task, pane, eyes, folder, offset);
+        let actor = Actor::new(adapter, task, pane, eyes, folder, offset).with_past(past.last);
         Ok(Self { handle: actor.spawn()? })
     }
 
@@ -132,6 +132,11 @@ impl AgentRunner {
     /// What the agent is doing.
     pub fn verdict(&self) -> Verdict {
         self.handle.verdict.borrow().clone()
+    }
+
+    /// Since when it does that. An agent that was found again has done it since before.
+    pub fn since(&self) -> Timestamp {
+        *self.handle.since.borrow()
     }
 
     /// What the agent is doing, to wait for changes of.

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::replay::is_reply;
-use coven_model::{AgentState, AwaitingKind, Mode, Outcome, Usage};
+use coven_model::{AgentState, Mode, Outcome, Usage};
 use coven_runtime::domain::ExitStatus;
 use coven_tape::{Event, Reader, Stream};
 use coven_terminal::signals::{Signal, Tap};
-use serde::{Deserialize, Serialize};
 
 use crate::headless::decoder;
+use crate::mark::Mark;
 use crate::outcome;
 use crate::task::OkCodes;
 
@@ -39,17 +39,6 @@ pub fn finished(
     Ok(outcome::of_transcript(decoder, ending, ok, &mut |_| {}))
 }
 
-/// What stands in a tape where the state of an agent changed.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Mark {
-    pub(crate) state: AgentState,
-    pub(crate) kind: Option<AwaitingKind>,
-    pub(crate) rule: String,
-    /// How many questions it had asked. Older tapes do not say.
-    #[serde(default)]
-    pub(crate) asked: Option<u64>,
-}
-
 /// What an agent on a terminal did before it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
@@ -61,6 +50,8 @@ pub struct Past {
     pub questions: u64,
     /// The last of each thing that it keeps saying by signals: its title and its status.
     pub said: Vec<Signal>,
+    /// What it was doing last, as whoever followed it then noted.
+    pub(crate) last: Option<Mark>,
 }
 
 /// What an agent did, from its tape: what it said by signals and its title, what it was told, and
@@ -90,15 +81,19 @@ pub fn past(
                     }
                 });
             }
-            Event::Mark(note) => match serde_json::from_str(&note) {
-                Ok(Mark { state: AgentState::Working, .. }) => past.worked = true,
-                Ok(Mark { state: AgentState::Awaiting, asked, .. }) => {
-                    // Whoever takes an agent over marks what it shows once more.
-                    past.questions = asked.unwrap_or(past.questions + 1);
-                    answered = false;
+            Event::Mark(note) => {
+                let Some(mark) = Mark::read(&note) else { continue };
+                match mark.state {
+                    AgentState::Working => past.worked = true,
+                    AgentState::Awaiting => {
+                        // Whoever finds an agent that asks notes its question again.
+                        past.questions = mark.asked.unwrap_or(past.questions + 1);
+                        answered = false;
+                    }
+                    _ => {}
                 }
-                _ => {}
-            },
+                past.last = Some(mark);
+            }
             Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                 past.worked = false;
                 answered = true;
@@ -177,10 +172,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
         let questions = || past(&*adapter, folder.path(), u64::MAX).unwrap().questions;
-        let mark = |asked| {
-            let (state, kind) = (AgentState::Awaiting, Some(AwaitingKind::Approval));
-            let mark = Mark { state, kind, rule: "approval".to_owned(), asked };
-            serde_json::to_string(&mark).unwrap()
+        let mark = |asked: Option<u64>| {
+            serde_json::json!({"state": "awaiting", "kind": "approval", "rule": "x", "asked": asked})
+                .to_string()
         };
         for time in 0..3 {
             tape.mark(time, &mark(Some(1))).unwrap();

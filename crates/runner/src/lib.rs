@@ -16,6 +16,7 @@ mod event;
 mod finished;
 mod headless;
 mod launch;
+mod mark;
 mod outcome;
 mod output;
 mod redact;

@@ -90,6 +90,32 @@ fn a_verdict_that_stays_is_told_once() {
 }
 
 #[test]
+fn what_an_agent_does_again_it_does_since_then_whatever_it_says_all_the_time() {
+    let rules =
+        RULES.replace(r#""region": "tail:4" }"#, r#""region": "tail:4", "despiteSignal": true }"#);
+    let mut sniffer = Sniffer::new(compiled(&rules));
+    sniffer.signal(&status(ProgramState::Idle), ms(100));
+    assert_eq!(settled(&mut sniffer, ">", 150), AgentState::Idle);
+    assert_eq!(sniffer.verdict().evidence.since, 100);
+    assert_eq!(settled(&mut sniffer, "Run rm?", 2_000), AgentState::Awaiting);
+    assert_eq!(sniffer.verdict().evidence.since, 2_000);
+    sniffer.typed(ms(8_000));
+    assert_eq!(settled(&mut sniffer, ">", 9_000), AgentState::Idle);
+    assert!(sniffer.verdict().evidence.since >= 9_000, "{:?}", sniffer.verdict());
+}
+
+#[test]
+fn the_next_question_is_asked_since_it_is_there() {
+    let mut sniffer = sniffer();
+    sniffer.look_at_text("Run rm?", ms(1_000));
+    sniffer.typed(ms(8_000));
+    sniffer.look_at_text("Run ls?", ms(9_000));
+    sniffer.tick(ms(12_000));
+    assert_eq!(sniffer.questions_asked(), 2);
+    assert!(sniffer.verdict().evidence.since >= 9_000, "{:?}", sniffer.verdict());
+}
+
+#[test]
 fn idle_counts_only_after_it_lasted_and_working_at_once() {
     let mut sniffer = sniffer();
     sniffer.look_at_text("esc to interrupt", ms(0));

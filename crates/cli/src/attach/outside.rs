@@ -1,6 +1,15 @@
 //! The terminal outside: prepared for a screen that is painted on it, and left as it was.
 
 use std::io::{self, Write};
+use std::time::Duration;
+
+use coven_api::attach::FromDaemon;
+use tokio::time::{Instant, sleep_until};
+
+use crate::mirror::Mirror;
+
+/// How long changes are gathered before they are painted.
+const PAINT: Duration = Duration::from_millis(16);
 
 /// Sets back whatever an agent may have turned on. It is said one by one, because a hard reset
 /// would clear what a person has scrolled away.
@@ -16,47 +25,119 @@ pub(crate) const LEAVE: &str = concat!(
 );
 
 /// A terminal that shows another. Dropping it leaves it as it was, also on a panic.
-#[derive(Debug)]
 pub(super) struct Outside {
     name: String,
-    rows: u16,
+    size: (u16, u16),
+    /// The agent's terminal.
+    agent: Mirror,
+    /// Whether nothing can be typed here.
+    read_only: bool,
+    /// Whether the keyboard is here. Only then does the agent get our size.
+    types: bool,
+    /// When what changed is painted, where it has to be.
+    due: Option<Instant>,
 }
 
 impl Outside {
     /// Moves what the terminal shows up into its own history, and keeps its title for later.
-    pub(super) fn enter(name: &str, (_, rows): (u16, u16)) -> io::Result<Self> {
-        let outside = Self { name: name.to_owned(), rows };
-        let up = "\r\n".repeat(usize::from(rows));
-        Self::show(format!("\x1b[22;2t\x1b[{rows};1H{up}\x1b[H").as_bytes())?;
+    pub(super) fn enter(name: &str, size: (u16, u16), read_only: bool) -> io::Result<Self> {
+        let agent = Mirror::new(size, size);
+        let outside =
+            Self { name: name.to_owned(), size, agent, read_only, types: false, due: None };
+        let (rows, up) = (size.1, "\r\n".repeat(usize::from(size.1)));
+        write(format!("\x1b[22;2t\x1b[{rows};1H{up}\x1b[H").as_bytes())?;
         Ok(outside)
     }
 
     /// Shows bytes of the agent.
-    pub(super) fn show(bytes: &[u8]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
-        out.flush()
-    }
-
-    /// Says in the title when somebody else has the keyboard; the screen belongs to the agent.
-    pub(super) fn keyboard(&self, ours: bool) -> io::Result<()> {
-        if ours {
+    pub(super) fn show(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let through = self.agent.feed(bytes);
+        if through.is_empty() {
+            self.due.get_or_insert_with(|| Instant::now() + PAINT);
             return Ok(());
         }
-        let title = format!("{}: somebody else types (Ctrl-] t takes the keyboard)", self.name);
-        Self::show(format!("\x1b]2;{title}\x07").as_bytes())
+        write(through)
     }
 
-    pub(super) fn resized(&mut self, rows: u16) {
-        self.rows = rows;
+    /// When to paint.
+    pub(super) async fn due(&self) {
+        match self.due {
+            Some(due) => sleep_until(due).await,
+            None => std::future::pending().await,
+        }
     }
+
+    /// Paints what has changed.
+    pub(super) fn paint(&mut self) -> io::Result<()> {
+        self.due = None;
+        write(&self.agent.paint())
+    }
+
+    /// Takes what the daemon says about the terminal; the size to ask for, if it is ours to say.
+    pub(super) fn told(&mut self, said: FromDaemon) -> io::Result<Option<(u16, u16)>> {
+        let mut wanted = None;
+        match said {
+            FromDaemon::Screen { cols, rows, .. } => {
+                self.agent.renew((cols, rows));
+                self.decide()?;
+            }
+            // What changes is painted by the bytes that follow.
+            FromDaemon::Resized { cols, rows } => {
+                self.agent.resize((cols, rows));
+                self.decide()?;
+            }
+            FromDaemon::Keyboard { yours, .. } => {
+                wanted = (yours && self.agent.size() != self.size).then_some(self.size);
+                self.types = yours;
+                self.decide()?;
+                if !yours && !self.read_only {
+                    self.say("somebody else types (Ctrl-] t takes the keyboard)")?;
+                }
+            }
+            FromDaemon::Refused { .. } => write(b"\x07")?,
+            FromDaemon::State { .. } | FromDaemon::Ended { .. } => {}
+        }
+        Ok(wanted)
+    }
+
+    /// Our terminal got another size; whether the agent has to be told.
+    pub(super) fn resized(&mut self, size: (u16, u16)) -> io::Result<bool> {
+        self.size = size;
+        self.agent.resize_outside(size);
+        self.decide()?;
+        Ok(self.types)
+    }
+
+    /// Whether bytes go through or are painted.
+    fn decide(&mut self) -> io::Result<()> {
+        write(&self.agent.decide(self.types))?;
+        if self.agent.is_cut() && self.read_only {
+            let (columns, rows) = self.agent.size();
+            self.say(&format!("{columns} by {rows}, and this terminal is smaller"))?;
+        }
+        self.paint()
+    }
+
+    /// Says something in the title; the screen belongs to the agent.
+    fn say(&self, what: &str) -> io::Result<()> {
+        write(format!("\x1b]2;{}: {what}\x07", self.name).as_bytes())
+    }
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
         // To the last line, so that what the agent painted stays readable above.
-        let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.rows);
+        let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.size.1);
         // Nothing more can be done for a terminal that is gone.
-        let _ = Self::show(text.as_bytes());
+        let _ = write(text.as_bytes());
     }
 }

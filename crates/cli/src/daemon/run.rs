@@ -2,11 +2,12 @@
 
 use coven_daemon::{Error, Options, serve};
 
-use crate::connect::program;
+use crate::connect::{not_inside_agent, program};
 use crate::failure::{Code, Failure, Result};
 use crate::folders;
 
 pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
+    not_inside_agent()?;
     if detached {
         // Of its own session, so that closing the terminal does not end it. It fails only for who
         // has one already.

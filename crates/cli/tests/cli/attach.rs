@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 use rustix::process::Signal;
 
 use crate::home::{Home, SIZE};
+use crate::terminal::Terminal;
 
 #[test]
 fn an_agent_is_seen_and_typed_to_and_left_alone() {
@@ -70,6 +71,67 @@ fn somebody_who_only_looks_types_nothing() {
         home.coven(&["inbox", "--json"]).ok().json()["interventions"][0]["kind"],
         "approval"
     );
+}
+
+#[test]
+fn a_terminal_that_is_too_small_shows_a_part_and_not_a_muddle() {
+    let home = Home::new();
+    let name = home.asking("say 0123456789 abcdefghijklmnopqrstuvwxyz; approve echo yes > yes.txt");
+    let screen = || {
+        let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
+        let lines = json["screen"]["lines"].as_array().unwrap().clone();
+        lines.iter().map(|line| line.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (columns, rows) = (30, 10);
+    let looks = ["attach", &name, "--read-only"];
+    let mut terminal = Terminal::start(home.command(&looks), (columns, rows));
+    terminal.until_shows("3. No (esc)");
+    assert!(terminal.title().contains("this terminal is smaller"), "{}", terminal.title());
+    // Each row that is seen is the beginning of one of the agent's, in its order.
+    let all = screen();
+    let mut rest = all.iter();
+    for line in terminal.text().lines() {
+        let begins = |row: &String| {
+            let cut: String = row.chars().take(columns.into()).collect();
+            cut.trim_end() == line
+        };
+        assert!(rest.any(begins), "{line:?} of\n{}\nin\n{}", terminal.text(), all.join("\n"));
+    }
+    // Its size is that of the agent as soon as it may type, and not before.
+    let size = || {
+        let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
+        (json["screen"]["cols"].as_u64().unwrap(), json["screen"]["rows"].as_u64().unwrap())
+    };
+    assert_ne!(size(), (columns.into(), rows.into()));
+    terminal.resize((60, 8));
+    terminal.until_shows("3. No (esc)");
+    terminal.send("\x1dd");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(terminal.is_restored() && terminal.is_as_new());
+}
+
+#[test]
+fn whoever_takes_the_keyboard_gives_the_agent_the_size() {
+    let home = Home::new();
+    let name = home.asking("approve echo yes > yes.txt");
+    let mut first = home.terminal(&["attach", &name]);
+    first.until_shows("3. No (esc)");
+    let mut second = Terminal::start(home.command(&["attach", &name]), (50, 12));
+    second.until_shows("3. No (esc)");
+    second.send("\x1dt");
+    let size = || {
+        let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
+        (json["screen"]["cols"].as_u64().unwrap(), json["screen"]["rows"].as_u64().unwrap())
+    };
+    second.until("its size", |_| size() == (50, 12));
+    second.send("1");
+    second.until_shows("Type a message");
+    // The other one still sees it, on a terminal that is larger now.
+    first.until_shows("Type a message");
+    for terminal in [&mut first, &mut second] {
+        terminal.send("\x1dd");
+        assert_eq!(terminal.finish().code(), Some(0));
+    }
 }
 
 #[test]

@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use crate::home::Home;
 
@@ -17,13 +16,13 @@ fn docs(name: &str) -> PathBuf {
 }
 
 /// A fenced block.
-struct Block {
+pub(crate) struct Block {
     info: String,
-    text: String,
+    pub(crate) text: String,
     line: usize,
 }
 
-fn blocks(text: &str) -> Vec<Block> {
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
     for (place, line) in text.lines().enumerate() {
@@ -72,15 +71,7 @@ fn one(home: &Home, page: &Path, line: usize, command: &str, code: i32) {
     } else {
         command.to_owned()
     };
-    let program = Path::new(env!("CARGO_BIN_EXE_coven")).parent().unwrap().to_owned();
-    let mut shell = home.command(&[]);
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", program.display());
-    let mut bash = std::process::Command::new("bash");
-    bash.args(["-c", &command]).current_dir(home.path("project")).stdin(Stdio::null()).env_clear();
-    for (name, value) in shell.env("PATH", path).get_envs() {
-        bash.env(name, value.unwrap());
-    }
-    let output = bash.output().unwrap();
+    let output = home.shell("bash", &["-c", &command]).output().unwrap();
     assert_eq!(
         output.status.code(),
         Some(code),

@@ -95,6 +95,22 @@ impl Home {
         command
     }
 
+    /// A shell in the project that finds `coven`, and before it what is in the home's `bin`.
+    pub(crate) fn shell(&self, shell: &str, args: &[&str]) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_coven")).parent().unwrap();
+        let path = format!(
+            "{}:{}:/usr/local/bin:/usr/bin:/bin",
+            self.path("bin").display(),
+            program.display()
+        );
+        let mut shell = Command::new(shell);
+        shell.args(args).current_dir(self.path("project")).stdin(Stdio::null()).env_clear();
+        for (name, value) in self.command(&[]).env("PATH", path).get_envs() {
+            shell.env(name, value.unwrap());
+        }
+        shell
+    }
+
     pub(crate) fn coven(&self, args: &[&str]) -> Said {
         Said::of(&self.command(args).output().unwrap())
     }
@@ -170,6 +186,23 @@ impl Home {
         let names = self.names();
         assert_eq!(names.len(), 1, "{names:?}");
         names[0].clone()
+    }
+
+    /// Kills the daemon as a power cut would, and waits until it is gone.
+    pub(crate) fn kill_daemon(&self) {
+        let status = self.coven(&["daemon", "status", "--json"]).ok().json();
+        let number = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_raw(number).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        let end = Instant::now() + PATIENCE;
+        let runs = || {
+            let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+        };
+        while runs() {
+            assert!(Instant::now() < end, "the daemon does not end");
+            std::thread::yield_now();
+        }
     }
 
     /// Processes whose environment speaks of this home.

@@ -314,3 +314,14 @@ fn a_daemon_that_is_killed_in_the_middle_is_started_again_and_the_run_goes_on() 
     assert_eq!(terminal.finish().code(), Some(0));
     home.coven(&["audit"]).ok();
 }
+
+#[test]
+fn a_run_that_does_not_know_which_agent_says_how_to_say_it() {
+    let home = Home::new();
+    assert_snapshot!(home.said(&["run", "review-loop"]), @r"
+    --- exit 2
+    error: `input.adapter` does not say which agent to run, and there is no default
+    hint: --adapter claude (or codex, gemini, ...); `coven doctor` says which are installed,
+          and `defaultAdapter: claude` in ~/.config/coven/config.yaml is for all runs
+    ");
+}

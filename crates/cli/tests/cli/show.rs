@@ -93,3 +93,29 @@ fn names_that_are_almost_right_are_suggested() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn a_cost_that_nobody_told_is_not_shown_as_zero() {
+    let home = Home::new();
+    let spent = |prompt: &str| {
+        let said = home.coven(&["new", "demo", prompt, "--mode", "headless"]).ok().out;
+        let newest = home.coven(&["ls", "-n", "1", "--json"]).ok().json();
+        let name = newest["workflows"][0]["name"].as_str().unwrap().to_owned();
+        let shown = home.coven(&["show", &name]).ok().out;
+        let usage = home.coven(&["show", &name, "--json"]).ok().json()["session"]["usage"].clone();
+        // The first line of what is shown is the session; its goal may have anything in it.
+        (said, shown.lines().next().unwrap().to_owned(), usage)
+    };
+    let (said, shown, usage) = spent("say hi");
+    assert!(!said.contains("$") && !shown.contains("$"), "{said}\n{shown}");
+    assert!(shown.contains("tokens"), "{shown}");
+    assert!(usage["costUsd"].is_null() && usage["inputTokens"].is_number(), "{usage}");
+    let (said, shown, usage) = spent("cost 0.25; say hi");
+    assert!(said.contains(", $0.25") && shown.contains("$0.25"), "{said}\n{shown}");
+    assert_eq!(usage["costUsd"], 0.25);
+    // What costs nothing is known to cost nothing.
+    let (_, shown, usage) = spent("cost 0; say hi");
+    assert!(shown.contains("$0.00"), "{shown}");
+    assert_eq!(usage["costUsd"], 0.0);
+    assert!(!home.coven(&["ls"]).ok().out.contains("$0.00"));
+}

@@ -7,9 +7,10 @@ use coven_api::workflow::{TaskItem, Workflow};
 use coven_api::{Code, Problem};
 use coven_model::{
     AttemptId, Choice, Decision, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
-    TaskStatus, Timestamp, Verdict,
+    TaskStatus, Verdict,
 };
 use coven_orchestrator::Orchestrator;
+use coven_runner::AgentRunner;
 use coven_store::session::Look;
 use coven_store::{BaseDir, Entry};
 
@@ -75,6 +76,7 @@ impl House {
                     || view.kept.contains(&task);
                 // What is over has no process, and looking it up in the journal takes long.
                 let access = if known { orchestrator.task(id, &task).await.ok() } else { None };
+                let agent = access.as_ref().and_then(|access| access.agent.as_ref());
                 let live = access
                     .as_ref()
                     .is_some_and(|access| access.agent.is_some() || access.headless.is_some());
@@ -93,7 +95,7 @@ impl House {
                     mode,
                     live,
                     verdict: verdict.map(|(_, verdict)| verdict.clone()),
-                    since: since(verdict.map(|(_, verdict)| verdict), lane.started_at),
+                    since: agent.filter(|_| verdict.is_some()).map(AgentRunner::since),
                     started_at: lane.started_at,
                     ended_at: lane.ended_at,
                     note: lane.note.clone(),
@@ -187,12 +189,6 @@ fn last_seq(entry: &Entry) -> u64 {
         };
         look.reader().ok().and_then(read).unwrap_or(0)
     })
-}
-
-fn since(verdict: Option<&Verdict>, started_at: Option<Timestamp>) -> Option<Timestamp> {
-    // Evidence counts from when its agent was started.
-    let since = std::time::Duration::from_millis(verdict?.evidence.since);
-    Some(started_at?.after(since))
 }
 
 /// How a task runs that is over or has not begun, as its definition says.

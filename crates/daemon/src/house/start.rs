@@ -35,7 +35,7 @@ impl House {
         // What a folder brings along is looked at anew for every run.
         self.trust_of(&path)?;
         let what = match &start.default_adapter {
-            Some(adapter) => self.planned(&path, what, adapter)?,
+            Some(adapter) => self.planned(&path, what, adapter, &start.input)?,
             None => what,
         };
         let new = NewSession {
@@ -67,7 +67,13 @@ impl House {
     }
 
     /// What a run does whose steps have this adapter where they name none.
-    fn planned(&self, path: &Path, what: What, adapter: &str) -> Result<What, Problem> {
+    fn planned(
+        &self,
+        path: &Path,
+        what: What,
+        adapter: &str,
+        given: &Map<String, Value>,
+    ) -> Result<What, Problem> {
         let folder = Shelf::of(self, path)?;
         let known = folder.known().or_else(adapter);
         if !known.adapters.iter().any(|kind| kind == adapter) {
@@ -76,23 +82,27 @@ impl House {
                 Problem::new(Code::BadAdapter, detail).with_hint("`GET /adapters` lists them")
             );
         }
-        match what {
+        let mut plan = match what {
             What::Grimoire(name) => {
                 let catalogue = folder.catalogue(&known);
-                let plan = catalogue.plan(&name).map_err(|error| problems::grimoire(&error))?;
-                Ok(What::Plan(Box::new(plan.clone())))
+                catalogue.plan(&name).map_err(|error| problems::grimoire(&error))?.clone()
             }
             What::Definition { name, text } => {
                 let source = Source::new(name, text);
                 let checked = coven_workflow::check(&source, &known);
                 let wrong = || Report::new(source, checked.problems);
-                let plan = checked.plan.ok_or_else(|| {
-                    problems::execute(ExecuteError::Definition(Box::new(wrong())))
-                })?;
-                Ok(What::Plan(Box::new(plan)))
+                checked
+                    .plan
+                    .ok_or_else(|| problems::execute(ExecuteError::Definition(Box::new(wrong()))))?
             }
-            What::Plan(plan) => Ok(What::Plan(plan)),
+            What::Plan(plan) => *plan,
+        };
+        // A step that leaves it to an input has it too, where the input says nothing. What is wrong
+        // with the inputs is told when the session is made.
+        if let Ok(input) = coven_workflow::bind_inputs(&plan, given) {
+            let _ = coven_workflow::settle(&mut plan, &input, &known);
         }
+        Ok(What::Plan(Box::new(plan)))
     }
 }
 

@@ -167,16 +167,19 @@ fn costs_add_up_over_a_session_and_tokens_do_not() {
     let home = tempfile::tempdir().unwrap();
     let store = Store::find(|_| Some(home.path().as_os_str().to_owned()));
     let options = Options { output_format: OutputFormat::StreamJson, ..Options::default() };
-    let last = |session: Session| -> Final {
-        let printed = run_in(&options, "cost 0.25; say hi", session, store.clone());
+    let last = |prompt: &str, session: Session| -> Final {
+        let printed = run_in(&options, prompt, session, store.clone());
         let events: Vec<Event> =
             printed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         result(&events).clone()
     };
-    let first = last(Session::new("s".to_owned(), "m".to_owned()));
-    let second = last(store.resume("s").unwrap());
-    assert!((first.total_cost_usd - 0.25).abs() < f64::EPSILON);
-    assert!((second.total_cost_usd - 0.5).abs() < f64::EPSILON);
+    let unknown = last("say hi", Session::new("s".to_owned(), "m".to_owned()));
+    let first = last("cost 0.25; say hi", store.resume("s").unwrap());
+    let second = last("cost 0.25; say hi", store.resume("s").unwrap());
+    // What nobody told is unknown and not zero.
+    assert_eq!(unknown.total_cost_usd, None);
+    assert_eq!(first.total_cost_usd, Some(0.25));
+    assert_eq!(second.total_cost_usd, Some(0.5));
     assert_eq!(first.usage, second.usage);
 }
 

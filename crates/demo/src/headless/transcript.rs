@@ -70,8 +70,9 @@ pub(crate) struct Final {
     pub(crate) session_id: String,
     pub(crate) num_turns: u64,
     pub(crate) duration_ms: u64,
-    /// Of the whole session, not of this run.
-    pub(crate) total_cost_usd: f64,
+    /// Of the whole session, not of this run; only where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) total_cost_usd: Option<f64>,
     /// Of this run.
     pub(crate) usage: Usage,
     pub(crate) permission_denials: Vec<Denial>,
@@ -170,7 +171,7 @@ mod tests {
                 session_id: text("s"),
                 num_turns: 2,
                 duration_ms: 5,
-                total_cost_usd: 0.25,
+                total_cost_usd: Some(0.25),
                 usage,
                 permission_denials: vec![denial],
             })),

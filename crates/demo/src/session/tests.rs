@@ -13,7 +13,7 @@ fn a_saved_session_comes_back_as_it_was() {
     let mut session = store.begin(Some("a-1"), "demo-1").unwrap();
     session.remember("first");
     session.remember("second \u{1f600}");
-    session.cost_usd = 0.25;
+    session.charge(0.25);
     store.save(&session).unwrap();
     assert_eq!(store.resume("a-1").unwrap(), session);
     assert!(matches!(store.begin(Some("a-1"), "demo-1"), Err(Error::Taken { .. })));

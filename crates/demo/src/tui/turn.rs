@@ -108,7 +108,7 @@ impl Tui {
                         Permission::Refused => self.say(&reply::refused(&tool)),
                     }
                 }
-                Some(Directive::Cost(usd)) => self.session.cost_usd += usd,
+                Some(Directive::Cost(usd)) => self.session.charge(usd),
                 Some(Directive::Fail(message)) => {
                     self.blocks.push(Block::new(Style::Alarm, "✗ ", &format!("Error: {message}")));
                     return self.end_turn(Status::Error, now);

@@ -85,10 +85,7 @@ impl Tui {
         if self.quit_until.is_some() {
             return "  Press Ctrl-C again to exit".to_owned();
         }
-        let cost = match self.session.cost_usd {
-            cost if cost > 0.0 => format!(" · ${cost:.2}"),
-            _ => String::new(),
-        };
+        let cost = self.session.cost_usd.map_or_else(String::new, |cost| format!(" · ${cost:.2}"));
         format!("  /help · /exit{cost}")
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Actor, Eyes};
 use crate::event::Event;
+use crate::mark;
 use crate::outcome::{self, Cause};
 
 /// How long everything may take to be gone once it is forced. Processes in the middle of a write
@@ -113,7 +114,11 @@ impl Actor {
             Eyes::Terminal(mut terminal) => {
                 terminal.sniffer.exited(&ending.to_string(), now);
                 terminal.fail_everything();
-                let verdict = terminal.sniffer.verdict().clone();
+                let mut verdict = terminal.sniffer.verdict().clone();
+                let since = mark::now();
+                verdict.evidence.since =
+                    u64::try_from(since.since(self.born).as_millis()).unwrap_or(u64::MAX);
+                self.since.send_replace(since);
                 self.verdict.send_replace(verdict.clone());
                 self.tell(Event::State(verdict));
                 if let Some(asked) = terminal.question.take() {

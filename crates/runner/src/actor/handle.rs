@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coven_model::{Digest, Outcome, Verdict};
+use coven_model::{Digest, Outcome, Timestamp, Verdict};
 use coven_terminal::keys::Key;
 use coven_terminal::screen::Size;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -43,6 +43,7 @@ pub(crate) struct Handle {
     /// What the first subscriber gets: everything from the start.
     first: Arc<Mutex<Option<broadcast::Receiver<Event>>>>,
     pub(crate) verdict: watch::Receiver<Verdict>,
+    pub(crate) since: watch::Receiver<Timestamp>,
     outcome: watch::Receiver<Option<Outcome>>,
 }
 
@@ -50,11 +51,11 @@ impl Handle {
     pub(super) fn new(
         requests: mpsc::Sender<Request>,
         events: &broadcast::Sender<Event>,
-        verdict: watch::Receiver<Verdict>,
+        (verdict, since): (watch::Receiver<Verdict>, watch::Receiver<Timestamp>),
         outcome: watch::Receiver<Option<Outcome>>,
     ) -> Self {
         let first = Arc::new(Mutex::new(Some(events.subscribe())));
-        Self { requests, events: events.downgrade(), first, verdict, outcome }
+        Self { requests, events: events.downgrade(), first, verdict, since, outcome }
     }
 
     /// Asks and waits for the reply; nothing if the actor has ended.

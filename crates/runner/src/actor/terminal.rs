@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_model::{AgentState, Digest, Verdict};
+use coven_model::{AgentState, Digest, Timestamp, Verdict};
 use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
 use coven_terminal::keys::{Modes, paste};
 use coven_terminal::snapshot::Snapshot;
@@ -15,7 +15,7 @@ use crate::agent::View;
 use crate::answer::AnswerError;
 use crate::delivery::{DeliveryError, Stage};
 use crate::event::{Event, Question};
-use crate::finished::Mark;
+use crate::mark::{self, Mark};
 
 /// How long the screen must rest before it is saved.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
@@ -174,16 +174,15 @@ impl Actor {
         };
         let numbered = terminal.sniffer.questions_asked();
         if changed {
-            let verdict = self.redacted(verdict.clone());
+            let mut verdict = self.redacted(verdict.clone());
+            let since = self.since(&verdict, now);
+            verdict.evidence.since =
+                u64::try_from(since.since(self.born).as_millis()).unwrap_or(u64::MAX);
+            self.since.send_replace(since);
             self.verdict.send_replace(verdict.clone());
-            let mark = Mark {
-                state: verdict.state,
-                kind: verdict.kind,
-                rule: verdict.evidence.rule.clone(),
-                asked: Some(numbered),
-            };
-            // The record is for people who look back; an agent goes on without.
-            let _ = serde_json::to_string(&mark).map(|mark| self.pane.mark(&mark));
+            // The record is for who looks back; an agent goes on without.
+            let mark = Mark::of(&verdict, numbered, since, self.born);
+            let _ = self.pane.mark(&mark.text());
             self.tell(Event::State(verdict));
         }
         if let Some(digest) = gone {
@@ -195,6 +194,16 @@ impl Actor {
         if ended {
             self.tell(Event::TurnEnded { error: verdict.state == AgentState::Error });
         }
+    }
+
+    /// Since when the agent does what it does now. One that was found goes on with what it did.
+    fn since(&mut self, verdict: &Verdict, now: Duration) -> Timestamp {
+        let known = verdict.state != AgentState::Unknown;
+        let before = self.before.take_if(|_| known).filter(|before| before.is_of(verdict));
+        before.and_then(|before| before.since).unwrap_or_else(|| {
+            let age = u64::try_from(verdict.evidence.age(now).as_millis()).unwrap_or(0);
+            Timestamp::from_millis(mark::now().as_millis().saturating_sub(age))
+        })
     }
 
     pub(super) fn redacted(&self, mut verdict: Verdict) -> Verdict {

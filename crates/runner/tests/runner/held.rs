@@ -62,6 +62,40 @@ async fn an_adopted_agent_asks_the_same_question_with_the_same_digest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_found_again_and_again_asks_what_it_asked_since_it_asked() {
+    let home = Home::new();
+    let place = home.held();
+    let job = format!("found-{}", std::process::id());
+    let task = Task::interactive(&*job, Some("approve touch made.txt; hang"));
+    let runner = AgentRunner::start(demo(), task.clone(), &place).unwrap();
+    state(&runner, AgentState::Awaiting).await;
+    let (asked, since) = (runner.verdict(), runner.since());
+    runner.detach().await;
+    for _ in 0..3 {
+        let runner = adopted(&place, task.clone(), demo());
+        state(&runner, AgentState::Awaiting).await;
+        assert_eq!(runner.verdict().digest, asked.digest);
+        assert_eq!(
+            (runner.since(), runner.verdict().evidence.since),
+            (since, asked.evidence.since)
+        );
+        runner.detach().await;
+    }
+    let runner = adopted(&place, task.clone(), demo());
+    state(&runner, AgentState::Awaiting).await;
+    runner.answer(asked.digest.unwrap(), Action::Choose(Choice::Approve)).await.unwrap();
+    state(&runner, AgentState::Working).await;
+    let working = runner.since();
+    assert!(working > since, "{working} {since}");
+    runner.detach().await;
+    let runner = adopted(&place, task, demo());
+    state(&runner, AgentState::Working).await;
+    assert_eq!(runner.since(), working);
+    runner.stop().await.unwrap();
+    assert_eq!(processes::of_job(&job), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_agent_did_is_marked_on_its_tape() {
     let home = Home::new();
     let place = home.held();

@@ -1,0 +1,126 @@
+//! One row of another terminal, cut to the columns there are.
+
+use coven_terminal::snapshot::{Color, Row, Style, Underline};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::output::Put;
+
+/// The row as text with its colours.
+pub(super) fn painted(row: &Row, columns: usize) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    let mut pen: Option<&Style> = None;
+    for piece in pieces(row.text()) {
+        // A control character cannot stand on a screen; whatever has no width takes one here.
+        let width = piece.width().max(1);
+        if at + width > columns {
+            break;
+        }
+        put(&mut text, row, at, &mut pen);
+        text.push_str(piece);
+        at += width;
+    }
+    // What is coloured goes on behind the last letter.
+    let end = row.runs().iter().map(|run| usize::from(run.column + run.length)).max().unwrap_or(0);
+    while at < end.min(columns) {
+        put(&mut text, row, at, &mut pen);
+        text.push(' ');
+        at += 1;
+    }
+    text
+}
+
+/// Sets the style of a column, if it is another one.
+fn put<'a>(text: &mut String, row: &'a Row, column: usize, pen: &mut Option<&'a Style>) {
+    let covers = |run: &&coven_terminal::snapshot::Run| {
+        (usize::from(run.column)..usize::from(run.column + run.length)).contains(&column)
+    };
+    let style = row.runs().iter().find(covers).map(|run| &run.style);
+    if style != *pen {
+        text.put(format!("\x1b[0{}m", style.map(sgr).unwrap_or_default()));
+        *pen = style;
+    }
+}
+
+/// Letters, each with what is joined to it.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let joined = |(_, letter): &(usize, char)| letter.width().unwrap_or(0) > 0;
+        let end = rest.char_indices().skip(1).find(joined).map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// What switches a style on, after everything was switched off.
+fn sgr(style: &Style) -> String {
+    let mut text = String::new();
+    let set = style.attributes;
+    for (on, code) in [
+        (set.bold, 1),
+        (set.dim, 2),
+        (set.italic, 3),
+        (set.inverse, 7),
+        (set.hidden, 8),
+        (set.strikeout, 9),
+    ] {
+        if on {
+            text.put(format!(";{code}"));
+        }
+    }
+    text.push_str(match style.underline {
+        Underline::None => "",
+        Underline::Single => ";4",
+        Underline::Double => ";21",
+        Underline::Curly => ";4:3",
+        Underline::Dotted => ";4:4",
+        Underline::Dashed => ";4:5",
+    });
+    text.push_str(&color(style.foreground, 30));
+    text.push_str(&color(style.background, 40));
+    text
+}
+
+/// A colour, as that of the text (30) or of what is behind it (40).
+fn color(color: Color, base: u8) -> String {
+    match color {
+        Color::Default => String::new(),
+        Color::Named(name @ 0..8) => format!(";{}", base + name),
+        Color::Named(name) => format!(";{}", base + 60 + (name & 7)),
+        Color::Indexed(index) => format!(";{};5;{index}", base + 8),
+        Color::Rgb(red, green, blue) => format!(";{};2;{red};{green};{blue}", base + 8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_terminal::screen::{Screen, Size};
+
+    use super::*;
+
+    /// The first row of a wide terminal, shown on one with fewer columns.
+    fn shown(bytes: &str, columns: u16) -> (Screen, Screen) {
+        let mut wide = Screen::new(Size::new(40, 2));
+        wide.feed(bytes.as_bytes());
+        let mut narrow = Screen::new(Size::new(columns, 2));
+        narrow.feed(painted(&wide.snapshot().rows()[0], usize::from(columns)).as_bytes());
+        (wide, narrow)
+    }
+
+    #[test]
+    fn what_there_is_room_for_looks_the_same() {
+        let bytes = "a\x1b[1;38;5;9;48;2;1;2;3mbold\x1b[4:3m漢字\x1b[0;7m \x1b[K\x1b[m";
+        let (mut wide, mut narrow) = shown(bytes, 40);
+        assert_eq!(wide.snapshot().rows()[0], narrow.snapshot().rows()[0]);
+    }
+
+    #[test]
+    fn a_letter_is_shown_whole_or_not_at_all() {
+        let (_, mut narrow) = shown("ab漢e\u{301}f", 3);
+        assert_eq!(narrow.snapshot().rows()[0].text(), "ab");
+        let (_, mut narrow) = shown("ab漢e\u{301}f", 5);
+        assert_eq!(narrow.snapshot().rows()[0].text(), "ab漢e\u{301}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Every command of the README, as a newcomer would type it.
+//!
+//! Agents that need an account are not there: a program of the same name stands in for them, which
+//! only shows a prompt. What such an agent would have to work at is looked at with `--dry-run`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::docs::blocks;
+use crate::home::{Home, SIZE};
+use crate::terminal::Terminal;
+
+/// How a command is tried.
+#[derive(Clone, Copy)]
+enum How {
+    /// As it stands there.
+    Runs,
+    /// With another command in place of the beginning, because the program is built already.
+    Built(&'static str, &'static str),
+    /// On a terminal, until the agent that stands in shows its prompt; then it is left alone.
+    Attaches,
+    /// For a question that an agent asks.
+    Answers,
+    /// Only what it would do.
+    WouldDo,
+    /// It is what runs this test.
+    Runner,
+}
+
+const COMMANDS: [(&str, How); 11] = [
+    ("cargo run --release -- run demo", How::Built("cargo run --release --", "coven")),
+    ("coven", How::Runs),
+    ("coven ui", How::Runs),
+    ("coven new claude", How::Attaches),
+    ("coven inbox", How::Runs),
+    ("coven approve NAME", How::Answers),
+    ("coven run review-loop --adapter claude", How::Runs),
+    ("coven new codex \"explain this repository\"", How::Attaches),
+    ("coven run implement-bead --adapter claude", How::WouldDo),
+    ("coven run my-workflow.yaml --input spec=docs/spec.md", How::Runs),
+    ("cargo xtask test", How::Runner),
+];
+
+const WORKFLOW: &str = "name: mine\ndescription: One of my own.\ninputs:\n  spec: {required: true}\nsteps:\n  - {name: read, type: script, command: 'test -n ${input.spec}'}\n";
+
+fn commands() -> Vec<String> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = fs::read_to_string(readme).unwrap();
+    let mut commands = Vec::new();
+    for block in blocks(&text) {
+        let lines = block.text.lines().filter_map(|line| line.strip_prefix("$ "));
+        commands.extend(lines.map(|line| {
+            let command = line.split_once(" # ").map_or(line, |(command, _)| command);
+            command.trim().to_owned()
+        }));
+    }
+    commands
+}
+
+/// A home in which somebody works at a repository, with two agents that are none.
+fn home() -> Home {
+    let home = Home::new();
+    fs::create_dir(home.path("bin")).unwrap();
+    for agent in ["claude", "codex"] {
+        let path = home.path("bin").join(agent);
+        fs::write(&path, "#!/bin/sh\nprintf 'This is not an agent\\n> '\nread line\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    home.write("my-workflow.yaml", WORKFLOW);
+    home.write("docs/spec.md", "A specification.\n");
+    let begin =
+        "git init -q -b main && git add . && git -c user.name=n -c user.email=e commit -qm one";
+    assert!(home.shell("bash", &["-c", begin]).status().unwrap().success());
+    home
+}
+
+fn runs(home: &Home, command: &str) {
+    let output = home.shell("bash", &["-c", command]).output().unwrap();
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = format!("{command}\n{}{}", said(&output.stdout), said(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{text}");
+}
+
+#[test]
+fn every_command_of_the_readme_does_what_it_says() {
+    let home = home();
+    let listed = commands();
+    let known: Vec<&str> = COMMANDS.iter().map(|(command, _)| *command).collect();
+    assert_eq!(listed, known, "a command of the README is not tried here, or not any more");
+    for (command, how) in COMMANDS {
+        match how {
+            How::Runs => runs(&home, command),
+            How::Built(from, to) => runs(&home, &command.replace(from, to)),
+            How::WouldDo => runs(&home, &format!("{command} --dry-run")),
+            How::Answers => {
+                let name = home.asking("approve true");
+                runs(&home, &command.replace("NAME", &name));
+            }
+            How::Attaches => {
+                let shell = home.shell("bash", &["-c", command]);
+                let mut terminal = Terminal::start(shell, SIZE);
+                terminal.until_shows("This is not an agent");
+                terminal.send("\x1dd");
+                terminal.until_shows("Detached");
+                assert_eq!(terminal.finish().code(), Some(0));
+            }
+            How::Runner => {}
+        }
+    }
+}
