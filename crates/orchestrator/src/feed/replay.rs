@@ -120,15 +120,33 @@ impl FeedSubscription {
         }
         let mut found: Vec<Envelope> = Vec::with_capacity(places.len());
         for (session, places) in wanted {
-            self.look_up(session, &places, &mut found);
+            let deleted = places.iter().any(|(_, place)| place.mark == Mark::Deleted);
+            if !self.look_up(session, &places, &mut found) && !deleted {
+                // Its folder cannot be read now, or it was deleted later. Whoever follows has to
+                // look at everything again, and goes on from there.
+                let (last, oldest) = {
+                    let ledger = &self.feed.book().ledger;
+                    (ledger.last(), ledger.oldest())
+                };
+                self.next = last + 1;
+                self.backlog.push_back(FeedItem::Gap { oldest });
+                return;
+            }
         }
         found.sort_by_key(|envelope| envelope.pos);
         self.backlog.extend(found.into_iter().map(FeedItem::Event));
     }
 
-    /// Finds facts of one session. Of a session that is gone, only that it is gone is known.
-    fn look_up(&mut self, session: Uuid, places: &[(u64, Place)], found: &mut Vec<Envelope>) {
-        let Ok(id) = SessionId::new(session.to_string()) else { return };
+    /// Finds facts of one session, and says whether that was all of them. Of a session that is
+    /// gone, only that it is gone is known.
+    fn look_up(
+        &mut self,
+        session: Uuid,
+        places: &[(u64, Place)],
+        found: &mut Vec<Envelope>,
+    ) -> bool {
+        let Ok(id) = SessionId::new(session.to_string()) else { return true };
+        let mut all = true;
         let records = self.read(session, &id, places);
         let first = records.first().map_or(0, |record| record.seq);
         for (pos, place) in places {
@@ -139,11 +157,15 @@ impl FeedSubscription {
                 (None, Mark::Deleted) => {
                     Arc::new(Event::SessionDeleted { by: String::new(), at: place.time })
                 }
-                (None, _) => continue,
+                (None, _) => {
+                    all = false;
+                    continue;
+                }
             };
             let what = Published::Fact { seq: place.seq, event };
             found.push(Envelope { pos: Some(*pos), session: id.clone(), time: place.time, what });
         }
+        all
     }
 
     fn read(

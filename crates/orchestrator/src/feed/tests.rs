@@ -99,3 +99,17 @@ async fn facts_of_a_session_that_is_gone_are_passed_over() {
         assert!(matches!(item, FeedItem::Event(Envelope { what: Published::Live(_), .. })));
     }
 }
+
+#[tokio::test]
+async fn facts_that_cannot_be_read_now_are_a_gap_and_not_left_out_in_silence() {
+    let mut teller = Teller::new();
+    teller.fact();
+    let folder = teller.session.path().to_owned();
+    let away = folder.with_file_name("away");
+    std::fs::rename(&folder, &away).unwrap();
+    let mut events = teller.feed.subscribe(Some(0));
+    assert!(matches!(events.next().await, Some(FeedItem::Gap { oldest: 1 })));
+    std::fs::rename(&away, &folder).unwrap();
+    teller.fact();
+    assert_eq!(seqs(&mut events, 3).await, [3], "it goes on from there");
+}
