@@ -1,10 +1,12 @@
 //! The daemon is killed and comes back: nothing is lost, nothing is done twice.
 
-use coven_api::intervention::Decide;
+use coven_api::intervention::{Decide, InterventionQuery};
+use coven_api::workflow::Wish;
+use coven_api::{Client, ClientError, Code};
 use coven_model::{Choice, WorkflowStatus};
 use serde_json::json;
 
-use crate::support::{Home, until};
+use crate::support::{Daemon, Home, code, until};
 
 #[tokio::test]
 async fn a_killed_daemon_comes_back_to_the_same_agent_and_the_same_question() {
@@ -105,4 +107,132 @@ async fn a_request_that_was_cut_off_and_is_repeated_makes_one_session() {
     }
     let count = std::fs::read_to_string(home.base().join("count")).unwrap();
     assert_eq!(count, "0\n1\n2\n3\n4\n5\n");
+}
+
+/// A call that changes something.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    Approve,
+    Complete,
+    Cancel,
+    Retry,
+    Purge,
+}
+
+impl Call {
+    const ALL: [Self; 5] = [Self::Approve, Self::Complete, Self::Cancel, Self::Retry, Self::Purge];
+
+    /// A session in which it can be made.
+    async fn prepare(self, daemon: &Daemon<'_>, round: usize) -> String {
+        let agent = |prompt: String| json!({"id": "a", "adapter": "demo", "permissions": "ask", "prompt": prompt});
+        match self {
+            Self::Approve => {
+                let prompt = format!("approve echo x >> approved.{round}\nexit 0");
+                let id = daemon.stage(&[agent(prompt)]).await.id.to_string();
+                daemon.asked(&id).await;
+                id
+            }
+            Self::Complete | Self::Cancel => {
+                let id = daemon.stage(&[agent("say hello".to_owned())]).await.id.to_string();
+                daemon.asked(&id).await;
+                id
+            }
+            Self::Retry => {
+                let text = format!(
+                    "name: r\ndescription: x\nsteps:\n  - {{name: s, type: script, command: 'test -e go.{round} && echo x >> retried.{round}'}}\n"
+                );
+                let id = daemon.start(&daemon.definition(&text)).await.id.to_string();
+                daemon.ends(&id, WorkflowStatus::Failed).await;
+                std::fs::write(daemon.home.base().join(format!("go.{round}")), "").unwrap();
+                id
+            }
+            Self::Purge => {
+                let text =
+                    "name: p\ndescription: x\nsteps:\n  - {name: s, type: script, command: echo}\n";
+                let id = daemon.start(&daemon.definition(text)).await.id.to_string();
+                daemon.ends(&id, WorkflowStatus::Completed).await;
+                id
+            }
+        }
+    }
+
+    /// Makes it. Whatever it finds done already is no failure.
+    async fn make(self, client: &Client, id: &str) -> Result<(), ClientError> {
+        let done = match self {
+            Self::Approve => {
+                let query = InterventionQuery { workflow: Some(id.to_owned()), state: None };
+                match client.interventions(&query).await?.interventions.into_iter().next() {
+                    Some(item) => {
+                        let decide = Decide {
+                            decision: Choice::Approve,
+                            answer: None,
+                            digest: item.intervention.digest.clone(),
+                            why: None,
+                        };
+                        client.decide(&item.intervention.id, &decide).await.map(drop)
+                    }
+                    None => Ok(()),
+                }
+            }
+            Self::Complete => client.complete(id, "a").await,
+            Self::Cancel => client.cancel(id, &Wish::default()).await.map(drop),
+            Self::Retry => client.retry(id, &Wish::default()).await.map(drop),
+            Self::Purge => client.purge(id).await,
+        };
+        match done {
+            Err(ClientError::Problem(problem)) if matches!(problem.status, 404 | 409) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// What must be so in the end, however often it was made.
+    async fn check(self, daemon: &Daemon<'_>, id: &str, round: usize) {
+        let written = |name: &str| {
+            std::fs::read_to_string(daemon.home.base().join(format!("{name}.{round}"))).unwrap()
+        };
+        match self {
+            Self::Approve => {
+                daemon.ends(id, WorkflowStatus::Completed).await;
+                assert_eq!(written("approved"), "x\n");
+            }
+            Self::Complete => drop(daemon.ends(id, WorkflowStatus::Completed).await),
+            Self::Cancel => drop(daemon.ends(id, WorkflowStatus::Cancelled).await),
+            Self::Retry => {
+                daemon.ends(id, WorkflowStatus::Completed).await;
+                assert_eq!(written("retried"), "x\n");
+            }
+            Self::Purge => {
+                assert_eq!(code(daemon.client.workflow(id).await), Code::WorkflowNotFound);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_killed_in_the_middle_of_a_call_did_it_or_did_not_and_it_can_be_made_again() {
+    let home = Home::new();
+    let mut daemon = home.daemon().await;
+    for round in 0..4 {
+        for call in Call::ALL {
+            let id = call.prepare(&daemon, round).await;
+            let (client, of) = (daemon.client.clone(), id.clone());
+            let calling = tokio::spawn(async move { call.make(&client, &of).await });
+            // Sometimes before it was read, sometimes when it is done already.
+            for _ in 0..round * 60 {
+                tokio::task::yield_now().await;
+            }
+            if round == 3 {
+                let _ = calling.await.unwrap();
+            } else {
+                daemon.kill();
+                let _ = calling.await.unwrap();
+                daemon = home.daemon().await;
+            }
+            call.make(&daemon.client, &id)
+                .await
+                .unwrap_or_else(|error| panic!("{call:?}: {error}"));
+            call.check(&daemon, &id, round).await;
+        }
+    }
+    assert_eq!(home.running(), []);
 }
