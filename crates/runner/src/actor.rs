@@ -7,6 +7,7 @@ mod handle;
 mod sending;
 mod terminal;
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -19,11 +20,12 @@ use coven_model::{Outcome, Timestamp, Verdict};
 use coven_runtime::domain::{Pane, ReadOutcome, Stream};
 use coven_runtime::drive::watch;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{broadcast, mpsc, oneshot, watch as kept};
+use tokio::sync::{mpsc, oneshot, watch as kept};
 
 use crate::event::Event;
 use crate::launch::StartError;
 use crate::mark::{self, Mark};
+use crate::news::Teller;
 use crate::outcome::Cause;
 use crate::output::Output;
 use crate::redact::Redactor;
@@ -38,6 +40,11 @@ pub(crate) use handle::{Handle, Request};
 /// How much is read before anything else gets a turn.
 const TURN: usize = 64 * 1024;
 
+thread_local! {
+    /// What is read into. An agent that does nothing needs none of its own.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// How many reads make a turn.
 const READS: usize = 4;
 
@@ -46,9 +53,6 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// How often a process without a descriptor, or one that closed its output, is looked at.
 const POLL: Duration = Duration::from_millis(20);
-
-/// How many events a subscriber may be behind.
-const EVENTS: usize = 4096;
 
 /// How many requests may wait.
 const REQUESTS: usize = 64;
@@ -63,12 +67,11 @@ pub(crate) struct Actor {
     output: Output,
     redactor: Redactor,
     /// Where output is read to.
-    buffer: Vec<u8>,
     /// What the process has not taken yet.
     unsent: Vec<u8>,
     /// Writes that must not follow each other too closely, and when they are due.
     later: Vec<(Duration, Vec<u8>)>,
-    events: broadcast::Sender<Event>,
+    events: Teller,
     verdict: kept::Sender<Verdict>,
     /// Since when the agent does what the verdict says.
     since: kept::Sender<Timestamp>,
@@ -111,10 +114,9 @@ impl Actor {
             folder,
             output: Output::new(offset, &redactor),
             redactor,
-            buffer: vec![0; TURN],
             unsent: Vec::new(),
             later: Vec::new(),
-            events: broadcast::Sender::new(EVENTS),
+            events: Teller::new(),
             verdict: kept::Sender::new(verdict),
             since: kept::Sender::new(now),
             outcome: kept::Sender::new(None),
@@ -244,10 +246,10 @@ impl Actor {
 
     /// Reads one turn of output.
     fn read(&mut self) {
-        // Taken out for the turn, because whoever takes the bytes needs all of the actor.
-        let mut buffer = std::mem::take(&mut self.buffer);
-        self.read_to(&mut buffer);
-        self.buffer = buffer;
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.resize(TURN, 0);
+            self.read_to(buffer);
+        });
     }
 
     fn read_to(&mut self, buffer: &mut [u8]) {
@@ -306,7 +308,7 @@ impl Actor {
 
     /// Tells whoever listens. Nobody need.
     fn tell(&self, event: Event) {
-        let _ = self.events.send(event);
+        self.events.tell(event);
     }
 
     /// Queues bytes for the process.

@@ -13,9 +13,9 @@ use tokio::sync::{oneshot, watch};
 use crate::actor::{Actor, Eyes, Handle, Request, StopError};
 use crate::answer::{Action, AnswerError};
 use crate::delivery::{DeliveryError, Message};
-use crate::event::Subscription;
 use crate::finished::Past;
 use crate::launch::{self, StartError};
+use crate::news::Subscription;
 use crate::task::{Place, Task};
 
 /// An agent on a terminal. Clones are handles to the same agent; when the last one is dropped the

@@ -6,7 +6,6 @@ use coven_adapters::transcript::Entry;
 use coven_model::{AwaitingKind, Digest, Outcome, Usage, Verdict};
 use coven_runtime::domain::Stream;
 use coven_terminal::screen::Size;
-use tokio::sync::broadcast;
 
 use crate::delivery::Stage;
 
@@ -87,25 +86,4 @@ pub enum Update {
     Event(Event),
     /// The subscriber was too slow and missed this many events. The output is on the tape.
     Lagged(u64),
-}
-
-/// A subscription to an agent's events.
-#[derive(Debug)]
-pub struct Subscription {
-    receiver: broadcast::Receiver<Event>,
-}
-
-impl Subscription {
-    pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Self {
-        Self { receiver }
-    }
-
-    /// The next update; nothing once the runner is gone.
-    pub async fn next(&mut self) -> Option<Update> {
-        match self.receiver.recv().await {
-            Ok(event) => Some(Update::Event(event)),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Update::Lagged(missed)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
-    }
 }

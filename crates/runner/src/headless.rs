@@ -8,8 +8,8 @@ use coven_model::{Mode, Outcome, Usage};
 use coven_runtime::domain::Pane;
 
 use crate::actor::{Actor, Eyes, Handle, Request, StopError};
-use crate::event::Subscription;
 use crate::launch::{self, StartError};
+use crate::news::Subscription;
 use crate::task::{Place, Task};
 
 /// An agent without a terminal. Clones are handles to the same agent.

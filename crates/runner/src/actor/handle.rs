@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use coven_model::{Digest, Outcome, Timestamp, Verdict};
 use coven_terminal::keys::Key;
 use coven_terminal::screen::Size;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StopError;
 use crate::agent::View;
 use crate::answer::{Action, AnswerError};
 use crate::delivery::{DeliveryError, Message};
-use crate::event::{Event, Subscription};
+use crate::news::{Following, Subscription, Teller};
 
 /// Where the end of a delivery is told.
 pub(crate) type Delivered = oneshot::Sender<Result<(), DeliveryError>>;
@@ -39,9 +39,9 @@ pub(crate) enum Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     requests: mpsc::Sender<Request>,
-    events: broadcast::WeakSender<Event>,
+    events: Following,
     /// What the first subscriber gets: everything from the start.
-    first: Arc<Mutex<Option<broadcast::Receiver<Event>>>>,
+    first: Arc<Mutex<Option<Subscription>>>,
     pub(crate) verdict: watch::Receiver<Verdict>,
     pub(crate) since: watch::Receiver<Timestamp>,
     outcome: watch::Receiver<Option<Outcome>>,
@@ -50,12 +50,12 @@ pub(crate) struct Handle {
 impl Handle {
     pub(super) fn new(
         requests: mpsc::Sender<Request>,
-        events: &broadcast::Sender<Event>,
+        events: &Teller,
         (verdict, since): (watch::Receiver<Verdict>, watch::Receiver<Timestamp>),
         outcome: watch::Receiver<Option<Outcome>>,
     ) -> Self {
         let first = Arc::new(Mutex::new(Some(events.subscribe())));
-        Self { requests, events: events.downgrade(), first, verdict, since, outcome }
+        Self { requests, events: events.follow(), first, verdict, since, outcome }
     }
 
     /// Asks and waits for the reply; nothing if the actor has ended.
@@ -93,10 +93,6 @@ impl Handle {
 
     pub(crate) fn subscribe(&self) -> Subscription {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Subscription::new(first.unwrap_or_else(|| match self.events.upgrade() {
-            Some(events) => events.subscribe(),
-            // The receiver of a channel nobody can send to: it says at once that all is over.
-            None => broadcast::channel(1).1,
-        }))
+        first.unwrap_or_else(|| self.events.subscribe())
     }
 }
