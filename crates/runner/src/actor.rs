@@ -4,6 +4,7 @@ mod answering;
 mod ending;
 mod eyes;
 mod handle;
+mod resting;
 mod sending;
 mod terminal;
 

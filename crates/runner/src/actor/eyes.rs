@@ -10,6 +10,7 @@ use coven_model::{AgentState, Digest, Evidence, EvidenceSource, Verdict};
 use coven_terminal::screen::{Damage, Screen, Size};
 
 use super::handle::{Answered, Delivered};
+use super::resting::Resting;
 use crate::answer::{Action, Pressing};
 use crate::delivery::{Delivery, Message};
 use crate::finished::Past;
@@ -26,7 +27,7 @@ pub(crate) enum Eyes {
 
 /// An agent's terminal, and what is under way on it.
 pub(crate) struct Terminal {
-    pub(super) screen: Screen,
+    pub(super) screen: Resting,
     pub(super) sniffer: Sniffer,
     pub(super) pace: Pace,
     /// The question that was reported last.
@@ -152,7 +153,7 @@ impl Eyes {
 impl Terminal {
     fn new(screen: Screen, sniffer: Sniffer) -> Self {
         Self {
-            screen,
+            screen: Resting::new(screen),
             sniffer,
             pace: Pace::default(),
             question: None,

@@ -63,8 +63,7 @@ impl Actor {
             Request::View(reply) => {
                 let offset = self.output.offset();
                 if let Eyes::Terminal(terminal) = &mut self.eyes {
-                    let snapshot = terminal.screen.snapshot();
-                    let dump = terminal.screen.dump();
+                    let (snapshot, dump) = terminal.screen.view();
                     let resizes = self.resizes;
                     let _ = reply.send(View { snapshot, dump, offset, resizes });
                 }
@@ -228,9 +227,14 @@ impl Actor {
         if bytes == 0 || (bytes < SNAP_EVERY && now < last + SAVE_AFTER) {
             return;
         }
+        let at_rest = now >= last + SAVE_AFTER && terminal.is_at_rest();
         terminal.unsaved = (0, now);
+        let snap = Snap::of(terminal.screen.screen(), offset);
         // A screen that could not be saved is drawn from the tape instead, only slower.
-        let _ = Snap::of(&mut terminal.screen, offset).save(&Folder::new(path));
+        let _ = snap.save(&Folder::new(path));
+        if at_rest {
+            terminal.screen.rest(snap.dump);
+        }
     }
 
     /// The id of the conversation, where the program shows it on its screen.
@@ -262,6 +266,11 @@ impl Terminal {
             (Fresh::Interrupted, _) => Fresh::Interrupted,
             _ => Fresh::Starting,
         };
+    }
+
+    /// Whether nothing is under way that will look at the screen soon.
+    fn is_at_rest(&self) -> bool {
+        self.deliveries.is_empty() && self.pressing.is_none() && self.held.is_none()
     }
 
     /// Whether an answer is on its way.
