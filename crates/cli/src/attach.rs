@@ -113,7 +113,7 @@ pub(crate) fn needs_terminal() -> Result {
 pub(crate) fn tell(view: &View, seen: &Seen) {
     match seen {
         Seen::Left => {
-            eprintln!("Detached: {0} goes on. Come back with: coven attach {0}", view.name);
+            eprintln!("Detached; it goes on. Come back with: coven attach {}", view.name);
         }
         Seen::Ended(why) => eprintln!("{} has ended: {}", view.name, output::one_line(why)),
         Seen::Closed => eprintln!("The daemon closed the connection; {} may go on.", view.name),
@@ -169,7 +169,7 @@ pub(crate) async fn through(client: &Client, view: &View, options: Options) -> R
                     return Ok(Seen::Ended(reason));
                 }
                 Some(FromTerminal::Said(said)) => {
-                    if let Some((cols, rows)) = outside.told(said)? {
+                    if let Some((cols, rows)) = outside.told(&said)? {
                         terminal.sender.say(&FromViewer::Resize { cols, rows }).await?;
                     }
                 }

@@ -186,7 +186,10 @@ fn tell(failure: &Failure) {
         return;
     }
     let paint = output::paint_stderr();
-    eprintln!("{} {}", paint.red("error:"), failure.message);
+    // Whoever reads it in a file gets it as it is.
+    let columns = output::columns_of_stderr().unwrap_or(usize::MAX);
+    let message = output::wrapped(&failure.message, columns, "error: ".len());
+    eprintln!("{} {message}", paint.red("error:"));
     let places = failure.problem().map(|problem| problem.problems.as_slice()).unwrap_or_default();
     for place in places {
         eprintln!("  {}:{}: {}", place.line, place.column, printable(&place.message));
@@ -195,6 +198,7 @@ fn tell(failure: &Failure) {
         }
     }
     if let Some(hint) = &failure.hint {
+        let hint = output::wrapped(hint, columns, "hint: ".len());
         eprintln!("{} {hint}", paint.bold("hint:"));
     }
 }

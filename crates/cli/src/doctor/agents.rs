@@ -47,7 +47,7 @@ pub(super) async fn check() -> Vec<Check> {
     }
     checks.sort_by(|one, two| one.name.cmp(&two.name));
     if checks.iter().all(|check| check.state != State::Ok) {
-        let what = "none is installed; the agent `demo` needs nothing: coven run demo";
+        let what = "needs nothing installed: coven run demo";
         checks.push(Check::ok(GROUP, "demo", what));
     } else {
         checks.push(Check::ok(GROUP, "demo", "comes with Coven"));
