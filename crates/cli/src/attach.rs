@@ -5,8 +5,9 @@ mod outside;
 
 use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
 use coven_api::client::{FromTerminal, Streamed};
+use coven_api::workflow::TaskItem;
 use coven_api::{Client, Code as Wrong};
-use coven_model::{Mode, SessionId};
+use coven_model::{Mode, SessionId, TaskStatus};
 
 use self::keys::{Filter, Typed};
 use self::outside::Outside;
@@ -135,6 +136,7 @@ pub(crate) async fn when_ready(
                     || failure.is(Wrong::NotLive)
                     || failure.is(Wrong::TaskNotFound) =>
             {
+                not_failed(client, id, view).await?;
                 match events.next().await? {
                     Some(Streamed::End) | None => return Err(failure),
                     Some(_) => {}
@@ -143,6 +145,17 @@ pub(crate) async fn when_ready(
             other => return other,
         }
     }
+}
+
+/// An agent that could not be started is not waited for.
+async fn not_failed(client: &Client, id: &SessionId, view: &View) -> Result {
+    let workflow = client.workflow(id.as_str()).await?;
+    let failed =
+        |task: &&TaskItem| task.id.as_str() == view.task && task.status == TaskStatus::Error;
+    let Some(task) = workflow.tasks.iter().find(failed) else { return Ok(()) };
+    let message = format!("{} could not be started: {}", view.name, output::one_line(&task.note));
+    let name = &workflow.item.name;
+    Err(Failure::failed(message).hint(format!("coven retry {name}, or coven cancel {name}")))
 }
 
 /// Shows a terminal and passes keys on, until the agent ends or is left alone.
