@@ -93,6 +93,11 @@ impl Failure {
         self.problem().is_some_and(|problem| problem.code == code)
     }
 
+    /// Whether the daemon cannot be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.code == Code::Unreachable
+    }
+
     /// Whether it will be told as JSON.
     pub(crate) fn wants_json() -> bool {
         as_json()

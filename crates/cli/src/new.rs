@@ -161,7 +161,11 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     }
     eprintln!("{} on {}: Ctrl-] d leaves it alone", arguments.adapter, started.name);
     let view = View::new(started.id.as_str(), &started.name, TASK);
-    let seen = attach::when_ready(&client, &started.id, &view, attach::Options::default()).await?;
+    let options = attach::Options::default();
+    let seen = match attach::when_ready(&client, &started.id, &view, options).await? {
+        Seen::Lost => attach::again(&view, options).await?,
+        seen => seen,
+    };
     attach::tell(&view, &seen);
     if matches!(seen, Seen::Ended(_)) {
         eprintln!("What it did: coven show {0}   coven play {0}", started.name);
