@@ -4,9 +4,12 @@ mod keys;
 mod outside;
 
 use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
-use coven_api::client::{FromTerminal, Streamed};
+use coven_api::client::{FromTerminal, Streamed, Terminal};
+use coven_api::workflow::TaskItem;
 use coven_api::{Client, Code as Wrong};
-use coven_model::{Mode, SessionId};
+use coven_model::{Mode, SessionId, TaskStatus};
+
+use tokio::time::{Duration, interval};
 
 use self::keys::{Filter, Typed};
 use self::outside::Outside;
@@ -19,6 +22,10 @@ use crate::tty::{Keyboard, Keys};
 use crate::{output, tty};
 
 pub(crate) use outside::LEAVE;
+
+/// How often a new daemon is asked for an agent that it has not taken up yet, and how often at most.
+const AGAIN: Duration = Duration::from_millis(100);
+const TRIES: u32 = 100;
 
 /// What `coven attach` takes.
 #[derive(clap::Args)]
@@ -74,8 +81,10 @@ pub(crate) enum Seen {
     Left,
     /// The agent's process has ended.
     Ended(String),
-    /// The daemon closed the connection.
-    Closed,
+    /// The daemon was stopped.
+    Stopped,
+    /// The connection broke.
+    Lost,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -94,10 +103,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             take: arguments.take,
             prefix: arguments.detach_key,
         };
-        let seen = through(&client, &view, options).await?;
+        let seen = match through(&client, &view, options).await? {
+            Seen::Lost => again(&view, options).await?,
+            seen => seen,
+        };
         tell(&view, &seen);
         Ok(())
     })
+}
+
+/// Comes back to an agent whose daemon died: the next one takes it up.
+pub(crate) async fn again(view: &View, options: Options) -> Result<Seen> {
+    let (mut tries, mut pause) = (0, interval(AGAIN));
+    loop {
+        pause.tick().await;
+        let client = connect::daemon().await?;
+        tries += 1;
+        match through(&client, view, options).await {
+            Ok(Seen::Lost) => tries = 0,
+            Err(failure) if is_not_yet(&failure) && tries < TRIES => {}
+            seen => return seen,
+        }
+    }
+}
+
+/// Whether the agent may be there soon.
+fn is_not_yet(failure: &Failure) -> bool {
+    failure.is(Wrong::NoAgent) || failure.is(Wrong::NotLive) || failure.is(Wrong::TaskNotFound)
 }
 
 /// Only a terminal can show a terminal.
@@ -113,10 +145,21 @@ pub(crate) fn needs_terminal() -> Result {
 pub(crate) fn tell(view: &View, seen: &Seen) {
     match seen {
         Seen::Left => {
-            eprintln!("Detached: {0} goes on. Come back with: coven attach {0}", view.name);
+            eprintln!("Detached; it goes on. Come back with: coven attach {}", view.name);
         }
         Seen::Ended(why) => eprintln!("{} has ended: {}", view.name, output::one_line(why)),
-        Seen::Closed => eprintln!("The daemon closed the connection; {} may go on.", view.name),
+        Seen::Stopped => {
+            eprintln!(
+                "The daemon was stopped; the agent goes on. Come back with: coven attach {}",
+                view.name
+            );
+        }
+        Seen::Lost => {
+            eprintln!(
+                "The daemon died; the agent goes on. Come back with: coven attach {}",
+                view.name
+            );
+        }
     }
 }
 
@@ -130,11 +173,8 @@ pub(crate) async fn when_ready(
     let mut events = Pump::session(client, id, None);
     loop {
         match through(client, view, options).await {
-            Err(failure)
-                if failure.is(Wrong::NoAgent)
-                    || failure.is(Wrong::NotLive)
-                    || failure.is(Wrong::TaskNotFound) =>
-            {
+            Err(failure) if is_not_yet(&failure) => {
+                not_failed(client, id, view).await?;
                 match events.next().await? {
                     Some(Streamed::End) | None => return Err(failure),
                     Some(_) => {}
@@ -143,6 +183,17 @@ pub(crate) async fn when_ready(
             other => return other,
         }
     }
+}
+
+/// An agent that could not be started is not waited for.
+async fn not_failed(client: &Client, id: &SessionId, view: &View) -> Result {
+    let workflow = client.workflow(id.as_str()).await?;
+    let failed =
+        |task: &&TaskItem| task.id.as_str() == view.task && task.status == TaskStatus::Error;
+    let Some(task) = workflow.tasks.iter().find(failed) else { return Ok(()) };
+    let message = format!("{} could not be started: {}", view.name, output::one_line(&task.note));
+    let name = &workflow.item.name;
+    Err(Failure::failed(message).hint(format!("coven retry {name}, or coven cancel {name}")))
 }
 
 /// Shows a terminal and passes keys on, until the agent ends or is left alone.
@@ -154,22 +205,34 @@ pub(crate) async fn through(client: &Client, view: &View, options: Options) -> R
         cols: Some(cols),
         rows: Some(rows),
     };
-    let mut terminal = client.attach(&view.id, &view.task, query).await?;
+    let terminal = client.attach(&view.id, &view.task, query).await?;
+    match pass(terminal, view, options, (cols, rows)).await {
+        Err(failure) if failure.is_unreachable() => Ok(Seen::Lost),
+        seen => seen,
+    }
+}
+
+async fn pass(
+    mut terminal: Terminal,
+    view: &View,
+    options: Options,
+    size: (u16, u16),
+) -> Result<Seen> {
     let mut signals = Signals::listen()?;
     let keyboard = Keyboard::take(Keys::Raw)?;
-    let mut outside = Outside::enter(&view.name, (cols, rows), options.read_only)?;
+    let mut outside = Outside::enter(&view.name, size, options.read_only)?;
     let mut filter = Filter::new(options.prefix);
     loop {
         tokio::select! {
             told = terminal.next() => match told? {
-                None => return Ok(Seen::Closed),
+                None => return Ok(Seen::Stopped),
                 Some(FromTerminal::Bytes(bytes)) => outside.show(&bytes)?,
                 Some(FromTerminal::Said(FromDaemon::Ended { reason })) => {
                     outside.paint()?;
                     return Ok(Seen::Ended(reason));
                 }
                 Some(FromTerminal::Said(said)) => {
-                    if let Some((cols, rows)) = outside.told(said)? {
+                    if let Some((cols, rows)) = outside.told(&said)? {
                         terminal.sender.say(&FromViewer::Resize { cols, rows }).await?;
                     }
                 }

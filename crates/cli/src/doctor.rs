@@ -11,6 +11,8 @@ use crate::failure::{Failure, Result};
 use crate::output::Put;
 use crate::{folders, output};
 
+pub(crate) use agents::{COMES_WITH_US, find};
+
 /// What `coven doctor` takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

@@ -93,6 +93,11 @@ impl Failure {
         self.problem().is_some_and(|problem| problem.code == code)
     }
 
+    /// Whether the daemon cannot be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.code == Code::Unreachable
+    }
+
     /// Whether it will be told as JSON.
     pub(crate) fn wants_json() -> bool {
         as_json()
@@ -186,7 +191,10 @@ fn tell(failure: &Failure) {
         return;
     }
     let paint = output::paint_stderr();
-    eprintln!("{} {}", paint.red("error:"), failure.message);
+    // Whoever reads it in a file gets it as it is.
+    let columns = output::columns_of_stderr().unwrap_or(usize::MAX);
+    let message = output::wrapped(&failure.message, columns, "error: ".len());
+    eprintln!("{} {message}", paint.red("error:"));
     let places = failure.problem().map(|problem| problem.problems.as_slice()).unwrap_or_default();
     for place in places {
         eprintln!("  {}:{}: {}", place.line, place.column, printable(&place.message));
@@ -195,6 +203,7 @@ fn tell(failure: &Failure) {
         }
     }
     if let Some(hint) = &failure.hint {
+        let hint = output::wrapped(hint, columns, "hint: ".len());
         eprintln!("{} {hint}", paint.bold("hint:"));
     }
 }

@@ -22,9 +22,9 @@ const WELCOME: &str = concat!(
 
 There are no sessions yet. Try:
 
-  coven run demo              a tour in a few seconds; nothing has to be installed
+  coven run demo              a tour; nothing has to be installed
   coven new claude \"PROMPT\"   one agent, here (or codex, gemini, opencode, ...)
-  coven doctor                which agents are installed, and whether all is well
+  coven doctor                which agents are there, and whether all is well
   coven grimoire ls           the workflows there are
   coven init                  a workflow of your own, in this folder
   coven --help                everything else
@@ -75,7 +75,9 @@ pub(crate) fn run() -> Result {
         };
         section("Not over:", &running);
         section("Over:", &over);
-        text.push_str("\ncoven show NAME   coven attach NAME   coven run GRIMOIRE   coven ui   coven --help\n");
+        text.push_str(
+            "\ncoven show NAME  coven attach NAME  coven run GRIMOIRE  coven ui  coven --help\n",
+        );
         output::write(&text)
     })
 }

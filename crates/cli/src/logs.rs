@@ -136,7 +136,12 @@ impl<'a> Log<'a> {
     async fn entries(&mut self, seen: &mut usize) -> Result<bool> {
         let query = AttemptQuery { attempt: self.arguments.attempt };
         let told = self.client.transcript(self.id(), self.task.id.as_str(), query).await?;
-        for entry in told.entries.iter().skip(*seen) {
+        for (place, entry) in told.entries.iter().enumerate().skip(*seen) {
+            // Most agents repeat their last words as their result.
+            let before = told.entries[..place].iter().rev().find(|entry| entry.kind == "text");
+            if entry.kind == "final" && before.is_some_and(|before| before.text == entry.text) {
+                continue;
+            }
             output::write(&entry_text(entry))?;
         }
         *seen = told.entries.len();

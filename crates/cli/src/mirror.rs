@@ -91,6 +91,18 @@ impl Mirror {
         }
     }
 
+    /// The row of ours, counted from 1, below which nothing is written. What is on another screen
+    /// is gone with it.
+    pub(crate) fn end(&mut self) -> u16 {
+        let picture = self.screen.snapshot();
+        let rows = self.outside.1;
+        if self.painted.is_none() && picture.modes().alternate_screen {
+            return rows;
+        }
+        let top = if self.painted.is_some() { top(&picture, rows.into()) } else { 0 };
+        u16::try_from(last(&picture) + 1 - top.min(last(&picture))).unwrap_or(rows).min(rows)
+    }
+
     /// Paints what has changed; nothing while bytes go through.
     pub(crate) fn paint(&mut self) -> Vec<u8> {
         let (columns, rows) = (usize::from(self.outside.0), usize::from(self.outside.1));
@@ -125,11 +137,16 @@ impl Mirror {
     }
 }
 
+/// The last row that is written.
+fn last(picture: &Snapshot) -> usize {
+    let written = |row: &Arc<Row>| !row.text().trim().is_empty() || !row.runs().is_empty();
+    picture.rows().iter().rposition(written).unwrap_or(0)
+}
+
 /// The first row to show. Where there is no room for all, it is the last of what is written that
 /// matters, and the cursor.
 fn top(picture: &Snapshot, rows: usize) -> usize {
-    let written = |row: &Arc<Row>| !row.text().trim().is_empty() || !row.runs().is_empty();
-    let last = picture.rows().iter().rposition(written).unwrap_or(0);
+    let last = last(picture);
     let cursor = usize::from(picture.cursor().row);
     let end = if picture.cursor().visible { last.max(cursor) } else { last } + 1;
     // A cursor far above what is written below it stays in sight.
@@ -144,7 +161,9 @@ mod tests {
     /// What a terminal shows that got these bytes.
     fn shown(outside: Outside, bytes: &[&[u8]]) -> String {
         let mut screen = Screen::new(Size::new(outside.0, outside.1));
-        bytes.iter().for_each(|bytes| screen.feed(bytes));
+        for bytes in bytes {
+            screen.feed(bytes);
+        }
         screen.snapshot().text()
     }
 

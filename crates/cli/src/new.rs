@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use coven_adapters::AdapterConfigLoader;
 use coven_api::workflow::{OneAgent, StartWorkflow};
 use coven_model::{Mode, Permission};
 
@@ -11,7 +12,7 @@ use crate::attach::{self, Seen, View};
 use crate::connect::{self, block_on};
 use crate::failure::{Failure, Result};
 use crate::run::{Following, How, OnBlock};
-use crate::{folders, output, tty};
+use crate::{doctor, folders, output, tty};
 
 /// The task that a session of one agent has.
 const TASK: &str = "agent";
@@ -99,7 +100,29 @@ pub(crate) fn run(arguments: Arguments) -> Result {
             ));
         }
     }
+    installed(&arguments.adapter)?;
     block_on(start(arguments, headless, detach))
+}
+
+/// An agent that is not installed is told before anything is made of it. What else is wrong with
+/// its name or its file, the daemon says.
+fn installed(kind: &str) -> Result {
+    let adapters = AdapterConfigLoader::new(folders::adapters());
+    let Some(config) = adapters.load(kind, None).ok().map(|loaded| loaded.config) else {
+        return Ok(());
+    };
+    let program = config.command.clone().unwrap_or_else(|| kind.to_owned());
+    if doctor::COMES_WITH_US.contains(&kind) || program.contains('/') {
+        return Ok(());
+    }
+    if doctor::find(&program).is_some() {
+        return Ok(());
+    }
+    let failure = Failure::failed(format!("there is no program `{program}` in your PATH"));
+    Err(match &config.install {
+        Some(install) => failure.hint(format!("install it: {install}")),
+        None => failure.hint("install it, or name its path in the adapter's file as `command`"),
+    })
 }
 
 async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
@@ -138,7 +161,11 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     }
     eprintln!("{} on {}: Ctrl-] d leaves it alone", arguments.adapter, started.name);
     let view = View::new(started.id.as_str(), &started.name, TASK);
-    let seen = attach::when_ready(&client, &started.id, &view, attach::Options::default()).await?;
+    let options = attach::Options::default();
+    let seen = match attach::when_ready(&client, &started.id, &view, options).await? {
+        Seen::Lost => attach::again(&view, options).await?,
+        seen => seen,
+    };
     attach::tell(&view, &seen);
     if matches!(seen, Seen::Ended(_)) {
         eprintln!("What it did: coven show {0}   coven play {0}", started.name);

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub(crate) use paint::Paint;
 pub(crate) use table::table;
-pub(crate) use text::{Put, clean, one_line, shortened, width};
+pub(crate) use text::{Put, clean, one_line, shortened, width, wrapped};
 pub(crate) use time::{age, ago, clock, moment, now};
 
 use crate::failure::Result;
@@ -47,6 +47,12 @@ fn colour(terminal: bool) -> bool {
     terminal
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+}
+
+/// How wide a line on stderr may be, where somebody sees it.
+pub(crate) fn columns_of_stderr() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    (size.ws_col > 0).then(|| usize::from(size.ws_col).max(20))
 }
 
 /// Whether stderr takes colour.

@@ -262,10 +262,9 @@ async fn wish(keyboard: Option<&Keyboard>, signals: &mut Signals, speed: &mut f6
 
 impl Drop for Player {
     fn drop(&mut self) {
-        if self.keyboard.is_some() {
-            let rows = tty::size().map_or(24, |(_, rows)| rows);
+        if let Some(mirror) = &mut self.mirror {
             // Nothing more can be done for a terminal that is gone.
-            let _ = output::write(&format!("{LEAVE}\x1b[{rows};1H\r\n"));
+            let _ = output::write(&format!("{LEAVE}\x1b[{};1H\r\n", mirror.end()));
         }
     }
 }

@@ -164,10 +164,7 @@ fn detached(started: &Started, as_json: bool) -> Result {
         return output::as_json(started);
     }
     output::line(&started.name)?;
-    eprintln!(
-        "It runs. Look at it: coven show {0} --follow   What waits: coven inbox",
-        started.name
-    );
+    eprintln!("It runs. Look at it: coven show {0} -f   What waits: coven inbox", started.name);
     Ok(())
 }
 

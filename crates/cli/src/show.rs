@@ -13,8 +13,8 @@ use crate::output::Put;
 use crate::run::{self, Following, How, OnBlock};
 use crate::{output, question, tree};
 
-/// How much of a value is shown on its line.
-const VALUE: usize = 100;
+/// How wide the names before values are.
+const NAME: usize = 9;
 
 /// The variable that holds all inputs.
 const INPUT: &str = "input";
@@ -66,8 +66,9 @@ fn session(workflow: &Workflow) -> Result {
     let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
     run::show_tree(workflow)?;
     let mut text = String::from("\n");
+    let room = output::columns().saturating_sub(NAME + 1);
     let mut say = |name: &str, value: &str| {
-        text.put(format!("{} {value}\n", paint.dim(&format!("{name:<9}"))));
+        text.put(format!("{} {value}\n", paint.dim(&format!("{name:<NAME$}"))));
     };
     if let Some(goal) = &item.goal {
         say("goal", &output::one_line(goal));
@@ -89,10 +90,10 @@ fn session(workflow: &Workflow) -> Result {
     for (name, value) in
         session.variables.get(INPUT).and_then(Value::as_object).into_iter().flatten()
     {
-        say("input", &variable(name, value));
+        say("input", &variable(name, value, room));
     }
     for (name, value) in session.variables.iter().filter(|(name, _)| *name != INPUT) {
-        say("output", &variable(name, value));
+        say("output", &variable(name, value, room));
     }
     if !item.status.is_final() && !workflow.live {
         say("note", &format!("the daemon does not run it: coven resume {}", item.name));
@@ -102,12 +103,12 @@ fn session(workflow: &Workflow) -> Result {
     output::write(&text)
 }
 
-fn variable(name: &str, value: &Value) -> String {
+fn variable(name: &str, value: &Value, room: usize) -> String {
     let value = match value {
         Value::String(text) => output::one_line(text),
         value => output::one_line(&value.to_string()),
     };
-    format!("{} = {}", output::one_line(name), output::shortened(&value, VALUE))
+    output::shortened(&format!("{} = {value}", output::one_line(name)), room)
 }
 
 fn waiting(workflow: &Workflow) -> String {

@@ -45,6 +45,8 @@ pub(crate) struct Style {
     pub(crate) columns: usize,
     /// Whether the tasks of steps that are over are shown too.
     pub(crate) whole: bool,
+    /// Whether the run is over, so that nothing of it happens any more.
+    pub(crate) over: bool,
 }
 
 /// How far something is.
@@ -116,6 +118,7 @@ pub(crate) fn tree(workflow: &Workflow, style: Style) -> Vec<Line> {
     let tasks: BTreeMap<&str, &TaskItem> =
         workflow.tasks.iter().map(|task| (task.id.as_str(), task)).collect();
     let mut rows = Vec::new();
+    let style = Style { over: workflow.item.status.is_final(), ..style };
     for step in &workflow.plan.rows {
         push_step(&mut rows, step, &tasks, style);
     }
@@ -132,7 +135,9 @@ fn laid(row: &Row, names: usize, style: Style) -> Line {
     let name = output::shortened(&row.name, room);
     let fill = " ".repeat(room.saturating_sub(output::width(&name)));
     let begin = output::width(&indent) + 2 + room + 2 + 8 + 1;
-    let what = output::shortened(&row.what, style.columns.saturating_sub(begin + 1).max(8));
+    let room = style.columns.saturating_sub(begin + 1);
+    // Less than a word says nothing.
+    let what = if room < 4 { String::new() } else { output::shortened(&row.what, room) };
     let (name, what) = match row.stage {
         Stage::Pending | Stage::Skipped => (style.paint.dim(&name), style.paint.dim(&what)),
         Stage::Waiting => (style.paint.bold(&name), style.paint.yellow(&what)),
@@ -159,9 +164,15 @@ fn head(workflow: &Workflow, style: Style) -> String {
         parts.push(output::age(session.ended_at.unwrap_or(style.now).since(began)));
     }
     parts.extend(spend(&session.usage));
-    let name = paint.bold(&workflow.item.name);
+    let name = &workflow.item.name;
     let plan = output::shortened(&output::one_line(&session.workflow), NAME);
-    format!("{name}  {plan}  {status}  {}", paint.dim(&parts.join(" · ")))
+    let used = output::width(name) + output::width(&plan) + workflow.item.status.as_str().len() + 6;
+    while used + output::width(&parts.join(" · ")) >= style.columns && !parts.is_empty() {
+        parts.pop();
+    }
+    let plan = if used > style.columns { String::new() } else { plan + "  " };
+    let text = format!("{}  {plan}{status}  {}", paint.bold(name), paint.dim(&parts.join(" · ")));
+    text.trim_end().to_owned()
 }
 
 /// The status of a run in its colour.
@@ -192,6 +203,7 @@ pub(crate) fn spend(usage: &Usage) -> Option<String> {
 fn push_step(rows: &mut Vec<Row>, step: &PlanRow, tasks: &BTreeMap<&str, &TaskItem>, style: Style) {
     let asks = step.lanes.iter().any(|lane| lane.status == TaskStatus::WaitingForUser);
     let stage = match Stage::of_step(&step.status) {
+        Stage::Running | Stage::Waiting if style.over => Stage::Skipped,
         Stage::Running if asks => Stage::Waiting,
         stage => stage,
     };

@@ -74,9 +74,9 @@ impl Outside {
     }
 
     /// Takes what the daemon says about the terminal; the size to ask for, if it is ours to say.
-    pub(super) fn told(&mut self, said: FromDaemon) -> io::Result<Option<(u16, u16)>> {
+    pub(super) fn told(&mut self, said: &FromDaemon) -> io::Result<Option<(u16, u16)>> {
         let mut wanted = None;
-        match said {
+        match *said {
             FromDaemon::Screen { cols, rows, .. } => {
                 self.agent.renew((cols, rows));
                 self.decide()?;
@@ -135,8 +135,8 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        // To the last line, so that what the agent painted stays readable above.
-        let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.size.1);
+        // Below what the agent painted, so that it stays readable.
+        let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.agent.end());
         // Nothing more can be done for a terminal that is gone.
         let _ = write(text.as_bytes());
     }

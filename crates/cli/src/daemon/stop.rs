@@ -18,6 +18,12 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) async fn run(agents: bool) -> Result {
     let Some((client, version)) = connect::running().await? else {
         eprintln!("The daemon does not run.");
+        if agents {
+            // Only a daemon finds them.
+            eprintln!(
+                "If agents of an earlier one go on: coven ls, then coven daemon stop --agents"
+            );
+        }
         return Ok(());
     };
     let live = client.status().await.map_or(0, |status| status.slots.running);

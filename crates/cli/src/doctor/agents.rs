@@ -18,7 +18,7 @@ use crate::folders;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// These come with Coven.
-const OURS: [&str; 2] = ["demo", "shell"];
+pub(crate) const COMES_WITH_US: [&str; 2] = ["demo", "shell"];
 
 const GROUP: &str = "agents";
 
@@ -32,7 +32,7 @@ pub(super) async fn check() -> Vec<Check> {
                 let mend = format!("coven adapter check {kind}");
                 checks.push(Check::new(GROUP, &kind, State::Bad, error.to_string()).mend(mend));
             }
-            Ok(_) if OURS.contains(&kind.as_str()) => {}
+            Ok(_) if COMES_WITH_US.contains(&kind.as_str()) => {}
             Ok(loaded) => {
                 let config = loaded.config;
                 let program = config.command.clone().unwrap_or_else(|| kind.clone());
@@ -47,7 +47,7 @@ pub(super) async fn check() -> Vec<Check> {
     }
     checks.sort_by(|one, two| one.name.cmp(&two.name));
     if checks.iter().all(|check| check.state != State::Ok) {
-        let what = "none is installed; the agent `demo` needs nothing: coven run demo";
+        let what = "needs nothing installed: coven run demo";
         checks.push(Check::ok(GROUP, "demo", what));
     } else {
         checks.push(Check::ok(GROUP, "demo", "comes with Coven"));
@@ -88,7 +88,7 @@ async fn one(
 }
 
 /// Where a program is.
-pub(super) fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         path.metadata()
             .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)

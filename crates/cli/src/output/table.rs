@@ -17,7 +17,7 @@ pub(crate) fn table(rows: &[Vec<String>], columns: usize) -> String {
         for (place, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let used = super::width(&line);
             let cell = if place + 1 == count {
-                shortened(cell, columns.saturating_sub(used).max(10))
+                shortened(cell, columns.saturating_sub(used).max(4))
             } else {
                 let fill = width.saturating_sub(super::width(cell)) + 2;
                 format!("{cell}{}", " ".repeat(fill))

@@ -50,9 +50,47 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
     short + "…"
 }
 
+/// A text on lines of at most this many columns, all but the first behind so many blanks. It is
+/// broken between words; a word that is longer than a line stays whole, as it may be a command or
+/// a path that somebody copies.
+pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
+    let mut all = String::new();
+    for (place, line) in text.split('\n').enumerate() {
+        let mut used = if place == 0 { indent } else { 0 };
+        if place > 0 {
+            all.push('\n');
+        }
+        // Blanks at the beginning of a line are part of how it is laid out.
+        let blanks = line.len() - line.trim_start().len();
+        all.push_str(&line[..blanks]);
+        used += blanks;
+        for (count, word) in line[blanks..].split(' ').enumerate() {
+            if count > 0 && used + 1 + word.width() > columns {
+                all.push('\n');
+                all.push_str(&" ".repeat(indent));
+                used = indent;
+            } else if count > 0 {
+                all.push(' ');
+                used += 1;
+            }
+            all.push_str(word);
+            used += word.width();
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_are_broken_between_words() {
+        assert_eq!(wrapped("one two three", 12, 6), "one\n      two\n      three");
+        assert_eq!(wrapped("one two three", 80, 6), "one two three");
+        assert_eq!(wrapped("a /a/very/long/path b", 10, 2), "a\n  /a/very/long/path\n  b");
+        assert_eq!(wrapped("one\n      two   three", 40, 6), "one\n      two   three");
+    }
 
     #[test]
     fn sequences_of_agents_do_not_get_through() {

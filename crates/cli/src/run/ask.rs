@@ -90,7 +90,7 @@ impl Ask {
                 asked,
                 task(workflow, asked),
                 workflow.interventions.len(),
-                paint,
+                (paint, columns),
             )),
         }
         if !self.note.is_empty() {
@@ -199,16 +199,39 @@ fn has_terminal(task: Option<&TaskItem>) -> bool {
     task.is_some_and(|task| task.live && task.mode == Mode::Interactive)
 }
 
-fn keys(asked: &Intervention, task: Option<&TaskItem>, open: usize, paint: Paint) -> Vec<String> {
-    let key = |key: &str, words: &str| format!("{} {words}", paint.bold(&format!("[{key}]")));
+fn keys(
+    asked: &Intervention,
+    task: Option<&TaskItem>,
+    open: usize,
+    (paint, columns): (Paint, usize),
+) -> Vec<String> {
+    let key = |key: &str, words: &str| {
+        let width = key.len() + 3 + output::width(words);
+        (width, format!("{} {words}", paint.bold(&format!("[{key}]"))))
+    };
     let choice =
         |choice: &Choice| key(&question::key(*choice).to_string(), question::words(*choice));
-    let mut all: Vec<String> = asked.options.iter().map(choice).collect();
+    let mut all: Vec<(usize, String)> = asked.options.iter().map(choice).collect();
     if has_terminal(task) {
         all.push(key("o", "open its terminal"));
     }
     if open > 1 {
         all.push(key("Tab", &format!("next of {open}")));
     }
-    all.chunks(4).map(|some| format!("  {}", some.join("   "))).collect()
+    let mut lines: Vec<String> = Vec::new();
+    let mut used = columns;
+    for (width, text) in all {
+        match lines.last_mut() {
+            Some(line) if used + 3 + width < columns => {
+                line.push_str("   ");
+                line.push_str(&text);
+                used += 3 + width;
+            }
+            _ => {
+                lines.push(format!("  {text}"));
+                used = 2 + width;
+            }
+        }
+    }
+    lines
 }

@@ -15,7 +15,7 @@ const RESULT: usize = 12;
 /// The whole tree.
 pub(crate) fn tree(workflow: &Workflow) -> Result {
     let (paint, columns) = (output::paint(), output::columns());
-    let style = Style { now: output::now(), paint, columns, whole: true };
+    let style = Style { now: output::now(), paint, columns, whole: true, over: false };
     let lines = tree::tree(workflow, style).into_iter().map(|line| line.text + "\n");
     output::write(&lines.collect::<String>())
 }
@@ -30,12 +30,15 @@ pub(crate) fn words(workflow: &Workflow) -> Result {
     };
     let done = session.task_status.values().filter(|status| **status == TaskStatus::Done).count();
     let spend = tree::spend(&session.usage).map_or(String::new(), |spend| format!(", {spend}"));
+    let has = if item.status == WorkflowStatus::Failed { "has" } else { "is" };
+    let (steps, tasks) = (workflow.plan.rows.len(), session.task_status.len());
+    let many = |count: usize| if count == 1 { "" } else { "s" };
     text.put(format!(
-        "\n{} is {}{took}: {} steps, {done} of {} tasks done{spend}\n",
+        "\n{} {has} {}{took}: {steps} step{}, {done} of {tasks} task{} done{spend}\n",
         paint.bold(&item.name),
         tree::status(item.status, paint),
-        workflow.plan.rows.len(),
-        session.task_status.len(),
+        many(steps),
+        many(tasks),
     ));
     for error in &session.errors {
         let error = format!("{}: {}", error.step, output::one_line(&error.error));
@@ -47,7 +50,13 @@ pub(crate) fn words(workflow: &Workflow) -> Result {
     }
     text.push_str("\nWhere to look:\n");
     for (command, what) in places(workflow) {
-        text.put(format!("  {command:<34}  {}\n", paint.dim(&what)));
+        // On a narrow terminal the commands speak for themselves.
+        let line = format!("  {command:<34}  {what}");
+        text.put(if output::width(&line) > output::columns() {
+            format!("  {command}\n")
+        } else {
+            format!("  {command:<34}  {}\n", paint.dim(&what))
+        });
     }
     output::write(&text)
 }
@@ -67,6 +76,14 @@ fn places(workflow: &Workflow) -> Vec<(String, String)> {
     if let Some(task) = workflow.tasks.iter().find(|task| seen(task.mode) && task.attempt > 0) {
         places
             .push((format!("coven play {name}/{}", task.id), "a terminal, played back".to_owned()));
+    }
+    let missing =
+        |task: &coven_api::workflow::TaskItem| task.note.contains("was not found in PATH");
+    if broken.is_some_and(missing) {
+        places.push((
+            "coven doctor".to_owned(),
+            "which agents are installed, and how to install them".to_owned(),
+        ));
     }
     if workflow.item.status == WorkflowStatus::Failed {
         places.push((format!("coven retry {name}"), "try what failed again".to_owned()));

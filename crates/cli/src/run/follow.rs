@@ -251,7 +251,13 @@ impl Following {
     fn draw(&mut self, workflow: &Workflow) -> Result {
         self.ask.look(workflow);
         let columns = output::columns();
-        let style = Style { now: output::now(), paint: output::paint(), columns, whole: false };
+        let style = Style {
+            now: output::now(),
+            paint: output::paint(),
+            columns,
+            whole: false,
+            over: false,
+        };
         let below = if tty::is_interactive() {
             self.ask.lines(workflow, style.paint, columns)
         } else {
@@ -332,7 +338,7 @@ impl Following {
             self.canvas.clear()?;
         }
         let name = self.name.clone();
-        eprintln!("Detached: {name} goes on. Come back with: coven show {name} --follow");
+        eprintln!("Detached; it goes on. Come back with: coven show {name} --follow");
         if told != Told::Interrupt || !tty::is_interactive() {
             return Err(Failure::silent(Code::Interrupted));
         }

@@ -181,3 +181,36 @@ fn what_cannot_be_attached_to_is_explained() {
     terminal.until_shows("no agent on a terminal now");
     assert_eq!(terminal.finish().code(), Some(1));
 }
+
+#[test]
+fn a_daemon_that_dies_is_hardly_noticed_and_one_that_is_stopped_stays_so() {
+    let home = Home::new();
+    let name = home.asking("approve echo yes > yes.txt");
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("3. No (esc)");
+    let before = home.coven(&["daemon", "status", "--json"]).ok().json()["pid"].clone();
+    home.kill_daemon();
+    terminal.until("another daemon", |_| {
+        let now = home.coven(&["daemon", "status", "--json"]).json()["pid"].clone();
+        now.is_number() && now != before
+    });
+    // Whoever types has the keyboard again, as soon as the agent is there again.
+    let mut presses = 0;
+    terminal.until("the answer", |terminal| {
+        if !home.path("project/yes.txt").exists() {
+            presses += 1;
+            assert!(presses < 300, "{}", terminal.text());
+            terminal.send("1");
+            terminal.read(200);
+        }
+        // What was typed too much stands in the prompt.
+        home.path("project/yes.txt").exists() && terminal.text().contains("● Run(")
+    });
+    home.coven(&["daemon", "stop"]).ok();
+    terminal.until_shows("The daemon was stopped; the agent goes on.");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert!(terminal.is_restored());
+    assert_eq!(home.coven(&["daemon", "status", "--json"]).code(5).json()["running"], false);
+    // The agent has gone on, and is found by whoever ends it.
+    assert_eq!(home.coven(&["ls", "--json"]).ok().json()["total"], 1);
+}

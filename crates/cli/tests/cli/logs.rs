@@ -62,3 +62,11 @@ fn following_shows_what_is_printed_later() {
     assert_eq!(lines.next().unwrap().unwrap(), "after");
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn the_last_words_of_an_agent_are_shown_once() {
+    let home = Home::new();
+    home.coven(&["new", "demo", "say All done.", "--mode", "headless"]).ok();
+    let said = home.coven(&["logs", &home.only()]).ok().out;
+    assert_eq!(said.matches("All done.").count(), 1, "{said}");
+}

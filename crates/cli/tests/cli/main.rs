@@ -25,6 +25,7 @@ mod inside;
 mod logs;
 mod ls;
 mod man;
+mod narrow;
 mod new;
 mod nothing;
 mod play;

@@ -78,3 +78,28 @@ fn what_is_missing_is_said() {
     hint: there are `aider`, `claude`, `codex`, `copilot`, `demo`, `gemini`, `opencode`, `qwen` and `shell`; a folder `.coven/adapters/cluade/` with a `config.json` adds another
     ");
 }
+
+#[test]
+fn an_agent_that_is_not_there_is_told_and_not_waited_for() {
+    let home = Home::new();
+    let adapter = |name: &str, command: &str| {
+        let path = home.path("home/.config/coven/adapters").join(name).join("config.json");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let text = format!(
+            r#"{{"schemaVersion": 1, "command": "{command}", "install": "brew ghost", "modes": {{"interactive": {{}}}}}}"#
+        );
+        std::fs::write(path, text).unwrap();
+    };
+    adapter("ghost", "no-such-ghost");
+    assert_snapshot!(home.said(&["new", "ghost", "hi", "--detach"]), @r"
+    --- exit 1
+    error: there is no program `no-such-ghost` in your PATH
+    hint: install it: brew ghost
+    ");
+    assert!(home.names().is_empty());
+    adapter("spirit", "/no/such/spirit");
+    let mut terminal = home.terminal(&["new", "spirit"]);
+    terminal.until_shows("could not be started");
+    assert_eq!(terminal.finish().code(), Some(1));
+    assert!(terminal.text().contains("coven cancel"), "{}", terminal.text());
+}

@@ -12,9 +12,9 @@ fn it_teaches_when_there_is_nothing_and_shows_what_needs_you() {
 
     There are no sessions yet. Try:
 
-      coven run demo  a tour in a few seconds; nothing has to be installed
+      coven run demo  a tour; nothing has to be installed
       coven new claude "PROMPT"  one agent, here (or codex, gemini, opencode, ...)
-      coven doctor  which agents are installed, and whether all is well
+      coven doctor  which agents are there, and whether all is well
       coven grimoire ls  the workflows there are
       coven init  a workflow of your own, in this folder
       coven --help  everything else

@@ -107,7 +107,7 @@ fn a_cost_that_nobody_told_is_not_shown_as_zero() {
         (said, shown.lines().next().unwrap().to_owned(), usage)
     };
     let (said, shown, usage) = spent("say hi");
-    assert!(!said.contains("$") && !shown.contains("$"), "{said}\n{shown}");
+    assert!(!said.contains('$') && !shown.contains('$'), "{said}\n{shown}");
     assert!(shown.contains("tokens"), "{shown}");
     assert!(usage["costUsd"].is_null() && usage["inputTokens"].is_number(), "{usage}");
     let (said, shown, usage) = spent("cost 0.25; say hi");

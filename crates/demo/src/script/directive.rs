@@ -185,7 +185,9 @@ fn json(rest: &str) -> Result<String, String> {
 }
 
 fn seconds(rest: &str) -> Result<Duration, String> {
-    match some(rest)?.parse::<f64>() {
+    // People write `2s` as well.
+    let number = some(rest)?;
+    match number.strip_suffix('s').unwrap_or(number).trim_end().parse::<f64>() {
         Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(format!("{rest:?} is not a number of seconds")),
     }

@@ -47,7 +47,7 @@ fn prose_is_answered() {
 
 #[test]
 fn directives_stand_on_lines_or_between_semicolons() {
-    let text = "Do this:\nsay hello; think 0.5 ;approve touch x\n\n  say bye";
+    let text = "Do this:\nsay hello; think 0.5s ;approve touch x\n\n  say bye";
     let think = Directive::Think(Duration::from_millis(500));
     assert_eq!(prompt(text), [say("hello"), think, approve("touch x"), say("bye")]);
 }
