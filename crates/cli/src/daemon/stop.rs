@@ -47,8 +47,12 @@ pub(super) async fn run(agents: bool) -> Result {
     }
     output::line("the daemon is stopped")?;
     if !agents && live > 0 {
-        let agents = if live == 1 { "1 job goes".to_owned() } else { format!("{live} jobs go") };
-        eprintln!("{agents} on; the next `coven` command that needs the daemon takes them up.");
+        let (jobs, them) = if live == 1 {
+            ("1 job goes".to_owned(), "it")
+        } else {
+            (format!("{live} jobs go"), "them")
+        };
+        eprintln!("{jobs} on; the next `coven` command that needs the daemon takes {them} up.");
     }
     Ok(())
 }
