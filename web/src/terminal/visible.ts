@@ -31,6 +31,27 @@ export function useVisible(ref: { readonly current: Element | null }): boolean {
   return visible;
 }
 
+/** Whether somebody can see the page. What is typed into stays alive where it is scrolled to, or
+ *  pushed to by what appears above it. */
+export function useShown(): boolean {
+  const [shown, set] = useState(!document.hidden);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const judge = () => {
+      clearTimeout(timer);
+      if (!document.hidden) set(true);
+      else timer = setTimeout(() => set(false), GRACE);
+    };
+    judge();
+    document.addEventListener("visibilitychange", judge);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", judge);
+    };
+  }, []);
+  return shown;
+}
+
 /** At most so many small terminals live at once; the rest wait for their turn. */
 const MOST = 16;
 let living = 0;

@@ -6,7 +6,7 @@ import type { Screen as ScreenAnswer } from "../api";
 import { arrive } from "../store";
 import { Attachment } from "../terminal/attach";
 import { fontFor, makeTerminal, settleSmall, type Made } from "../terminal/make";
-import { usePlace, useVisible } from "../terminal/visible";
+import { usePlace, useShown, useVisible } from "../terminal/visible";
 import { Close, Copy, Keyboard, Search } from "./icons";
 import { Loading, say } from "./parts";
 
@@ -31,11 +31,11 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
   const [phase, setPhase] = useState<Phase>("connecting");
   const [keyboard, setKeyboard] = useState<{ yours: boolean; holder: string | null }>({ yours: false, holder: null });
   const [searching, setSearching] = useState(false);
-  const visible = useVisible(frame);
+  const shown = useShown();
 
   useEffect(() => {
     const parent = host.current;
-    if (!visible || !parent) return;
+    if (!shown || !parent) return;
     const one = makeTerminal(parent, { cols: LEAST_COLS, rows: 24, fontSize: FONT, input: true, fast: true });
     made.current = one;
     const { term } = one;
@@ -140,7 +140,7 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
       made.current = null;
       link.current = null;
     };
-  }, [visible, id, task.id, task.attempt]);
+  }, [shown, id, task.id, task.attempt]);
 
   const held = keyboard.holder && !keyboard.yours;
   return (

@@ -301,15 +301,26 @@ impl Browser {
 
     /// Memory that the processes of this browser's pages have for themselves, in bytes.
     pub(super) fn memory(&self) -> u64 {
-        let of = |one: &processes::Identity| {
-            let folder = format!("/proc/{}", one.pid);
-            let line = std::fs::read_to_string(format!("{folder}/cmdline")).ok()?;
-            let status = std::fs::read_to_string(format!("{folder}/status")).ok()?;
-            let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-            let kib: u64 = kib.trim().trim_end_matches("kB").trim().parse().ok()?;
-            line.contains("--type=renderer").then_some(kib * 1024)
+        let told = |pid: u32, what: &str| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let value = status.lines().find_map(|line| line.strip_prefix(what))?.trim();
+            value.split_whitespace().next()?.parse::<u32>().ok()
         };
-        living_in(self.profile.path()).iter().filter_map(of).sum()
+        let is_mine = |pid: &u32| {
+            let parents = std::iter::successors(Some(*pid), |pid| told(*pid, "PPid:"));
+            parents.take(16).any(|parent| parent == self.driver.id())
+        };
+        let shows_a_page = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("--type=renderer")
+        };
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|pid| shows_a_page(pid) && is_mine(pid))
+            .filter_map(|pid| told(pid, "RssAnon:"))
+            .map(|kib| u64::from(kib) * 1024)
+            .sum()
     }
 
     /// A command of the browser's own protocol.

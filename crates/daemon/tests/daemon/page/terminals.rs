@@ -52,12 +52,12 @@ async fn of_two_viewers_only_the_one_with_the_keyboard_types_and_sets_the_size()
     let wide = columns(&daemon, &id).await;
 
     let second = signed_in(&daemon).await;
-    second.resize(640, 1600).await;
+    second.resize(640, 700).await;
     second.visit(&place).await;
     second.sees("Keyboard: the page").await;
     second.sees("Take keyboard").await;
     types(&second, "unheard-before").await;
-    second.resize(600, 1600).await;
+    second.resize(600, 700).await;
     types(&first, "heard-one").await;
     has_said(&daemon, &id, "heard-one").await;
     assert_eq!(columns(&daemon, &id).await, wide, "a viewer changed the size");
