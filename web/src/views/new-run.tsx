@@ -40,8 +40,8 @@ export function NewRun({ grimoire }: { grimoire: string | null }) {
   const status = useAsked("status", (signal) => get<Status>("/status", signal));
   const dir = useSettled(baseDir.trim(), 400);
   const query = dir.startsWith("/") ? `?baseDir=${encodeURIComponent(dir)}` : "";
-  const list = useAsked(`grimoires ${query}`, (signal) => get<Grimoires>(`/grimoires${query}`, signal));
-  const adapters = useAsked(`adapters ${query}`, (signal) => get<Adapters>(`/adapters${query}`, signal));
+  const list = useStill(useAsked(`grimoires ${query}`, (signal) => get<Grimoires>(`/grimoires${query}`, signal)));
+  const adapters = useStill(useAsked(`adapters ${query}`, (signal) => get<Adapters>(`/adapters${query}`, signal)));
   const chosen = grimoire ?? list.value?.grimoires.find((one) => one.usable && one.trigger === "manual")?.name ?? null;
   const detail = useAsked(`grimoire ${chosen} ${query}`, async (signal) =>
     chosen === null ? null : get<Grimoire>(`/grimoires/${encodeURIComponent(chosen)}${query}`, signal));
@@ -214,6 +214,14 @@ export function NewRun({ grimoire }: { grimoire: string | null }) {
       </div>
     </article>
   );
+}
+
+/** What was asked for, and until it is there what was known before: a list must not vanish and come
+ *  back while somebody chooses from it. */
+function useStill<T, A extends { value: T | null; error: unknown }>(asked: A): A {
+  const last = useRef<T | null>(null);
+  if (asked.value !== null || asked.error !== null) last.current = asked.value;
+  return { ...asked, value: asked.value ?? last.current };
 }
 
 /** A value once it has not changed for a while. */

@@ -321,8 +321,7 @@ impl Following {
         let how = question::commands(&name, asked).join("\n      ");
         let mut message = format!("{} waits for somebody: {}", self.name, question::asked(asked));
         for line in question::excerpt(asked) {
-            message.push_str("\n  │ ");
-            message.push_str(&line);
+            message.push_str(format!("\n  │ {line}").trim_end());
         }
         let hint = format!(
             "{how}\n      then: coven show {} --follow   (or run with --on-block wait, --auto allow)",

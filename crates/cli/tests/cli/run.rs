@@ -40,6 +40,15 @@ fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
     let name = home.only();
     assert_snapshot!(home.tidy(&said.err), @r#"
     error: NAME waits for somebody: ask asks whether it may go on (interaction_approval)
+      │  Run this command?
+      │
+      │  echo done > said.txt
+      │
+      │  ❯ 1. Yes
+      │  2. Yes, always
+      │  3. No (esc)
+      │
+      │  Enter to confirm · Esc to cancel
     hint: coven approve NAME
           coven approve NAME --always
           coven deny NAME

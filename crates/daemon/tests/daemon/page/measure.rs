@@ -8,6 +8,8 @@
 //! cargo xtask bench page -- --quick           a short look, printed only
 //! ```
 
+#![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
+
 mod opening;
 mod report;
 mod staying;

@@ -10,9 +10,10 @@ use super::staying::Look;
 const FIRST: f64 = 80.0;
 const WITH_TERMINAL: f64 = 250.0;
 
-/// How much longer a hundred agents may take than one, and how much the page may keep more at the
-/// end than at the beginning.
-const MANY_TO_ONE: f64 = 3.0;
+/// Within how many milliseconds a click is answered, however many agents there are.
+const ANSWER: f64 = 1000.0;
+
+/// How much more the page may keep at the end than at the beginning.
 const END_TO_BEGIN: f64 = 1.25;
 
 pub(super) fn section(
@@ -71,15 +72,15 @@ fn times(text: &mut String, plan: &Plan, few: &Times, many: &Times) {
         ("drawn", &few.drawn, &many.drawn, None),
         ("all agents listed", &few.listed, &many.listed, None),
         ("all agents listed, cold", &few.listed_cold, &many.listed_cold, None),
-        ("a click answered", &few.answered, &many.answered, Some(MANY_TO_ONE)),
+        ("a click answered", &few.answered, &many.answered, Some(ANSWER)),
         ("its terminal attached", &few.attached, &many.attached, None),
     ] {
         let (few, many) = (median(few), median(many));
         let ratio = many / few;
         let cells = [
             format!("{few:.0}"),
-            format!("{many:.0}"),
-            reach.map_or_else(|| format!("{ratio:.2}"), |reach| marked(ratio, reach, 2)),
+            reach.map_or_else(|| format!("{many:.0}"), |reach| marked(many, reach, 0)),
+            format!("{ratio:.2}"),
             reach.map(|reach| format!("≤ {reach:.0}")).unwrap_or_default(),
         ];
         table::row(text, name, cells);
