@@ -346,7 +346,8 @@ impl Browser {
         std::fs::write(path, BASE64_STANDARD.decode(shot.as_str().unwrap()).unwrap()).unwrap();
     }
 
-    /// What the browser complained about since it was asked last, without talk about graphics.
+    /// What the browser complained about since it was asked last, without talk about graphics and
+    /// about a machine that has other things to do.
     pub(super) async fn complaints(&self) -> Vec<String> {
         let log = self.call(Method::POST, "/se/log", Some(json!({"type": "browser"}))).await;
         let messages = log.as_array().cloned().unwrap_or_default();
@@ -355,6 +356,7 @@ impl Browser {
             .filter(|entry| entry["level"] != "INFO" && entry["level"] != "DEBUG")
             .filter_map(|entry| entry["message"].as_str().map(str::to_owned))
             .filter(|message| !message.contains("WebGL") && !message.contains("GL Driver"))
+            .filter(|message| !message.contains("task queue exceeded allotted deadline"))
             .collect()
     }
 }
