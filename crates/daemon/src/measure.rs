@@ -1,5 +1,6 @@
 //! Numbers for whoever watches: counted as things happen, and looked up when they are asked for.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,9 +109,9 @@ fn syncs(times: &SyncTimes) -> String {
     let mut sum = 0;
     for (end, count) in ends.chain(["+Inf".to_owned()]).zip(times.counts) {
         sum += count;
-        text.push_str(&format!("{name}_bucket{{le=\"{end}\"}} {sum}\n"));
+        let _ = writeln!(text, "{name}_bucket{{le=\"{end}\"}} {sum}");
     }
-    text.push_str(&format!("{name}_sum {}\n{name}_count {sum}\n", times.total.as_secs_f64()));
+    let _ = writeln!(text, "{name}_sum {}\n{name}_count {sum}", times.total.as_secs_f64());
     text
 }
 

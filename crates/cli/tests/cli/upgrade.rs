@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 use coven_runtime::processes;
 use serde_json::Value;
@@ -83,7 +84,7 @@ impl Drop for Installed {
 }
 
 fn older() -> String {
-    std::env::var("COVEN_OLDER").expect("where the older build is")
+    std::env::var("COVEN_OLDER").unwrap()
 }
 
 /// Asks, and keeps a second agent busy.
@@ -93,6 +94,11 @@ fn begin(installed: &Installed) -> (String, String) {
     let prompt = "say one\nthink 100000";
     let works = installed.coven(&["new", "demo", prompt, "--detach"]).ok().out.trim().to_owned();
     installed.coven(&["wait", &asks, "--until", "blocked", "--timeout", "60s"]).code(3);
+    let end = Instant::now() + crate::PATIENCE;
+    while installed.agents().len() < 2 {
+        assert!(Instant::now() < end, "two agents never ran");
+        std::thread::yield_now();
+    }
     (asks, works)
 }
 

@@ -119,7 +119,7 @@ mod tests {
         let slow = async {
             let mut read = 0;
             while read < 64 {
-                tokio::time::sleep(UNREAD - Duration::from_secs(1)).await;
+                tokio::time::sleep(UNREAD / 2).await;
                 read += theirs.read(&mut [0; 8]).await.unwrap();
             }
         };
