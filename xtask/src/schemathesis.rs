@@ -1,6 +1,6 @@
 //! `cargo xtask schemathesis`: requests made up from the API's own document, against the real
 //! daemon, and every answer held against the document. Opt-in: it installs the program that makes
-//! them up, from PyPI, into target/schemathesis/.
+//! them up, from `PyPI`, into target/schemathesis/.
 
 use std::process::Command;
 

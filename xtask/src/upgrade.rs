@@ -30,11 +30,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         git(&sources, &["checkout", "--quiet", "--detach", &args.from])?;
     }
     let build = ["build", "--package", "coven-cli", "--bin", "coven"];
-    let built = cargo::command(&build)
+    let ended = cargo::command(&build)
         .current_dir(&sources)
         .env("CARGO_TARGET_DIR", folder.join("build"))
         .status();
-    cargo::finish(&build, built)?;
+    cargo::finish(&build, ended)?;
     let line = ["test", "--package", "coven-cli", "--test", "cli", "upgrade::"];
     let line = [&line[..], &["--", "--ignored", "--nocapture"]].concat();
     let ended = cargo::command(&line).env("COVEN_OLDER", folder.join("build/debug/coven")).status();
