@@ -198,7 +198,7 @@ async fn a_full_disk_is_told_nothing_is_begun_and_it_works_again_when_there_is_r
     let refused = problem(daemon.raw("POST", "/workflows").json(&start).send().await.unwrap());
     let refused = refused.await;
     assert_eq!(refused.code, Code::Storage, "{refused:?}");
-    assert!(refused.detail.contains("No space left"), "{refused:?}");
+    assert!(refused.detail.contains("no room is left"), "{refused:?}");
     let page = daemon.client.workflows(&ListQuery::default()).await.unwrap();
     assert_eq!(page.workflows.len(), 1, "{page:?}");
     std::fs::remove_file(&ballast).unwrap();
