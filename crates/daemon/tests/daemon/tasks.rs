@@ -70,7 +70,7 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
         ..Typing::default()
     };
     client.input(id, "talk", &keys(&["Ctrl+U"])).await.unwrap();
-    assert_eq!(code(client.input(id, "talk", &keys(&["NoSuchKey"])).await), Code::BadRequest);
+    assert_eq!(code(client.input(id, "talk", &keys(&["NoSuchKey"])).await), Code::BadInput);
     assert_eq!(code(client.input(id, "talk", &keys(&[])).await), Code::BadRequest);
     assert_eq!(code(client.input(id, "talk", &Typing::default()).await), Code::BadRequest);
     let two = Typing { paste: Some("x".to_owned()), ..message("y") };
