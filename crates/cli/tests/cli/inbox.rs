@@ -11,11 +11,11 @@ fn what_waits_is_shown_with_how_to_decide_it() {
     --- exit 0
     Nothing waits for you.
     ");
-    home.run("  - {name: tests, type: gate, command: 'echo two tests failed; false', message: They must pass.}\n", &[]).code(3);
+    home.run("  - {name: tests, type: gate, command: 'echo two failed; false', message: Must pass.}\n", &[]).code(3);
     let name = home.only();
     assert_snapshot!(home.said(&["inbox"]), @r"
-    NAME tests: They must pass. exit code 1: two tests failed (AGE)
-      │ two tests failed
+    NAME tests: Must pass. exit code 1: two failed (AGE)
+      │ two failed
       coven answer NAME retry
       coven answer NAME skip
       coven answer NAME abort
