@@ -11,7 +11,11 @@ fn what_waits_is_shown_with_how_to_decide_it() {
     --- exit 0
     Nothing waits for you.
     ");
-    home.run("  - {name: tests, type: gate, command: 'echo two failed; false', message: Must pass.}\n", &[]).code(3);
+    home.run(
+        "  - {name: tests, type: gate, command: 'echo two failed; false', message: Must pass.}\n",
+        &[],
+    )
+    .code(3);
     let name = home.only();
     assert_snapshot!(home.said(&["inbox"]), @r"
     NAME tests: Must pass. exit code 1: two failed (AGE)
