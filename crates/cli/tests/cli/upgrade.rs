@@ -2,7 +2,6 @@
 //! runs this.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -29,8 +28,9 @@ impl Installed {
 
     fn replace(&self, with: &str) {
         let fresh = self.program.with_extension("new");
-        fs::copy(with, &fresh).unwrap();
-        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).unwrap();
+        // By another process: a file that this one has open for writing while another test starts
+        // a child cannot be executed for a moment.
+        assert!(Command::new("cp").arg(with).arg(&fresh).status().unwrap().success());
         fs::rename(fresh, &self.program).unwrap();
     }
 
