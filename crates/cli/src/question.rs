@@ -134,25 +134,9 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const KINDS: &[InterventionKind] = &[
-        InterventionKind::Approval,
-        InterventionKind::Question,
-        InterventionKind::Choice,
-        InterventionKind::Dialog,
-        InterventionKind::EndedTurn,
-        InterventionKind::FailedGate,
-        InterventionKind::HumanGate,
-        InterventionKind::LoopLimit,
-        InterventionKind::PartialFailure,
-        InterventionKind::FailedStep,
-        InterventionKind::UnreadableVerdict,
-        InterventionKind::LostJob,
-        InterventionKind::StartApproval,
-    ];
-
     #[test]
     fn no_question_has_two_choices_on_one_key() {
-        for kind in KINDS {
+        for kind in InterventionKind::EVERY {
             let mut keys: Vec<char> = kind.options().iter().copied().map(key).collect();
             keys.sort_unstable();
             let all = keys.len();

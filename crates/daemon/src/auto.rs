@@ -109,13 +109,7 @@ async fn answer(
     asked: &Intervention,
 ) {
     let by = format!("--auto {}", word(auto));
-    let past = orchestrator.decided(&asked.workflow_id).await;
-    let retried = past.iter().any(|(before, decision)| {
-        let same =
-            (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind);
-        let ours = |decision: &Decision| decision.by == by && decision.choice == Choice::Retry;
-        same && decision.as_ref().is_some_and(ours)
-    });
+    let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
     if refused(base_dir, asked) >= PATIENCE {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
@@ -135,10 +129,24 @@ async fn answer(
     }
 }
 
-/// How often this very question was answered and the answer not taken, since the agent last took
+/// What is tried once more, and once only.
+fn may_retry(kind: InterventionKind) -> bool {
+    matches!(kind, InterventionKind::LostJob | InterventionKind::UnreadableVerdict)
+}
+
+async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str) -> bool {
+    let ours = |decision: &Decision| decision.by == by && decision.choice == Choice::Retry;
+    orchestrator.decided(&asked.workflow_id).await.iter().any(|(before, decision)| {
+        (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind)
+            && decision.as_ref().is_some_and(ours)
+    })
+}
+
+/// How often the same question was answered and the answer not taken, since the agent last took
 /// one. An answer that came too late, because the daemon died on the way, was to another question.
+/// One that is asked again has another digest if a key was pressed, so its words count.
 fn refused(base_dir: &Path, asked: &Intervention) -> usize {
-    let (Some(task), Some(digest)) = (&asked.task, &asked.digest) else { return 0 };
+    let Some(task) = asked.task.as_ref().filter(|_| asked.digest.is_some()) else { return 0 };
     let look = BaseDir::find(base_dir).ok().flatten();
     let look = look.and_then(|base| Look::open(&base, &asked.workflow_id).ok());
     let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
@@ -147,7 +155,7 @@ fn refused(base_dir: &Path, asked: &Intervention) -> usize {
     facts.map_while(Result::ok).fold(0, |count, record| match record.fact {
         Event::InterventionRequired { intervention, .. }
             if intervention.task.as_ref() == Some(task)
-                && intervention.digest.as_ref() == Some(digest) =>
+                && (intervention.kind, &intervention.excerpt) == (asked.kind, &asked.excerpt) =>
         {
             same.insert(intervention.id);
             count
@@ -182,7 +190,7 @@ fn choose(auto: Auto, kind: InterventionKind, retried: bool) -> Choice {
         (Auto::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
         | (_, Kind::Question | Kind::Choice) => Choice::Deny,
         (_, Kind::EndedTurn) => Choice::Complete,
-        (Auto::Allow, Kind::LostJob | Kind::UnreadableVerdict) if !retried => Choice::Retry,
+        (Auto::Allow, kind) if may_retry(kind) && !retried => Choice::Retry,
         (Auto::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
             Choice::Proceed
         }
@@ -203,26 +211,10 @@ fn choose(auto: Auto, kind: InterventionKind, retried: bool) -> Choice {
 mod tests {
     use super::*;
 
-    const KINDS: [InterventionKind; 13] = [
-        InterventionKind::Approval,
-        InterventionKind::Question,
-        InterventionKind::Choice,
-        InterventionKind::Dialog,
-        InterventionKind::EndedTurn,
-        InterventionKind::FailedGate,
-        InterventionKind::HumanGate,
-        InterventionKind::LoopLimit,
-        InterventionKind::PartialFailure,
-        InterventionKind::FailedStep,
-        InterventionKind::UnreadableVerdict,
-        InterventionKind::LostJob,
-        InterventionKind::StartApproval,
-    ];
-
     #[test]
     fn whatever_waits_has_an_answer_that_it_offers_and_a_second_try_is_the_last() {
         for auto in [Auto::Allow, Auto::Deny] {
-            for kind in KINDS {
+            for kind in InterventionKind::EVERY {
                 for retried in [false, true] {
                     let choice = choose(auto, kind, retried);
                     assert!(kind.options().contains(&choice), "{auto:?} {kind} {choice}");

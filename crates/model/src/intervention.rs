@@ -42,6 +42,23 @@ pub enum InterventionKind {
 }
 
 impl InterventionKind {
+    /// All kinds.
+    pub const EVERY: [Self; 13] = [
+        Self::Approval,
+        Self::Question,
+        Self::Choice,
+        Self::Dialog,
+        Self::EndedTurn,
+        Self::FailedGate,
+        Self::HumanGate,
+        Self::LoopLimit,
+        Self::PartialFailure,
+        Self::FailedStep,
+        Self::UnreadableVerdict,
+        Self::LostJob,
+        Self::StartApproval,
+    ];
+
     /// The name used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
 pub mod arguments;
+pub mod asking;
 pub mod cpu;
 pub mod emulator;
 pub mod machine;

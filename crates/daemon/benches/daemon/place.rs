@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use coven_api::workflow::{Definition, StartWorkflow, Started};
 use coven_api::{Address, Client};
 use coven_runtime::processes;
+use coven_testkit::bench::asking::CONFIG;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,17 +19,6 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(10);
 
 /// How often something is looked at that nobody tells of.
 const GLANCE: Duration = Duration::from_millis(1);
-
-/// An agent that is a shell script, its prompt.
-const PAINTER: &str = r#"{
-  "command": "bash",
-  "modes": { "interactive": { "baseArgs": ["-c"], "promptPosition": "last" } },
-  "states": {
-    "interaction_approval": { "pattern": "Approve \\d+[.,]\\d+ \\[y/n\\]", "kind": "approval", "region": "tail:1", "begins": "^May I" },
-    "execution_running": { "pattern": "esc to stop", "kind": "working", "region": "tail:2" }
-  },
-  "keys": { "approve": ["y"] }
-}"#;
 
 /// A home.
 pub(crate) struct Home {
@@ -47,7 +37,7 @@ impl Home {
         fs::create_dir_all(folder.path().join("state"))?;
         fs::create_dir_all(folder.path().join("base"))?;
         fs::write(config_dir.join("config.yaml"), config)?;
-        fs::write(config_dir.join("adapters/painter/config.json"), PAINTER)?;
+        fs::write(config_dir.join("adapters/painter/config.json"), CONFIG)?;
         Ok(Self { folder })
     }
 

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
+use coven_testkit::bench::asking::AGENT;
 use coven_testkit::bench::tmux;
 
 use crate::place::DEADLINE;
-use crate::questions::{AGENT, Measured, painted, since_epoch, variables};
+use crate::questions::{Measured, painted, since_epoch, variables};
 use crate::{Plan, Times};
 
 /// How often the screens are looked at.
@@ -28,8 +29,10 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Option<Measured>> {
     for number in 0..plan.agents {
         let name = format!("p{number}");
         let run = format!("exec bash {}", script.display());
-        let mut command =
-            server.command(&["new-session", "-d", "-x", "120", "-y", "40", "-s", &name, &run]);
+        let mut command = tmux::command(
+            server.folder,
+            &["new-session", "-d", "-x", "120", "-y", "40", "-s", &name, &run],
+        );
         said(command.envs(variables(plan)))?;
     }
     let (mut delays, mut doubled, mut seen) = (Vec::new(), 0, BTreeSet::new());
@@ -65,21 +68,8 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("tmux");
-        command
-            .args(["-L", "bench", "-f", "/dev/null"])
-            .args(arguments)
-            .env("TMUX_TMPDIR", self.folder)
-            .env("LC_ALL", "C.UTF-8")
-            .env("SHELL", "/bin/sh")
-            .env_remove("TMUX")
-            .stdin(Stdio::null());
-        command
-    }
-
     fn run(&self, arguments: &[&str]) -> io::Result<String> {
-        said(&mut self.command(arguments))
+        said(&mut tmux::command(self.folder, arguments))
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use coven_api::client::{Scope, Streamed};
 use coven_api::intervention::Decide;
 use coven_model::{Choice, Intervention};
+use coven_testkit::bench::asking::AGENT;
 use tokio::task::JoinSet;
 
 use crate::place::{DEADLINE, Home};
@@ -15,22 +16,6 @@ use crate::{Plan, Times};
 
 /// How many lines are printed between two questions, at most.
 const FLOOD: usize = 2000;
-
-/// An agent that floods and asks. The question carries the time right before it is painted, which
-/// bash knows without starting a process.
-pub(crate) const AGENT: &str = r#"
-printf '\033[?2004h'
-for ((n = 1; n <= QUESTIONS; n++)); do
-    lines=$((RANDOM % FLOOD))
-    for ((i = 0; i < lines; i++)); do
-        printf 'working on item %d of a long list that says nothing at all (esc to stop)\r\n' $i
-    done
-    read -rsn1 -t 0.$((RANDOM % 90 + 10)) key
-    printf '\033[2J\033[HMay I do this?\r\nApprove %s [y/n] ' $EPOCHREALTIME
-    read -rsn1 key
-    printf '\033[2J\033[H%s' "$key"
-done
-"#;
 
 /// What came of all agents.
 pub(crate) struct Measured {

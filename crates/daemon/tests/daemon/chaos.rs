@@ -1,6 +1,7 @@
 //! Many agents at work while the daemon dies again and again, at moments nobody chose.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use coven_api::client::{Scope, Streamed};
@@ -148,24 +149,12 @@ fn marks_of(home: &Home, agents: u32) -> u64 {
 
 /// The process of each job that runs now.
 fn processes(home: &Home) -> BTreeMap<String, u32> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![home.base()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() && !path.is_symlink() {
-                folders.push(path);
-            } else if path.ends_with("spawn.json") && !path.with_file_name("exit.json").exists() {
-                let record: Value =
-                    serde_json::from_slice(&std::fs::read(&path).unwrap_or_default())
-                        .unwrap_or_default();
-                if let (Some(job), Some(pid)) =
-                    (record["job"].as_str(), record["process"]["pid"].as_u64())
-                {
-                    found.insert(job.to_owned(), pid as u32);
-                }
-            }
-        }
-    }
-    found
+    let runs = |path: &Path| !path.with_file_name("exit.json").exists();
+    let process = |record: &Value| {
+        let pid = record["process"]["pid"].as_u64()?;
+        Some((record["job"].as_str()?.to_owned(), u32::try_from(pid).ok()?))
+    };
+    let spawned = home.spawned();
+    let running = spawned.iter().filter(|(path, _)| runs(path));
+    running.filter_map(|(_, record)| process(record)).collect()
 }

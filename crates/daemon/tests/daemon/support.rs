@@ -156,9 +156,9 @@ impl Home {
         Client::new(Address::Socket(self.socket())).unwrap()
     }
 
-    /// Every job that was ever started below a folder of this home.
-    fn jobs(&self) -> Vec<String> {
-        let mut jobs = Vec::new();
+    /// What was written down of every job that was ever started in this home: its `spawn.json`.
+    pub(crate) fn spawned(&self) -> Vec<(PathBuf, Value)> {
+        let mut spawned = Vec::new();
         let mut folders = vec![self.path().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -167,12 +167,17 @@ impl Home {
                     folders.push(path);
                 } else if path.ends_with("spawn.json") {
                     let text = std::fs::read(&path).unwrap_or_default();
-                    let record: Value = serde_json::from_slice(&text).unwrap_or_default();
-                    jobs.extend(record["job"].as_str().map(str::to_owned));
+                    spawned.push((path, serde_json::from_slice(&text).unwrap_or_default()));
                 }
             }
         }
-        jobs
+        spawned
+    }
+
+    /// Every job that was ever started in this home.
+    fn jobs(&self) -> Vec<String> {
+        let job = |(_, record): (_, Value)| record["job"].as_str().map(str::to_owned);
+        self.spawned().into_iter().filter_map(job).collect()
     }
 
     /// What still runs of any job of this home.

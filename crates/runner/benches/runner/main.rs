@@ -20,33 +20,8 @@ use std::{env, io};
 use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_runner::{Action, AgentRunner, Event, Place, Task, Update};
 use coven_runtime::hold::HolderDomain;
+use coven_testkit::bench::asking::{AGENT, CONFIG};
 use coven_testkit::bench::{arguments, machine, table};
-
-/// An agent that floods and asks. The question carries the time right before it is painted, which
-/// bash knows without starting a process.
-const AGENT: &str = r#"
-printf '\033[?2004h'
-for ((n = 1; n <= QUESTIONS; n++)); do
-    lines=$((RANDOM % FLOOD))
-    for ((i = 0; i < lines; i++)); do
-        printf 'working on item %d of a long list that says nothing at all (esc to stop)\r\n' $i
-    done
-    read -rsn1 -t 0.$((RANDOM % 90 + 10)) key
-    printf '\033[2J\033[HMay I do this?\r\nApprove %s [y/n] ' $EPOCHREALTIME
-    read -rsn1 key
-    printf '\033[2J\033[H%s' "$key"
-done
-"#;
-
-const CONFIG: &str = r#"{
-  "command": "bash",
-  "modes": { "interactive": { "baseArgs": ["-c"], "promptPosition": "last" } },
-  "states": {
-    "interaction_approval": { "pattern": "Approve \\d+[.,]\\d+ \\[y/n\\]", "kind": "approval", "region": "tail:1", "begins": "^May I" },
-    "execution_running": { "pattern": "esc to stop", "kind": "working", "region": "tail:2" }
-  },
-  "keys": { "approve": ["y"] }
-}"#;
 
 struct Plan {
     agents: usize,

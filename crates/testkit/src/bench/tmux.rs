@@ -21,6 +21,20 @@ pub struct Tmux<'a> {
     pid: u32,
 }
 
+/// A command to a server of our own, whose socket lies in this folder.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("tmux");
+    command
+        .args(["-L", "bench", "-f", "/dev/null"])
+        .args(arguments)
+        .env("TMUX_TMPDIR", folder)
+        .env("LC_ALL", "C.UTF-8")
+        .env("SHELL", "/bin/sh")
+        .env_remove("TMUX")
+        .stdin(Stdio::null());
+    command
+}
+
 /// `tmux -V`, if there is one.
 pub fn version() -> Option<String> {
     let output = Command::new("tmux").arg("-V").output().ok()?;
@@ -68,7 +82,7 @@ impl<'a> Tmux<'a> {
     pub fn read(&self) -> io::Result<Duration> {
         let before = self.time()?;
         self.run(&["wait-for", "-S", "go"])?;
-        let waiting = self.command(&["wait-for", "done"]).spawn()?;
+        let waiting = command(self.folder, &["wait-for", "done"]).spawn()?;
         wait(waiting)?;
         Ok(self.time()?.saturating_sub(before))
     }
@@ -87,21 +101,8 @@ impl<'a> Tmux<'a> {
         Ok(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("tmux");
-        command
-            .args(["-L", "bench", "-f", "/dev/null"])
-            .args(arguments)
-            .env("TMUX_TMPDIR", self.folder)
-            .env("LC_ALL", "C.UTF-8")
-            .env("SHELL", "/bin/sh")
-            .env_remove("TMUX")
-            .stdin(Stdio::null());
-        command
-    }
-
     fn run(&self, arguments: &[&str]) -> io::Result<String> {
-        let output = self.command(arguments).output()?;
+        let output = command(self.folder, arguments).output()?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
