@@ -17,12 +17,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
+use coven_folder::{Durability, FileError, Obstacle};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
 pub use self::entry::Entry;
 pub use self::resolve::ResolveError;
-use crate::folder::{Durability, FileError, absent_is_none};
 use crate::journal;
 use crate::layout::BaseDir;
 
@@ -114,8 +114,14 @@ impl Index {
         let room = 2 * self.sessions.len() + SLACK;
         let Some(lines) = self.lines.filter(|lines| *lines < room) else { return self.save() };
         let folder = self.base.sessions();
-        let file = absent_is_none(folder.file(FILE, OFlags::WRONLY | OFlags::APPEND))?;
-        let Some(mut file) = file else { return self.save() };
+        let mut file = match folder.file(FILE, OFlags::WRONLY | OFlags::APPEND) {
+            Ok(file) => file,
+            // A new file leaves the one behind the other name as it is.
+            Err(error) if matches!(error.obstacle, Obstacle::Missing | Obstacle::HardLink) => {
+                return self.save();
+            }
+            Err(error) => return Err(error),
+        };
         // If this fails there may be half a line, so the next goes into a new file.
         self.lines = None;
         file.write_all(&line).map_err(|source| folder.error("write", FILE, source))?;

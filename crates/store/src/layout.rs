@@ -4,10 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use coven_folder::{FileError, Folder, Obstacle, absent_is_none};
 use coven_model::{AttemptId, SessionId};
-use rustix::fs::OFlags;
-
-use crate::folder::{FileError, Folder, Obstacle, absent_is_none};
 
 /// The folder of a base directory that is ours.
 const COVEN: &str = ".coven";
@@ -129,13 +127,13 @@ pub(crate) fn make_private(parent: &Folder, name: &str) -> Result<Folder, FileEr
 
 fn open(path: &Path) -> Result<Folder, FileError> {
     let absolute = fs::canonicalize(path).map_err(|source| FileError::new("open", path, source))?;
-    Folder::open(&absolute)
+    // A folder on the way that became a link since then is not the one that was meant.
+    Folder::open_without_links(&absolute)
 }
 
 fn write_gitignore(coven: &Folder) -> Result<(), FileError> {
     let name = ".gitignore";
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    let mut file = match coven.file(name, flags) {
+    let mut file = match coven.create(name) {
         Ok(file) => file,
         // Whatever there is, it is not ours to change.
         Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => return Ok(()),

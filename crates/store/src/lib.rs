@@ -26,7 +26,6 @@
 //! Paths are made of checked ids only, and below the base directory no symbolic link is followed.
 
 pub mod attempt;
-pub mod folder;
 pub mod index;
 pub mod journal;
 pub mod layout;
@@ -40,7 +39,7 @@ pub mod values;
 pub mod view;
 
 pub use attempt::Attempt;
-pub use folder::{FileError, Folder, Obstacle};
+pub use coven_folder::{FileError, Folder, Obstacle};
 pub use index::{Entry, Index};
 pub use journal::{Journal, Reader, Record};
 pub use layout::BaseDir;

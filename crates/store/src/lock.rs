@@ -7,12 +7,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
+use coven_folder::{FileError, Folder, Obstacle, same_file};
 use coven_model::Timestamp;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{FileError, Folder, same_file};
 use crate::layout::BaseDir;
 
 const FILE: &str = "lock";
@@ -106,7 +106,14 @@ impl Lock {
         // The folder may have been deleted since it was opened.
         let coven = BaseDir::create(base.path())?.coven().clone();
         for _ in 0..TRIES {
-            let mut file = coven.file(FILE, OFlags::RDWR | OFlags::CREATE)?;
+            let opened = coven.file(FILE, OFlags::RDWR | OFlags::CREATE);
+            let (mut file, is_ours_to_write) = match opened {
+                Ok(file) => (file, true),
+                Err(error) if error.obstacle == Obstacle::HardLink => {
+                    (coven.file(FILE, OFlags::RDONLY)?, false)
+                }
+                Err(error) => return Err(error.into()),
+            };
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => {
@@ -114,6 +121,12 @@ impl Lock {
                     return Err(LockError::Held { path: base.path().to_path_buf(), holder });
                 }
                 Err(errno) => return Err(coven.error("lock", FILE, errno.into()).into()),
+            }
+            if !is_ours_to_write {
+                // The note would be written into a file that has a name elsewhere. No process holds
+                // the lock, so it can be made anew.
+                coven.remove(FILE)?;
+                continue;
             }
             let mut lock = Self { path: coven.path().join(FILE), coven: coven.clone(), file };
             // It may have been replaced after it was opened, and then this is nobody's lock.

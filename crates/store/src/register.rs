@@ -13,11 +13,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use coven_folder::{Durability, FileError, Obstacle, absent_is_none, same_file};
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{Durability, FileError, absent_is_none, same_file};
 use crate::journal::{encode_line, read_line};
 use crate::layout::BaseDir;
 
@@ -121,9 +121,15 @@ impl Register {
             let copy = format!("{name}.damaged");
             folder.replace(&copy, &bytes, Durability::Synced)?;
         } else {
-            let file = folder.file(name, OFlags::WRONLY)?;
-            file.set_len(end).map_err(|source| folder.error("write", name, source))?;
-            register.state = State::Open { file, end, lines: count };
+            match folder.file(name, OFlags::WRONLY) {
+                Ok(file) => {
+                    file.set_len(end).map_err(|source| folder.error("write", name, source))?;
+                    register.state = State::Open { file, end, lines: count };
+                }
+                // It is written anew, which leaves the file behind the other name as it is.
+                Err(error) if error.obstacle == Obstacle::HardLink => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok((register, entries))
     }

@@ -3,14 +3,13 @@
 //! A session that goes is first renamed into `sessions/.trash`, from where nothing is listed or
 //! opened, and then removed. What is left there is removed the next time.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use coven_folder::{FileError, Folder, absent_is_none};
 use coven_model::{SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags};
 
-use crate::folder::{FileError, absent_is_none};
 use crate::index::Index;
 use crate::journal;
 use crate::layout::{self, BaseDir};
@@ -124,12 +123,12 @@ pub fn remove(base: &BaseDir, id: &SessionId) -> Result<Removed, RemoveError> {
     let trash = layout::make_private(sessions, TRASH)?;
     let mut removed = Removed::default();
     if trash.stat(id.as_str())?.is_some() {
-        discard(trash.path().join(id.as_str()), &mut removed);
+        discard(&trash, id.as_str(), &mut removed);
     }
     sessions.rename(id.as_str(), &trash, id.as_str())?;
     sessions.sync()?;
     removed.sessions.push(id.clone());
-    discard(trash.path().join(id.as_str()), &mut removed);
+    discard(&trash, id.as_str(), &mut removed);
     Ok(removed)
 }
 
@@ -140,20 +139,18 @@ pub fn sweep(base: &BaseDir) -> Result<Removed, FileError> {
     let sessions = base.sessions();
     if let Some(trash) = sessions.find(TRASH)? {
         for name in trash.names()? {
-            discard(trash.path().join(name), &mut removed);
+            discard(&trash, &name, &mut removed);
         }
     }
     for name in sessions.folders()?.into_iter().filter(|name| name.starts_with(DRAFT)) {
-        discard(sessions.path().join(name), &mut removed);
+        discard(sessions, &name, &mut removed);
     }
     Ok(removed)
 }
 
 /// Removes a folder with all that is in it, without following links.
-fn discard(path: PathBuf, removed: &mut Removed) {
-    match fs::remove_dir_all(&path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => removed.left.push((path, error)),
+fn discard(parent: &Folder, name: &str, removed: &mut Removed) {
+    if let Err(error) = parent.remove_all(name) {
+        removed.left.push((parent.path().join(name), error));
     }
 }

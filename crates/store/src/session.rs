@@ -7,13 +7,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
+use coven_folder::{FileError, Folder, Obstacle};
 use coven_model::{AttemptId, SessionId, Timestamp};
 use serde::Serialize;
 
 pub use self::look::Look;
 pub use self::restore::Restored;
 use crate::attempt::Attempt;
-use crate::folder::{FileError, Folder, Obstacle};
 use crate::journal::{self, AppendError, CreateError, Cut, Journal, OpenError, Reader};
 use crate::layout::{self, BaseDir};
 use crate::spill;

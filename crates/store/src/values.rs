@@ -8,10 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use coven_folder::{Durability, FileError, Folder};
 use coven_model::Digest;
 use rustix::fs::OFlags;
 
-use crate::folder::{Durability, FileError, Folder};
 use crate::layout;
 
 /// The name of the folder.

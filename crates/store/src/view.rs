@@ -7,10 +7,9 @@
 
 use std::time::{Duration, Instant};
 
+use coven_folder::{Durability, FileError, Folder};
 use coven_model::Timestamp;
 use serde::{Deserialize, Serialize};
-
-use crate::folder::{Durability, FileError, Folder};
 
 /// The name of the file in the folder of a session.
 pub const FILE: &str = "session.json";

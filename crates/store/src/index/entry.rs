@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use coven_folder::{FileError, Folder};
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::folder::{FileError, Folder};
 use crate::journal;
 use crate::layout::BaseDir;
 use crate::names;

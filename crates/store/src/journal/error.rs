@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::folder::FileError;
 use crate::values::ValueError;
+use coven_folder::FileError;
 
 /// What does not hold in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]

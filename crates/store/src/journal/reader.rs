@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coven_folder::{FileError, Folder, Obstacle};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
@@ -14,7 +15,6 @@ use super::error::{Damage, OpenError, ReadError};
 use super::scan::{Line, Lines, Mark, Marks, check, damaged, is_torn, read_header};
 use super::shared::Shared;
 use super::{FILE, Record, VERSION};
-use crate::folder::{FileError, Folder, Obstacle};
 use crate::spill;
 use crate::values::Values;
 

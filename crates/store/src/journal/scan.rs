@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use coven_folder::FileError;
 use coven_model::Timestamp;
 
 use super::error::{Damage, Damaged, OpenError};
 use super::frame::{Envelope, Header, read_line};
 use super::{MAX_LINE, VERSION};
-use crate::folder::FileError;
 
 /// How much is read at a time.
 const CHUNK: usize = 256 * 1024;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use coven_folder::Folder;
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
@@ -11,7 +12,6 @@ use super::error::{Damage, OpenError};
 use super::frame::{Envelope, Header, read_line};
 use super::scan::damaged;
 use super::{FILE, MAX_LINE};
-use crate::folder::Folder;
 
 /// How much is read first. Most lines are much shorter.
 const WINDOW: u64 = 4096;

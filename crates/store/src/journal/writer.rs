@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coven_folder::{FileError, Folder, Obstacle, same_file};
 use coven_model::{SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
@@ -21,7 +22,6 @@ use super::reader::Reader;
 use super::scan::{Cut, Marks, Scanned, scan};
 use super::shared::{Durable, Shared};
 use super::{FILE, MAX_LINE, disk};
-use crate::folder::{FileError, Folder, Obstacle, same_file};
 
 /// The one writer of a journal. The file is locked as long as it lives.
 #[derive(Debug)]

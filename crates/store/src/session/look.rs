@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use coven_folder::{FileError, Folder};
 use coven_model::{AttemptId, SessionId};
 
 use crate::attempt::Attempt;
-use crate::folder::{FileError, Folder};
 use crate::journal::{self, OpenError, Reader};
 use crate::layout::{self, BaseDir};
 use crate::values::Values;

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coven_folder::{FileError, Folder};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use crate::folder::{FileError, Folder};
 use crate::journal::{self, AppendError, Place};
 use crate::layout::{self, BaseDir};
 

@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 /// Something could not be done to a file or folder.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +39,8 @@ pub enum Obstacle {
     NotAFile,
     /// It is a symbolic link.
     Link,
+    /// It has a second name, so that a write would change a file elsewhere.
+    HardLink,
     /// The disk is full, or the quota used up.
     Full,
     /// The disk or its connection failed.
@@ -45,8 +50,18 @@ pub enum Obstacle {
 }
 
 impl FileError {
-    pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+    /// The error of something that was tried at a path.
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_path_buf(), obstacle: Obstacle::of(&source), source }
+    }
+
+    /// The same error, or that there is a symbolic link under this name in a folder, if that is the
+    /// reason.
+    pub(crate) fn or_link(self, folder: BorrowedFd<'_>, name: impl Arg) -> Self {
+        let is_link = matches!(self.obstacle, Obstacle::NotAFolder | Obstacle::Other)
+            && rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
+        if is_link { Self { obstacle: Obstacle::Link, ..self } } else { self }
     }
 
     fn reason(&self) -> String {
@@ -54,6 +69,13 @@ impl FileError {
             Obstacle::Other => self.source.to_string(),
             obstacle => obstacle.to_string(),
         }
+    }
+}
+
+/// Keeps the kind, by which callers tell a missing file from other trouble.
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        Self::new(error.source.kind(), error)
     }
 }
 
@@ -92,6 +114,10 @@ impl fmt::Display for Obstacle {
             Self::Link => {
                 "it is a symbolic link, and links are not followed here; put the real thing in its \
                  place"
+            }
+            Self::HardLink => {
+                "it has a second name (a hard link), and a write would change that file too; copy \
+                 it and put the copy in its place"
             }
             Self::Full => "no room is left on the disk; make some and try again",
             Self::Broken => "the disk reports an error; check it before anything else",
