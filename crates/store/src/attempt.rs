@@ -3,11 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use coven_folder::{Durability, FileError, Folder};
 use coven_model::{Ending, Outcome};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use crate::folder::{Durability, FileError, Folder};
 
 const SPAWN: &str = "spawn.json";
 const EXIT: &str = "exit.json";
@@ -144,6 +143,12 @@ impl Attempt {
         self.folder.path()
     }
 
+    /// Its folder, held open. What is read and written there goes through this handle, because the
+    /// process may put links into the folder.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     /// Makes sure that there is room for what whoever holds the process writes before it starts.
     pub fn make_room(&self) -> Result<(), FileError> {
         self.folder.replace(ROOM, &vec![0; NEEDED], Durability::Cache)?;
@@ -187,7 +192,7 @@ impl Attempt {
 
     /// What was printed and typed.
     pub fn tape(&self) -> Result<coven_tape::Reader, coven_tape::Error> {
-        coven_tape::Reader::open(self.path())
+        coven_tape::Reader::open_in(&self.folder)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, AttemptError> {

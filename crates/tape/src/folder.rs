@@ -1,9 +1,10 @@
 //! The folder of a tape: the names of its files, and which segments are there.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+
+use coven_folder::{FileError, OFlags, absent_is_none};
 
 use crate::entry::MAX_OFFSET;
 use crate::error::{Damage, Error, Problem};
@@ -11,9 +12,10 @@ use crate::error::{Damage, Error, Problem};
 const PREFIX: &str = "out.";
 const DIGITS: usize = 20;
 
-/// Where the files of a tape are.
+/// Where the files of a tape are. The program whose output they hold may write there too, so they
+/// are reached from a handle and no link is followed.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(Arc<Path>);
+pub(crate) struct Folder(coven_folder::Folder);
 
 /// A file of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,26 +39,39 @@ impl Part {
 }
 
 impl Folder {
-    pub(crate) fn new(dir: &Path) -> Self {
-        Self(Arc::from(dir))
+    /// Opens the folder at an absolute path without links.
+    pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
+        let opened = coven_folder::Folder::open_without_links(dir);
+        opened.map(Self).map_err(|error| Error::Io {
+            path: dir.to_path_buf(),
+            doing: "open the folder",
+            source: error.into(),
+        })
+    }
+
+    /// A folder that is open.
+    pub(crate) fn new(folder: &coven_folder::Folder) -> Self {
+        Self(folder.clone())
     }
 
     pub(crate) fn path(&self, base: u64, part: Part) -> PathBuf {
-        self.0.join(format!("{PREFIX}{base:0DIGITS$}{}", part.suffix()))
+        self.dir().join(name(base, part))
     }
 
     pub(crate) fn dir(&self) -> &Path {
-        &self.0
+        self.0.path()
+    }
+
+    /// A handle of its own, to lock.
+    pub(crate) fn reopen(&self) -> Result<File, Error> {
+        self.0.reopen().map_err(|error| self.error("open the folder", error.into()))
     }
 
     /// Every file of a tape that is there, in order.
     pub(crate) fn files(&self) -> Result<Vec<(u64, Part)>, Error> {
-        let failed = |source| self.error("list the folder", source);
-        let mut files = Vec::new();
-        for file in fs::read_dir(&self.0).map_err(failed)? {
-            let name = file.map_err(failed)?.file_name();
-            files.extend(name.to_str().and_then(parse));
-        }
+        let failed = |error: FileError| self.error("list the folder", error.into());
+        let names = self.0.names().map_err(failed)?;
+        let mut files: Vec<(u64, Part)> = names.iter().filter_map(|name| parse(name)).collect();
         files.sort_unstable_by_key(|(base, part)| (*base, *part as u8));
         Ok(files)
     }
@@ -68,13 +83,34 @@ impl Folder {
     }
 
     /// A file to read, if it is there.
-    pub(crate) fn open(&self, base: u64, part: Part) -> Result<Option<File>, Error> {
-        let path = self.path(base, part);
-        match File::open(&path) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::Io { path, doing: "open it", source }),
-        }
+    pub(crate) fn file(&self, base: u64, part: Part) -> Result<Option<File>, Error> {
+        let opened = absent_is_none(self.0.file(&name(base, part), OFlags::RDONLY));
+        opened.map_err(|error| Error::Io {
+            path: self.path(base, part),
+            doing: "open it",
+            source: error.into(),
+        })
+    }
+
+    /// A new file to write. What was under its name, a leftover or a link, is not written to.
+    pub(crate) fn create(&self, base: u64, part: Part) -> io::Result<File> {
+        Ok(self.0.create_anew(&name(base, part))?)
+    }
+
+    /// A file that is there, to write.
+    pub(crate) fn file_to_write(&self, base: u64, part: Part) -> io::Result<File> {
+        Ok(self.0.file(&name(base, part), OFlags::WRONLY)?)
+    }
+
+    /// Whether there is such a file, as far as the system tells.
+    pub(crate) fn has(&self, base: u64, part: Part) -> bool {
+        self.0.stat(&name(base, part)).map_or(true, |found| found.is_some())
+    }
+
+    /// How long a file is; 0 if it is not there.
+    pub(crate) fn size(&self, base: u64, part: Part) -> u64 {
+        let found = self.0.stat(&name(base, part)).ok().flatten();
+        found.map_or(0, |stat| stat.st_size as u64)
     }
 
     /// Deletes a segment, its index first: without it, the rest is nothing.
@@ -84,15 +120,14 @@ impl Folder {
 
     /// Deletes a file that may be gone already.
     pub(crate) fn remove_file(&self, base: u64, part: Part) -> io::Result<()> {
-        match fs::remove_file(self.path(base, part)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        Ok(self.0.remove(&name(base, part))?)
     }
 
     /// Waits until the files of a segment are on the disk itself.
     pub(crate) fn sync(&self, base: u64) -> io::Result<()> {
-        let sync = |part: &Part| File::open(self.path(base, *part))?.sync_data();
+        let sync = |part: &Part| -> io::Result<()> {
+            self.0.file(&name(base, *part), OFlags::RDONLY)?.sync_data()
+        };
         Part::ALL.iter().try_for_each(sync)
     }
 
@@ -103,11 +138,16 @@ impl Folder {
 
     /// Says that the system refused something about the tape as a whole.
     pub(crate) fn error(&self, doing: &'static str, source: io::Error) -> Error {
-        Error::Io { path: self.0.to_path_buf(), doing, source }
+        Error::Io { path: self.dir().to_path_buf(), doing, source }
     }
 }
 
-/// The base and the part in a file's name, if it is a name that [`Folder::path`] gives.
+/// The name of a file.
+fn name(base: u64, part: Part) -> String {
+    format!("{PREFIX}{base:0DIGITS$}{}", part.suffix())
+}
+
+/// The base and the part in a file's name, if it is a name that [`name`] gives.
 fn parse(name: &str) -> Option<(u64, Part)> {
     let rest = name.strip_prefix(PREFIX)?;
     let (digits, suffix) = rest.split_at_checked(DIGITS)?;
@@ -123,12 +163,9 @@ mod tests {
 
     #[test]
     fn a_name_says_the_segment_and_the_part() {
-        let folder = Folder::new(Path::new("/t"));
         for part in Part::ALL {
             for base in [0, 42, MAX_OFFSET] {
-                let path = folder.path(base, part);
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap();
-                assert_eq!(parse(name), Some((base, part)));
+                assert_eq!(parse(&name(base, part)), Some((base, part)));
             }
         }
     }

@@ -67,9 +67,17 @@ impl Deref for Held<'_> {
 }
 
 impl Reader {
-    /// Opens the tape in a folder.
+    /// Opens the tape in a folder, by an absolute path without links.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let folder = Folder::new(dir);
+        Self::of(Folder::open(dir)?)
+    }
+
+    /// Opens the tape in a folder that is open.
+    pub fn open_in(folder: &coven_folder::Folder) -> Result<Self, Error> {
+        Self::of(Folder::new(folder))
+    }
+
+    fn of(folder: Folder) -> Result<Self, Error> {
         let (bases, newest) = load(&folder)?;
         let end = newest.base;
         let mut reader = Self { folder, bases, newest, count: 0, end, cursor: None };
@@ -86,8 +94,7 @@ impl Reader {
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.follow()?;
         // Segments are dropped from the front. If the first is still there, so are all.
-        let first = self.folder.path(self.start(), Part::Index);
-        if first.try_exists().unwrap_or(true) {
+        if self.folder.has(self.start(), Part::Index) {
             return Ok(());
         }
         let (bases, newest) = load(&self.folder)?;
@@ -127,7 +134,7 @@ impl Reader {
 
     /// Checks every byte of the tape; the same as [`verify()`].
     pub fn verify(&self) -> Result<Report, Error> {
-        verify(self.folder.dir())
+        verify::verify_folder(&self.folder)
     }
 
     fn start(&self) -> u64 {

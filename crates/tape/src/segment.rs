@@ -35,17 +35,17 @@ pub(crate) enum Opened {
 
 impl Segment {
     pub(crate) fn open(folder: &Folder, base: u64) -> Result<Opened, Error> {
-        let Some(index) = folder.open(base, Part::Index)? else { return Ok(Opened::Absent) };
+        let Some(index) = folder.file(base, Part::Index)? else { return Ok(Opened::Absent) };
         let Some(Header { kept, .. }) = header(folder, base, &index)? else {
             return Ok(Opened::Unfinished);
         };
-        let others = (folder.open(base, Part::Output)?, folder.open(base, Part::Side)?);
+        let others = (folder.file(base, Part::Output)?, folder.file(base, Part::Side)?);
         if let (Some(output), Some(side)) = others {
             let folder = folder.clone();
             return Ok(Opened::Segment(Self { folder, base, kept, index, output, side }));
         }
         // The index is the last to come and the first to go.
-        match folder.open(base, Part::Index)? {
+        match folder.file(base, Part::Index)? {
             None => Ok(Opened::Absent),
             Some(_) => Err(folder.problem(base, 0, Damage::Incomplete)),
         }

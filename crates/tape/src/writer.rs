@@ -106,10 +106,10 @@ struct Older {
 }
 
 impl Tape {
-    /// Begins a tape in a folder that exists and holds none. The files are readable for their owner
-    /// only: what people type is among them.
+    /// Begins a tape in a folder that exists and holds none. Its path is absolute and without
+    /// links. The files are readable for their owner only: what people type is among them.
     pub fn create(dir: &Path, options: Options) -> Result<Self, Error> {
-        let folder = Folder::new(dir);
+        let folder = Folder::open(dir)?;
         let lock = lock(&folder)?;
         if !folder.bases()?.is_empty() {
             return Err(Error::Exists { dir: dir.to_path_buf() });
@@ -125,7 +125,7 @@ impl Tape {
     ///
     /// A loss that the interrupted writer had no room to declare is forgotten, offsets included.
     pub fn append_to(dir: &Path, options: Options) -> Result<(Self, Cut), Error> {
-        let folder = Folder::new(dir);
+        let folder = Folder::open(dir)?;
         let lock = lock(&folder)?;
         let recover::Recovered { older, newest, end, time, cut } = recover::recover(&folder)?;
         Ok((Self { folder, options, lock, older, newest, end, time, lost: None }, cut))
@@ -282,7 +282,7 @@ impl Tape {
 /// Keeps other writers away until the file is closed, by whatever end of this process. Where the
 /// file system has no locks the caller's care must do.
 fn lock(folder: &Folder) -> Result<File, Error> {
-    let dir = File::open(folder.dir()).map_err(|source| folder.error("open the folder", source))?;
+    let dir = folder.reopen()?;
     match dir.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::Locked { dir: folder.dir().to_path_buf() }),
         Ok(()) | Err(TryLockError::Error(_)) => Ok(dir),

@@ -11,6 +11,7 @@ mod index;
 mod index_random;
 mod journal;
 mod killed;
+mod links;
 mod lock;
 mod removing;
 mod restoring;

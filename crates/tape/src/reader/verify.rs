@@ -34,11 +34,14 @@ pub struct Report {
 /// [`Trailing`](Damage::Trailing), [`Unfinished`](Damage::Unfinished) or
 /// [`Incomplete`](Damage::Incomplete) at its end, which are gone the next time.
 pub fn verify(dir: &Path) -> Result<Report, Error> {
-    let folder = Folder::new(dir);
+    verify_folder(&Folder::open(dir)?)
+}
+
+pub(super) fn verify_folder(folder: &Folder) -> Result<Report, Error> {
     let files = folder.files()?;
     let bases = || files.iter().filter(|(_, part)| *part == Part::Index).map(|(base, _)| *base);
     let Some(first) = bases().next() else {
-        return Err(Error::NoTape { dir: dir.to_path_buf() });
+        return Err(Error::NoTape { dir: folder.dir().to_path_buf() });
     };
     let mut audit = Audit { report: Report { dropped: first, ..Report::default() }, last: None };
     for (base, part) in &files {
@@ -48,9 +51,9 @@ pub fn verify(dir: &Path) -> Result<Report, Error> {
     }
     let mut kept = first;
     for base in bases() {
-        if let Some(segment) = audit.open(&folder, base)? {
+        if let Some(segment) = audit.open(folder, base)? {
             kept = segment.kept;
-            audit.segment(&folder, &segment)?;
+            audit.segment(folder, &segment)?;
         }
     }
     // What was dropped after the list was made is declared in a segment that is not on it.

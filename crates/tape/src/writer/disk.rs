@@ -1,9 +1,8 @@
 //! A file that grows at its end, and stays as it was where it cannot.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 
 /// A file of the segment that is written.
 #[derive(Debug)]
@@ -15,16 +14,13 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// An empty file, whatever there was.
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        Ok(Self { file, len: 0 })
+    /// A file that was created.
+    pub(super) fn new(file: File) -> Self {
+        Self { file, len: 0 }
     }
 
-    /// A file that is there, cut to this length.
-    pub(super) fn open(path: &Path, len: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).open(path)?;
+    /// A file that was there, cut to this length.
+    pub(super) fn cut_to(file: File, len: u64) -> io::Result<Self> {
         file.set_len(len)?;
         Ok(Self { file, len })
     }

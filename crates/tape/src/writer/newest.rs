@@ -34,9 +34,9 @@ impl Newest {
     }
 
     fn try_create(folder: &Folder, base: u64, kept: u64) -> io::Result<Self> {
-        let [output, side, index] = Part::ALL.map(|part| folder.path(base, part));
-        let (output, side) = (Disk::create(&output)?, Disk::create(&side)?);
-        let mut index = Disk::create(&index)?;
+        let create = |part| folder.create(base, part).map(Disk::new);
+        let (output, side) = (create(Part::Output)?, create(Part::Side)?);
+        let mut index = create(Part::Index)?;
         index.append(&Header { base, kept }.encode())?;
         Ok(Self { base, output, side, index })
     }
@@ -44,7 +44,7 @@ impl Newest {
     /// Goes on with a segment, cut to these lengths: the index first, because it must never speak
     /// of bytes that are not there.
     pub(super) fn open(folder: &Folder, base: u64, lengths: Lengths) -> io::Result<Self> {
-        let open = |part, len| Disk::open(&folder.path(base, part), len);
+        let open = |part, len| Disk::cut_to(folder.file_to_write(base, part)?, len);
         let index = open(Part::Index, lengths.index)?;
         let side = open(Part::Side, lengths.side)?;
         let output = open(Part::Output, lengths.output)?;

@@ -1,7 +1,6 @@
 //! Opening a tape again after its writer ended, however it ended.
 
 use std::collections::VecDeque;
-use std::fs;
 
 use super::Older;
 use super::newest::{Lengths, Newest};
@@ -153,6 +152,5 @@ fn clean(folder: &Folder, newest: u64, kept: u64) -> Result<(), Error> {
 
 /// The size of the files of a segment together.
 fn size(folder: &Folder, base: u64) -> u64 {
-    let sizes = Part::ALL.map(|part| fs::metadata(folder.path(base, part)).map_or(0, |m| m.len()));
-    sizes.iter().sum()
+    Part::ALL.iter().map(|part| folder.size(base, *part)).sum()
 }

@@ -4,6 +4,7 @@
 
 mod damage;
 mod exporting;
+mod links;
 mod live;
 mod opening;
 mod rotation;
