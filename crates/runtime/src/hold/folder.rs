@@ -1,12 +1,17 @@
 //! The folder of one attempt: the ledger of what was started and how it ended.
+//!
+//! The process can write to its folder too. So each file here is reached from a handle, no link is
+//! followed, and what we write goes into files that we have just created.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use coven_folder::{Durability, FileError, OFlags, Obstacle};
+use rustix::fs::{FileType, FlockOperation, Mode};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,8 +23,23 @@ use crate::sandbox::Enforcement;
 /// The version of the files here. A newer one is not touched.
 const VERSION: u32 = 1;
 
+const SPAWN: &str = "spawn.json";
+const EXIT: &str = "exit.json";
+
+/// Says that the process must not start any more.
+const KILLED: &str = "killed";
+
 /// The file that whoever has the claim has locked.
 const CLAIM: &str = "claim";
+
+/// Where the holder listens.
+const SOCKET: &str = "sock";
+
+/// The file that becomes the record of the end.
+const EXIT_DRAFT: &str = "exit.json.new";
+
+/// Folders that are made are for their owner alone.
+const PRIVATE: u32 = 0o700;
 
 /// Room kept for the record of the end, so that it can be written when the disk is full.
 const RESERVED: usize = 4096;
@@ -28,13 +48,8 @@ const RESERVED: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Reading or writing failed.
-    #[error("{path}: {source}")]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A file is not what it should be.
     #[error("{path} is damaged: {reason}")]
     Damaged {
@@ -126,7 +141,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at a path, which need not exist.
+    /// The folder at a path, which need not exist. The path is absolute and without links; what is
+    /// reached through a link is refused.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -136,89 +152,142 @@ impl Folder {
         &self.path
     }
 
-    /// Makes it, for us alone to read.
-    pub(crate) fn create(&self) -> Result<(), FolderError> {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path);
-        made.map_err(|source| self.io("", source))
+    /// Opens it. No part of its path may be a link.
+    pub(crate) fn open(&self) -> Result<coven_folder::Folder, FileError> {
+        coven_folder::Folder::open_without_links(&self.path)
     }
 
-    fn io(&self, name: &str, source: io::Error) -> FolderError {
-        FolderError::Io { path: self.path.join(name), source }
+    /// Makes it, for us alone to read.
+    pub(crate) fn create(&self) -> Result<coven_folder::Folder, FolderError> {
+        Ok(coven_folder::Folder::make_without_links(&self.path, PRIVATE)?)
+    }
+
+    /// Whether there is no such folder any more, also because something else has its name. What
+    /// cannot be found out counts as no.
+    pub(crate) fn is_gone(&self) -> bool {
+        let opened = self.open().map_err(|error| error.obstacle);
+        matches!(opened, Err(Obstacle::Missing | Obstacle::NotAFolder | Obstacle::Link))
     }
 
     /// What was started here, if anything was.
     pub fn spawn_record(&self) -> Result<Option<SpawnRecord>, FolderError> {
-        self.read("spawn.json")
+        self.read(SPAWN)
     }
 
     pub(crate) fn write_spawn_record(&self, record: &SpawnRecord) -> Result<(), FolderError> {
-        self.write("spawn.json", record)
+        let folder = self.open()?;
+        let text = text(record).map_err(|source| folder.error("write", SPAWN, source))?;
+        Ok(folder.replace(SPAWN, &text, Durability::Synced)?)
     }
 
     /// Takes the one claim there is to this folder's process, until the file is closed. Nothing if
     /// somebody has it: a holder from before its process starts until it ends.
     pub(crate) fn claim(&self) -> Result<Option<File>, FolderError> {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(self.path.join(CLAIM)).map_err(|source| self.io(CLAIM, source))?;
+        let folder = self.open()?;
+        let file = folder.file(CLAIM, OFlags::WRONLY | OFlags::CREATE)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),
             Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(self.io(CLAIM, errno.into())),
+            Err(errno) => Err(folder.error("lock", CLAIM, errno.into()).into()),
         }
     }
 
     /// Forgets that something was to be started. Only for who has the claim.
     pub(crate) fn forget_spawn(&self) -> Result<(), FolderError> {
-        let removed = fs::remove_file(self.path.join("spawn.json"));
-        removed.map_err(|source| self.io("spawn.json", source))
+        Ok(self.open()?.remove(SPAWN)?)
     }
 
     /// How it ended, if it did.
     pub fn exit(&self) -> Result<Option<Exit>, FolderError> {
-        self.read("exit.json")
+        self.read(EXIT)
     }
 
-    /// Takes the room that the record of the end will need.
-    pub(crate) fn reserve_exit(&self) -> Result<(), FolderError> {
-        let path = self.draft("exit.json");
-        fs::write(&path, [b' '; RESERVED]).map_err(|source| FolderError::Io { path, source })
+    /// Takes the room that the record of the end will need, in a file that nobody else has made.
+    pub(crate) fn reserve_exit(&self) -> Result<ReservedExit, FolderError> {
+        let folder = self.open()?;
+        let mut file = folder.create_anew(EXIT_DRAFT)?;
+        let filled = file.write_all(&[b' '; RESERVED]);
+        filled.map_err(|source| folder.error("write", EXIT_DRAFT, source))?;
+        Ok(ReservedExit(file))
     }
 
-    pub(crate) fn write_exit(&self, exit: &Exit) -> Result<(), FolderError> {
-        self.write("exit.json", exit)
+    /// Writes how it ended, so that it is there as a whole or not at all, also after a power cut.
+    /// It goes into the room that was taken for it, unless the process has put something else in
+    /// the place of that file.
+    pub(crate) fn write_exit(
+        &self,
+        exit: &Exit,
+        reserved: &ReservedExit,
+    ) -> Result<(), FolderError> {
+        let folder = self.open()?;
+        let failed = |source| folder.error("write", EXIT, source);
+        let text = text(exit).map_err(failed)?;
+        let ReservedExit(draft) = reserved;
+        if !folder.names_file(EXIT_DRAFT, draft)? {
+            return Ok(folder.replace(EXIT, &text, Durability::Synced)?);
+        }
+        let written = draft
+            .write_all_at(&text, 0)
+            .and_then(|()| draft.set_len(text.len() as u64))
+            .and_then(|()| draft.sync_all());
+        written.map_err(failed)?;
+        folder.rename(EXIT_DRAFT, &folder, EXIT)?;
+        Ok(folder.sync()?)
     }
 
     /// Whether it was told to stop. What was stopped before it started must never start.
     pub fn is_killed(&self) -> bool {
-        self.path.join("killed").exists()
+        let found = self.open().and_then(|folder| folder.stat(KILLED));
+        matches!(found, Ok(Some(_)))
     }
 
     /// Says that it must not start any more.
     pub fn mark_killed(&self) -> Result<(), FolderError> {
-        self.create()?;
-        File::create(self.path.join("killed"))
-            .and_then(|file| file.sync_all())
-            .map_err(|source| self.io("killed", source))
+        let folder = self.create()?;
+        match folder.create(KILLED) {
+            Ok(file) => {
+                Ok(file.sync_all().map_err(|source| folder.error("sync", KILLED, source))?)
+            }
+            // Whatever has the name says it already, and is not ours to open.
+            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// A path of the holder's socket that is short enough for the system however deep the folder
-    /// lies, valid while the descriptor is open.
-    pub(crate) fn socket(&self) -> Result<(OwnedFd, PathBuf), FolderError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(&self.path, flags, Mode::empty())
-            .map_err(|errno| self.io("", errno.into()))?;
-        let path = PathBuf::from(format!("/proc/self/fd/{}/sock", folder.as_raw_fd()));
-        Ok((folder, path))
+    /// Listens in the folder, for this user alone. For a process with one thread: files that
+    /// another thread makes meanwhile would get the same mode.
+    pub(crate) fn listen(&self) -> io::Result<UnixListener> {
+        let folder = self.open()?;
+        // The mode is that of the socket from the start. Changing it afterwards, by its name, would
+        // change that of a file which the process has put there meanwhile.
+        let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+        let listener = UnixListener::bind(descriptor_path(&folder).join(SOCKET));
+        rustix::process::umask(before);
+        listener
+    }
+
+    /// Takes the socket away.
+    pub(crate) fn remove_socket(&self) -> Result<(), FolderError> {
+        Ok(self.open()?.remove(SOCKET)?)
+    }
+
+    /// Connects to the holder.
+    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+        let folder = self.open()?;
+        let socket = folder.handle_of(SOCKET)?;
+        let stat = rustix::fs::fstat(&socket)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_nlink > 1 {
+            let reason = format!("{} is not the holder's socket", self.path.join(SOCKET).display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        UnixStream::connect(descriptor_path(&socket))
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FolderError> {
+        let folder = coven_folder::absent_is_none(self.open())?;
+        let text = folder.map(|folder| folder.read(name)).transpose()?.flatten();
+        let Some(text) = text else { return Ok(None) };
         let path = self.path.join(name);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(FolderError::Io { path, source }),
-        };
         let damaged = |error: serde_json::Error| FolderError::Damaged {
             path: path.clone(),
             reason: error.to_string(),
@@ -229,28 +298,22 @@ impl Folder {
         }
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
+}
 
-    fn draft(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}.new"))
-    }
+/// The room for the record of the end. The file stays open, so that the record is written into the
+/// file that was made for it whatever its name has come to mean.
+#[derive(Debug)]
+pub(crate) struct ReservedExit(File);
 
-    /// Writes a file so that it is there as a whole or not at all, also after a power cut. Room
-    /// that a draft has already is used.
-    fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), FolderError> {
-        let path = self.path.join(name);
-        let draft = self.draft(name);
-        let written = || -> io::Result<()> {
-            let mut text = serde_json::to_vec_pretty(value)?;
-            text.push(b'\n');
-            let mut options = fs::OpenOptions::new();
-            options.write(true).create(true).truncate(false).mode(0o600);
-            let mut file = options.open(&draft)?;
-            file.write_all(&text)?;
-            file.set_len(text.len() as u64)?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)?;
-            File::open(&self.path)?.sync_all()
-        };
-        written().map_err(|source| FolderError::Io { path: path.clone(), source })
-    }
+/// A path that means what a descriptor is open for, while it is open. The paths of sockets must be
+/// short, however deep a folder lies.
+fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
+}
+
+/// A record as the text of its file.
+fn text<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(record)?;
+    text.push(b'\n');
+    Ok(text)
 }

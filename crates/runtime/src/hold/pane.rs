@@ -49,8 +49,7 @@ impl HolderPane {
     /// Connects to the holder of a folder. Output comes from `offset` on. A holder that has
     /// recorded the end may be gone already; then it comes from the tape.
     pub(super) fn connect(folder: &Folder, offset: u64, job: String) -> io::Result<Self> {
-        let (_open, path) = folder.socket().map_err(io::Error::other)?;
-        let socket = match UnixStream::connect(path) {
+        let socket = match folder.connect() {
             Ok(socket) => {
                 socket.set_nonblocking(true)?;
                 Some(socket)

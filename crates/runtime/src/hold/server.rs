@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{set_child_subreaper, setsid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use super::folder::{Exit, Folder, FolderError, SpawnRecord};
+use super::folder::{Exit, Folder, FolderError, ReservedExit, SpawnRecord};
 use super::request::HoldRequest;
 use super::snap::{Snap, rebuild};
 use super::start::Report;
@@ -159,6 +159,7 @@ enum Phase {
 
 struct Holder {
     folder: Folder,
+    reserved: ReservedExit,
     job: Job,
     clients: Clients,
     children: OwnedFd,
@@ -215,7 +216,7 @@ impl Holder {
             options.segment_size = options.segment_size.min(keep / 8).max(64 * 1024);
         }
         let tape = coven_tape::Tape::create(folder.path(), options)?;
-        folder.reserve_exit()?;
+        let reserved = folder.reserve_exit()?;
         let clients = Clients::listen(&folder)?;
         let launched = launch(&config, true)?;
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
@@ -224,6 +225,7 @@ impl Holder {
         let look_at = Some(Instant::now() + LOOK);
         Ok(Self {
             folder,
+            reserved,
             job,
             clients,
             children,
@@ -282,7 +284,7 @@ impl Holder {
             self.look_at = None;
         } else if self.look_at.is_none_or(|at| at <= now) {
             self.look_at = Some(now + LOOK);
-            if !self.folder.path().exists() {
+            if self.folder.is_gone() {
                 self.job.ask_to_end(now, OWN_GRACE);
             }
         }
@@ -299,7 +301,7 @@ impl Holder {
             && *retry <= now
         {
             // A full disk may have room again; a folder that was removed does not come back.
-            if self.folder.write_exit(exit).is_ok() || !self.folder.path().exists() {
+            if self.folder.write_exit(exit, &self.reserved).is_ok() || self.folder.is_gone() {
                 // From here on the folder says it all; nobody need connect any more.
                 Clients::close(&self.folder);
                 self.clients.tell_exit(exit);

@@ -7,14 +7,15 @@
 //! The file: `COVENSNP`, version `u32`, CRC-32 of all that follows `u32`, offset `u64`, columns
 //! `u16`, rows `u16`, and the dump. Numbers are little-endian.
 
-use std::fs;
 use std::io;
 
+use coven_folder::Durability;
 use coven_tape::{Event, Reader};
 use coven_terminal::screen::{Options, Screen, Size};
 
 use super::folder::Folder;
 
+const FILE: &str = "screen.snap";
 const MAGIC: &[u8; 8] = b"COVENSNP";
 const VERSION: u32 = 1;
 
@@ -49,15 +50,13 @@ impl Snap {
         file.extend_from_slice(&VERSION.to_le_bytes());
         file.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         file.extend_from_slice(&body);
-        let draft = folder.path().join("screen.snap.new");
-        fs::write(&draft, file)?;
-        fs::rename(draft, folder.path().join("screen.snap"))
+        Ok(folder.open()?.replace(FILE, &file, Durability::Cache)?)
     }
 
     /// The saved screen, if there is one that holds. A damaged or newer one is as good as none:
     /// the tape has it all.
     pub fn load(folder: &Folder) -> Option<Self> {
-        Self::read(&fs::read(folder.path().join("screen.snap")).ok()?)
+        Self::read(&folder.open().ok()?.read(FILE).ok()??)
     }
 
     fn read(file: &[u8]) -> Option<Self> {
@@ -138,12 +137,14 @@ pub fn rebuild(folder: &Folder, options: &Options) -> Result<Rebuilt, coven_tape
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn a_snap_is_read_as_it_was_saved_and_never_half() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = Folder::new(directory.path());
+        let folder = Folder::new(fs::canonicalize(directory.path()).unwrap());
         assert_eq!(Snap::load(&folder), None);
         let mut screen = Screen::new(Size::new(40, 5));
         screen.feed("\x1b[?1049h\x1b[31m漢字 half \x1b[3".as_bytes());

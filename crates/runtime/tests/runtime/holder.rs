@@ -29,7 +29,7 @@ impl Attempts {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         Self {
-            path: root.path().to_owned(),
+            path: fs::canonicalize(root.path()).unwrap(),
             jobs: std::cell::RefCell::default(),
             _root: Some(root),
         }

@@ -5,6 +5,7 @@
 mod agent_runtime;
 mod holder;
 mod limits;
+mod links;
 mod local;
 mod scheduler_approvals;
 mod scheduler_endings;

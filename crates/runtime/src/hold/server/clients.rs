@@ -3,7 +3,6 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,13 +43,9 @@ struct Client {
 impl Clients {
     /// Listens in the folder, for this user alone.
     pub(super) fn listen(folder: &Folder) -> Result<Self, HoldError> {
-        let (_open, path) = folder.socket()?;
-        let listener = UnixListener::bind(&path)
-            .and_then(|listener| {
-                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-                listener.set_nonblocking(true)?;
-                Ok(listener)
-            })
+        let listener = folder
+            .listen()
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(HoldError::io("listening"))?;
         Ok(Self { listener, connected: Vec::new(), exit: None })
     }
@@ -58,7 +53,7 @@ impl Clients {
     /// Takes the socket away.
     pub(super) fn close(folder: &Folder) {
         // A socket that stays is recognised by its dead holder.
-        let _ = std::fs::remove_file(folder.path().join("sock"));
+        let _ = folder.remove_socket();
     }
 
     pub(super) fn wanted(&self, job: &Job) -> Vec<(BorrowedFd<'_>, PollFlags)> {
