@@ -1,16 +1,19 @@
 //! From a task and its adapter to a process.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::config::Stdin;
 use coven_adapters::launch::{Conversation, Launch, LaunchError, Request};
+use coven_folder::{Durability, Folder};
 use coven_runtime::domain::{Connection, SpawnConfig, SpawnError};
 
 use crate::task::{Place, Task};
+
+/// The mode of the folder of an attempt: for its owner alone.
+const PRIVATE: u32 = 0o700;
 
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -71,10 +74,11 @@ pub(crate) fn prepare(
     place: &Place,
 ) -> Result<SpawnConfig, StartError> {
     if let (Some((name, text)), Some(folder)) = (&launch.prompt_file, &place.folder) {
+        // An agent that ran before may have put a link there, which must not be written through.
+        let written = Folder::make_without_links(folder, PRIVATE)
+            .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
         let path = folder.join(name);
-        let failed = |source| StartError::Prompt { path: path.clone(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
-        fs::write(&path, text).map_err(failed)?;
+        written.map_err(|error| StartError::Prompt { path, source: error.into() })?;
     }
     let program = place.programs.get(&launch.command);
     let program = program.map_or_else(|| launch.command.clone().into(), |path| path.clone().into());
@@ -109,4 +113,76 @@ pub(crate) fn prepare(
 /// Whether the input is at its end from the start.
 pub(crate) fn closes_input(launch: &Launch) -> bool {
     !launch.terminal && launch.stdin == Stdin::Null
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use coven_adapters::{Options, default_registry};
+    use coven_runtime::LocalDomain;
+
+    use super::*;
+
+    /// Prepares a start with a prompt in a file.
+    fn prepare_in(folder: &Path) -> Result<SpawnConfig, StartError> {
+        let adapter = default_registry().create("demo", Options::default()).unwrap();
+        let place = Place {
+            domain: Arc::new(LocalDomain::new()),
+            cwd: "/".into(),
+            env: BTreeMap::new(),
+            folder: Some(folder.to_owned()),
+            sandbox: None,
+            programs: BTreeMap::new(),
+        };
+        let task = Task::interactive("job", Some("short"));
+        let mut launch = plan(&*adapter, &task, &place).unwrap();
+        launch.prompt_file = Some(("prompt.md".to_owned(), "do it".to_owned()));
+        prepare(&launch, &task, &place)
+    }
+
+    #[test]
+    fn a_prompt_is_written_through_no_link() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let (folder, victim) = (root.join("task/1"), root.join("victim"));
+        let mut damage = Vec::new();
+        for is_symbolic in [true, false] {
+            for name in ["prompt.md", "prompt.md.new"] {
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(&victim, "not yours").unwrap();
+                fs::set_permissions(&victim, fs::Permissions::from_mode(0o644)).unwrap();
+                if is_symbolic {
+                    symlink(&victim, folder.join(name)).unwrap();
+                } else {
+                    fs::hard_link(&victim, folder.join(name)).unwrap();
+                }
+                prepare_in(&folder).unwrap();
+                assert_eq!(fs::read_to_string(folder.join("prompt.md")).unwrap(), "do it");
+                let mode = fs::metadata(&victim).unwrap().permissions().mode() & 0o777;
+                if fs::read_to_string(&victim).unwrap() != "not yours" || mode != 0o644 {
+                    damage.push((name, is_symbolic));
+                }
+                fs::remove_dir_all(root.join("task")).unwrap();
+            }
+        }
+        assert_eq!(damage, []);
+        // A task's folder that is a link is not entered.
+        fs::create_dir(root.join("elsewhere")).unwrap();
+        symlink(root.join("elsewhere"), root.join("task")).unwrap();
+        assert!(matches!(prepare_in(&folder), Err(StartError::Prompt { .. })));
+        assert_eq!(fs::read_dir(root.join("elsewhere")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_prompt_makes_the_folder_it_is_written_to() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(root.path()).unwrap().join("task/1");
+        prepare_in(&folder).unwrap();
+        assert_eq!(fs::read_to_string(folder.join("prompt.md")).unwrap(), "do it");
+    }
 }
