@@ -62,7 +62,9 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
         Connection::Pipes => None,
     };
     connect(&mut command, terminal.as_ref())?;
-    let mut confinement = config.sandbox.as_ref().map(Confinement::prepare).transpose()?;
+    let own = config.folder.as_deref();
+    let confinement = config.sandbox.as_ref().map(|sandbox| Confinement::prepare(sandbox, own));
+    let mut confinement = confinement.transpose()?;
     let on_terminal = terminal.is_some();
     let parent = rustix::process::getpid();
     system::before_exec(&mut command, move || {

@@ -205,7 +205,7 @@ impl Holder {
             env: std::env::vars_os().collect(),
             connection: request.connection,
             sandbox: request.sandbox,
-            folder: None,
+            folder: Some(folder.path().to_owned()),
             keep: None,
             job: request.job,
         };

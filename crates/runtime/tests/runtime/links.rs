@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use coven_runtime::domain::{Connection, Domain, ExitStatus, SpawnConfig};
+use coven_runtime::domain::{Connection, Domain, ExitStatus, Sandbox, SpawnConfig};
 use coven_runtime::hold::{Adopted, Folder, Snap, adopt, rebuild, take_back};
 use coven_runtime::processes::{self, Identity};
 use coven_terminal::screen::{Options, Screen, Size};
@@ -304,6 +304,24 @@ fn a_process_that_replaces_its_folder_by_a_link_ends_and_nothing_is_written_ther
     assert_eq!(status, Some(ExitStatus::Code(4)));
     assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "something was written elsewhere");
+}
+
+#[test]
+fn a_link_in_its_folder_lets_a_confined_process_write_nowhere_else() {
+    let attempts = Attempts::new();
+    let elsewhere = attempts.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let (mut config, path) = prepared(&attempts, "echo made > \"$FOLDER/scratch/file\"");
+    config.sandbox = Some(Sandbox { write: vec![path.join("scratch")] });
+    symlink(&elsewhere, path.join("scratch")).unwrap();
+    assert!(domain().spawn(&config).is_err(), "it was allowed to write elsewhere");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+
+    let (mut config, path) = prepared(&attempts, "echo made > \"$FOLDER/scratch/file\"");
+    config.sandbox = Some(Sandbox { write: vec![path.join("scratch")] });
+    fs::create_dir(path.join("scratch")).unwrap();
+    panes::run_to_end(&mut *domain().spawn(&config).unwrap());
+    assert_eq!(fs::read_to_string(path.join("scratch/file")).unwrap(), "made\n");
 }
 
 #[test]
