@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use coven_folder::{Durability, Folder};
 use serde::{Deserialize, Serialize};
 
 /// An environment.
@@ -55,23 +54,15 @@ impl Text {
 pub(crate) fn keep(folder: &Path, env: &Environment) -> io::Result<()> {
     let env = env.iter().map(|(name, value)| (Text::new(name), Text::new(value))).collect();
     let text = serde_json::to_vec(&Written { version: VERSION, env })?;
-    let draft = folder.join("caller-env.new");
-    // A draft that is left over, or a link in its place, is not written to but replaced.
-    let _ = fs::remove_file(&draft);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-    file.write_all(&text)?;
-    file.sync_all()?;
-    fs::rename(&draft, folder.join(FILE))
+    let folder = Folder::open_without_links(folder)?;
+    Ok(folder.replace(FILE, &text, Durability::Synced)?)
 }
 
 /// The environment that is kept in the folder of a session. One that a newer program wrote, or
 /// that cannot be read, is none.
 pub(crate) fn kept(folder: &Path) -> Option<Environment> {
-    let path = folder.join(FILE);
-    if !fs::symlink_metadata(&path).ok()?.is_file() {
-        return None;
-    }
-    let written: Written = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let text = Folder::open_without_links(folder).ok()?.read(FILE).ok()??;
+    let written: Written = serde_json::from_slice(&text).ok()?;
     let pairs = Some(written).filter(|written| written.version <= VERSION)?.env;
     pairs.into_iter().map(|(name, value)| Some((name.read()?, value.read()?))).collect()
 }
@@ -79,36 +70,81 @@ pub(crate) fn kept(folder: &Path) -> Option<Environment> {
 /// Forgets it.
 pub(crate) fn forget(folder: &Path) {
     // What is not there needs no removing, and what cannot be removed is removed with the session.
-    let _ = fs::remove_file(folder.join(FILE));
+    let _ = Folder::open_without_links(folder).and_then(|folder| folder.remove(FILE));
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
 
     use super::*;
 
+    /// A folder of its own, by a path without links.
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(folder.path()).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn an_environment_is_neither_kept_nor_read_through_a_link() {
+        let (_root, root) = folder();
+        let env = BTreeMap::from([("KEY".into(), "secret".into())]);
+        for is_symbolic in [true, false] {
+            let session = root.join(format!("session-{is_symbolic}"));
+            fs::create_dir(&session).unwrap();
+            let victim = root.join("victim");
+            fs::write(&victim, "not yours").unwrap();
+            for name in [FILE, "caller-env.new"] {
+                if is_symbolic {
+                    symlink(&victim, session.join(name)).unwrap();
+                } else {
+                    fs::hard_link(&victim, session.join(name)).unwrap();
+                }
+            }
+            assert_eq!(kept(&session), None);
+            keep(&session, &env).unwrap();
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");
+            assert_eq!(kept(&session), Some(env.clone()));
+            fs::rename(session.join(FILE), root.join("moved")).unwrap();
+            symlink(root.join("moved"), session.join(FILE)).unwrap();
+            assert_eq!(kept(&session), None, "that of another session");
+            forget(&session);
+            assert!(root.join("moved").exists());
+        }
+        // A session's folder that was replaced by a link is not entered.
+        let (real, link) = (root.join("session-true"), root.join("link"));
+        keep(&real, &env).unwrap();
+        symlink(&real, &link).unwrap();
+        assert_eq!(kept(&link), None);
+        assert!(keep(&link, &BTreeMap::new()).is_err());
+        forget(&link);
+        assert_eq!(kept(&real), Some(env));
+    }
+
     #[test]
     fn an_environment_reads_back_byte_by_byte_and_is_for_its_owner_alone() {
-        let folder = tempfile::tempdir().unwrap();
+        let (_root, folder) = folder();
         let odd = OsString::from_vec(vec![b'a', 0xff, b'\n']);
         let env = BTreeMap::from([("PATH".into(), "/bin".into()), ("ODD".into(), odd.clone())]);
-        keep(folder.path(), &env).unwrap();
-        assert_eq!(kept(folder.path()), Some(env));
-        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        keep(&folder, &env).unwrap();
+        assert_eq!(kept(&folder), Some(env));
+        let mode = fs::metadata(folder.join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        keep(folder.path(), &BTreeMap::from([(odd, "1".into())])).unwrap();
-        assert_eq!(kept(folder.path()).unwrap().len(), 1, "the newer one counts");
-        forget(folder.path());
-        assert_eq!(kept(folder.path()), None);
+        keep(&folder, &BTreeMap::from([(odd, "1".into())])).unwrap();
+        assert_eq!(kept(&folder).unwrap().len(), 1, "the newer one counts");
+        forget(&folder);
+        assert_eq!(kept(&folder), None);
     }
 
     #[test]
     fn what_a_newer_program_wrote_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(FILE), r#"{"version":2,"env":[]}"#).unwrap();
-        assert_eq!(kept(folder.path()), None);
+        let (_root, folder) = folder();
+        fs::write(folder.join(FILE), r#"{"version":2,"env":[]}"#).unwrap();
+        assert_eq!(kept(&folder), None);
     }
 }

@@ -18,6 +18,7 @@ mod feed;
 mod grimoires;
 mod killed;
 mod library;
+mod links;
 mod loops;
 mod missing;
 mod purge;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
+use coven_folder::Durability;
 use coven_model::{Ending, ExitCodes, Mode, Outcome, Work};
 use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, past};
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
@@ -14,6 +15,9 @@ use serde_json::Value;
 
 use super::{Job, Runner, failed};
 use crate::engine::shell::Shell;
+
+/// The file with the variables of the run, for scripts.
+const VARIABLES: &str = "variables.json";
 
 /// The terminal of an agent that nobody has attached to.
 const SIZE: (u16, u16) = (120, 40);
@@ -81,9 +85,9 @@ impl Job {
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if matches!(self.spec.work, Work::Shell(_)) {
-            let path = self.attempt.path().join("variables.json");
-            std::fs::write(&path, Value::Object(self.variables.clone()).to_string())?;
-            env.insert("COVEN_VARS".into(), path.into());
+            let text = Value::Object(self.variables.clone()).to_string();
+            self.attempt.folder().replace(VARIABLES, text.as_bytes(), Durability::Cache)?;
+            env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES).into());
         }
         Ok(Place {
             domain: self.executor.shared.domain.clone(),

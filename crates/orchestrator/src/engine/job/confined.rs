@@ -13,27 +13,27 @@ use coven_runtime::sandbox::Enforcement;
 use coven_workflow::Input;
 
 use super::Job;
-use super::picture::Picture;
-
-/// The file with the picture of the working folder as it was before, in the attempt's folder.
-const PICTURE: &str = "metadata";
+use super::picture::{self, Picture};
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
 const SCRATCH: &str = "scratch";
 
+/// Its mode: for its owner alone.
+const PRIVATE: u32 = 0o700;
+
 /// The oldest version of Landlock that keeps a process from emptying files.
 const TRUNCATION: i32 = 3;
 
 impl Job {
-    /// The folder that a confined job may write to, made if it is not there.
+    /// The folder that a confined job may write to, made if it is not there. A link in its place
+    /// is refused, because the job would be allowed to write where the link leads.
     pub(super) fn scratch(&self) -> std::io::Result<Option<PathBuf>> {
         if self.spec.sandbox == Sandbox::Off {
             return Ok(None);
         }
-        let path = self.attempt.path().join(SCRATCH);
-        std::fs::create_dir_all(&path)?;
-        Ok(Some(path))
+        let made = self.attempt.folder().make(SCRATCH, PRIVATE)?;
+        Ok(Some(made.path().to_owned()))
     }
 
     /// What a confined job may write: a folder of its own, and what its program cannot do without.
@@ -48,7 +48,9 @@ impl Job {
                 None => Some(PathBuf::from(path)),
             });
         let mut write: Vec<PathBuf> = own.collect();
-        write.push(self.attempt.path().join(SCRATCH));
+        if let Ok(Some(scratch)) = self.attempt.folder().find(SCRATCH) {
+            write.push(scratch.path().to_owned());
+        }
         write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
         if self.spec.sandbox == Sandbox::Workspace {
             write.push(self.cwd());
@@ -72,25 +74,26 @@ impl Job {
             return;
         }
         let (folder, without) = (self.cwd(), self.not_compared(adapter));
-        let path = self.attempt.path().join(PICTURE);
+        let attempt = self.attempt.folder().clone();
         let taken = tokio::task::spawn_blocking(move || {
             // Without a picture nothing is compared, which the start of the job tells.
-            let _ = Picture::take(&folder, &without).save(&path);
+            let _ = Picture::take(&folder, &without).save(&attempt);
         });
         let _ = taken.await;
     }
 
     /// Adds to an outcome what changed while the job ran, if it was not to change anything.
     pub(super) async fn with_touched(&self, outcome: Outcome) -> Outcome {
-        let path = self.attempt.path().join(PICTURE);
-        if self.spec.sandbox != Sandbox::ReadOnly || !path.exists() {
+        let attempt = self.attempt.folder().clone();
+        let taken = || matches!(attempt.stat(picture::FILE), Ok(Some(_)));
+        if self.spec.sandbox != Sandbox::ReadOnly || !taken() {
             return outcome;
         }
         let Ok(adapter) = self.adapter() else { return outcome };
         let (folder, without) = (self.cwd(), self.not_compared(&*adapter));
         let confined = matches!(self.enforced(), Some(Enforcement::Files { .. }));
         let compared = tokio::task::spawn_blocking(move || {
-            let before = Picture::load(&path)?;
+            let before = Picture::load(&attempt)?;
             Some(before.differences(&Picture::take(&folder, &without), confined))
         });
         let touched = compared.await.ok().flatten().unwrap_or_default();
@@ -109,7 +112,7 @@ impl Job {
         }
         let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
         if self.spec.sandbox == Sandbox::ReadOnly {
-            match Picture::load(&self.attempt.path().join(PICTURE)) {
+            match Picture::load(self.attempt.folder()) {
                 None => reasons.push("the metadata of its files is not compared".to_owned()),
                 Some(picture) if picture.capped => reasons.push(format!(
                     "its folder has too many files: only the first {} are compared",

@@ -1,9 +1,8 @@
 //! An agent's own conversation: named before it begins where the agent lets us, and gone on with
 //! by the next attempt if the agent's process died in the middle of it.
 
-use std::path::Path;
-
 use coven_adapters::AgentAdapter;
+use coven_folder::{Durability, FileError, Folder};
 use coven_model::{Ending, Mode, Outcome, Usage, Work};
 use coven_runner::{OkCodes, Task, finished, past};
 use coven_store::Attempt;
@@ -53,14 +52,16 @@ impl Conversation {
     }
 
     /// The conversation of the attempt in a folder, where it was known before it began.
-    fn read(folder: &Path) -> Option<Self> {
-        let text = std::fs::read(folder.join(FILE)).ok()?;
+    fn read(folder: &Folder) -> Option<Self> {
+        let text = folder.read(FILE).ok()??;
         let conversation: Self = serde_json::from_slice(&text).ok()?;
         (conversation.version <= VERSION).then_some(conversation)
     }
 
-    fn write(&self, folder: &Path) -> std::io::Result<()> {
-        std::fs::write(folder.join(FILE), serde_json::to_vec_pretty(self)?)
+    fn write(&self, folder: &Folder) -> Result<(), FileError> {
+        let text = serde_json::to_vec_pretty(self);
+        let text = text.map_err(|source| folder.error("write", FILE, source.into()))?;
+        folder.replace(FILE, &text, Durability::Cache)
     }
 }
 
@@ -73,7 +74,7 @@ impl Job {
         task: &mut Task,
     ) -> std::io::Result<Usage> {
         let Work::Agent(agent) = &self.spec.work else { return Ok(Usage::default()) };
-        let folder = self.attempt.path();
+        let folder = self.attempt.folder();
         if !can_resume(adapter, task.mode) || speaks_for_itself(&agent.extra_args) {
             return Ok(Usage::default());
         }
@@ -98,7 +99,7 @@ impl Job {
 
     /// What this attempt's conversation had used up before it.
     pub(super) fn previous(&self) -> Usage {
-        let conversation = Conversation::read(self.attempt.path());
+        let conversation = Conversation::read(self.attempt.folder());
         conversation.map(|conversation| conversation.previous).unwrap_or_default()
     }
 
@@ -106,7 +107,7 @@ impl Job {
     pub(super) fn with_conversation(&self, mut outcome: Outcome) -> Outcome {
         let started = !matches!(outcome.ending, Ending::NotStarted);
         if outcome.agent_session.is_none() && started {
-            let conversation = Conversation::read(self.attempt.path());
+            let conversation = Conversation::read(self.attempt.folder());
             outcome.agent_session = conversation.map(|conversation| conversation.id);
         }
         outcome
@@ -128,10 +129,11 @@ impl Earlier {
             // Nothing was decided of one that nobody saw end.
             None => self.attempt.spawn().ok()?.is_some() && !self.attempt.is_killed().ok()?,
         };
-        if !died || (self.queued && folder.join("sent.1").exists()) {
+        let sent = || !matches!(self.attempt.folder().stat("sent.1"), Ok(None));
+        if !died || (self.queued && sent()) {
             return None;
         }
-        let noted = Conversation::read(folder);
+        let noted = Conversation::read(self.attempt.folder());
         let previous = noted.as_ref().map(|noted| noted.previous).unwrap_or_default();
         match task.mode {
             // It names its conversation in its output, as soon as there is one.
@@ -168,7 +170,40 @@ fn speaks_for_itself(extra_args: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn the_note_of_a_conversation_is_neither_read_nor_written_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(root.path()).unwrap();
+        let (victim, other) = (path.join("victim"), path.join("other"));
+        let of_other = Conversation::new("of another".to_owned(), false, Usage::default());
+        fs::create_dir(&other).unwrap();
+        of_other.write(&Folder::open_without_links(&other).unwrap()).unwrap();
+        for is_symbolic in [true, false] {
+            let folder = path.join(format!("attempt-{is_symbolic}"));
+            fs::create_dir(&folder).unwrap();
+            fs::write(&victim, "not yours").unwrap();
+            for name in [FILE, "conversation.json.new"] {
+                if is_symbolic {
+                    symlink(&victim, folder.join(name)).unwrap();
+                } else {
+                    fs::hard_link(&victim, folder.join(name)).unwrap();
+                }
+            }
+            let handle = Folder::open_without_links(&folder).unwrap();
+            let conversation = Conversation::new("ours".to_owned(), false, Usage::default());
+            conversation.write(&handle).unwrap();
+            assert_eq!(Conversation::read(&handle), Some(conversation));
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");
+            fs::remove_file(folder.join(FILE)).unwrap();
+            symlink(other.join(FILE), folder.join(FILE)).unwrap();
+            assert_eq!(Conversation::read(&handle), None);
+        }
+    }
 
     #[test]
     fn a_task_that_names_its_conversation_is_left_alone() {

@@ -1,11 +1,10 @@
 //! A message that an agent is sent once, however many processes try: one that dies on the way
 //! leaves what it typed on the agent's tape, and the next goes on from there.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use coven_adapters::AgentAdapter;
+use coven_folder::{Durability, Folder};
 use coven_model::AgentState;
 use coven_runner::{AgentRunner, Message, past, typed};
 
@@ -50,16 +49,18 @@ pub(super) fn is_over(agent: &AgentRunner, adapter: &dyn AgentAdapter, folder: &
 /// How far the message with this number came. If it was not begun, it counts as begun from now on:
 /// what is typed next belongs to it.
 fn begun(folder: &Path, number: u32, text: &str) -> Progress {
-    let note = folder.join(format!("sent.{number}"));
+    let note = format!("sent.{number}");
     let typed = typed(folder).unwrap_or_default();
-    let before = std::fs::read_to_string(&note).ok().and_then(|text| text.trim().parse().ok());
+    // The agent may have put a link in the place of the note, which is neither read nor written.
+    let Ok(folder) = Folder::open_without_links(folder) else { return Progress::Nothing };
+    let before = folder.read(&note).ok().flatten();
+    let before = before.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     if let Some(before) = before {
         return progress(typed.get(before..).unwrap_or_default(), text);
     }
-    // A note without a number was cut short, and nothing is typed before it is whole.
-    if let Ok(mut file) = File::create(&note) {
-        let _ = writeln!(file, "{}", typed.len()).and_then(|()| file.sync_all());
-    }
+    // Nothing is typed before the note is whole. Without one the message may be typed twice, which
+    // is better than not at all.
+    let _ = folder.replace(&note, format!("{}\n", typed.len()).as_bytes(), Durability::Synced);
     Progress::Nothing
 }
 
@@ -81,7 +82,40 @@ fn progress(typed: &[Vec<u8>], text: &str) -> Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn the_note_of_a_message_is_neither_read_nor_written_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let (folder, victim) = (root.join("attempt"), root.join("victim"));
+        for is_symbolic in [true, false] {
+            fs::create_dir(&folder).unwrap();
+            // A note that counts more than was typed would make a message seem not to be typed.
+            fs::write(&victim, "7 and more\n").unwrap();
+            let note = folder.join("sent.1");
+            if is_symbolic {
+                symlink(&victim, &note).unwrap();
+                symlink(&victim, folder.join("sent.1.new")).unwrap();
+            } else {
+                fs::hard_link(&victim, &note).unwrap();
+                fs::hard_link(&victim, folder.join("sent.1.new")).unwrap();
+            }
+            assert_eq!(begun(&folder, 1, "text"), Progress::Nothing);
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "7 and more\n");
+            assert!(fs::symlink_metadata(&note).unwrap().is_file());
+            assert_eq!(fs::read_to_string(&note).unwrap(), "0\n");
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        // A folder that was replaced by a link gets no note.
+        fs::create_dir(root.join("elsewhere")).unwrap();
+        symlink(root.join("elsewhere"), &folder).unwrap();
+        assert_eq!(begun(&folder, 1, "text"), Progress::Nothing);
+        assert_eq!(fs::read_dir(root.join("elsewhere")).unwrap().count(), 0);
+    }
 
     #[test]
     fn what_was_typed_says_how_far_a_message_came() {

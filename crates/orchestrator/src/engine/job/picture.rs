@@ -18,11 +18,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use coven_folder::Folder;
+
 /// More files than this are not looked at: a picture must not take longer than the job.
 const LARGEST: usize = 200_000;
 
 /// How many differences are told one by one.
 const TOLD: usize = 50;
+
+/// The file with a picture, in the folder of an attempt, and the file that becomes it.
+pub(super) const FILE: &str = "metadata";
+const DRAFT: &str = "metadata.new";
 
 /// The first line of the file, with its version.
 const HEADER: &str = "coven-metadata 1";
@@ -183,9 +189,9 @@ impl Picture {
         found
     }
 
-    /// Writes it to a file, for whoever sees the end of the job.
-    pub(super) fn save(&self, path: &Path) -> io::Result<()> {
-        let mut file = io::BufWriter::new(fs::File::create(path)?);
+    /// Writes it to the folder of an attempt, for whoever sees the end of the job.
+    pub(super) fn save(&self, folder: &Folder) -> io::Result<()> {
+        let mut file = io::BufWriter::new(folder.create_anew(DRAFT)?);
         write!(file, "{HEADER} {}\0", if self.capped { "capped" } else { "whole" })?;
         for (path, entry) in &self.entries {
             let Entry { mode, owner, inode, size, modified, changed } = entry;
@@ -194,12 +200,13 @@ impl Picture {
             file.write_all(path.as_os_str().as_bytes())?;
             file.write_all(&[0])?;
         }
-        file.flush()
+        file.flush()?;
+        Ok(folder.rename(DRAFT, folder, FILE)?)
     }
 
     /// Reads it back; nothing if it is not there or not ours to read.
-    pub(super) fn load(path: &Path) -> Option<Self> {
-        let bytes = fs::read(path).ok()?;
+    pub(super) fn load(folder: &Folder) -> Option<Self> {
+        let bytes = folder.read(FILE).ok()??;
         let mut records = bytes.split(|byte| *byte == 0);
         let header = std::str::from_utf8(records.next()?).ok()?;
         let capped = header.strip_prefix(HEADER)?.trim() == "capped";

@@ -76,14 +76,43 @@ fn a_picture_is_the_same_after_it_was_written_and_read() {
     let odd = OsStr::from_bytes(b"odd \xff\nname");
     fs::write(folder.path().join(odd), "x").unwrap();
     let picture = take(folder.path());
-    let file = tempfile::NamedTempFile::new().unwrap();
-    picture.save(file.path()).unwrap();
-    assert_eq!(Picture::load(file.path()), Some(picture.clone()));
+    let kept = tempfile::tempdir().unwrap();
+    let file = fs::canonicalize(kept.path()).unwrap().join(FILE);
+    let attempt = Folder::open_without_links(file.parent().unwrap()).unwrap();
+    picture.save(&attempt).unwrap();
+    assert_eq!(Picture::load(&attempt), Some(picture.clone()));
     fs::set_permissions(folder.path().join(odd), Permissions::from_mode(0o600)).unwrap();
     let [told] = &picture.differences(&take(folder.path()), true)[..] else { panic!("not one") };
     assert!(told.starts_with("odd \u{fffd}\u{fffd}name (mode"), "{told}");
-    fs::write(file.path(), "something else").unwrap();
-    assert_eq!(Picture::load(file.path()), None);
+    fs::write(&file, "something else").unwrap();
+    assert_eq!(Picture::load(&attempt), None);
+}
+
+#[test]
+fn a_picture_is_neither_read_nor_written_through_a_link() {
+    let root = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(root.path()).unwrap();
+    let victim = root.join("victim");
+    let picture = take(&root);
+    for is_symbolic in [true, false] {
+        let path = root.join(format!("attempt-{is_symbolic}"));
+        fs::create_dir(&path).unwrap();
+        fs::write(&victim, "not yours").unwrap();
+        for name in [FILE, DRAFT] {
+            if is_symbolic {
+                std::os::unix::fs::symlink(&victim, path.join(name)).unwrap();
+            } else {
+                fs::hard_link(&victim, path.join(name)).unwrap();
+            }
+        }
+        let attempt = Folder::open_without_links(&path).unwrap();
+        picture.save(&attempt).unwrap();
+        assert_eq!(Picture::load(&attempt), Some(picture.clone()));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");
+        fs::rename(path.join(FILE), root.join("moved")).unwrap();
+        std::os::unix::fs::symlink(root.join("moved"), path.join(FILE)).unwrap();
+        assert_eq!(Picture::load(&attempt), None);
+    }
 }
 
 #[test]
