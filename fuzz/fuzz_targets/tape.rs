@@ -31,7 +31,8 @@ impl<'a> Input<'a> {
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     // In memory where there is such a place, because most of the time goes into files.
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let shared = std::fs::canonicalize("/dev/shm").and_then(tempfile::tempdir_in);
+    let dir = shared.or_else(|_| coven_testkit::folders::temporary()).unwrap();
     let options = Options { segment_size: 64 + 4 * u64::from(input.byte()), keep: 2000 };
     write(&mut input, dir.path(), options);
     change(&mut input, dir.path());

@@ -130,7 +130,7 @@ mod tests {
 
     /// A tape with these pieces of output, and something typed between them.
     fn taped(pieces: &[&str]) -> (tempfile::TempDir, Vec<u64>) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = coven_testkit::folders::temporary().unwrap();
         let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
         let mut ends = Vec::new();
         for (time, piece) in (0..).zip(pieces) {
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_question_is_counted_once_however_often_somebody_else_takes_the_agent_over() {
         let adapter = default_registry().create("demo", Options::default()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
+        let folder = coven_testkit::folders::temporary().unwrap();
         let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
         let questions = || past(&*adapter, folder.path(), u64::MAX).unwrap().questions;
         let mark = |asked: Option<u64>| {

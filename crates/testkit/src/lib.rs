@@ -4,6 +4,7 @@
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod checks;
+pub mod folders;
 #[cfg(feature = "model")]
 pub mod model;
 #[cfg(feature = "panes")]

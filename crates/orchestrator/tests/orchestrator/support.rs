@@ -27,7 +27,7 @@ pub(crate) struct Base {
 
 impl Base {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = coven_testkit::folders::temporary().unwrap();
         Self { path: folder.path().to_owned(), _folder: Some(folder) }
     }
 

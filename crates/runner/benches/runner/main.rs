@@ -48,7 +48,7 @@ fn main() -> io::Result<()> {
 }
 
 async fn measure(plan: Plan) -> io::Result<Measured> {
-    let home = tempfile::tempdir()?;
+    let home = coven_testkit::folders::temporary()?;
     let config = home.path().join("config.json");
     std::fs::write(&config, CONFIG)?;
     let options = Options { config_path: Some(config), ..Options::default() };

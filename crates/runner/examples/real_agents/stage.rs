@@ -52,7 +52,7 @@ impl Stage {
             installed: installed.to_owned(),
             holder: holder.to_owned(),
             evidence,
-            folder: tempfile::tempdir()?,
+            folder: coven_testkit::folders::temporary()?,
             runs: AtomicU32::new(0),
         })
     }

@@ -29,7 +29,7 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: coven_testkit::folders::temporary().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -95,7 +95,7 @@ fn run() -> io::Result<Run> {
 
 fn measure(plan: &Plan, arguments: &Arguments) -> io::Result<()> {
     let scales = scale::measure(plan.scales)?;
-    let directory = tempfile::tempdir()?;
+    let directory = coven_testkit::folders::temporary()?;
     let streams = output::streams(plan.stream, directory.path())?;
     let cpu = output::measure(&streams, plan.rounds, directory.path())?;
     let adoptions = adopting::measure(plan, directory.path())?;

@@ -78,7 +78,7 @@ pub(crate) fn measure(scales: &[(usize, Duration)]) -> io::Result<Vec<(Kind, Sca
 
 /// One case. Prints what it gave.
 pub(crate) fn child(kind: Kind, count: usize, idle: Duration) -> io::Result<()> {
-    let directory = tempfile::tempdir()?;
+    let directory = coven_testkit::folders::temporary()?;
     let mut fleet = Fleet::new(kind, directory.path());
     fleet.panes.reserve(count);
     let before = Memory::of("self")?.resident;

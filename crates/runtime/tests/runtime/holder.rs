@@ -27,9 +27,9 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        let root = coven_testkit::folders::temporary().unwrap();
         Self {
-            path: fs::canonicalize(root.path()).unwrap(),
+            path: root.path().to_owned(),
             jobs: std::cell::RefCell::default(),
             _root: Some(root),
         }

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Starts processes until none can be started, says why, and shows that the limit recovers.
 fn until_exhausted(most: usize) -> SpawnError {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = coven_testkit::folders::temporary().unwrap();
     let mut held: Vec<Box<dyn Pane>> = Vec::new();
     let error = loop {
         assert!(held.len() <= most, "there was no limit");

@@ -199,7 +199,7 @@ struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
     fn new(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = coven_testkit::folders::temporary().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
             .arg(folder.path())

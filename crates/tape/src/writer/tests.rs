@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::TempDir;
+use coven_testkit::folders::temporary;
 
 use super::disk::full;
 use super::*;
@@ -56,7 +56,7 @@ const SMALL: Options = Options { segment_size: 160, keep: u64::MAX };
 fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
     for trims in [true, false] {
         for room in 0..600 {
-            let dir = TempDir::new().unwrap();
+            let dir = temporary().unwrap();
             let mut tape = Tape::create(dir.path(), SMALL).unwrap();
             assert_eq!(write(&mut tape, 10), 0);
             full::set(room, trims);
@@ -89,7 +89,7 @@ fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
 fn a_writer_that_ends_while_the_disk_is_full_can_be_followed_by_another() {
     for trims in [true, false] {
         for room in 0..400 {
-            let dir = TempDir::new().unwrap();
+            let dir = temporary().unwrap();
             let mut tape = Tape::create(dir.path(), SMALL).unwrap();
             full::set(room, trims);
             let mut whole = 0;
@@ -112,7 +112,7 @@ fn a_writer_that_ends_while_the_disk_is_full_can_be_followed_by_another() {
 
 #[test]
 fn a_full_disk_does_not_keep_old_segments_from_being_dropped() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let options = Options { segment_size: 200, keep: 600 };
     let mut tape = Tape::create(dir.path(), options).unwrap();
     while tape.older.len() < 2 || tape.newest.size() < 150 {
@@ -131,7 +131,7 @@ fn a_full_disk_does_not_keep_old_segments_from_being_dropped() {
 
 #[test]
 fn a_loss_that_nothing_follows_is_declared_by_sync() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), SMALL).unwrap();
     assert_eq!(write(&mut tape, 10), 0);
     full::set(3, true);
@@ -167,7 +167,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn when_a_real_disk_is_full_the_loss_is_declared_and_the_tape_recovers() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let disk = SmallDisk::mount(dir.path());
     let ballast = dir.path().join("ballast");
     if disk.is_some() {

@@ -7,6 +7,7 @@ use std::path::Path;
 use coven_tape::{
     Cut, Damage, Error, Event, Options, ReadAt, Reader, Record, Stream, Tape, verify,
 };
+use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
 use crate::{Step, files, output, records};
@@ -32,7 +33,7 @@ type Files = Vec<(std::path::PathBuf, Vec<u8>)>;
 
 /// A small tape, its files and what it holds. Segments so small give one for a few records each.
 fn tape(segment_size: u64) -> (TempDir, Files, Vec<Record>) {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options { segment_size, keep: u64::MAX }).unwrap();
     let mut all = Vec::new();
     for (step, time) in steps().iter().zip(10..) {
@@ -245,7 +246,7 @@ fn a_record_that_reaches_into_the_next_segment_is_not_handed_out() {
         let (dir, files, all) = tape(150);
         assert!(files.len() > 3 && files[3].0.ends_with("out.00000000000000000007"));
         // The first segment of another tape, longer than the one it stands for.
-        let other = TempDir::new().unwrap();
+        let other = temporary().unwrap();
         let mut longer = Tape::create(other.path(), OPTIONS).unwrap();
         longer.resize(10, 80, 24).unwrap();
         for piece in pieces {

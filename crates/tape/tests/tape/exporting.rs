@@ -2,6 +2,7 @@
 
 use coven_tape::{Options, Reader, Stream, Tape, export};
 use coven_terminal::recording::{self, Event, EventData, Header};
+use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
 fn exported(dir: &TempDir) -> Vec<u8> {
@@ -11,7 +12,7 @@ fn exported(dir: &TempDir) -> Vec<u8> {
 
 #[test]
 fn every_record_becomes_an_event() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
     tape.output(0, Stream::Out, b"$ \xc3").unwrap();
     tape.output(1_500_000, Stream::Err, b"\xa9\xff").unwrap();
@@ -34,7 +35,7 @@ fn every_record_becomes_an_event() {
 
 #[test]
 fn what_was_dropped_is_a_marker() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options { segment_size: 200, keep: 400 }).unwrap();
     for time in 0..100 {
         tape.output(time * 1_000_000, Stream::Out, b"0123456789").unwrap();

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use coven_tape::{Error, Event, Options, ReadAt, Reader, Stream, Tape};
+use coven_testkit::folders::temporary;
 use coven_testkit::random::Random;
-use tempfile::TempDir;
 
 use crate::records;
 
@@ -74,7 +74,7 @@ fn reread(reader: &mut Reader, done: &AtomicBool) -> Result<(), Error> {
 }
 
 fn run(options: Options, total: u64) -> (u64, u64) {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), options).unwrap();
     let done = AtomicBool::new(false);
     let (mut follower, mut rereader) =
@@ -105,7 +105,7 @@ fn a_reader_survives_that_what_it_reads_is_dropped() {
 
 #[test]
 fn a_reader_sees_what_was_appended_when_it_refreshes_and_not_before() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let options = Options { segment_size: 120, keep: u64::MAX };
     let mut tape = Tape::create(dir.path(), options).unwrap();
     let mut reader = Reader::open(dir.path()).unwrap();

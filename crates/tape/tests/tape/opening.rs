@@ -4,12 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use coven_tape::{Damage, Error, Options, Reader, Stream, Tape, verify};
+use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
 use crate::{files, records};
 
 fn small_tape() -> TempDir {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
     tape.output(1, Stream::Out, b"hello").unwrap();
     dir
@@ -38,7 +39,7 @@ fn a_tape_from_the_future_is_refused_and_not_touched() {
 
 #[test]
 fn there_is_one_writer() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let tape = Tape::create(dir.path(), Options::default()).unwrap();
     let second = Tape::append_to(dir.path(), Options::default());
     assert!(matches!(second, Err(Error::Locked { .. })));
@@ -52,7 +53,7 @@ fn there_is_one_writer() {
 
 #[test]
 fn a_folder_without_a_tape_is_said_to_be_one() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     fs::write(dir.path().join("out.txt"), "no tape").unwrap();
     let expected = format!("{}: there is no tape in this folder", dir.path().display());
     assert_eq!(Reader::open(dir.path()).unwrap_err().to_string(), expected);
@@ -82,7 +83,7 @@ fn the_raw_file_is_the_output_and_nothing_else() {
 /// The bytes of version 1, one by one. If this must change, so must the version.
 #[test]
 fn the_index_is_laid_out_as_documented() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
     tape.output(0x0102_0304, Stream::Out, b"hello").unwrap();
     tape.input(0x0102_0305, b"yes\r").unwrap();
@@ -116,7 +117,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 #[test]
 fn a_writer_interrupted_while_creating_leaves_no_tape_and_can_be_followed() {
     for len in 0..32 {
-        let dir = TempDir::new().unwrap();
+        let dir = temporary().unwrap();
         drop(Tape::create(dir.path(), Options::default()).unwrap());
         let index = fs::File::options()
             .write(true)

@@ -3,6 +3,7 @@
 use std::fs;
 
 use coven_tape::{Damage, Error, Event, Options, ReadAt, Reader, Stream, Tape, verify};
+use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
 use crate::{dropped, files, output, records};
@@ -22,7 +23,7 @@ fn size(dir: &TempDir) -> u64 {
 
 #[test]
 fn the_oldest_segments_are_dropped_and_the_rest_stays_readable() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
     for _ in 0..100 {
         lines(&mut tape, 3);
@@ -47,7 +48,7 @@ fn the_oldest_segments_are_dropped_and_the_rest_stays_readable() {
 
 #[test]
 fn a_reader_whose_segments_are_dropped_is_told_of_a_gap() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
     lines(&mut tape, 30);
     let mut reader = Reader::open(dir.path()).unwrap();
@@ -81,7 +82,7 @@ fn a_reader_whose_segments_are_dropped_is_told_of_a_gap() {
 
 #[test]
 fn records_at_the_edge_of_a_segment_are_read_once() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options { segment_size: 200, ..OPTIONS }).unwrap();
     lines(&mut tape, 3);
     tape.mark(1000, "last of the first").unwrap();
@@ -95,7 +96,7 @@ fn records_at_the_edge_of_a_segment_are_read_once() {
 
 #[test]
 fn input_without_output_stays_in_its_segment() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
     for time in 0..100 {
         tape.input(time, b"typed and typed").unwrap();
@@ -109,7 +110,7 @@ fn input_without_output_stays_in_its_segment() {
 
 #[test]
 fn a_segment_that_was_not_dropped_by_the_writer_is_missing() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options { keep: u64::MAX, ..OPTIONS }).unwrap();
     lines(&mut tape, 30);
     let bases: Vec<u64> = files(dir.path()).iter().step_by(3).map(|path| base(path)).collect();
@@ -139,7 +140,7 @@ fn base(path: &std::path::Path) -> u64 {
 
 #[test]
 fn an_interrupted_drop_is_finished_by_the_next_writer() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
     lines(&mut tape, 9);
     let first: Vec<_> =

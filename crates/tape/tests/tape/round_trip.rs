@@ -1,6 +1,7 @@
 //! What is written is what is read: by offset, by record and by time, against a plain list.
 
 use coven_tape::{Event, MAX_PAYLOAD, Options, ReadAt, Reader, Record, Stream, Tape, verify};
+use coven_testkit::folders::temporary;
 use coven_testkit::random::Random;
 use tempfile::TempDir;
 
@@ -8,7 +9,7 @@ use crate::{Step, output, records};
 
 /// A tape written at random, in one go or by several writers, and what it should hold.
 fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<Record>, Vec<u8>) {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let options = Options { segment_size: 100 + random.below(3000) as u64, keep: u64::MAX };
     let mut tape = Tape::create(dir.path(), options).unwrap();
     let (mut all, mut bytes, mut time) = (Vec::new(), Vec::new(), 0);
@@ -84,7 +85,7 @@ fn a_time_is_found_where_its_first_record_begins() {
 
 #[test]
 fn a_time_never_goes_back() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
     tape.output(500, Stream::Out, b"a").unwrap();
     tape.output(400, Stream::Out, b"b").unwrap();
@@ -99,7 +100,7 @@ fn a_time_never_goes_back() {
 
 #[test]
 fn more_than_a_record_holds_becomes_several() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
     let long: Vec<u8> = (0..3 * MAX_PAYLOAD + 5).map(|i| (i % 251) as u8).collect();
     tape.output(1, Stream::Err, &long).unwrap();
@@ -123,7 +124,7 @@ fn more_than_a_record_holds_becomes_several() {
 
 #[test]
 fn nothing_written_is_nothing_recorded() {
-    let dir = TempDir::new().unwrap();
+    let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
     tape.output(1, Stream::Out, b"").unwrap();
     tape.input(1, b"").unwrap();
