@@ -222,6 +222,12 @@ impl Folder {
         let folder = self.open()?;
         let failed = |source| folder.error("write", EXIT, source);
         let text = text(exit).map_err(failed)?;
+        // A process that puts a folder there would keep its own end from ever being recorded.
+        for name in [EXIT, EXIT_DRAFT] {
+            if folder.find(name).is_ok_and(|found| found.is_some()) {
+                folder.remove_all(name).map_err(failed)?;
+            }
+        }
         let ReservedExit(draft) = reserved;
         if !folder.names_file(EXIT_DRAFT, draft)? {
             return Ok(folder.replace(EXIT, &text, Durability::Synced)?);

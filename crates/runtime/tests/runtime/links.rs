@@ -124,6 +124,20 @@ fn the_end_is_never_written_through_a_link_that_the_process_made() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_its_end_does_not_keep_a_process_from_ending() {
+    for name in ["exit.json.new", "exit.json"] {
+        let attempts = Attempts::new();
+        let folder = format!("\"$FOLDER/{name}\"");
+        let script = format!("rm -f {folder}; mkdir {folder}; touch {folder}/in-the-way; exit 3");
+        let (config, path) = prepared(&attempts, &script);
+        let mut pane = domain().spawn(&config).unwrap();
+        assert_eq!(panes::run_to_end(&mut *pane).1, Some(ExitStatus::Code(3)), "{name}");
+        let exit = Folder::new(&path).exit().unwrap().unwrap();
+        assert_eq!(exit.status, ExitStatus::Code(3), "{name}");
+    }
+}
+
+#[test]
 fn a_start_writes_through_no_link_that_was_there_before_it() {
     let mut damage = Vec::new();
     let segment = "out.00000000000000000000";
