@@ -21,7 +21,9 @@ use crate::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoir
 use crate::event::{PostEvent, Triggered};
 use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
 use crate::problem::Problem;
-use crate::system::{SetTrust, Shutdown, SignInCode, Status, Trust, Version};
+use crate::system::{
+    BaseDirStatus, OpenBaseDir, SetTrust, Shutdown, SignInCode, Status, Trust, Version,
+};
 use crate::task::{
     AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
 };
@@ -342,6 +344,11 @@ impl Client {
     /// Agrees to what a folder brings along, or no longer.
     pub async fn set_trust(&self, trust: &SetTrust) -> Result<Trust, ClientError> {
         self.post("/trust", trust).await
+    }
+
+    /// Lets a folder be known, with its sessions.
+    pub async fn open_base_dir(&self, open: &OpenBaseDir) -> Result<BaseDirStatus, ClientError> {
+        self.post("/base-dirs", open).await
     }
 
     /// A code that signs a page in.

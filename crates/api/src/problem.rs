@@ -54,6 +54,10 @@ codes! {
     AgentMayNot = "agent-may-not", 403, "An agent may not do this";
     /// The folder's own files were not agreed to.
     NotTrusted = "not-trusted", 403, "The folder is not trusted";
+    /// The folder belongs to another user, or every user may write to it.
+    NotOwned = "not-owned", 403, "The folder is not yours alone";
+    /// The session was not made by this user in this folder.
+    ForeignSession = "foreign-session", 403, "The session is foreign";
     /// There is no such route.
     NotFound = "not-found", 404, "There is no such address";
     /// There is no such session.

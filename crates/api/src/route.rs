@@ -10,7 +10,8 @@ use crate::event::{Envelope, EventQuery, PostEvent, Triggered};
 use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
 use crate::problem::Code;
 use crate::system::{
-    Health, SetTrust, Shutdown, SignIn, SignInCode, SignedIn, Status, Trust, Version,
+    BaseDirStatus, Health, OpenBaseDir, SetTrust, Shutdown, SignIn, SignInCode, SignedIn, Status,
+    Trust, Version,
 };
 use crate::task::{
     AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
@@ -145,6 +146,7 @@ impl Route {
 
 const START: &[Code] = &[
     Code::AgentMayNot,
+    Code::NotOwned,
     Code::NotTrusted,
     Code::GrimoireNotFound,
     Code::KeyReused,
@@ -156,11 +158,22 @@ const START: &[Code] = &[
     Code::Storage,
 ];
 const WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
-const CHANGE: &[Code] =
-    &[Code::AgentMayNot, Code::WorkflowNotFound, Code::NotLive, Code::NotNow, Code::Storage];
+const CHANGE: &[Code] = &[
+    Code::AgentMayNot,
+    Code::NotOwned,
+    Code::ForeignSession,
+    Code::BaseDirTaken,
+    Code::WorkflowNotFound,
+    Code::NotLive,
+    Code::NotNow,
+    Code::Storage,
+];
 const TASK: &[Code] = &[Code::WorkflowNotFound, Code::TaskNotFound];
 const AGENT: &[Code] = &[
     Code::AgentMayNot,
+    Code::NotOwned,
+    Code::ForeignSession,
+    Code::BaseDirTaken,
     Code::WorkflowNotFound,
     Code::TaskNotFound,
     Code::NotLive,
@@ -169,6 +182,9 @@ const AGENT: &[Code] = &[
 ];
 const TYPE: &[Code] = &[
     Code::AgentMayNot,
+    Code::NotOwned,
+    Code::ForeignSession,
+    Code::BaseDirTaken,
     Code::WorkflowNotFound,
     Code::TaskNotFound,
     Code::NotLive,
@@ -178,6 +194,9 @@ const TYPE: &[Code] = &[
 ];
 const DECIDE: &[Code] = &[
     Code::AgentMayNot,
+    Code::NotOwned,
+    Code::ForeignSession,
+    Code::BaseDirTaken,
     Code::InterventionNotFound,
     Code::NotLive,
     Code::AlreadyDecided,
@@ -185,7 +204,7 @@ const DECIDE: &[Code] = &[
     Code::NotNow,
     Code::BadDecision,
 ];
-const FOLDER: &[Code] = &[Code::BadBaseDir, Code::BaseDirTaken];
+const FOLDER: &[Code] = &[Code::BadBaseDir];
 const ONLY_PEOPLE: &[Code] = &[Code::AgentMayNot];
 
 /// All of them.
@@ -197,7 +216,7 @@ pub const ROUTES: &[Route] = &[
     get("/workflows", "listWorkflows", "List sessions, the newest first")
         .query::<ListQuery>()
         .gives::<WorkflowPage>()
-        .or(&[Code::BadBaseDir, Code::BaseDirTaken, Code::BadInput]),
+        .or(&[Code::NotOwned, Code::BadBaseDir, Code::BadInput]),
     get("/workflows/{id}", "getWorkflow", "Everything about a session")
         .gives::<Workflow>()
         .or(WORKFLOW),
@@ -280,7 +299,7 @@ pub const ROUTES: &[Route] = &[
     get("/grimoires/{name}", "getGrimoire", "A grimoire with its text and what is wrong with it")
         .query::<BaseDirQuery>()
         .gives::<Grimoire>()
-        .or(&[Code::GrimoireNotFound, Code::BadBaseDir, Code::BaseDirTaken]),
+        .or(&[Code::GrimoireNotFound, Code::BadBaseDir]),
     post("/grimoires/check", "checkDefinition", "Check a definition without running it")
         .takes::<Check>()
         .gives::<Checked>()
@@ -296,7 +315,13 @@ pub const ROUTES: &[Route] = &[
     post("/events", "postEvent", "Tell of an event; grimoires may wait for it")
         .takes::<PostEvent>()
         .gives::<Triggered>()
-        .or(&[Code::AgentMayNot, Code::BadBaseDir, Code::BaseDirTaken, Code::Storage]),
+        .or(&[
+            Code::AgentMayNot,
+            Code::NotOwned,
+            Code::BadBaseDir,
+            Code::BaseDirTaken,
+            Code::Storage,
+        ]),
     get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
         .query::<BaseDirQuery>()
         .gives::<Trust>()
@@ -304,7 +329,7 @@ pub const ROUTES: &[Route] = &[
     post("/trust", "setTrust", "Agree to what a folder brings along, or no longer")
         .takes::<SetTrust>()
         .gives::<Trust>()
-        .or(&[Code::AgentMayNot, Code::StaleDigest, Code::BadBaseDir, Code::BaseDirTaken]),
+        .or(&[Code::AgentMayNot, Code::NotOwned, Code::StaleDigest, Code::BadBaseDir]),
     post("/sign-in/codes", "makeSignInCode", "A code that signs a page in; only over the socket")
         .creates::<SignInCode>()
         .or(&[Code::AgentMayNot, Code::NotNow]),
@@ -312,6 +337,16 @@ pub const ROUTES: &[Route] = &[
         .takes::<SignIn>()
         .gives::<SignedIn>()
         .open(),
+    post("/base-dirs", "openBaseDir", "Let the sessions of a folder be listed with the others")
+        .takes::<OpenBaseDir>()
+        .gives::<BaseDirStatus>()
+        .or(&[
+            Code::AgentMayNot,
+            Code::NotOwned,
+            Code::BadBaseDir,
+            Code::BaseDirTaken,
+            Code::Storage,
+        ]),
     get("/status", "getStatus", "What the daemon does").gives::<Status>(),
     post("/shutdown", "shutdown", "Let the daemon go away")
         .may_take::<Shutdown>()

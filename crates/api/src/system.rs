@@ -108,6 +108,9 @@ pub struct Trust {
     pub digest: Option<String>,
     /// The files that count: grimoires, adapters, the policy.
     pub files: Vec<String>,
+    /// Who can write to the folder beside the user, if anybody can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<String>,
 }
 
 /// How a folder stands.
@@ -122,6 +125,8 @@ pub enum TrustState {
     Trusted,
     /// Somebody agreed, and it has changed since.
     Changed,
+    /// Others can write to the folder, and nobody agreed to that: nothing in it is used.
+    NotOwned,
 }
 
 /// What `POST /trust` takes.
@@ -135,6 +140,17 @@ pub struct SetTrust {
     /// The digest of what the decider saw. Needed to trust.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Agree to this instead: that these can write to the folder, as `GET /trust` said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<String>,
+}
+
+/// What `POST /base-dirs` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OpenBaseDir {
+    /// The folder: an absolute path.
+    pub base_dir: String,
 }
 
 /// A code that signs a page in, once, within a minute.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use coven_model::{
-    Intervention, Mode, OrchestratorState, Permission, PlanView, SessionId, SessionView, TaskId,
-    TaskStatus, Timestamp, Verdict, WorkflowStatus,
+    AutoAnswer, Intervention, Mode, OrchestratorState, Permission, PlanView, SessionId,
+    SessionView, TaskId, TaskStatus, Timestamp, Verdict, WorkflowStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,23 +41,13 @@ pub struct StartWorkflow {
     pub env: Option<BTreeMap<String, String>>,
     /// Answer every question of every agent by this, without asking a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auto: Option<Auto>,
+    pub auto: Option<AutoAnswer>,
     /// The adapter for steps that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_adapter: Option<String>,
     /// Only make the session; `resume` lets it run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
-}
-
-/// What is answered to every question of a run that was started so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Auto {
-    /// Approve, proceed, complete.
-    Allow,
-    /// Deny, and end what cannot go on.
-    Deny,
 }
 
 /// A definition.
@@ -120,10 +110,11 @@ pub struct Started {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListQuery {
-    /// Only with these statuses, separated by commas.
+    /// Only with these statuses, separated by commas; `foreign` means the foreign sessions, which
+    /// have none of the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(
-        pattern = r"^(pending|running|blocked|completed|failed|cancelled)(,(pending|running|blocked|completed|failed|cancelled))*$"
+        pattern = r"^(pending|running|blocked|completed|failed|cancelled|foreign)(,(pending|running|blocked|completed|failed|cancelled|foreign))*$"
     ))]
     pub status: Option<String>,
     /// Only of this folder.
@@ -183,6 +174,10 @@ pub struct WorkflowItem {
     /// Whether agents of it were left alive on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
+    /// Whether it was not made by this user in this folder. It can be read; it is never resumed,
+    /// changed or removed, and nothing in it counts as running or waiting.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
 }
 
 /// Everything about a session.

@@ -99,7 +99,7 @@ pub(crate) fn deny(arguments: Deny) -> Result {
 
 /// The question that is meant.
 async fn find(client: &Client, which: &Which) -> Result<InterventionItem> {
-    let workflow = find::workflow(client, &which.target.session).await?;
+    let workflow = find::own_workflow(client, &which.target.session).await?;
     let query = InterventionQuery {
         workflow: Some(workflow.item.id.to_string()),
         ..InterventionQuery::default()

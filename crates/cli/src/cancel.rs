@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         for session in &arguments.sessions {
-            let workflow = find::workflow(&client, session).await?;
+            let workflow = find::own_workflow(&client, session).await?;
             let (id, name) = (&workflow.item.id, &workflow.item.name);
             if workflow.item.status.is_final() {
                 output::line(&format!("{name} is {} already", workflow.item.status))?;

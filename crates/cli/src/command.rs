@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::failure::{self, Result};
 use crate::{
     adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, doctor, events,
-    explain, finish, grimoire, hold, home, inbox, init, interrupt, logs, ls, man, new, play,
+    explain, finish, grimoire, hold, home, inbox, init, interrupt, logs, ls, man, new, open, play,
     policy, resume, retry, rm, run, schema, send, show, stop, trust, ui, wait,
 };
 
@@ -79,6 +79,8 @@ enum Command {
     Explain(explain::Arguments),
     /// Check sessions on disk, independently of what ran them.
     Audit(audit::Arguments),
+    /// Let a folder's sessions be listed with the others.
+    Open(open::Arguments),
     /// Agree to what a folder's `.coven/` brings along.
     Trust(trust::Arguments),
     /// Look at grimoires, which are workflows that people write.
@@ -147,6 +149,7 @@ fn dispatch(command: Command) -> Result {
         Command::Play(arguments) => play::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Open(arguments) => open::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Grimoire(command) => grimoire::run(command),
         Command::Adapter(command) => adapter::run(command),

@@ -8,6 +8,7 @@ use coven_model::Mode;
 use coven_notation::near;
 
 use crate::failure::{Failure, Result};
+use crate::output;
 
 /// How many sessions are looked at for a name that is almost right.
 const NEAR: u32 = 1000;
@@ -47,6 +48,24 @@ pub(crate) async fn workflow(client: &Client, text: &str) -> Result<Workflow> {
         }
         found => found,
     }
+}
+
+/// The same to do something with it, which a foreign session is refused.
+pub(crate) async fn own_workflow(client: &Client, text: &str) -> Result<Workflow> {
+    let workflow = workflow(client, text).await?;
+    refuse_foreign(&workflow)?;
+    Ok(workflow)
+}
+
+/// Nothing is done with a session that was not made by this user in its folder.
+fn refuse_foreign(workflow: &Workflow) -> Result {
+    if !workflow.item.foreign {
+        return Ok(());
+    }
+    let (name, folder) = (&workflow.item.name, output::one_line(&workflow.item.base_dir));
+    let message = format!("{name} is foreign: it was not made by you in {folder}");
+    Err(Failure::failed(message)
+        .hint(format!("it can be read: coven show {name}, coven logs {name}, coven play {name}")))
 }
 
 /// The same failure with the name that was probably meant.
@@ -101,6 +120,9 @@ pub(crate) async fn task(
     wanted: Wanted,
 ) -> Result<(Workflow, TaskItem)> {
     let workflow = workflow(client, &target.session).await?;
+    if wanted != Wanted::Started {
+        refuse_foreign(&workflow)?;
+    }
     let task = choose(&workflow, target.task.as_deref(), wanted)?.clone();
     Ok((workflow, task))
 }

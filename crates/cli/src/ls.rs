@@ -6,6 +6,7 @@ use coven_api::workflow::{ListQuery, WorkflowItem};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
+use crate::output::Put;
 use crate::{folders, output, tree};
 
 /// How many are shown unless said.
@@ -13,6 +14,9 @@ const USUAL: u32 = 20;
 
 /// The largest page the daemon gives.
 const PAGE: u32 = 1000;
+
+/// How a session is shown that was not made by this user in its folder.
+const FOREIGN: &str = "foreign";
 
 /// What `coven ls` takes.
 #[derive(clap::Args)]
@@ -22,7 +26,8 @@ const PAGE: u32 = 1000;
   coven ls --search login --all      everything with `login` in its name or goal
   coven ls --json | jq -r '.workflows[].name'")]
 pub(crate) struct Arguments {
-    /// Only these statuses, with commas: pending, running, blocked, completed, failed, cancelled.
+    /// Only these statuses, with commas: pending, running, blocked, completed, failed, cancelled,
+    /// foreign.
     #[arg(short, long, value_name = "STATUS")]
     status: Option<String>,
     /// Only with this in their name, goal or id.
@@ -89,6 +94,16 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
         return Ok(());
     }
     output::write(&table(found))?;
+    if found.iter().any(|item| item.foreign) {
+        eprintln!(
+            "Foreign sessions were not made by you in their folder; they can be read and are \
+             never run."
+        );
+        if let Some(folder) = &arguments.base_dir {
+            let folder = output::one_line(&folder.display().to_string());
+            eprintln!("To read them by their names: coven open {folder}");
+        }
+    }
     let more = total - found.len() as u64;
     if more > 0 {
         eprintln!("{more} more: coven ls --all, or -n {}", found.len() * 5);
@@ -107,9 +122,15 @@ pub(crate) fn table(items: &[WorkflowItem]) -> String {
             (waiting, _) => format!(" ({waiting})"),
         };
         let kept = if item.kept { " kept" } else { "" };
+        let stands = if item.foreign {
+            // What its files say about it is only what they say.
+            FOREIGN.to_owned()
+        } else {
+            format!("{}{status}{kept}", item.status)
+        };
         rows.push(vec![
             item.name.clone(),
-            format!("{}{status}{kept}", item.status),
+            stands,
             output::ago(item.created_at, now),
             output::one_line(item.goal.as_deref().unwrap_or("-")),
         ]);
@@ -119,6 +140,10 @@ pub(crate) fn table(items: &[WorkflowItem]) -> String {
     let mut lines = table.lines();
     let mut text = lines.next().map(|head| paint.bold(head) + "\n").unwrap_or_default();
     for (line, item) in lines.zip(items) {
+        if item.foreign {
+            text.put(format!("{}\n", paint.dim(line)));
+            continue;
+        }
         let plain = item.status.as_str();
         text.push_str(&line.replacen(
             plain,

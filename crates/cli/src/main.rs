@@ -34,6 +34,7 @@ mod ls;
 mod man;
 mod mirror;
 mod new;
+mod open;
 mod output;
 mod play;
 mod policy;

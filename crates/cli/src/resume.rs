@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let workflow = find::workflow(&client, &arguments.session).await?;
+        let workflow = find::own_workflow(&client, &arguments.session).await?;
         let wish = Wish { why: None, env: Some(connect::environment()) };
         let now = client.resume(workflow.item.id.as_str(), &wish).await?;
         output::line(&format!("{} is {}", now.item.name, now.item.status))

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let workflow = find::workflow(&client, &arguments.session).await?;
+        let workflow = find::own_workflow(&client, &arguments.session).await?;
         let wish = Wish { why: arguments.why, env: Some(connect::environment()) };
         let now = client.retry(workflow.item.id.as_str(), &wish).await?;
         if arguments.detach {

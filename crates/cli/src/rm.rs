@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         for session in &arguments.sessions {
-            let workflow = find::workflow(&client, session).await?;
+            let workflow = find::own_workflow(&client, session).await?;
             let item = &workflow.item;
             if !item.status.is_final() {
                 return Err(Failure::failed(format!("{} is {}", item.name, item.status))

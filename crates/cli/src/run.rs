@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use coven_api::catalogue::BaseDirQuery;
 use coven_api::system::TrustState;
-use coven_api::workflow::{self, Definition, StartWorkflow, Started};
+use coven_api::workflow::{Definition, StartWorkflow, Started};
 use coven_api::{Client, Code as Wrong, Problem};
+use coven_model::AutoAnswer;
 
 pub(crate) use end::tree as show_tree;
 pub(crate) use follow::{Following, How, OnBlock};
@@ -91,7 +92,7 @@ pub(crate) enum Auto {
     Deny,
 }
 
-impl From<Auto> for workflow::Auto {
+impl From<Auto> for AutoAnswer {
     fn from(auto: Auto) -> Self {
         match auto {
             Auto::Allow => Self::Allow,
@@ -239,7 +240,8 @@ async fn note_untrusted(client: &Client, base: &Path) {
     let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
     let Ok(standing) = client.trust(&query).await else { return };
     let why = match standing.state {
-        TrustState::Nothing | TrustState::Trusted => return,
+        // What is not owned is refused, and that says why.
+        TrustState::Nothing | TrustState::Trusted | TrustState::NotOwned => return,
         TrustState::Untrusted => "is not trusted",
         TrustState::Changed => "has changed since it was trusted",
     };

@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             let task = find::choose(&workflow, Some(task), Wanted::Started)?;
             return one_task(&client, &workflow, task, arguments.json).await;
         }
-        if arguments.follow && !workflow.item.status.is_final() {
+        if arguments.follow && !workflow.item.foreign && !workflow.item.status.is_final() {
             let how =
                 if arguments.json { How::Json(OnBlock::Wait) } else { How::usual(OnBlock::Wait) };
             let item = workflow.item;
@@ -95,7 +95,9 @@ fn session(workflow: &Workflow) -> Result {
     for (name, value) in session.variables.iter().filter(|(name, _)| *name != INPUT) {
         say("output", &variable(name, value, room));
     }
-    if !item.status.is_final() && !workflow.live {
+    if item.foreign {
+        say("note", "it is foreign: it was not made by you in this folder, and can only be read");
+    } else if !item.status.is_final() && !workflow.live {
         say("note", &format!("the daemon does not run it: coven resume {}", item.name));
     }
     text.push_str(&waiting(workflow));

@@ -20,9 +20,11 @@ const FILES: usize = 40;
   coven trust                 look at what the current folder brings along, and agree to it
   coven trust ../other --yes  agree without being asked
   coven trust --revoke        no longer use it
+  coven trust --owner         agree that another user can write to the folder
 
 Grimoires can run commands and adapters can start programs. What is agreed to is exactly what
 is there now; when a file changes, it is not used until you agree again.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     folder: Option<PathBuf>,
@@ -32,6 +34,9 @@ pub(crate) struct Arguments {
     /// No longer use what the folder brings along.
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
+    /// Agree that others can write to the folder: another user owns it, or everybody may write.
+    #[arg(long, conflicts_with = "revoke")]
+    owner: bool,
     /// Print how it stands as JSON, and change nothing.
     #[arg(long, conflicts_with_all = ["yes", "revoke"])]
     json: bool,
@@ -49,7 +54,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             set(&client, &standing, false).await?;
             return output::line(&format!("{} is not trusted any more", standing.base_dir));
         }
+        if arguments.owner {
+            return owner(&client, &standing, arguments.yes).await;
+        }
         match standing.state {
+            TrustState::NotOwned => {
+                let owners = standing.owners.as_deref().unwrap_or_default();
+                let message = format!("{} is not yours alone: {owners}", standing.base_dir);
+                Err(Failure::failed(message).hint(format!(
+                    "whoever can write there can run programs as you; if you want that: \
+                     coven trust --owner {}",
+                    standing.base_dir
+                )))
+            }
             TrustState::Nothing => output::line(&format!(
                 "{} brings nothing along that would need trust",
                 standing.base_dir
@@ -77,8 +94,42 @@ async fn standing(client: &Client, base: &Path) -> Result<Trust> {
 async fn set(client: &Client, standing: &Trust, trusted: bool) -> Result {
     let digest = standing.digest.clone().filter(|_| trusted);
     let base_dir = standing.base_dir.clone();
-    client.set_trust(&SetTrust { base_dir, trusted, digest }).await?;
+    client.set_trust(&SetTrust { base_dir, trusted, digest, owners: None }).await?;
     Ok(())
+}
+
+/// Agrees that others can write to a folder, after asking.
+async fn owner(client: &Client, standing: &Trust, yes: bool) -> Result {
+    let (base_dir, Some(owners)) = (&standing.base_dir, &standing.owners) else {
+        return output::line(&format!("{} is yours alone", standing.base_dir));
+    };
+    if standing.state != TrustState::NotOwned {
+        return output::line(&format!("you agreed to the owners of {base_dir} before"));
+    }
+    eprintln!("{base_dir} is not yours alone: {owners}.");
+    if !yes {
+        if !tty::is_interactive() {
+            return Err(Failure::failed("there is no terminal to ask on")
+                .hint(format!("coven trust --owner --yes {base_dir}")));
+        }
+        eprint!("Whoever can write there can run programs as you. Use it all the same? [y/N] ");
+        if !said_yes().await? {
+            return Err(Failure::told());
+        }
+    }
+    let (base_dir, owners) = (base_dir.clone(), Some(owners.clone()));
+    client.set_trust(&SetTrust { base_dir, trusted: true, digest: None, owners }).await?;
+    output::line(&format!("{} may be used", standing.base_dir))
+}
+
+/// Whether the person at the terminal presses `y`.
+async fn said_yes() -> Result<bool> {
+    let keyboard = Keyboard::take(Keys::Single)?;
+    let typed = keyboard.read().await?;
+    drop(keyboard);
+    let yes = matches!(typed.first(), Some(b'y' | b'Y'));
+    eprintln!("{}", if yes { "yes" } else { "no" });
+    Ok(yes)
 }
 
 async fn agree(client: &Client, standing: &Trust) -> Result {
@@ -108,14 +159,9 @@ pub(crate) async fn ask(client: &Client, base: &Path) -> Result<bool> {
     eprint!(
         "They can run commands on this machine. Have you looked at them, and trust them? [y/N] "
     );
-    let keyboard = Keyboard::take(Keys::Single)?;
-    let typed = keyboard.read().await?;
-    drop(keyboard);
-    if !matches!(typed.first(), Some(b'y' | b'Y')) {
-        eprintln!("no");
+    if !said_yes().await? {
         return Ok(false);
     }
-    eprintln!("yes");
     agree(client, &standing).await?;
     Ok(true)
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 }
 
 async fn wait(client: &Client, arguments: &Arguments) -> Result<Stands> {
-    let mut workflow = find::workflow(client, &arguments.target.session).await?;
+    let mut workflow = find::own_workflow(client, &arguments.target.session).await?;
     if let Some(task) = &arguments.target.task {
         find::choose(&workflow, Some(task), find::Wanted::Started)?;
     }

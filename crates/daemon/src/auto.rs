@@ -14,63 +14,28 @@
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
 //! blindly; it is denied. An agent that takes no answer is left to a person. Each decision is a
-//! fact like any other, by `--auto allow` or `--auto deny`. What was wanted lies in the session's
-//! folder, so that the next daemon knows it.
+//! fact like any other, by `--auto allow` or `--auto deny`. What was wanted is a part of the first
+//! fact of the session, so that the next daemon knows it; no file beside the journal means anything.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use coven_api::workflow::Auto;
 use coven_model::event::Event;
-use coven_model::{Choice, Decision, Intervention, InterventionKind, SessionId};
+use coven_model::{AutoAnswer, Choice, Decision, Intervention, InterventionKind};
 use coven_orchestrator::{FeedItem, Orchestrator, Published, RequestError};
 use coven_store::BaseDir;
 use coven_store::session::Look;
 
 use crate::house::House;
 use crate::route::Shelf;
-use crate::secret::write_private;
 
 /// So many answers to one question an agent may not take. Then more of them do not help.
 const PATIENCE: usize = 5;
 
-/// The file in a session's folder.
-const FILE: &str = "auto";
-
-/// Keeps what is wanted of a session.
-pub(crate) fn remember(base_dir: &Path, id: &SessionId, auto: Auto) -> io::Result<()> {
-    let path = file(base_dir, id).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-    write_private(&path, word(auto).as_bytes())
-}
-
-fn file(base_dir: &Path, id: &SessionId) -> Option<PathBuf> {
-    let base = BaseDir::find(base_dir).ok().flatten()?;
-    Some(base.session_path(id).join(FILE))
-}
-
-fn wanted(base_dir: &Path, id: &SessionId) -> Option<Auto> {
-    match fs::read_to_string(file(base_dir, id)?).ok()?.trim() {
-        "allow" => Some(Auto::Allow),
-        "deny" => Some(Auto::Deny),
-        _ => None,
-    }
-}
-
-fn word(auto: Auto) -> &'static str {
-    match auto {
-        Auto::Allow => "allow",
-        Auto::Deny => "deny",
-    }
-}
-
 /// Answers everything that waits in the sessions of a base directory that was just opened.
-pub(crate) async fn recover(house: &House, base_dir: &Path, orchestrator: &Orchestrator) {
+pub(crate) async fn recover(house: &House, orchestrator: &Orchestrator) {
     for asked in orchestrator.interventions().await {
-        if let Some(auto) = wanted(base_dir, &asked.workflow_id) {
-            answer(house, base_dir, orchestrator, auto, &asked).await;
-        }
+        answer(house, orchestrator, &asked).await;
     }
 }
 
@@ -83,8 +48,8 @@ pub(crate) async fn attend(house: House) {
             FeedItem::Event(envelope) => envelope,
             // What came up meanwhile is still waiting.
             FeedItem::Gap { .. } => {
-                for (base, orchestrator) in house.orchestrators().await {
-                    recover(&house, base.path(), &orchestrator).await;
+                for orchestrator in house.orchestrators().await {
+                    recover(&house, &orchestrator).await;
                 }
                 continue;
             }
@@ -93,22 +58,20 @@ pub(crate) async fn attend(house: House) {
         let Event::InterventionRequired { intervention, .. } = &**event else { continue };
         // One that is being opened looks at everything that waits when it is open.
         for base in house.bases() {
-            let Some(orchestrator) = base.now() else { continue };
-            if let Some(auto) = wanted(base.path(), &envelope.session) {
-                answer(&house, base.path(), &orchestrator, auto, intervention).await;
+            if let Some(orchestrator) = base.now() {
+                answer(&house, &orchestrator, intervention).await;
             }
         }
     }
 }
 
-async fn answer(
-    house: &House,
-    base_dir: &Path,
-    orchestrator: &Orchestrator,
-    auto: Auto,
-    asked: &Intervention,
-) {
-    let by = format!("--auto {}", word(auto));
+/// Answers a question of a session that was started so.
+async fn answer(house: &House, orchestrator: &Orchestrator, asked: &Intervention) {
+    let Some(controller) = orchestrator.controller(&asked.workflow_id).await else { return };
+    let Some(auto) = controller.auto() else { return };
+    let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
+    let base_dir = &*entry.base_dir;
+    let by = format!("--auto {}", auto.as_str());
     let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
     if refused(base_dir, asked) >= PATIENCE {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
@@ -181,17 +144,18 @@ async fn is_known_dialog(
     matches!(loaded, Ok(Ok(loaded)) if loaded.config.dialog(&rule).is_some())
 }
 
-fn choose(auto: Auto, kind: InterventionKind, retried: bool) -> Choice {
+fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Choice {
     use InterventionKind as Kind;
     match (auto, kind) {
-        (Auto::Allow, Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval) => {
-            Choice::Approve
-        }
-        (Auto::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
+        (
+            AutoAnswer::Allow,
+            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
+        ) => Choice::Approve,
+        (AutoAnswer::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
         | (_, Kind::Question | Kind::Choice) => Choice::Deny,
         (_, Kind::EndedTurn) => Choice::Complete,
-        (Auto::Allow, kind) if may_retry(kind) && !retried => Choice::Retry,
-        (Auto::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
+        (AutoAnswer::Allow, kind) if may_retry(kind) && !retried => Choice::Retry,
+        (AutoAnswer::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
             Choice::Proceed
         }
         (
@@ -213,7 +177,7 @@ mod tests {
 
     #[test]
     fn whatever_waits_has_an_answer_that_it_offers_and_a_second_try_is_the_last() {
-        for auto in [Auto::Allow, Auto::Deny] {
+        for auto in [AutoAnswer::Allow, AutoAnswer::Deny] {
             for kind in InterventionKind::EVERY {
                 for retried in [false, true] {
                     let choice = choose(auto, kind, retried);

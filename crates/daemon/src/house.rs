@@ -1,16 +1,17 @@
 //! Everything the daemon keeps: an orchestrator for each base directory, one feed over all.
 //!
-//! A base directory is opened when it is first needed and remembered from then on, so that the
-//! next daemon goes on with its sessions without being asked. While one is being opened, whoever
-//! asks for it waits; nobody else does.
+//! A base directory is opened by the first command that needs it. Its sessions are registered in the
+//! state folder, so that the next daemon goes on with those that were running without being asked.
+//! Requests that only look open nothing: they read what is on the disk.
 
 mod base;
-mod known;
+mod find;
 mod list;
+mod sessions;
 mod show;
 mod start;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,14 +20,16 @@ use std::time::Duration;
 use coven_api::intervention::{InterventionItem, InterventionState};
 use coven_api::system::Trust;
 use coven_api::{Code, Problem};
-use coven_model::{InterventionId, SessionId, Timestamp};
-use coven_orchestrator::{Feed, Orchestrator, RequestError};
-use coven_store::index::ResolveError;
+use coven_model::{SessionId, Timestamp};
+use coven_orchestrator::{Feed, Orchestrator};
+use coven_store::{BaseDir, FolderOwners, NotOwned, Registered};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::base::Base;
-use self::known::KnownDirs;
+use self::base::OpeningGuard;
+pub(crate) use self::find::Found;
+pub(crate) use self::sessions::Sessions;
 pub(crate) use self::start::environment;
 use crate::clock::now;
 use crate::config::Config;
@@ -58,7 +61,6 @@ struct Shared {
     token: Secret,
     sign_in: SignIn,
     trust: trust::Book,
-    known: KnownDirs,
     bases: Mutex<BTreeMap<PathBuf, Arc<Base>>>,
     versions: Versions,
     numbers: Numbers,
@@ -78,14 +80,13 @@ impl House {
         let feed_dir = places.feed();
         let feed = Feed::open(&feed_dir).map_err(|error| Error::file(feed_dir, error))?;
         let token = Secret::load(&places.token())?;
-        let (trust, known) = (trust::Book::open(places.trust()), KnownDirs::open(places.known()));
+        let trust = trust::Book::open(places.trust());
         let shared = Shared {
             config,
             feed,
             token,
             sign_in: SignIn::default(),
             trust,
-            known,
             bases: Mutex::default(),
             versions: Versions::default(),
             numbers,
@@ -109,11 +110,6 @@ impl House {
         Ok(self.base_at(&usable(base_dir)?))
     }
 
-    /// Remembers a base directory for the next daemon.
-    fn remember(&self, path: &Path) {
-        self.shared.known.add(path);
-    }
-
     fn base_at(&self, path: &Path) -> Arc<Base> {
         let mut bases = self.bases_lock();
         let new = || Arc::new(Base::new(path, &self.shared.options.places.config_dir));
@@ -129,31 +125,52 @@ impl House {
         self.bases_lock().values().cloned().collect()
     }
 
-    /// The orchestrators of all base directories that can be used. Waits for those that are being
-    /// opened.
-    pub(crate) async fn orchestrators(&self) -> Vec<(Arc<Base>, Orchestrator)> {
+    /// The sessions of all base directories that are known. Waits for those that are being opened,
+    /// and opens none.
+    pub(crate) async fn sessions(&self) -> Vec<(Arc<Base>, Sessions)> {
         let mut all = Vec::new();
         for base in self.bases() {
-            if let Ok(orchestrator) = base.orchestrator(self).await {
-                all.push((base, orchestrator));
+            if let Ok(Some(sessions)) = base.sessions(self).await {
+                all.push((base, sessions));
             }
         }
         all
     }
 
-    /// Goes on with everything that is known from before.
-    pub(crate) fn recover(&self) {
-        for path in self.shared.known.all() {
-            let base = self.base_at(&path);
-            self.spawn(self.clone().take_over(base));
+    /// The orchestrators of all base directories that are open. Waits for those that are being
+    /// opened, and opens none.
+    pub(crate) async fn orchestrators(&self) -> Vec<Orchestrator> {
+        let open = |(_, sessions)| match sessions {
+            Sessions::Open(orchestrator) => Some(orchestrator),
+            Sessions::Closed(_) => None,
+        };
+        self.sessions().await.into_iter().filter_map(open).collect()
+    }
+
+    /// Takes note of everything that is registered from before, and opens the base directories
+    /// whose sessions were running.
+    pub(crate) fn recover(&self) -> Result<(), Error> {
+        let state_dir = &self.shared.options.places.state_dir;
+        let registered = coven_store::registry::registered_bases(state_dir);
+        for known in registered.map_err(|error| Error::file(state_dir, error))? {
+            let base = self.base_at(&known.path);
+            self.feed().locate(&known.path, &known.sessions);
+            if has_live_sessions(state_dir, &known.path) {
+                self.spawn(self.clone().take_over(base.clone(), base.begin_opening()));
+            }
         }
+        Ok(())
     }
 
     /// Opens a base directory. One that another program keeps is tried again: that may go away,
     /// and what the last daemon was just starting when it died keeps the lock for a moment.
-    async fn take_over(self, base: Arc<Base>) {
+    async fn take_over(self, base: Arc<Base>, begun: Option<OpeningGuard>) {
         let mut pause = FIRST_PAUSE;
-        while let Err(problem) = base.orchestrator(&self).await {
+        let mut opened = match begun {
+            Some(begun) => base.open_begun(&self, begun).await,
+            None => base.orchestrator(&self).await,
+        };
+        while let Err(problem) = opened {
             tracing::warn!(base = %base.path().display(), "cannot be opened: {}", problem.detail);
             if problem.code != Code::BaseDirTaken {
                 return;
@@ -163,56 +180,7 @@ impl House {
                 return;
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    }
-
-    /// The session that an id, the beginning of an id, or a name means, over all base directories.
-    pub(crate) async fn find(&self, text: &str) -> Result<(Orchestrator, SessionId), Problem> {
-        let mut found = Vec::new();
-        for (base, orchestrator) in self.orchestrators().await {
-            match orchestrator.resolve(text) {
-                Ok(id) => found.push((base, orchestrator, id)),
-                Err(RequestError::Unknown(ResolveError::Unknown { .. })) => {}
-                Err(error) => return Err(problems::request(&error)),
-            }
-        }
-        if found.len() > 1 {
-            // A whole id is never meant as the beginning of another.
-            if let Some(exact) = found.iter().position(|(_, _, id)| id.as_str() == text) {
-                found = vec![found.swap_remove(exact)];
-            }
-        }
-        match found.len() {
-            0 => Err(self.no_session(text)),
-            1 => {
-                let (_, orchestrator, id) = found.swap_remove(0);
-                Ok((orchestrator, id))
-            }
-            _ => {
-                let all: Vec<String> = found
-                    .iter()
-                    .map(|(base, _, id)| format!("{id} in {}", base.path().display()))
-                    .collect();
-                let detail = format!("`{}` could be {}", short(text), all.join(", "));
-                Err(Problem::new(Code::BadRequest, detail).with_hint("give the whole id"))
-            }
-        }
-    }
-
-    fn no_session(&self, text: &str) -> Problem {
-        let text = short(text);
-        let problem =
-            Problem::new(Code::WorkflowNotFound, format!("no session has the id or name `{text}`"));
-        let shut: Vec<String> = self
-            .bases()
-            .iter()
-            .filter(|base| base.problem().is_some())
-            .map(|base| base.path().display().to_string())
-            .collect();
-        if shut.is_empty() {
-            problem.with_hint("`GET /workflows` lists them")
-        } else {
-            problem.with_hint(format!("these folders could not be opened: {}", shut.join(", ")))
+            opened = base.orchestrator(&self).await;
         }
     }
 
@@ -228,20 +196,20 @@ impl House {
             None => None,
         };
         match (state, one) {
-            (InterventionState::Decided, Some((orchestrator, id))) => {
-                self.decided(&orchestrator, &id).await
+            (InterventionState::Decided, Some(found)) => {
+                self.decided(&found.sessions, &found.id).await
             }
             (InterventionState::Decided, None) => {
                 let detail = "what was decided is listed for one session";
                 Err(Problem::new(Code::BadInput, detail).with_hint("name it with `workflow=`"))
             }
-            (InterventionState::Open, Some((orchestrator, id))) => {
-                Ok(self.waiting(&orchestrator, Some(&id)).await)
+            (InterventionState::Open, Some(found)) => {
+                Ok(self.waiting(&found.sessions, Some(&found.id)).await)
             }
             (InterventionState::Open, None) => {
                 let mut all = Vec::new();
-                for (_, orchestrator) in self.orchestrators().await {
-                    all.extend(self.waiting(&orchestrator, None).await);
+                for (_, sessions) in self.sessions().await {
+                    all.extend(self.waiting(&sessions, None).await);
                 }
                 all.sort_by(|a, b| {
                     let key = |item: &InterventionItem| {
@@ -254,21 +222,13 @@ impl House {
         }
     }
 
-    /// The orchestrator that keeps the session of an intervention.
-    pub(crate) async fn asked(&self, id: &InterventionId) -> Result<Orchestrator, Problem> {
-        match self.find(id.session().as_str()).await {
-            Ok((orchestrator, _)) => Ok(orchestrator),
-            Err(problem) if problem.code == Code::WorkflowNotFound => {
-                let detail = format!("there is no intervention {id}: its session does not exist");
-                Err(Problem::new(Code::InterventionNotFound, detail))
-            }
-            Err(problem) => Err(problem),
-        }
-    }
-
     /// How a folder stands, looked at now; its orchestrator hears of it.
     pub(crate) fn trust_of(&self, base_dir: &Path) -> Result<Trust, Problem> {
-        let path = usable(base_dir)?;
+        // The daemon's own folder for sessions need not be there yet.
+        let path = match base_dir {
+            own if own == self.shared.options.places.workspace() => own.to_owned(),
+            other => usable(other)?,
+        };
         let standing = self.shared.trust.standing(&path).map_err(|error| {
             Problem::new(
                 Code::BadBaseDir,
@@ -281,16 +241,34 @@ impl House {
         Ok(standing)
     }
 
+    /// Agrees to what has this digest and to these owners, or to neither any more.
     pub(crate) fn set_trust(
         &self,
         base_dir: &Path,
-        digest: Option<String>,
+        agreed: trust::Agreement,
     ) -> Result<Trust, Problem> {
         let path = usable(base_dir)?;
-        self.shared.trust.set(&path, digest).map_err(|error| {
+        self.shared.trust.set(&path, agreed).map_err(|error| {
             Problem::new(Code::Storage, format!("trust cannot be written down: {error}"))
         })?;
         self.trust_of(&path)
+    }
+
+    /// The other owners of a folder that somebody agreed to.
+    pub(crate) fn agreed_owners(&self, base_dir: &Path) -> Option<FolderOwners> {
+        self.shared.trust.agreed_owners(base_dir)
+    }
+
+    /// A folder that a request names, if it is the user's own or its owners were agreed to.
+    pub(crate) fn owned(&self, base_dir: &Path) -> Result<PathBuf, Problem> {
+        let path = usable(base_dir)?;
+        let owners = FolderOwners::of(&path)
+            .map_err(|error| Problem::new(Code::BadBaseDir, error.to_string()))?;
+        let agreed = self.agreed_owners(&path);
+        if owners.is_user_alone() || agreed.is_some_and(|agreed| agreed.covers(&owners)) {
+            return Ok(path);
+        }
+        Err(problems::not_owned(&NotOwned { path, owners }))
     }
 
     /// The folder for sessions that name none.
@@ -302,11 +280,19 @@ impl House {
         Ok(path)
     }
 
-    /// The folder that a request names, or the one for requests that name none.
+    /// The folder that a request names, or the one for requests that name none, which is made.
     pub(crate) fn folder(&self, base_dir: Option<&str>) -> Result<PathBuf, Problem> {
         match base_dir {
             Some(text) => usable(Path::new(text)),
             None => usable(&self.workspace()?),
+        }
+    }
+
+    /// The same for a request that only looks: nothing is made.
+    pub(crate) fn folder_to_read(&self, base_dir: Option<&str>) -> Result<PathBuf, Problem> {
+        match base_dir {
+            Some(text) => usable(Path::new(text)),
+            None => Ok(self.shared.options.places.workspace()),
         }
     }
 
@@ -383,18 +369,20 @@ impl House {
     }
 
     /// Which sessions of a base directory have something waiting, and how much.
-    async fn counts(&self, orchestrator: &Orchestrator) -> BTreeMap<SessionId, u32> {
+    async fn counts(&self, sessions: &Sessions) -> BTreeMap<SessionId, u32> {
         let mut counts = BTreeMap::new();
-        for intervention in orchestrator.interventions().await {
+        for intervention in sessions.interventions().await {
             *counts.entry(intervention.workflow_id).or_default() += 1;
         }
         counts
     }
+}
 
-    /// The known folders, for whoever lists them.
-    pub(crate) fn known(&self) -> BTreeSet<PathBuf> {
-        self.bases_lock().keys().cloned().collect()
-    }
+/// Whether the directory is the one that was registered, with sessions that there is still
+/// something to do for. Opens nothing.
+fn has_live_sessions(state_dir: &Path, base_dir: &Path) -> bool {
+    let Ok(Some(base)) = BaseDir::find(base_dir) else { return false };
+    Registered::read(state_dir, &base).is_ok_and(|registered| registered.has_live())
 }
 
 /// The beginning of what somebody wrote, for messages.

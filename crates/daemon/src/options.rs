@@ -64,10 +64,6 @@ impl Places {
         self.state_dir.join("feed")
     }
 
-    pub(crate) fn known(&self) -> PathBuf {
-        self.state_dir.join("known.json")
-    }
-
     pub(crate) fn trust(&self) -> PathBuf {
         self.state_dir.join("trust.json")
     }

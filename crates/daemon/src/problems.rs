@@ -4,6 +4,7 @@ use coven_api::catalogue::Diagnostic;
 use coven_api::{Code, Problem};
 use coven_notation::{Report, Severity, printable};
 use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
+use coven_store::NotOwned;
 use coven_store::index::ResolveError;
 use coven_workflow::catalogue::Unusable;
 use coven_workflow::state::Refused;
@@ -34,9 +35,26 @@ pub(crate) fn open(error: &OpenError) -> Problem {
     let code = match error {
         OpenError::Locked(coven_store::lock::LockError::Held { .. }) => Code::BaseDirTaken,
         OpenError::Folder(_) | OpenError::Locked(_) => Code::BadBaseDir,
+        OpenError::NotOwned(error) => return not_owned(error),
+        OpenError::Registry(_) => Code::Storage,
         OpenError::Slots(_) => Code::Internal,
     };
     Problem::new(code, error.to_string())
+}
+
+/// A folder that belongs to another user, or that every user may write to.
+pub(crate) fn not_owned(error: &NotOwned) -> Problem {
+    // What a person agrees to is the folder, whichever part of it is somebody else's.
+    let folder = match error.path.ancestors().find(|path| path.ends_with(".coven")) {
+        Some(coven) => coven.parent().unwrap_or(coven),
+        None => &error.path,
+    };
+    let folder = printable(&folder.display().to_string());
+    let hint = format!(
+        "whoever can write there can run programs as you; if you want that: \
+         coven trust --owner {folder}"
+    );
+    Problem::new(Code::NotOwned, printable(&error.to_string())).with_hint(hint)
 }
 
 pub(crate) fn execute(error: ExecuteError) -> Problem {
@@ -72,6 +90,7 @@ pub(crate) fn request(error: &RequestError) -> Problem {
     let code = match error {
         RequestError::Unknown(ResolveError::Unknown { .. }) => Code::WorkflowNotFound,
         RequestError::Unknown(ResolveError::Ambiguous { .. }) => Code::BadRequest,
+        RequestError::Foreign(_) => Code::ForeignSession,
         RequestError::Refused(refused) => self::refused(refused),
         RequestError::NotLive(_) => Code::NotLive,
         RequestError::NoAgent(_) | RequestError::NotInteractive(_) => Code::NoAgent,
@@ -83,6 +102,9 @@ pub(crate) fn request(error: &RequestError) -> Problem {
     let problem = Problem::new(code, printable(&error.to_string()));
     match code {
         Code::NotLive => problem.with_hint("`POST /workflows/{id}/resume` lets it go on"),
+        Code::ForeignSession => {
+            problem.with_hint("it can be read: `coven show`, `coven logs`, `coven play`")
+        }
         Code::NoAgent => problem.with_hint("its output and recording can still be read"),
         _ => problem,
     }

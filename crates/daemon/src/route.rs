@@ -51,6 +51,7 @@ pub(crate) fn routes() -> Router<House> {
         .route("/sign-in/codes", post(system::code))
         .route("/sign-in", post(system::sign_in))
         .route("/status", get(system::status))
+        .route("/base-dirs", post(system::open_base_dir))
         .route("/shutdown", post(system::shutdown))
         .route("/health", get(system::health))
         .route("/version", get(system::version))

@@ -81,7 +81,7 @@ pub async fn serve(options: Options) -> Result<(), Error> {
     // Those who answer and count are there before anything can come up.
     house.spawn(auto::attend(house.clone()));
     house.spawn(hooks::attend(house.clone()));
-    house.recover();
+    house.recover()?;
     let listening = Listening::new(server::router(house.clone()), house.stopping());
     let mut listeners = tokio::task::JoinSet::new();
     listeners.spawn(listening.clone().socket(socket));

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coven_api::system::{Trust, TrustState};
+use coven_store::{FolderOwners, Obstacle};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -111,11 +112,25 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()>
     Ok(())
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct File {
     version: u32,
     /// The digest that was agreed to, by folder.
     trusted: BTreeMap<PathBuf, String>,
+    /// The other owners that were agreed to, by folder.
+    #[serde(default)]
+    owners: BTreeMap<PathBuf, FolderOwners>,
+}
+
+/// What a person says about a folder.
+#[derive(Clone, Debug)]
+pub(crate) enum Agreement {
+    /// What has this digest may be used.
+    Content(String),
+    /// The folder may be used though these can write to it too.
+    Owners(FolderOwners),
+    /// Neither any more.
+    Nothing,
 }
 
 /// Whether somebody agreed to exactly what a folder brings along now. For whoever looks without
@@ -130,7 +145,7 @@ pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
 #[derive(Debug)]
 pub(crate) struct Book {
     path: PathBuf,
-    trusted: Mutex<BTreeMap<PathBuf, String>>,
+    agreed: Mutex<File>,
 }
 
 impl Book {
@@ -138,15 +153,28 @@ impl Book {
     pub(crate) fn open(path: PathBuf) -> Self {
         let file: Option<File> =
             fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let trusted = file.filter(|file| file.version == VERSION).unwrap_or_default().trusted;
-        Self { path, trusted: Mutex::new(trusted) }
+        let agreed = file.filter(|file| file.version == VERSION).unwrap_or_default();
+        Self { path, agreed: Mutex::new(agreed) }
+    }
+
+    fn agreed(&self) -> MutexGuard<'_, File> {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The other owners of a folder that somebody agreed to.
+    pub(crate) fn agreed_owners(&self, base_dir: &Path) -> Option<FolderOwners> {
+        self.agreed().owners.get(base_dir).cloned()
     }
 
     /// How a folder stands.
     pub(crate) fn standing(&self, base_dir: &Path) -> io::Result<Trust> {
         let inventory = Inventory::of(base_dir)?;
-        let trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = match (&inventory.digest, trusted.get(base_dir)) {
+        let owners = owners(base_dir)?;
+        let agreed = self.agreed();
+        let owned = owners.is_user_alone()
+            || agreed.owners.get(base_dir).is_some_and(|agreed| agreed.covers(&owners));
+        let state = match (&inventory.digest, agreed.trusted.get(base_dir)) {
+            _ if !owned => TrustState::NotOwned,
             (None, _) => TrustState::Nothing,
             (Some(_), None) => TrustState::Untrusted,
             (Some(digest), Some(agreed)) if digest == agreed => TrustState::Trusted,
@@ -157,20 +185,33 @@ impl Book {
             state,
             digest: inventory.digest,
             files: inventory.files,
+            owners: (!owners.is_user_alone()).then(|| owners.to_string()),
         })
     }
 
-    /// Agrees to what has this digest, or to nothing any more.
-    pub(crate) fn set(&self, base_dir: &Path, digest: Option<String>) -> io::Result<()> {
-        let mut trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = trusted.clone();
-        match digest {
-            Some(digest) => next.insert(base_dir.to_owned(), digest),
-            None => next.remove(base_dir),
-        };
-        let file = File { version: VERSION, trusted: next };
-        write_private(&self.path, &serde_json::to_vec_pretty(&file)?)?;
-        *trusted = file.trusted;
+    /// Takes note of what a person says about a folder.
+    pub(crate) fn set(&self, base_dir: &Path, agreement: Agreement) -> io::Result<()> {
+        let mut agreed = self.agreed();
+        let mut next = File { version: VERSION, ..agreed.clone() };
+        match agreement {
+            Agreement::Content(digest) => _ = next.trusted.insert(base_dir.to_owned(), digest),
+            Agreement::Owners(owners) => _ = next.owners.insert(base_dir.to_owned(), owners),
+            Agreement::Nothing => {
+                next.trusted.remove(base_dir);
+                next.owners.remove(base_dir);
+            }
+        }
+        write_private(&self.path, &serde_json::to_vec_pretty(&next)?)?;
+        *agreed = next;
         Ok(())
+    }
+}
+
+/// Who can write to a folder beside the user; nobody to one that is not there yet.
+fn owners(base_dir: &Path) -> io::Result<FolderOwners> {
+    match FolderOwners::of(base_dir) {
+        Ok(owners) => Ok(owners),
+        Err(error) if error.obstacle == Obstacle::Missing => Ok(FolderOwners::default()),
+        Err(error) => Err(io::Error::other(error)),
     }
 }

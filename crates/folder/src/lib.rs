@@ -85,6 +85,13 @@ impl Folder {
         &self.path
     }
 
+    /// What the system knows about the folder itself.
+    pub fn metadata(&self) -> Result<std::fs::Metadata, FileError> {
+        let failed = |source| FileError::new("look at", &self.path, source);
+        let file = File::from(self.handle.try_clone().map_err(failed)?);
+        file.metadata().map_err(failed)
+    }
+
     /// The error of something done to a file here. What stands in the way is looked at again,
     /// because the system says of a link only that it is not a folder.
     pub fn error(&self, action: &'static str, name: &str, source: io::Error) -> FileError {

@@ -18,6 +18,26 @@ pub struct AutoPolicy {
     pub handlers: Vec<HandlerName>,
 }
 
+/// How every question of a run is answered, where whoever started it wants nobody to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AutoAnswer {
+    /// Approve, proceed, complete.
+    Allow,
+    /// Deny, and end what cannot go on.
+    Deny,
+}
+
+impl AutoAnswer {
+    /// The word for it, as on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// A standard handler, as it is written in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -16,7 +16,7 @@ pub mod verdict;
 pub mod view;
 
 pub use agent::{Mode, Permission};
-pub use automatic::{AutoPolicy, HandlerName};
+pub use automatic::{AutoAnswer, AutoPolicy, HandlerName};
 pub use digest::Digest;
 pub use event::{Decision, Event};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};

@@ -33,8 +33,11 @@ fn main() -> ExitCode {
     let done = || -> Result<(), Box<dyn Error>> {
         let program = std::env::current_exe()?;
         let folder = std::env::current_dir()?;
+        // What decides is kept where agents that work in the folder have no business.
+        let state = PathBuf::from(std::env::var_os("HOME").ok_or("there is no HOME")?)
+            .join(".local/state/my-program");
         let (steps, greeting) =
-            tokio::runtime::Runtime::new()?.block_on(greet(&folder, program, "world"))?;
+            tokio::runtime::Runtime::new()?.block_on(greet(&folder, &state, program, "world"))?;
         println!("{} said: {greeting}", steps.join(", "));
         Ok(())
     };
@@ -50,10 +53,11 @@ fn main() -> ExitCode {
 /// Runs the definition and says which steps were completed, and with what result.
 pub(crate) async fn greet(
     folder: &Path,
+    state: &Path,
     program: PathBuf,
     whom: &str,
 ) -> Result<(Vec<String>, String), Box<dyn Error>> {
-    let orchestrator = Orchestrator::open(Options::new(folder, program)).await?;
+    let orchestrator = Orchestrator::open(Options::new(folder, state, program)).await?;
     let mut new = NewSession::of_definition("greet.yaml", DEFINITION);
     new.input.insert("whom".to_owned(), whom.into());
     let id = orchestrator.execute_workflow(new).await?;

@@ -41,7 +41,9 @@ fn fail(error: &dyn Error) -> ExitCode {
 }
 
 async fn run() -> Result<WorkflowStatus, Box<dyn Error>> {
-    let mut options = Options::new(std::env::current_dir()?, std::env::current_exe()?);
+    let state = Path::new(&std::env::var_os("HOME").ok_or("there is no HOME")?)
+        .join(".local/state/coven-example");
+    let mut options = Options::new(std::env::current_dir()?, state, std::env::current_exe()?);
     options.default_adapter = Some("demo".to_owned());
     let orchestrator = Orchestrator::open(options).await?;
     let yes = std::env::args().any(|argument| argument == "--yes");

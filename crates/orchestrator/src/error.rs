@@ -3,12 +3,12 @@
 use coven_model::{SessionId, TaskId};
 use coven_notation::Report;
 use coven_runner::DeliveryError;
-use coven_store::FileError;
 use coven_store::index::ResolveError;
 use coven_store::journal::{AppendError, CreateError, OpenError as JournalError, ReadError};
 use coven_store::lock::LockError;
 use coven_store::register::RegisterError;
 use coven_store::retention::RemoveError;
+use coven_store::{BaseDirError, FileError, NotOwned};
 use coven_workflow::catalogue::Unusable;
 use coven_workflow::state::Refused;
 
@@ -20,12 +20,27 @@ pub enum OpenError {
     /// Its folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FileError),
+    /// It is not the user's own.
+    #[error(transparent)]
+    NotOwned(#[from] NotOwned),
+    /// The registry of its sessions cannot be opened.
+    #[error("its sessions cannot be registered: {0}")]
+    Registry(#[from] RegisterError),
     /// Somebody else keeps its sessions.
     #[error(transparent)]
     Locked(#[from] LockError),
     /// The system has no room for what gives jobs their slots.
     #[error("jobs cannot be given slots: {0}")]
     Slots(#[source] std::io::Error),
+}
+
+impl From<BaseDirError> for OpenError {
+    fn from(error: BaseDirError) -> Self {
+        match error {
+            BaseDirError::File(error) => Self::Folder(error),
+            BaseDirError::NotOwned(error) => Self::NotOwned(error),
+        }
+    }
 }
 
 /// Why a session cannot be made.
@@ -49,6 +64,9 @@ pub enum ExecuteError {
     /// The caller's environment cannot be kept for it.
     #[error("the environment of the session cannot be kept: {0}")]
     Environment(#[source] std::io::Error),
+    /// It cannot be registered as the user's own.
+    #[error("the session cannot be registered: {0}")]
+    Registry(#[source] RegisterError),
     /// Its first facts cannot be written down.
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -79,7 +97,9 @@ impl ExecuteError {
     pub(crate) fn is_storage(&self) -> bool {
         match self {
             Self::Create(_) | Self::Folder(_) | Self::Environment(_) | Self::Append(_) => true,
-            Self::Claim(ClaimError::Register(error)) => matches!(error, RegisterError::File(_)),
+            Self::Claim(ClaimError::Register(error)) | Self::Registry(error) => {
+                matches!(error, RegisterError::File(_))
+            }
             _ => false,
         }
     }
@@ -91,6 +111,9 @@ pub enum RequestError {
     /// No session has this id or name.
     #[error(transparent)]
     Unknown(#[from] ResolveError),
+    /// The session was not made by this user in this folder.
+    #[error("the session {0} is foreign: it was not made by you in this folder")]
+    Foreign(SessionId),
     /// The run does not allow it as it stands.
     #[error(transparent)]
     Refused(#[from] Refused),

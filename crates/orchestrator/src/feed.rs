@@ -43,8 +43,8 @@ struct Shared {
 #[derive(Debug)]
 struct Book {
     ledger: Ledger,
-    /// Where the journal of each session is found.
-    homes: HashMap<Uuid, Arc<BaseDir>>,
+    /// The base directory that the journal of each session lies below.
+    homes: HashMap<Uuid, Arc<Path>>,
 }
 
 /// What a subscriber of a feed is told.
@@ -137,22 +137,22 @@ impl Feed {
         envelope
     }
 
-    /// Takes note of a new session.
-    pub(crate) fn welcome(&self, base: &Arc<BaseDir>, id: &SessionId) {
-        if let Some(session) = uuid(id) {
-            self.book().homes.insert(session, base.clone());
+    /// Says below which base directory the journals of sessions lie. What is asked of their past
+    /// is read there, also while nobody keeps the base directory open.
+    pub fn locate<'a>(&self, base_dir: &Path, ids: impl IntoIterator<Item = &'a SessionId>) {
+        let base_dir: Arc<Path> = base_dir.into();
+        let mut book = self.book();
+        for session in ids.into_iter().filter_map(uuid) {
+            book.homes.insert(session, base_dir.clone());
         }
     }
 
     /// Takes note of a session that was there before, and tells what its journal has and the feed
     /// does not: a process that dies may have written facts down and told nobody.
-    pub(crate) fn take_up(&self, base: &Arc<BaseDir>, entry: &Entry) {
+    pub(crate) fn take_up(&self, base: &BaseDir, entry: &Entry) {
         let Some(session) = uuid(&entry.id) else { return };
-        let known = {
-            let mut book = self.book();
-            book.homes.insert(session, base.clone());
-            book.ledger.known(&session)
-        };
+        self.locate(base.path(), [&entry.id]);
+        let known = self.book().ledger.known(&session);
         let settled = entry.fresh && entry.status.is_final() && !entry.kept;
         let seq = match known {
             // It was over before this feed heard of it, or so long ago that it has forgotten.

@@ -12,7 +12,8 @@
 //! # async fn greet() -> Result<(), Box<dyn std::error::Error>> {
 //! use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
 //!
-//! let orchestrator = Orchestrator::open(Options::new(".", "/usr/bin/coven")).await?;
+//! let state = "/home/me/.local/state/coven";
+//! let orchestrator = Orchestrator::open(Options::new(".", state, "/usr/bin/coven")).await?;
 //! let text = "name: greet\ndescription: Greets.\nsteps:\n  - {name: say, type: script, command: echo hello}\n";
 //! let id = orchestrator.execute_workflow(NewSession::of_definition("greet.yaml", text)).await?;
 //! let mut events = orchestrator.subscribe(&id, 0).await?;
@@ -41,5 +42,5 @@ pub use error::{ExecuteError, OpenError, RequestError};
 pub use event::{Envelope, Live, Published, Subscription};
 pub use feed::{Feed, FeedItem, FeedSubscription};
 pub use options::{NewSession, Options, What};
-pub use orchestrator::{Orchestrator, Posted, PostedEvent, TaskAccess};
+pub use orchestrator::{Archive, Orchestrator, Posted, PostedEvent, TaskAccess};
 pub use state::{ClaimError, Clock, SessionManager, WorkflowSession};

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use coven_adapters::Folders;
+use coven_model::AutoAnswer;
 use coven_policy::Policies;
-use coven_store::Retention;
+use coven_store::{FolderOwners, Retention};
 use coven_workflow::Plan;
 use serde_json::{Map, Value};
 
@@ -23,6 +24,12 @@ const LINGER: Duration = Duration::from_mins(1);
 pub struct Options {
     /// The folder whose sessions it keeps.
     pub base_dir: PathBuf,
+    /// The user's state folder, such as `~/.local/state/coven`. What decides is kept there, where
+    /// agents that work in the base directory have no business.
+    pub state_dir: PathBuf,
+    /// The other owners of the base directory that the user agreed to. Otherwise it must be the
+    /// user's own.
+    pub agreed_owners: Option<FolderOwners>,
     /// The `coven` program: holds jobs, and is the demo agent.
     pub program: PathBuf,
     /// The user's folder of configuration, such as `~/.config/coven`.
@@ -49,10 +56,17 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual options for a base directory.
-    pub fn new(base_dir: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
+    /// The usual options for a base directory, with the state folder of the user and the `coven`
+    /// program.
+    pub fn new(
+        base_dir: impl Into<PathBuf>,
+        state_dir: impl Into<PathBuf>,
+        program: impl Into<PathBuf>,
+    ) -> Self {
         Self {
             base_dir: base_dir.into(),
+            state_dir: state_dir.into(),
+            agreed_owners: None,
             program: program.into(),
             config_dir: None,
             trusted: false,
@@ -119,6 +133,8 @@ pub struct NewSession {
     /// What the request is known by: the same key with the same request is the same session,
     /// however often it comes, for 30 days.
     pub key: Option<String>,
+    /// How every question of the run is answered without a person, if the caller wants that.
+    pub auto: Option<AutoAnswer>,
 }
 
 impl NewSession {
@@ -134,6 +150,6 @@ impl NewSession {
 
     fn of(what: What) -> Self {
         let env = std::env::vars_os().collect();
-        Self { what, input: Map::new(), goal: None, env, key: None }
+        Self { what, input: Map::new(), goal: None, env, key: None, auto: None }
     }
 }

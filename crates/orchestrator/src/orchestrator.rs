@@ -1,6 +1,7 @@
 //! The facade: every session of a base directory, by id.
 
 mod access;
+mod archive;
 mod housekeeping;
 mod once;
 mod requests;
@@ -10,7 +11,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use coven_model::{SessionId, SessionView, WorkflowStatus};
+use coven_model::{AutoAnswer, SessionId, SessionView, WorkflowStatus};
 use coven_notation::{Problem, Report, Source};
 use coven_policy::Policies;
 use coven_store::Entry;
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 pub use self::access::TaskAccess;
+pub use self::archive::Archive;
 use self::once::Once;
 pub(crate) use self::once::Watch;
 pub use self::once::{Posted, PostedEvent};
@@ -43,7 +45,9 @@ use crate::state::{
 /// use coven_orchestrator::{Options, Orchestrator};
 ///
 /// // The program holds the jobs of sessions; opening a folder starts none.
-/// let orchestrator = Orchestrator::open(Options::new(folder.path(), "coven")).await?;
+/// let (base_dir, state_dir) = (folder.path().join("base"), folder.path().join("state"));
+/// # std::fs::create_dir(&base_dir)?;
+/// let orchestrator = Orchestrator::open(Options::new(base_dir, state_dir, "coven")).await?;
 /// assert!(orchestrator.list().is_empty());
 /// assert!(orchestrator.catalogue().plan("demo").is_ok());
 /// orchestrator.close().await;
@@ -77,6 +81,7 @@ struct Prepared {
     input: Map<String, Value>,
     goal: Option<String>,
     env: Environment,
+    auto: Option<AutoAnswer>,
 }
 
 impl Orchestrator {
@@ -84,8 +89,10 @@ impl Orchestrator {
     /// within a tokio runtime that has I/O and time.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let clock = options.clock.clone();
-        let manager = SessionManager::open(&options.base_dir, &options.keeper, clock)?;
-        let claims = Claims::open(manager.base(), manager.now())?;
+        let owners = options.agreed_owners.as_ref();
+        let (base_dir, state_dir) = (&options.base_dir, &options.state_dir);
+        let manager = SessionManager::open(base_dir, state_dir, owners, &options.keeper, clock)?;
+        let claims = Claims::open(&manager.state_folder(), manager.base(), manager.now())?;
         let executor = WorkflowExecutor::new(&options).map_err(OpenError::Slots)?;
         let shared = Shared {
             trusted: AtomicBool::new(options.trusted),
@@ -185,16 +192,19 @@ impl Orchestrator {
         };
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
         settle(&mut plan, &input, &self.known()).map_err(inputs)?;
-        Ok(Prepared { plan, input, goal: new.goal, env: new.env })
+        Ok(Prepared { plan, input, goal: new.goal, env: new.env, auto: new.auto })
     }
 
     fn make(&self, prepared: Prepared, id: &SessionId) -> Result<WorkflowSession, ExecuteError> {
-        let Prepared { plan, input, goal, env } = prepared;
+        let Prepared { plan, input, goal, env, auto } = prepared;
         let manager = &self.shared.manager;
         let name = manager.new_name(id);
-        let mut session = WorkflowSession::create(manager.base(), id)?;
+        // Registered before its folder is there: a folder without this is not ours.
+        manager.register(id).map_err(ExecuteError::Registry)?;
+        let created = WorkflowSession::create(manager.base(), id);
+        let mut session = created.inspect_err(|_| manager.unregister(id))?;
         let base_dir = Some(manager.base().path().display().to_string());
-        let creation = Creation { session: id.clone(), name, plan, input, goal, base_dir };
+        let creation = Creation { session: id.clone(), name, plan, input, goal, base_dir, auto };
         let now = manager.now();
         let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.
@@ -214,7 +224,7 @@ impl Orchestrator {
         };
         manager.note(&session)?;
         let feed = &self.shared.options.feed;
-        feed.welcome(manager.home(), id);
+        feed.locate(manager.base().path(), [id]);
         for (seq, fact) in recorded.seqs.zip(facts) {
             feed.tell(id, now, Published::Fact { seq, event: Arc::new(fact) });
         }
@@ -280,6 +290,11 @@ impl Orchestrator {
         id: &SessionId,
         env: Option<Environment>,
     ) -> Result<SessionController, RequestError> {
+        if !self.shared.manager.is_own(id) {
+            // One that does not exist is not foreign.
+            self.past(id)?;
+            return Err(RequestError::Foreign(id.clone()));
+        }
         loop {
             // Under this lock, so that nobody else opens the same session meanwhile.
             let mut controllers = self.shared.controllers.write().await;
@@ -348,6 +363,11 @@ impl Orchestrator {
         self.shared.manager.list()
     }
 
+    /// One session, as a list shows it.
+    pub fn entry(&self, id: &SessionId) -> Option<Entry> {
+        self.shared.manager.entry(id)
+    }
+
     /// What a session looks like, live or not.
     pub async fn view(&self, id: &SessionId) -> Result<Option<SessionView>, RequestError> {
         if let Some(controller) = self.controller(id).await
@@ -370,9 +390,7 @@ impl Orchestrator {
         {
             return Ok(subscription);
         }
-        // Nobody can send to this channel, so it ends once everything was read.
-        let silence = tokio::sync::broadcast::channel(1).1;
-        Ok(Subscription::new(id.clone(), self.past(id)?.reader()?, after, silence))
+        self.past(id)?.subscribe(id, after)
     }
 
     /// Stops following all sessions. Their agents go on under their holders, and whoever opens the

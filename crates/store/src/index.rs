@@ -75,6 +75,15 @@ impl Index {
         Ok(Self { base: base.clone(), sessions, lines, newer: cached.newer })
     }
 
+    /// Says which of the sessions are foreign: all that are not `own`.
+    #[must_use]
+    pub fn with_own(mut self, own: impl Fn(&SessionId) -> bool) -> Self {
+        for (id, known) in &mut self.sessions {
+            known.entry.foreign = !own(id);
+        }
+        self
+    }
+
     /// The sessions, by id, which is by age.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.sessions.values().map(|known| &known.entry)

@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use coven_folder::{FileError, Folder, Obstacle, absent_is_none};
 use coven_model::{AttemptId, SessionId};
 
+use crate::ownership::{self, FolderOwners, NotOwned};
+
 /// The folder of a base directory that is ours.
-const COVEN: &str = ".coven";
+pub(crate) const COVEN: &str = ".coven";
 const SESSIONS: &str = "sessions";
 const TASKS: &str = "tasks";
 
@@ -25,10 +28,21 @@ const GITIGNORE: &str = "\
 /lock
 ";
 
+/// Why a base directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BaseDirError {
+    /// Something cannot be reached.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It is not the user's own.
+    #[error(transparent)]
+    NotOwned(#[from] NotOwned),
+}
+
 /// A base directory with its `.coven` folder.
 #[derive(Clone, Debug)]
 pub struct BaseDir {
-    path: PathBuf,
+    folder: Folder,
     coven: Folder,
     sessions: Folder,
 }
@@ -38,11 +52,25 @@ impl BaseDir {
     ///
     /// The path becomes absolute and free of links, so that one directory has one name.
     pub fn create(path: &Path) -> Result<Self, FileError> {
-        let base = open(path)?;
-        let coven = base.make(COVEN, SHARED)?;
+        Self::create_in(open(path)?)
+    }
+
+    /// The same, if the folder is the user's own, or its owner is one that the user agreed to.
+    pub fn create_owned(path: &Path, agreed: Option<&FolderOwners>) -> Result<Self, BaseDirError> {
+        let folder = open(path)?;
+        // Before anything is made in it, and once more what was there or is there now.
+        let before = folder.find(COVEN)?;
+        ownership::check(&folder, before.as_ref(), agreed)?;
+        let base = Self::create_in(folder)?;
+        ownership::check(&base.coven, Some(&base.sessions), agreed)?;
+        Ok(base)
+    }
+
+    fn create_in(folder: Folder) -> Result<Self, FileError> {
+        let coven = folder.make(COVEN, SHARED)?;
         write_gitignore(&coven)?;
         let sessions = coven.make(SESSIONS, PRIVATE)?;
-        Ok(Self { path: base.path().to_path_buf(), coven, sessions })
+        Ok(Self { folder, coven, sessions })
     }
 
     /// Opens a base directory without changing it; none if there are no sessions.
@@ -50,12 +78,17 @@ impl BaseDir {
         let base = open(path)?;
         let Some(coven) = base.find(COVEN)? else { return Ok(None) };
         let Some(sessions) = coven.find(SESSIONS)? else { return Ok(None) };
-        Ok(Some(Self { path: base.path().to_path_buf(), coven, sessions }))
+        Ok(Some(Self { folder: base, coven, sessions }))
     }
 
     /// The base directory: absolute, without links.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
+    }
+
+    /// The base directory itself, held open.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// The folder `.coven`.
@@ -70,7 +103,7 @@ impl BaseDir {
 
     /// Where a session lies, or would lie.
     pub fn session_path(&self, id: &SessionId) -> PathBuf {
-        self.path.join(COVEN).join(SESSIONS).join(id.as_str())
+        self.path().join(COVEN).join(SESSIONS).join(id.as_str())
     }
 
     /// Where an attempt of a session lies, or would lie.
@@ -125,6 +158,16 @@ pub(crate) fn make_private(parent: &Folder, name: &str) -> Result<Folder, FileEr
     parent.make(name, PRIVATE)
 }
 
+/// Makes a folder for our eyes only, with those above it, and opens it.
+pub(crate) fn make_private_path(path: &Path) -> Result<Folder, FileError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(PRIVATE)
+        .create(path)
+        .map_err(|source| FileError::new("create", path, source))?;
+    Folder::open(path)
+}
+
 fn open(path: &Path) -> Result<Folder, FileError> {
     let absolute = fs::canonicalize(path).map_err(|source| FileError::new("open", path, source))?;
     // A folder on the way that became a link since then is not the one that was meant.
@@ -150,7 +193,7 @@ fn write_gitignore(coven: &Folder) -> Result<(), FileError> {
 pub(crate) fn session(base: &BaseDir, id: &SessionId) -> Result<Option<Folder>, FileError> {
     match absent_is_none(base.sessions.enter(id.as_str())) {
         // The whole of `.coven` may have been removed and made again since we opened it.
-        Ok(None) => match BaseDir::find(&base.path) {
+        Ok(None) => match BaseDir::find(base.path()) {
             Ok(Some(now)) => now.sessions.find(id.as_str()),
             Ok(None) => Ok(None),
             Err(error) if error.obstacle == Obstacle::Missing => Ok(None),

@@ -1,4 +1,4 @@
-//! A register: small entries that must outlast a crash, one a line, in a file beside the sessions.
+//! A register: small entries that must outlast a crash, one a line, in a file of the state folder.
 //!
 //! The lines are framed as in a journal, and the first says what the file is and its version. The
 //! file only grows, and now and then its owner, who has all that still counts in memory, has it
@@ -12,14 +12,15 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
-use coven_folder::{Durability, FileError, Obstacle, absent_is_none, same_file};
+use coven_folder::{Durability, FileError, Folder, Obstacle, absent_is_none, same_file};
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{encode_line, read_line};
-use crate::layout::BaseDir;
+use crate::layout::make_private_path;
 
 /// The version that is written.
 const VERSION: u32 = 1;
@@ -66,10 +67,11 @@ struct Header {
     v: u32,
 }
 
-/// A file of framed lines with one writer: whoever holds the lock of the base directory.
+/// A file of framed lines with one writer: whoever holds the lock of the base directory that it is
+/// about.
 #[derive(Debug)]
 pub struct Register {
-    base: BaseDir,
+    folder: PathBuf,
     name: &'static str,
     state: State,
 }
@@ -85,53 +87,45 @@ enum State {
 }
 
 impl Register {
-    /// Opens a register among the sessions of a base directory, and reads all that is in it.
+    /// Opens a register in a folder, which is made with the first entry, and reads all that is in
+    /// it.
     pub fn open<T: DeserializeOwned>(
-        base: &BaseDir,
+        folder: &Path,
         name: &'static str,
     ) -> Result<(Self, Vec<T>), FileError> {
-        let mut register = Self { base: base.clone(), name, state: State::Anew };
-        let folder = base.sessions();
-        let Some(bytes) = folder.read(name)? else { return Ok((register, Vec::new())) };
-        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let header: Option<Header> = lines.next().and_then(json);
-        if let Some(header) = &header
-            && header.coven == name
-            && header.v > VERSION
-        {
-            register.state = State::Newer(header.v);
+        let mut register = Self { folder: folder.to_owned(), name, state: State::Anew };
+        let Some(folder) = absent_is_none(Folder::open(folder))? else {
             return Ok((register, Vec::new()));
-        }
-        let mut damaged = header.is_none_or(|header| header.coven != name);
-        let (mut entries, mut count, mut end) = (Vec::new(), 0, 0);
-        if !damaged {
-            for line in lines {
-                match json(line) {
-                    Some(entry) => entries.push(entry),
-                    // Only the last line can be one that was cut short.
-                    None if line.last() != Some(&b'\n') => break,
-                    None => damaged = true,
-                }
-                count += 1;
-            }
-            let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            end = whole as u64;
-        }
-        if damaged {
+        };
+        let Some(bytes) = folder.read(name)? else { return Ok((register, Vec::new())) };
+        let read = Content::of(name, &bytes);
+        if let Some(version) = read.newer {
+            register.state = State::Newer(version);
+        } else if read.damaged {
             let copy = format!("{name}.damaged");
             folder.replace(&copy, &bytes, Durability::Synced)?;
         } else {
             match folder.file(name, OFlags::WRONLY) {
                 Ok(file) => {
-                    file.set_len(end).map_err(|source| folder.error("write", name, source))?;
-                    register.state = State::Open { file, end, lines: count };
+                    file.set_len(read.end).map_err(|source| folder.error("write", name, source))?;
+                    register.state = State::Open { file, end: read.end, lines: read.lines };
                 }
                 // It is written anew, which leaves the file behind the other name as it is.
                 Err(error) if error.obstacle == Obstacle::HardLink => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok((register, entries))
+        Ok((register, read.entries))
+    }
+
+    /// Reads all that is in a register and changes nothing.
+    pub fn read<T: DeserializeOwned>(
+        folder: &Path,
+        name: &'static str,
+    ) -> Result<Vec<T>, FileError> {
+        let Some(folder) = absent_is_none(Folder::open(folder))? else { return Ok(Vec::new()) };
+        let bytes = folder.read(name)?.unwrap_or_default();
+        Ok(Content::of(name, &bytes).entries)
     }
 
     /// Adds entries. If it is time, or there is no other way, the whole register is written anew
@@ -160,7 +154,7 @@ impl Register {
                     // Whether or not it can be taken back, nothing is added behind it.
                     let _ = file.set_len(*end);
                     self.state = State::Anew;
-                    return Err(self.base.sessions().error("write", self.name, source).into());
+                    return Err(FileError::new("write", &self.path(), source).into());
                 }
                 *end += bytes.len() as u64;
                 *lines += entries.len();
@@ -177,15 +171,18 @@ impl Register {
         }
     }
 
+    fn path(&self) -> PathBuf {
+        self.folder.join(self.name)
+    }
+
     /// Whether the file is still where it was opened.
     fn is_in_place(&self) -> Result<bool, FileError> {
         let State::Open { file, .. } = &self.state else { return Ok(false) };
-        let failed = |errno: rustix::io::Errno| {
-            FileError::new("look at", &self.base.sessions().path().join(self.name), errno.into())
-        };
+        let failed =
+            |errno: rustix::io::Errno| FileError::new("look at", &self.path(), errno.into());
         let ours = rustix::fs::fstat(file).map_err(failed)?;
         // By its path and not by its folder: that may have been deleted and made again.
-        match rustix::fs::lstat(self.base.sessions().path().join(self.name)) {
+        match rustix::fs::lstat(self.path()) {
             Ok(there) => Ok(same_file(&ours, &there)),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(false),
             Err(errno) => Err(failed(errno)),
@@ -197,8 +194,7 @@ impl Register {
         let mut bytes = encode(self.name, &[header])?;
         bytes.extend_from_slice(&encode(self.name, all)?);
         // The folder may have been deleted since it was opened.
-        self.base = BaseDir::create(self.base.path())?;
-        let folder = self.base.sessions();
+        let folder = make_private_path(&self.folder)?;
         folder.replace(self.name, &bytes, Durability::Synced)?;
         let opened = absent_is_none(folder.file(self.name, OFlags::WRONLY))?;
         self.state = match opened {
@@ -206,6 +202,46 @@ impl Register {
             None => State::Anew,
         };
         Ok(())
+    }
+}
+
+/// What the bytes of a register say.
+struct Content<T> {
+    entries: Vec<T>,
+    lines: usize,
+    /// Where the last whole line ends.
+    end: u64,
+    damaged: bool,
+    /// The version, if a newer program wrote it; then nothing else is known.
+    newer: Option<u32>,
+}
+
+impl<T: DeserializeOwned> Content<T> {
+    fn of(name: &str, bytes: &[u8]) -> Self {
+        let mut content =
+            Self { entries: Vec::new(), lines: 0, end: 0, damaged: false, newer: None };
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let header: Option<Header> = lines.next().and_then(json);
+        let Some(header) = header.filter(|header| header.coven == name) else {
+            content.damaged = true;
+            return content;
+        };
+        if header.v > VERSION {
+            content.newer = Some(header.v);
+            return content;
+        }
+        for line in lines {
+            match json(line) {
+                Some(entry) => content.entries.push(entry),
+                // Only the last line can be one that was cut short.
+                None if line.last() != Some(&b'\n') => break,
+                None => content.damaged = true,
+            }
+            content.lines += 1;
+        }
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        content.end = whole as u64;
+        content
     }
 }
 
@@ -244,12 +280,15 @@ mod tests {
         }
 
         fn open(&self) -> (Register, Vec<String>) {
-            let base = BaseDir::create(self.folder.path()).unwrap();
-            Register::open(&base, NAME).unwrap()
+            Register::open(&self.path(), NAME).unwrap()
+        }
+
+        fn path(&self) -> PathBuf {
+            self.folder.path().join("state")
         }
 
         fn file(&self) -> PathBuf {
-            self.folder.path().join(".coven/sessions").join(NAME)
+            self.path().join(NAME)
         }
 
         fn with(entries: &[&str]) -> Self {
@@ -295,7 +334,7 @@ mod tests {
     fn a_file_that_is_deleted_comes_back_with_everything() {
         let place = Place::with(&["a"]);
         let (mut register, mut all) = place.open();
-        fs::remove_dir_all(place.folder.path().join(".coven")).unwrap();
+        fs::remove_dir_all(place.path()).unwrap();
         all.push("b".to_owned());
         register.add(&["b".to_owned()], When::Later, || all.clone()).unwrap();
         assert_eq!(place.open().1, ["a", "b"]);
@@ -304,7 +343,7 @@ mod tests {
     #[test]
     fn a_file_of_a_newer_version_is_left_alone() {
         let place = Place::new();
-        place.open();
+        fs::create_dir(place.path()).unwrap();
         let mut bytes = Vec::new();
         encode_line(format!(r#"{{"coven":"{NAME}","v":2}}"#).as_bytes(), &mut bytes);
         fs::write(place.file(), &bytes).unwrap();

@@ -65,8 +65,8 @@ pub struct Removed {
 
 impl Retention {
     /// The sessions that are to go, oldest first. One that is not finished is never among them, nor
-    /// one of which not everything is known, one with agents that were left alive on purpose, or
-    /// one that `needed` says is.
+    /// one that is foreign, one of which not everything is known, one with agents that were left
+    /// alive on purpose, or one that `needed` says is.
     pub fn expired(
         &self,
         index: &Index,
@@ -75,7 +75,7 @@ impl Retention {
     ) -> Vec<SessionId> {
         let finished = index.entries().filter(|entry| entry.fresh && entry.status.is_final());
         let mut finished: Vec<_> =
-            finished.filter(|entry| !entry.kept && !needed(&entry.id)).collect();
+            finished.filter(|entry| !entry.foreign && !entry.kept && !needed(&entry.id)).collect();
         finished.sort_by_key(|entry| (entry.updated_at, entry.id.clone()));
         let surplus = finished.len().saturating_sub(self.keep);
         let too_old = |updated: Timestamp| self.age.is_some_and(|age| now.since(updated) > age);

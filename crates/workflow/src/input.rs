@@ -5,7 +5,7 @@
 
 use coven_model::event::{Decision, Timer};
 use coven_model::{
-    AttemptId, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage,
+    AttemptId, AutoAnswer, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage,
 };
 use serde_json::Value;
 
@@ -150,6 +150,8 @@ pub struct Creation {
     pub goal: Option<String>,
     /// The folder it belongs to.
     pub base_dir: Option<String>,
+    /// How every question of the run is answered without a person, if the caller wants that.
+    pub auto: Option<AutoAnswer>,
 }
 
 /// What was seen on a screen.

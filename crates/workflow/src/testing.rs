@@ -159,6 +159,7 @@ pub(crate) fn creation(plan: Plan, input: &Value) -> Input {
         input,
         goal: Some("to test".to_owned()),
         base_dir: Some("/work".to_owned()),
+        auto: None,
     }))
 }
 

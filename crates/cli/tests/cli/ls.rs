@@ -37,7 +37,7 @@ fn sessions_are_listed_in_eighty_columns_the_newest_first() {
     assert_snapshot!(home.said(&["ls", "--status", "dead"]), @r"
     --- exit 2
     error: `dead` is not a status
-    hint: there are pending, running, blocked, completed, failed and cancelled
+    hint: there are pending, running, blocked, completed, failed, cancelled and foreign
     ");
     assert_snapshot!(home.said(&["ls", "--search", "no such thing"]), @r"
     --- exit 0

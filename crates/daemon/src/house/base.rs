@@ -2,20 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use coven_api::system::{Trust, TrustState};
 use coven_api::{Code, Problem};
-use coven_orchestrator::{Options, Orchestrator};
+use coven_orchestrator::{Archive, Options, Orchestrator};
 use coven_policy::Policies;
 
-use super::House;
+use super::{House, Sessions};
 use crate::policies::PolicyFiles;
 use crate::problems;
-
-/// One that could not be opened is not tried again before this has passed: a list asks for all.
-const AGAIN: Duration = Duration::from_millis(200);
 
 /// What a daemon was just starting when it died keeps the lock for a moment. Whoever asks waits
 /// for that at the first try, so that nobody is told that nothing is there.
@@ -28,7 +25,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub(crate) struct Base {
     path: PathBuf,
     /// Held while it is being opened, so that others wait for that.
-    opening: tokio::sync::Mutex<Opening>,
+    opening: Arc<tokio::sync::Mutex<Opening>>,
     /// The same, for whoever does not wait.
     open: RwLock<Option<Orchestrator>>,
     problem: Mutex<Option<Problem>>,
@@ -43,11 +40,15 @@ struct Told {
     policies: PolicyFiles,
 }
 
+/// Held by the one that is opening a base directory.
+pub(super) type OpeningGuard = tokio::sync::OwnedMutexGuard<Opening>;
+
 #[derive(Debug)]
-enum Opening {
+pub(super) enum Opening {
     Not,
     Open(Orchestrator),
-    Failed(Problem, Instant),
+    /// It was tried before, and could not be opened.
+    Failed,
     Closed,
 }
 
@@ -55,7 +56,7 @@ impl Base {
     pub(super) fn new(path: &Path, config_dir: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            opening: tokio::sync::Mutex::new(Opening::Not),
+            opening: Arc::new(tokio::sync::Mutex::new(Opening::Not)),
             open: RwLock::default(),
             problem: Mutex::default(),
             trusted: AtomicBool::new(false),
@@ -73,7 +74,9 @@ impl Base {
 
     /// Why its sessions cannot be kept, where they cannot.
     pub(crate) fn problem(&self) -> Option<Problem> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // One that is not open may vanish without anybody trying to use it.
+        problem.or_else(|| self.now().is_none().then(|| super::usable(&self.path).err()).flatten())
     }
 
     /// Its orchestrator if it is open now.
@@ -86,12 +89,50 @@ impl Base {
         if let Some(orchestrator) = self.now() {
             return Ok(orchestrator);
         }
-        let mut opening = self.opening.lock().await;
+        let opening = self.opening.clone().lock_owned().await;
+        self.open_begun(house, opening).await
+    }
+
+    /// Keeps others from opening it, and those who look from looking before it was tried. None if
+    /// somebody has begun already.
+    pub(super) fn begin_opening(&self) -> Option<OpeningGuard> {
+        self.opening.clone().try_lock_owned().ok()
+    }
+
+    /// Its sessions, for a request that only looks: it is not opened for that. None if there are
+    /// none.
+    pub(crate) async fn sessions(&self, house: &House) -> Result<Option<Sessions>, Problem> {
+        if let Some(orchestrator) = self.now() {
+            return Ok(Some(Sessions::Open(orchestrator)));
+        }
+        match &*self.opening.lock().await {
+            Opening::Open(orchestrator) => return Ok(Some(Sessions::Open(orchestrator.clone()))),
+            Opening::Closed => return Err(stopping()),
+            Opening::Failed | Opening::Not => {}
+        }
+        archive(house, &self.path).await
+    }
+
+    /// Its sessions if that needs no waiting; none while it is being opened.
+    pub(crate) fn sessions_now(&self, house: &House) -> Option<Sessions> {
+        if let Some(orchestrator) = self.now() {
+            return Some(Sessions::Open(orchestrator));
+        }
+        let _opening = self.opening.try_lock().ok()?;
+        let archive = Archive::read(&self.path, &house.options().places.state_dir).ok()?;
+        archive.map(Sessions::Closed)
+    }
+
+    /// Its orchestrator, opened if it is not, by whoever has begun to.
+    pub(super) async fn open_begun(
+        &self,
+        house: &House,
+        mut opening: OpeningGuard,
+    ) -> Result<Orchestrator, Problem> {
         match &*opening {
             Opening::Open(orchestrator) => return Ok(orchestrator.clone()),
-            Opening::Failed(problem, at) if at.elapsed() < AGAIN => return Err(problem.clone()),
             Opening::Closed => return Err(stopping()),
-            Opening::Failed(..) | Opening::Not => {}
+            Opening::Failed | Opening::Not => {}
         }
         if house.stopping().is_cancelled() {
             return Err(stopping());
@@ -103,17 +144,16 @@ impl Base {
         match opened {
             Ok(orchestrator) => {
                 *opening = Opening::Open(orchestrator.clone());
-                house.remember(&self.path);
                 *self.open.write().unwrap_or_else(PoisonError::into_inner) =
                     Some(orchestrator.clone());
                 // What changed while it was being opened it has not heard of.
                 house.trust_of(&self.path)?;
                 // What comes up from here on is attended to; this is what came up before.
-                crate::auto::recover(house, &self.path, &orchestrator).await;
+                crate::auto::recover(house, &orchestrator).await;
                 Ok(orchestrator)
             }
             Err(problem) => {
-                *opening = Opening::Failed(problem.clone(), Instant::now());
+                *opening = Opening::Failed;
                 Err(problem)
             }
         }
@@ -141,8 +181,10 @@ impl Base {
         super::usable(&self.path)?;
         let trusted = house.trust_of(&self.path)?.state == TrustState::Trusted;
         let config = house.config();
-        let mut options = Options::new(&self.path, &house.options().program);
-        options.config_dir = Some(house.options().places.config_dir.clone());
+        let places = &house.options().places;
+        let mut options = Options::new(&self.path, &places.state_dir, &house.options().program);
+        options.agreed_owners = house.agreed_owners(&self.path);
+        options.config_dir = Some(places.config_dir.clone());
         options.trusted = trusted;
         options.max_agents = config.max_agents.map_or(options.max_agents, |most| most as usize);
         options.default_adapter.clone_from(&config.default_adapter);
@@ -192,6 +234,19 @@ impl Base {
         if let Opening::Open(orchestrator) = was {
             orchestrator.shutdown(stop_agents).await;
         }
+    }
+}
+
+/// What the disk says of the sessions of a folder; none if it has none.
+pub(super) async fn archive(house: &House, path: &Path) -> Result<Option<Sessions>, Problem> {
+    let (path, state_dir) = (path.to_owned(), house.options().places.state_dir.clone());
+    let read = tokio::task::spawn_blocking(move || Archive::read(&path, &state_dir)).await;
+    match read {
+        Ok(Ok(archive)) => Ok(archive.map(Sessions::Closed)),
+        // A folder that is gone has no sessions.
+        Ok(Err(error)) if error.obstacle == coven_store::Obstacle::Missing => Ok(None),
+        Ok(Err(error)) => Err(Problem::new(Code::BadBaseDir, error.to_string())),
+        Err(error) => Err(Problem::new(Code::Internal, error.to_string())),
     }
 }
 

@@ -9,12 +9,11 @@ use coven_model::{
     AttemptId, Choice, Decision, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
     TaskStatus, Verdict,
 };
-use coven_orchestrator::Orchestrator;
 use coven_runner::AgentRunner;
 use coven_store::session::Look;
 use coven_store::{BaseDir, Entry};
 
-use super::{House, list};
+use super::{House, Sessions, list};
 use crate::problems;
 
 /// How often the end of a journal is read while somebody writes it.
@@ -23,44 +22,49 @@ const TRIES: usize = 5;
 impl House {
     /// Everything about a session.
     pub(crate) async fn workflow(&self, text: &str) -> Result<Workflow, Problem> {
-        let (orchestrator, id) = self.find(text).await?;
-        self.shown(&orchestrator, &id).await
+        let found = self.find(text).await?;
+        self.shown(&found.sessions, &found.id).await
     }
 
     /// The same of a session that was found.
     pub(crate) async fn shown(
         &self,
-        orchestrator: &Orchestrator,
+        sessions: &Sessions,
         id: &SessionId,
     ) -> Result<Workflow, Problem> {
         let gone = || Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone"));
-        let entry = entry(orchestrator, id).ok_or_else(gone)?;
+        let entry = sessions.entry(id).ok_or_else(gone)?;
         // The number comes first: what happens while we look is told again, and never left out.
         let last_seq = last_seq(&entry);
-        let view = orchestrator.view(id).await.map_err(|error| problems::request(&error))?;
+        let view = sessions.view(id).await.map_err(|error| problems::request(&error))?;
         let view = view.ok_or_else(gone)?;
-        let plan = orchestrator.plan_view(id).await.ok_or_else(gone)?;
-        let live = orchestrator.controller(id).await.is_some() && !view.status.is_final();
-        let verdicts: BTreeMap<TaskId, (AttemptId, Verdict)> = orchestrator
+        let plan = sessions.plan_view(id).await.ok_or_else(gone)?;
+        let live = sessions.controller(id).await.is_some() && !view.status.is_final();
+        let verdicts: BTreeMap<TaskId, (AttemptId, Verdict)> = sessions
             .verdicts(id)
             .await
             .into_iter()
             .map(|(attempt, verdict)| (attempt.task.clone(), (attempt, verdict)))
             .collect();
-        let mut item = list::item(&entry, view.interventions.len() as u32);
+        let mut item = list::item(&entry, 0);
         item.status = view.status;
         item.state = view.status.into();
         item.goal.clone_from(&view.goal);
-        item.running = count(&view, TaskStatus::Running) + count(&view, TaskStatus::WaitingForUser);
-        item.kept = !view.kept.is_empty();
-        let tasks = self.tasks(orchestrator, id, &plan, &view, &verdicts).await;
-        let interventions = view.interventions.clone();
+        if !item.foreign {
+            let status = |status| count(&view, status);
+            item.running = status(TaskStatus::Running) + status(TaskStatus::WaitingForUser);
+            item.kept = !view.kept.is_empty();
+        }
+        let tasks = self.tasks(sessions, id, &plan, &view, &verdicts).await;
+        // Nobody is asked by a session that nobody here runs.
+        let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
+        item.waiting = interventions.len() as u32;
         Ok(Workflow { item, live, last_seq, session: view, plan, tasks, interventions })
     }
 
     async fn tasks(
         &self,
-        orchestrator: &Orchestrator,
+        sessions: &Sessions,
         id: &SessionId,
         plan: &PlanView,
         view: &SessionView,
@@ -75,7 +79,7 @@ impl House {
                     || (lane.attempt > 0 && !lane.status.is_final())
                     || view.kept.contains(&task);
                 // What is over has no process, and looking it up in the journal takes long.
-                let access = if known { orchestrator.task(id, &task).await.ok() } else { None };
+                let access = if known { sessions.task(id, &task).await.ok() } else { None };
                 let agent = access.as_ref().and_then(|access| access.agent.as_ref());
                 let live = access
                     .as_ref()
@@ -108,19 +112,19 @@ impl House {
     /// What waits for a person in a base directory, or in one session of it.
     pub(super) async fn waiting(
         &self,
-        orchestrator: &Orchestrator,
+        sessions: &Sessions,
         only: Option<&SessionId>,
     ) -> Vec<InterventionItem> {
         let mut entries: BTreeMap<SessionId, Entry> = BTreeMap::new();
         let mut items = Vec::new();
-        let open = orchestrator.interventions().await.into_iter();
+        let open = sessions.interventions().await.into_iter();
         for asked in open.filter(|asked| only.is_none_or(|only| asked.workflow_id == *only)) {
             if entries.is_empty() {
-                let all = orchestrator.list().into_iter();
+                let all = sessions.list().into_iter();
                 entries.extend(all.map(|entry| (entry.id.clone(), entry)));
             }
             let Some(entry) = entries.get(&asked.workflow_id) else { continue };
-            items.push(self.intervention(orchestrator, entry, asked, None).await);
+            items.push(self.intervention(sessions, entry, asked, None).await);
         }
         items
     }
@@ -128,28 +132,28 @@ impl House {
     /// What was decided in a session.
     pub(super) async fn decided(
         &self,
-        orchestrator: &Orchestrator,
+        sessions: &Sessions,
         id: &SessionId,
     ) -> Result<Vec<InterventionItem>, Problem> {
-        let Some(entry) = entry(orchestrator, id) else {
+        let Some(entry) = sessions.entry(id) else {
             return Err(Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone")));
         };
         let mut items = Vec::new();
-        for (asked, decision) in orchestrator.decided(id).await {
-            items.push(self.intervention(orchestrator, &entry, asked, decision).await);
+        for (asked, decision) in sessions.decided(id).await {
+            items.push(self.intervention(sessions, &entry, asked, decision).await);
         }
         Ok(items)
     }
 
     async fn intervention(
         &self,
-        orchestrator: &Orchestrator,
+        sessions: &Sessions,
         entry: &Entry,
         asked: Intervention,
         decision: Option<Decision>,
     ) -> InterventionItem {
         let access = match &asked.task {
-            Some(task) => orchestrator.task(&asked.workflow_id, task).await.ok(),
+            Some(task) => sessions.task(&asked.workflow_id, task).await.ok(),
             None => None,
         };
         let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
@@ -167,10 +171,6 @@ impl House {
             decision,
         }
     }
-}
-
-pub(super) fn entry(orchestrator: &Orchestrator, id: &SessionId) -> Option<Entry> {
-    orchestrator.list().into_iter().find(|entry| entry.id == *id)
 }
 
 fn count(view: &SessionView, status: TaskStatus) -> u32 {

@@ -11,10 +11,10 @@ use coven_notation::{Report, Source};
 use coven_orchestrator::{ExecuteError, NewSession, What};
 use serde_json::{Map, Value, json};
 
-use super::{House, show};
+use super::House;
 use crate::clock::now;
+use crate::problems;
 use crate::route::Shelf;
-use crate::{auto, problems};
 
 /// The longest idempotency key.
 const LONGEST_KEY: usize = 200;
@@ -28,7 +28,7 @@ impl House {
     ) -> Result<Started, Problem> {
         check_key(key.as_deref())?;
         let begun = now();
-        let path = self.folder(start.base_dir.as_deref())?;
+        let path = self.owned(&self.folder(start.base_dir.as_deref())?)?;
         let env = environment(start.env)?;
         let what = what(start.grimoire, start.definition, start.agent)?;
         let orchestrator = self.orchestrator(&path).await?;
@@ -44,21 +44,16 @@ impl House {
             goal: start.goal,
             env: env.clone(),
             key: key.clone(),
+            auto: start.auto,
         };
         let id = orchestrator.create_session(new).map_err(problems::execute)?;
-        let entry = show::entry(&orchestrator, &id);
-        let entry = entry.ok_or_else(|| {
+        let entry = orchestrator.entry(&id).ok_or_else(|| {
             let detail = format!("the session {id} that was made with this key was deleted");
             Problem::new(Code::KeyReused, detail).with_hint("use a new key")
         })?;
         // With a key it may be an earlier request that made it, and that may have been cut short.
         let repeated = key.is_some() && entry.created_at < begun;
         let begins = entry.status == WorkflowStatus::Pending;
-        if let Some(auto) = start.auto.filter(|_| begins) {
-            auto::remember(&path, &id, auto).map_err(|error| {
-                Problem::new(Code::Storage, format!("`auto` cannot be kept: {error}"))
-            })?;
-        }
         if begins && !start.hold {
             let resumed = orchestrator.resume(&id, Some(env)).await;
             resumed.map_err(|error| problems::request(&error))?;

@@ -77,7 +77,7 @@ async fn reading<T: Send + 'static>(
     base_dir: Option<&str>,
     read: impl FnOnce(Shelf) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let (house, path) = (house.clone(), house.folder(base_dir)?);
+    let (house, path) = (house.clone(), house.folder_to_read(base_dir)?);
     let done = tokio::task::spawn_blocking(move || read(Shelf::of(&house, &path)?)).await;
     done.unwrap_or_else(|error| Err(Problem::new(Code::Internal, error.to_string())))
 }

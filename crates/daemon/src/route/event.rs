@@ -20,7 +20,7 @@ pub(super) async fn post(
         let detail = "the type of an event has letters, digits, and `. - _ : /`, 200 at most";
         return Err(Problem::new(Code::BadRequest, detail).into());
     }
-    let path = house.folder(event.base_dir.as_deref())?;
+    let path = house.owned(&house.folder(event.base_dir.as_deref())?)?;
     let orchestrator = house.orchestrator(&path).await?;
     house.trust_of(&path)?;
     let started = crate::house::post(&orchestrator, event).await?;

@@ -19,9 +19,9 @@ use coven_store::BaseDir;
 use coven_terminal::screen::{Options, Screen as Emulated, Size};
 use coven_terminal::snapshot::Snapshot;
 
-use super::task::named;
+use super::task::task_id;
 use crate::answer::{Answer, Failure, Json, Path, Query};
-use crate::house::House;
+use crate::house::{self, House};
 use crate::problems;
 
 /// How much of what a process without a terminal printed is shown as its screen.
@@ -36,9 +36,9 @@ struct Found {
 }
 
 async fn find(house: &House, id: &str, task: &str, attempt: Option<u32>) -> Result<Found, Problem> {
-    let named = named(house, id, task).await?;
-    let (session, task) = (named.session, named.task);
-    let access = named.orchestrator.task(&session, &task).await;
+    let house::Found { sessions, id: session, .. } = house.find(id).await?;
+    let task = task_id(task)?;
+    let access = sessions.task(&session, &task).await;
     let mut access = access.map_err(|error| problems::request(&error))?;
     let title = format!("{session} {task}");
     let wanted = attempt.unwrap_or(access.attempt.attempt);
@@ -47,8 +47,8 @@ async fn find(house: &House, id: &str, task: &str, attempt: Option<u32>) -> Resu
         return Ok(Found { access, live, title });
     }
     let attempt = AttemptId { task, attempt: wanted };
-    let entry = named.orchestrator.list().into_iter().find(|entry| entry.id == session);
-    let base = entry.and_then(|entry| BaseDir::find(&entry.base_dir).ok().flatten());
+    let base =
+        sessions.entry(&session).and_then(|entry| BaseDir::find(&entry.base_dir).ok().flatten());
     let folder = base.map(|base| base.attempt_path(&session, &attempt));
     let Some(folder) = folder.filter(|folder| wanted > 0 && folder.is_dir()) else {
         let newest = access.attempt.attempt;

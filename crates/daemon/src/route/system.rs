@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use coven_api::system::{
-    BaseDirStatus, Health, Shutdown, SignIn, SignInCode, SignedIn, Slots, Status, Version,
+    BaseDirStatus, Health, OpenBaseDir, Shutdown, SignIn, SignInCode, SignedIn, Slots, Status,
+    Version,
 };
 use coven_api::{API_VERSION, Code, Problem, openapi};
 
@@ -101,18 +102,21 @@ pub(super) async fn status(State(house): State<House>) -> Json<Status> {
             trusted: base.trusted(),
             problem: base.problem().map(|problem| problem.detail),
         };
-        if let Some(orchestrator) = base.now() {
-            let entries = orchestrator.list();
+        let sessions = base.sessions_now(&house);
+        if let Some(sessions) = &sessions {
+            let entries = sessions.list();
             known.sessions = entries.len() as u64;
-            for entry in entries {
+            for entry in entries.into_iter().filter(|entry| !entry.foreign) {
                 *status.sessions.entry(entry.status.as_str().to_owned()).or_default() += 1;
                 if entry.status.is_final() && !entry.kept {
                     continue;
                 }
-                for (_, verdict) in orchestrator.verdicts(&entry.id).await {
+                for (_, verdict) in sessions.verdicts(&entry.id).await {
                     *status.agents.entry(verdict.state.as_str().to_owned()).or_default() += 1;
                 }
             }
+        }
+        if let Some(orchestrator) = base.now() {
             let load = orchestrator.load();
             status.slots.running += load.running as u64;
             status.slots.queued += load.queued as u64;
@@ -122,6 +126,21 @@ pub(super) async fn status(State(house): State<House>) -> Json<Status> {
         status.base_dirs.push(known);
     }
     Json(status)
+}
+
+/// `POST /base-dirs`: lets a folder be known, with its sessions, from now on.
+pub(super) async fn open_base_dir(
+    State(house): State<House>,
+    Read(open): Read<OpenBaseDir>,
+) -> Answer<BaseDirStatus> {
+    let base = house.base(&house.owned(std::path::Path::new(&open.base_dir))?)?;
+    let orchestrator = base.orchestrator(&house).await?;
+    Ok(Json(BaseDirStatus {
+        path: base.path().display().to_string(),
+        sessions: orchestrator.list().len() as u64,
+        trusted: base.trusted(),
+        problem: None,
+    }))
 }
 
 /// `GET /metrics`.

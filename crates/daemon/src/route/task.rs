@@ -19,21 +19,25 @@ use crate::problems;
 const KEYS: usize = 1000;
 
 /// A task of a session.
-pub(super) struct Named {
-    pub(super) orchestrator: Orchestrator,
-    pub(super) session: SessionId,
-    pub(super) task: TaskId,
+struct Named {
+    orchestrator: Orchestrator,
+    session: SessionId,
+    task: TaskId,
 }
 
-/// The task that a path names.
-pub(super) async fn named(house: &House, id: &str, task: &str) -> Result<Named, Problem> {
-    let (orchestrator, session) = house.find(id).await?;
-    let task = TaskId::new(task).map_err(|_| {
+/// The task that a path names, to do something with it.
+async fn named(house: &House, id: &str, task: &str) -> Result<Named, Problem> {
+    let (orchestrator, session) = house.find_own(id).await?;
+    Ok(Named { orchestrator, session, task: task_id(task)? })
+}
+
+/// The id of a task in a path.
+pub(super) fn task_id(task: &str) -> Result<TaskId, Problem> {
+    TaskId::new(task).map_err(|_| {
         let shown: String = task.chars().take(100).collect();
         let detail = format!("there is no task `{}`", coven_notation::printable(&shown));
         Problem::new(Code::TaskNotFound, detail)
-    })?;
-    Ok(Named { orchestrator, session, task })
+    })
 }
 
 impl Named {

@@ -10,7 +10,7 @@ use coven_orchestrator::RequestError;
 use coven_workflow::state::Refused;
 
 use crate::answer::{Answer, Done, Failure, Json, MayRead, Path, Query, Read};
-use crate::house::{House, environment};
+use crate::house::{House, Sessions, environment};
 use crate::peer::Caller;
 use crate::problems;
 
@@ -52,13 +52,13 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
     MayRead(wish): MayRead<Wish>,
 ) -> Answer<Workflow> {
-    let (orchestrator, id) = house.find(&id).await?;
+    let (orchestrator, id) = house.find_own(&id).await?;
     let why = wish.why.unwrap_or_default();
     match orchestrator.cancel(&id, &caller.name(), &why).await {
         Ok(()) | Err(RequestError::Refused(Refused::Stopping | Refused::Over(_))) => {}
         Err(error) => return Err(problems::request(&error).into()),
     }
-    Ok(Json(house.shown(&orchestrator, &id).await?))
+    Ok(Json(house.shown(&Sessions::Open(orchestrator), &id).await?))
 }
 
 /// `POST /workflows/{id}/resume`.
@@ -67,10 +67,10 @@ pub(crate) async fn resume(
     Path(id): Path<String>,
     MayRead(wish): MayRead<Wish>,
 ) -> Answer<Workflow> {
-    let (orchestrator, id) = house.find(&id).await?;
+    let (orchestrator, id) = house.find_to_run(&id).await?;
     let env = wish.env.map(|env| environment(Some(env))).transpose()?;
     orchestrator.resume(&id, env).await.map_err(|error| problems::request(&error))?;
-    Ok(Json(house.shown(&orchestrator, &id).await?))
+    Ok(Json(house.shown(&Sessions::Open(orchestrator), &id).await?))
 }
 
 /// `POST /workflows/{id}/retry`.
@@ -80,9 +80,9 @@ pub(super) async fn retry(
     Path(id): Path<String>,
     MayRead(wish): MayRead<Wish>,
 ) -> Answer<Workflow> {
-    let (orchestrator, id) = house.find(&id).await?;
+    let (orchestrator, id) = house.find_to_run(&id).await?;
     let env = environment(wish.env)?;
-    let entry = house.shown(&orchestrator, &id).await?;
+    let entry = house.shown(&Sessions::Open(orchestrator.clone()), &id).await?;
     if entry.item.status.is_final() {
         // What is over goes on in the environment of whoever tries again.
         let resumed = orchestrator.resume(&id, Some(env)).await;
@@ -91,7 +91,7 @@ pub(super) async fn retry(
     let why = wish.why.unwrap_or_default();
     let retried = orchestrator.retry(&id, &caller.name(), &why).await;
     retried.map_err(|error| problems::request(&error))?;
-    Ok(Json(house.shown(&orchestrator, &id).await?))
+    Ok(Json(house.shown(&Sessions::Open(orchestrator), &id).await?))
 }
 
 /// `POST /workflows/{id}/purge`.
@@ -101,7 +101,7 @@ pub(crate) async fn purge(
     Path(id): Path<String>,
     MayRead(_): MayRead<Wish>,
 ) -> Done {
-    let (orchestrator, id) = house.find(&id).await?;
+    let (orchestrator, id) = house.find_own(&id).await?;
     let purged = orchestrator.purge(&id, &caller.name()).await;
     purged.map_err(|error| problems::request(&error))?;
     Ok(StatusCode::NO_CONTENT)

@@ -15,7 +15,7 @@ use super::Streams;
 use super::socket::{name, speaking};
 use super::viewer::{Terminal, Viewer};
 use crate::answer::{Failure, Path, Query};
-use crate::house::House;
+use crate::house::{Found, House};
 use crate::peer::Caller;
 use crate::problems;
 
@@ -45,14 +45,14 @@ pub(super) async fn attach(
         }
     };
     let place = streams.place()?;
-    let (orchestrator, id) = house.find(&session).await?;
+    let Found { sessions, id, .. } = house.find(&session).await?;
     let task = TaskId::new(task.clone()).map_err(|_| {
         Problem::new(
             Code::TaskNotFound,
             format!("there is no task `{}`", super::socket::shown(&task)),
         )
     })?;
-    let access = orchestrator.task(&id, &task).await.map_err(|error| problems::request(&error))?;
+    let access = sessions.task(&id, &task).await.map_err(|error| problems::request(&error))?;
     let TaskAccess { attempt, folder, agent, headless, .. } = access;
     let Some(agent) = agent else {
         return Err(no_terminal(&task, headless.is_some()).into());

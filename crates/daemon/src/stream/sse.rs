@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use super::Streams;
 use super::envelope::{frame, json as written, kind};
 use crate::answer::{Failure, Path, Query};
-use crate::house::House;
+use crate::house::{Found, House};
 use crate::problems;
 
 /// How long a connection may be silent. Whoever hears nothing for longer knows that it is broken.
@@ -56,13 +56,12 @@ pub(super) async fn session(
 ) -> Result<Response, Failure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
-    let (orchestrator, id) = house.find(&id).await?;
+    let Found { sessions, id, .. } = house.find(&id).await?;
     let workflow = house.workflow(id.as_str()).await?;
     let known = after.filter(|after| *after <= workflow.last_seq);
     let begin = known.unwrap_or(workflow.last_seq);
     // First the ear, then the picture: what happens in between is in both, and told once.
-    let events =
-        orchestrator.subscribe(&id, begin).await.map_err(|error| problems::request(&error))?;
+    let events = sessions.subscribe(&id, begin).await.map_err(|error| problems::request(&error))?;
     let source = Source::Session { events, id };
     let mut follower = Follower::new(house, source, begin, query, place);
     if let (Some(after), None) = (after, known) {
@@ -85,8 +84,8 @@ pub(super) async fn everything(
 ) -> Result<Response, Failure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
-    // Facts are read from journals, and after a restart those have to be found again first.
-    house.orchestrators().await;
+    // Facts are read from journals, and after a restart what nobody was told is told first.
+    house.sessions().await;
     let begin = after.unwrap_or_else(|| house.feed().last());
     let source = Source::Everything(house.feed().subscribe(Some(begin)));
     let mut follower = Follower::new(house, source, begin, query, place);

@@ -1,7 +1,7 @@
 //! Runs whose questions nobody is asked.
 
 use coven_api::intervention::{InterventionQuery, InterventionState};
-use coven_api::workflow::Auto;
+use coven_model::AutoAnswer;
 use coven_model::WorkflowStatus;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn a_run_that_allows_everything_needs_nobody() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let mut start = daemon.definition(&everything());
-    start.auto = Some(Auto::Allow);
+    start.auto = Some(AutoAnswer::Allow);
     let started = daemon.start(&start).await;
     let id = started.id.to_string();
     daemon.ends(&id, WorkflowStatus::Completed).await;
@@ -38,7 +38,7 @@ async fn a_run_that_denies_everything_ends_without_having_done_it() {
     let daemon = home.daemon().await;
     let text = "name: gate\ndescription: x\nsteps:\n  - {name: leave, type: gate, message: May I?}\n  - {name: a, type: script, command: 'touch made.txt'}\n";
     let mut start = daemon.definition(text);
-    start.auto = Some(Auto::Deny);
+    start.auto = Some(AutoAnswer::Deny);
     let started = daemon.start(&start).await;
     daemon.ends(started.id.as_str(), WorkflowStatus::Failed).await;
     assert!(!home.base().join("made.txt").exists());
@@ -50,7 +50,7 @@ async fn what_was_wanted_is_remembered_by_the_next_daemon() {
     let daemon = home.daemon().await;
     let text = "name: gate\ndescription: x\nsteps:\n  - {name: wait, type: script, command: 'until test -e go; do sleep 0.05; done'}\n  - {name: leave, type: gate, message: May I?}\n";
     let mut start = daemon.definition(text);
-    start.auto = Some(Auto::Allow);
+    start.auto = Some(AutoAnswer::Allow);
     let id = daemon.start(&start).await.id.to_string();
     daemon.see(&id, |workflow| workflow.tasks.iter().any(|task| task.live)).await;
     daemon.kill();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use coven_api::client::{Scope, Streamed};
 use coven_api::event::Envelope;
-use coven_api::workflow::{Auto, StartWorkflow};
+use coven_api::workflow::StartWorkflow;
+use coven_model::AutoAnswer;
 use coven_model::{SessionId, WorkflowStatus};
 use serde_json::{Value, json};
 
@@ -79,7 +80,7 @@ async fn agents_outlive_a_daemon_that_dies_again_and_again_and_nothing_is_lost_o
     let marks = 3 + kills / 3;
     let tasks: Vec<Value> = (0..agents).map(|number| agent(number, marks)).collect();
     let text = json!({"id": "chaos", "stages": [{"id": "s", "tasks": tasks}]}).to_string();
-    let start = StartWorkflow { auto: Some(Auto::Allow), ..daemon.definition(&text) };
+    let start = StartWorkflow { auto: Some(AutoAnswer::Allow), ..daemon.definition(&text) };
     let started = daemon.start(&start).await;
     let id = started.id.to_string();
     let following = tokio::spawn(follow(home.client(), started.id.clone()));

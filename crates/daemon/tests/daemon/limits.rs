@@ -180,7 +180,7 @@ async fn a_thousand_followers_hear_every_fact_once_and_in_order() {
 async fn a_full_disk_is_told_nothing_is_begun_and_it_works_again_when_there_is_room() {
     let home = Home::new();
     let at = home.base();
-    let mount = ["-t", "tmpfs", "-o", "size=2m", "daemon-test"];
+    let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "daemon-test"];
     let mounted = Command::new("mount").args(mount).arg(&at).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
         eprintln!("this user may not mount a small disk; the store's own tests show it without");

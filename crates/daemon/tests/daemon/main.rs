@@ -14,6 +14,7 @@ mod hooks;
 mod interventions;
 mod lifecycle;
 mod limits;
+mod looking;
 mod page;
 mod restart;
 mod routes;

@@ -29,6 +29,7 @@ fn body(route: &Route) -> Value {
         "checkDefinition" => json!({"text": "name: x"}),
         "postEvent" => json!({"type": "something.happened"}),
         "setTrust" => json!({"baseDir": "/nowhere/at/all", "trusted": true}),
+        "openBaseDir" => json!({"baseDir": "/nowhere/at/all"}),
         "signIn" => json!({"code": "wrong"}),
         _ => json!({}),
     }
@@ -60,7 +61,7 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             path if path.starts_with("/workflows/") => Code::WorkflowNotFound,
             path if path.starts_with("/interventions/") => Code::InterventionNotFound,
             "/workflows" | "/grimoires/{name}" => Code::GrimoireNotFound,
-            "/trust" => Code::BadBaseDir,
+            "/trust" | "/base-dirs" => Code::BadBaseDir,
             "/sign-in" => Code::Unauthorized,
             other => panic!("{other} answers {told:?}"),
         };

@@ -4,7 +4,8 @@
 use std::fs;
 use std::process::Command;
 
-use coven_api::workflow::{Auto, StartWorkflow};
+use coven_api::workflow::StartWorkflow;
+use coven_model::AutoAnswer;
 use coven_model::WorkflowStatus;
 use serde_json::json;
 
@@ -18,7 +19,7 @@ async fn made_up_requests_get_only_the_answers_that_the_document_names() {
     let home = Home::new();
     let daemon = home.daemon().await;
     // Something to find: a session that is over, and one that asks and goes on asking.
-    let over = StartWorkflow { auto: Some(Auto::Allow), ..daemon.grimoire("demo") };
+    let over = StartWorkflow { auto: Some(AutoAnswer::Allow), ..daemon.grimoire("demo") };
     let over = daemon.start(&over).await.id.to_string();
     daemon.ends(&over, WorkflowStatus::Completed).await;
     let asking = json!({"id": "a", "adapter": "demo", "permissions": "ask",

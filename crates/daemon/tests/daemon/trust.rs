@@ -25,7 +25,7 @@ async fn set(
     digest: Option<String>,
 ) -> Result<Trust, coven_api::ClientError> {
     let base_dir = daemon.home.base().display().to_string();
-    daemon.client.set_trust(&SetTrust { base_dir, trusted, digest }).await
+    daemon.client.set_trust(&SetTrust { base_dir, trusted, digest, owners: None }).await
 }
 
 /// Spec: GR.1.2

@@ -64,7 +64,7 @@ async fn a_built_in_grimoire_runs_by_its_name() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let mut start = daemon.grimoire("demo");
-    start.auto = Some(coven_api::workflow::Auto::Allow);
+    start.auto = Some(coven_model::AutoAnswer::Allow);
     let started = daemon.start(&start).await;
     let done = daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
     assert_eq!(done.session.workflow, "demo");

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AttemptId, Choice, HandlerName, InterventionId, JobSpec, Outcome, SessionId, TaskId,
-    TaskStatus, Timestamp,
+    AttemptId, AutoAnswer, Choice, HandlerName, InterventionId, JobSpec, Outcome, SessionId,
+    TaskId, TaskStatus, Timestamp,
 };
 
 /// What a session is made with.
@@ -27,6 +27,9 @@ pub struct SessionCreated {
     /// The folder it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<String>,
+    /// How every question of the run is answered, if whoever started it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoAnswer>,
     /// When.
     pub at: Timestamp,
 }

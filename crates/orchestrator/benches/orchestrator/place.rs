@@ -4,25 +4,33 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 
 use coven_orchestrator::{NewSession, Options, Orchestrator};
 use tempfile::TempDir;
 
 /// A base directory of its own.
-pub(crate) struct Place(TempDir);
+pub(crate) struct Place {
+    folder: TempDir,
+    base: PathBuf,
+}
 
 impl Place {
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self(tempfile::tempdir()?))
+        let folder = tempfile::tempdir()?;
+        let base = folder.path().join("base");
+        fs::create_dir(&base)?;
+        Ok(Self { folder, base })
     }
 
     pub(crate) fn path(&self) -> &std::path::Path {
-        self.0.path()
+        &self.base
     }
 
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
         let program = env!("CARGO_BIN_EXE_coven-orchestrator-agent");
-        Ok(Orchestrator::open(Options::new(self.path(), program)).await?)
+        Ok(Orchestrator::open(Options::new(self.path(), self.folder.path().join("state"), program))
+            .await?)
     }
 
     /// A session of a definition, with an environment in which commands are found and no more.

@@ -71,6 +71,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         input: Map::new(),
         goal: None,
         base_dir: None,
+        auto: None,
     };
     let mut inputs = VecDeque::from([Input::Create(Box::new(creation)), Input::Begin]);
     let (mut state, mut viewer, mut lengths) = (State::default(), Viewer::default(), Vec::new());

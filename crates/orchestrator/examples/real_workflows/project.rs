@@ -107,7 +107,8 @@ impl Project {
     }
 
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
-        let mut options = Options::new(self.path(), &self.holder);
+        let mut options =
+            Options::new(self.path(), self.home().join(".local/state/coven"), &self.holder);
         options.default_adapter = Some(self.cli.name().to_owned());
         Ok(Orchestrator::open(options).await?)
     }

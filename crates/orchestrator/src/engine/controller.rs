@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_model::{
-    AttemptId, Intervention, PlanView, SessionId, SessionView, TaskId, Verdict, WorkflowStatus,
+    AttemptId, AutoAnswer, Intervention, PlanView, SessionId, SessionView, TaskId, Verdict,
+    WorkflowStatus,
 };
 use coven_runner::AgentRunner;
 use coven_workflow::Input;
@@ -96,6 +97,7 @@ pub struct SessionController {
     events: broadcast::WeakSender<Envelope>,
     status: watch::Receiver<WorkflowStatus>,
     open: watch::Receiver<Vec<Arc<Pending>>>,
+    auto: Option<AutoAnswer>,
 }
 
 impl SessionController {
@@ -119,6 +121,7 @@ impl SessionController {
             events: events.downgrade(),
             status: status.subscribe(),
             open: open.subscribe(),
+            auto: session.state().run().and_then(|run| run.identity.auto),
         };
         let ended = surroundings.ended.clone();
         let actor = Actor::new(
@@ -142,6 +145,11 @@ impl SessionController {
     /// Where the session stands.
     pub fn status(&self) -> WorkflowStatus {
         *self.status.borrow()
+    }
+
+    /// How every question of the session is answered without a person, if it was started so.
+    pub fn auto(&self) -> Option<AutoAnswer> {
+        self.auto
     }
 
     /// What waits for a person, the oldest first.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use coven_model::SessionId;
 use coven_model::event::Event;
 use coven_store::session::Look;
-use coven_store::{Reader, Record};
+use coven_store::{BaseDir, Reader, Record};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
@@ -199,6 +199,7 @@ impl FeedSubscription {
     fn journal(&mut self, session: Uuid, id: &SessionId) -> Option<&mut Reader> {
         if !self.journals.contains_key(&session) {
             let home = self.feed.book().homes.get(&session).cloned()?;
+            let home = BaseDir::find(&home).ok()??;
             let reader = Look::open(&home, id).ok()?.reader().ok()?;
             if self.journals.len() >= JOURNALS {
                 self.journals.clear();

@@ -26,12 +26,19 @@ impl Teller {
         let text = "name: t\ndescription: T.\nsteps:\n  - {name: a, type: script, command: a}\n";
         let plan = check(&Source::new("t.yaml", text), &Known::default()).plan.unwrap();
         let (name, input) = ("t".to_owned(), serde_json::Map::new());
-        let creation =
-            Creation { session: id.clone(), name, plan, input, goal: None, base_dir: None };
+        let creation = Creation {
+            session: id.clone(),
+            name,
+            plan,
+            input,
+            goal: None,
+            base_dir: None,
+            auto: None,
+        };
         let (facts, _) = session.decide(Input::Create(Box::new(creation)), now());
         session.record(&facts, now()).unwrap();
         let feed = Feed::in_memory();
-        feed.welcome(&base, &id);
+        feed.locate(base.path(), [&id]);
         let mut teller = Self { feed, session, _folder: folder };
         teller.tell(1, facts.into_iter().next().unwrap());
         teller

@@ -9,13 +9,12 @@ use coven_model::{
     Verdict, Work,
 };
 use coven_runner::{AgentRunner, HeadlessRunner};
-use coven_workflow::state::Run;
-use coven_workflow::view::plan_view;
+use coven_store::BaseDir;
 
 use super::Orchestrator;
 use crate::engine::{Found, Runner, SessionController};
 use crate::error::RequestError;
-use crate::state::{decided, spec_of, standing};
+use crate::state::{PastSession, decided, spec_of, standing};
 
 /// The newest attempt of a task.
 #[derive(Clone, Debug)]
@@ -36,21 +35,8 @@ pub struct TaskAccess {
     pub status: TaskStatus,
 }
 
-impl Orchestrator {
-    /// The newest attempt of a task, of a session that is live or over.
-    pub async fn task(&self, id: &SessionId, task: &TaskId) -> Result<TaskAccess, RequestError> {
-        let live = match self.controller(id).await {
-            Some(controller) => match controller.task(task).await {
-                // It has just left the memory.
-                Err(RequestError::Closing | RequestError::NotLive(_)) => None,
-                found => Some(found?),
-            },
-            None => None,
-        };
-        let mut found = match live {
-            Some(found) => found,
-            None => self.past_task(id, task)?,
-        };
+impl TaskAccess {
+    fn of(mut found: Found) -> Self {
         let spec = match &found.standing.spec {
             Some(spec) => Some(spec.as_ref().clone()),
             None => spec_of(&mut found.reader, &found.standing.job),
@@ -65,14 +51,37 @@ impl Orchestrator {
             None => (None, None),
         };
         let (attempt, status) = (found.standing.job, found.standing.status);
-        Ok(TaskAccess { attempt, folder: found.folder, adapter, mode, agent, headless, status })
+        Self { attempt, folder: found.folder, adapter, mode, agent, headless, status }
     }
 
-    fn past_task(&self, id: &SessionId, task: &TaskId) -> Result<Found, RequestError> {
-        let past = self.past(id)?;
+    /// The same from the disk alone, of a session that nobody follows.
+    pub(crate) fn past(
+        base: &BaseDir,
+        id: &SessionId,
+        task: &TaskId,
+    ) -> Result<Self, RequestError> {
+        let past = PastSession::read(base, id)?;
         let standing = standing(past.state(), task)?;
-        let folder = self.shared.manager.base().attempt_path(id, &standing.job);
-        Ok(Found { standing, folder, runner: None, reader: past.reader()? })
+        let folder = base.attempt_path(id, &standing.job);
+        Ok(Self::of(Found { standing, folder, runner: None, reader: past.reader()? }))
+    }
+}
+
+impl Orchestrator {
+    /// The newest attempt of a task, of a session that is live or over.
+    pub async fn task(&self, id: &SessionId, task: &TaskId) -> Result<TaskAccess, RequestError> {
+        let live = match self.controller(id).await {
+            Some(controller) => match controller.task(task).await {
+                // It has just left the memory.
+                Err(RequestError::Closing | RequestError::NotLive(_)) => None,
+                found => Some(found?),
+            },
+            None => None,
+        };
+        match live {
+            Some(found) => Ok(TaskAccess::of(found)),
+            None => TaskAccess::past(self.shared.manager.base(), id, task),
+        }
     }
 
     /// What the agents of a session that run on a terminal are doing, by task.
@@ -91,7 +100,7 @@ impl Orchestrator {
         {
             return plan;
         }
-        self.past(id).ok()?.state().run().map(plan_view)
+        self.past(id).ok()?.plan()
     }
 
     /// Everything that waits for a person, in all sessions, the oldest first.
@@ -115,9 +124,6 @@ impl Orchestrator {
                 controller.interventions().into_iter().map(|asked| asked.id).collect();
             return decided(&mut reader, &open).unwrap_or_default();
         }
-        let Ok(past) = self.past(id) else { return Vec::new() };
-        let open = past.state().run().into_iter().flat_map(Run::interventions);
-        let open: Vec<InterventionId> = open.map(|asked| asked.id.clone()).collect();
-        past.reader().and_then(|mut reader| decided(&mut reader, &open)).unwrap_or_default()
+        self.past(id).map(|past| past.decided()).unwrap_or_default()
     }
 }

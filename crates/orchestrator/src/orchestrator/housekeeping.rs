@@ -11,14 +11,16 @@ use super::Orchestrator;
 use crate::error::RequestError;
 
 impl Orchestrator {
-    /// Takes note of every session that is there, and tells what was written down and never told.
+    /// Takes note of every session of this user, and tells what was written down and never told.
     /// Says which there are, newest first.
     pub(super) fn take_up(&self) -> Vec<Entry> {
         let manager = &self.shared.manager;
         let mut entries = manager.list();
+        // Nothing follows from a session that this user did not make.
+        entries.retain(|entry| !entry.foreign);
         // In the order in which they were made, as far as there is one between sessions.
         for entry in entries.iter().rev() {
-            self.shared.options.feed.take_up(manager.home(), entry);
+            self.shared.options.feed.take_up(manager.base(), entry);
         }
         entries.retain(|entry| !self.finish_removal(entry));
         entries

@@ -235,7 +235,7 @@ impl Orchestrator {
     /// was not goes.
     fn is_there(&self, id: &SessionId) -> bool {
         let base = self.shared.manager.base();
-        if !base.session_path(id).exists() {
+        if !self.shared.manager.is_own(id) || !base.session_path(id).exists() {
             return false;
         }
         let made = PastSession::read(base, id).is_ok_and(|past| past.state().run().is_some());
@@ -342,7 +342,7 @@ impl Orchestrator {
         env: &Environment,
     ) -> Result<(SessionId, bool), ExecuteError> {
         let what = What::Plan(Box::new(plan));
-        let new = NewSession { what, input, goal: None, env: env.clone(), key: None };
+        let new = NewSession { what, input, goal: None, env: env.clone(), key: None, auto: None };
         self.make_once(key, Terms { digest: None, depth, begins: true }, new)
     }
 
@@ -351,7 +351,8 @@ impl Orchestrator {
     pub(super) fn keep_starting(&self) {
         let once = &self.shared.once;
         for entry in self.list() {
-            if entry.status == WorkflowStatus::Pending && once.claims.begins(&entry.id) {
+            let waits = entry.status == WorkflowStatus::Pending && !entry.foreign;
+            if waits && once.claims.begins(&entry.id) {
                 once.begin_later(entry.id);
             }
         }
@@ -381,6 +382,6 @@ fn digest(new: &NewSession) -> Digest {
         What::Definition { name, text } => json!({"name": name, "definition": text}),
         What::Plan(plan) => json!({"plan": plan}),
     };
-    let asked = json!({"what": what, "input": new.input, "goal": new.goal});
+    let asked = json!({"what": what, "input": new.input, "goal": new.goal, "auto": new.auto});
     Digest::of_bytes(asked.to_string().as_bytes())
 }

@@ -19,6 +19,7 @@
 //! Claims are kept for 30 days, and not more than 10,000 of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use coven_store::register::{RegisterError, When};
 use coven_store::{BaseDir, FileError, Register};
 use serde::{Deserialize, Serialize};
 
-/// The name of the file beside the sessions.
+/// The name of the file, in the state folder of the base directory.
 const FILE: &str = "claims.jsonl";
 
 /// How long a claim is kept. Who repeats a request does so within minutes.
@@ -210,9 +211,9 @@ impl Inner {
 }
 
 impl Claims {
-    /// Reads the claims of a base directory, for whoever holds its lock.
-    pub(crate) fn open(base: &BaseDir, now: Timestamp) -> Result<Self, FileError> {
-        let (register, lines) = Register::open(base, FILE)?;
+    /// Reads the claims of a base directory from its state folder, for whoever holds its lock.
+    pub(crate) fn open(folder: &Path, base: &BaseDir, now: Timestamp) -> Result<Self, FileError> {
+        let (register, lines) = Register::open(folder, FILE)?;
         let mut known = Known::default();
         for line in lines {
             known.take(line);
@@ -358,7 +359,8 @@ mod tests {
         }
 
         fn open_at(&self, now: Timestamp) -> Claims {
-            Claims::open(&BaseDir::create(self.0.path()).unwrap(), now).unwrap()
+            let state = self.0.path().join("state");
+            Claims::open(&state, &BaseDir::create(self.0.path()).unwrap(), now).unwrap()
         }
 
         fn open(&self) -> Claims {

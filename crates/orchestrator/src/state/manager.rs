@@ -1,12 +1,14 @@
 //! All sessions of a base directory.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::index::ResolveError;
 use coven_store::lock::Holder;
+use coven_store::register::RegisterError;
 use coven_store::retention::{self, RemoveError};
-use coven_store::{BaseDir, Entry, FileError, Index, Lock, Retention};
+use coven_store::{BaseDir, Entry, FileError, FolderOwners, Index, Lock, Registry, Retention};
 
 use super::{Clock, WorkflowSession};
 use crate::error::OpenError;
@@ -14,21 +16,61 @@ use crate::error::OpenError;
 /// Keeps the sessions of a base directory. There is one at a time for each.
 #[derive(Debug)]
 pub struct SessionManager {
-    base: Arc<BaseDir>,
+    base: BaseDir,
     index: Mutex<Index>,
+    registry: Mutex<Registry>,
     clock: Clock,
     _lock: Lock,
 }
 
 impl SessionManager {
     /// Takes a base directory over.
-    pub fn open(base_dir: &std::path::Path, keeper: &str, clock: Clock) -> Result<Self, OpenError> {
-        let base = BaseDir::create(base_dir)?;
+    pub fn open(
+        base_dir: &Path,
+        state_dir: &Path,
+        agreed_owners: Option<&FolderOwners>,
+        keeper: &str,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let base = BaseDir::create_owned(base_dir, agreed_owners)?;
         let lock = Lock::take(&base, &Holder::this_process(keeper, clock.now(), None))?;
         // What is left of removals and creations that were cut short was never missed.
         let _ = retention::sweep(&base);
-        let index = Index::load(&base)?;
-        Ok(Self { base: Arc::new(base), index: Mutex::new(index), clock, _lock: lock })
+        let registry = Registry::open(state_dir, &base)?;
+        let index = Index::load(&base)?.with_own(|id| registry.contains(id));
+        let (index, registry) = (Mutex::new(index), Mutex::new(registry));
+        Ok(Self { base, index, registry, clock, _lock: lock })
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder in the state folder where more is kept about this base directory.
+    pub(crate) fn state_folder(&self) -> std::path::PathBuf {
+        self.registry().folder().to_owned()
+    }
+
+    /// Registers a session that is about to be made.
+    pub(crate) fn register(&self, id: &SessionId) -> Result<(), RegisterError> {
+        self.registry().register(id)
+    }
+
+    /// Takes that back, because it could not be made. What lies in its place is not ours.
+    pub(crate) fn unregister(&self, id: &SessionId) {
+        // If even this cannot be written down, the next process finds no folder to go with it.
+        let _ = self.registry().remove(id);
+    }
+
+    /// Whether this user made the session in this base directory. No other is opened for writing.
+    pub(crate) fn is_own(&self, id: &SessionId) -> bool {
+        self.registry().contains(id)
+    }
+
+    /// Says whether there is still something to do for a session: then the next process opens its
+    /// base directory by itself.
+    pub(crate) fn set_live(&self, id: &SessionId, live: bool) -> Result<(), RegisterError> {
+        self.registry().set_live(id, live)
     }
 
     /// What time it is.
@@ -41,18 +83,18 @@ impl SessionManager {
         &self.base
     }
 
-    /// The same, to keep.
-    pub(crate) fn home(&self) -> &Arc<BaseDir> {
-        &self.base
-    }
-
-    fn index(&self) -> std::sync::MutexGuard<'_, Index> {
+    fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All sessions, newest first.
     pub fn list(&self) -> Vec<Entry> {
         self.index().entries().rev().cloned().collect()
+    }
+
+    /// One session.
+    pub fn entry(&self, id: &SessionId) -> Option<Entry> {
+        self.index().get(id).cloned()
     }
 
     /// The session that an id, the beginning of an id, or a name means.
@@ -78,6 +120,7 @@ impl SessionManager {
             updated_at: self.now(),
             kept: !run.kept.is_empty(),
             base_dir: self.base.path().into(),
+            foreign: false,
             fresh: true,
         };
         self.index().set(entry, session.journal_bytes())
@@ -107,6 +150,7 @@ impl SessionManager {
             Err(error) => return Err(error),
         }
         self.index().remove(id);
+        self.unregister(id);
         Ok(())
     }
 }

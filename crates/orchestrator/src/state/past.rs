@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use coven_model::event::{Decision, Event};
 use coven_model::{
-    AttemptId, Intervention, InterventionId, JobSpec, SessionId, SessionView, TaskId, TaskStatus,
+    AttemptId, Intervention, InterventionId, JobSpec, PlanView, SessionId, SessionView, TaskId,
+    TaskStatus,
 };
 use coven_store::session::Look;
 use coven_store::{BaseDir, Reader};
 use coven_workflow::plan::Action;
 use coven_workflow::state::Run;
-use coven_workflow::view::Viewer;
+use coven_workflow::view::{Viewer, plan_view};
 use coven_workflow::{State, fold};
 
 use crate::error::RequestError;
+use crate::event::Subscription;
 
 /// A session as its journal tells it. It takes no lock and changes nothing.
 #[derive(Debug)]
@@ -52,6 +54,28 @@ impl PastSession {
 
     pub(crate) fn reader(&self) -> Result<Reader, RequestError> {
         Ok(self.look.reader()?)
+    }
+
+    pub(crate) fn plan(&self) -> Option<PlanView> {
+        self.state.run().map(plan_view)
+    }
+
+    /// Everything that happened after a fact, and the end.
+    pub(crate) fn subscribe(
+        &self,
+        id: &SessionId,
+        after: u64,
+    ) -> Result<Subscription, RequestError> {
+        // Nobody can send to this channel, so it ends once everything was read.
+        let silence = tokio::sync::broadcast::channel(1).1;
+        Ok(Subscription::new(id.clone(), self.reader()?, after, silence))
+    }
+
+    /// What had to be decided and is not open any more. What cannot be read is left out.
+    pub(crate) fn decided(&self) -> Vec<(Intervention, Option<Decision>)> {
+        let open = self.state.run().into_iter().flat_map(Run::interventions);
+        let open: Vec<InterventionId> = open.map(|asked| asked.id.clone()).collect();
+        self.reader().and_then(|mut reader| decided(&mut reader, &open)).unwrap_or_default()
     }
 }
 

@@ -175,7 +175,7 @@ fn keeps_a_feed_until_it_is_killed() {
     let feed = PathBuf::from(std::env::var_os(FEED).unwrap());
     let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     reactor.block_on(async {
-        let mut options = Options::new(&base, program());
+        let mut options = Options::new(&base, crate::support::state_of(&base), program());
         options.feed = Feed::open(&feed).unwrap();
         let orchestrator = Orchestrator::open(options).await.unwrap();
         let steps: String = (0..8)

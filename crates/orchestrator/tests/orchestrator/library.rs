@@ -4,12 +4,13 @@
 #[path = "../../examples/library.rs"]
 mod example;
 
-use crate::support::{Base, program};
+use crate::support::{Base, program, state_of};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_of_the_library_runs_a_definition_and_sees_its_result() {
     let base = Base::new();
-    let (steps, greeting) = example::greet(base.path(), program(), "you").await.unwrap();
+    let (steps, greeting) =
+        example::greet(base.path(), &state_of(base.path()), program(), "you").await.unwrap();
     assert_eq!(steps, ["greet"]);
     assert_eq!(greeting, "Hello, you");
 }

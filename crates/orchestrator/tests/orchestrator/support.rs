@@ -28,7 +28,8 @@ pub(crate) struct Base {
 impl Base {
     pub(crate) fn new() -> Self {
         let folder = coven_testkit::folders::temporary().unwrap();
-        Self { path: folder.path().to_owned(), _folder: Some(folder) }
+        let base = Self::within(&folder);
+        Self { _folder: Some(folder), ..base }
     }
 
     /// One below a folder that outlives it, so that a test may delete it.
@@ -42,8 +43,14 @@ impl Base {
         &self.path
     }
 
+    /// The folder in the state folder where more is kept about this base directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        let mut bases = std::fs::read_dir(state_of(&self.path).join("bases")).unwrap();
+        bases.next().unwrap().unwrap().path()
+    }
+
     pub(crate) fn options(&self) -> Options {
-        let mut options = Options::new(self.path(), program());
+        let mut options = Options::new(self.path(), state_of(self.path()), program());
         options.default_adapter = Some("demo".to_owned());
         options
     }
@@ -69,6 +76,11 @@ impl Base {
     pub(crate) fn grimoire(&self, name: &str) -> NewSession {
         NewSession { env: self.env(), ..NewSession::of_grimoire(name) }
     }
+}
+
+/// The state folder that belongs to a base directory of these tests: it lies beside it.
+pub(crate) fn state_of(base: &Path) -> PathBuf {
+    base.with_file_name("state")
 }
 
 /// Deletes a folder under whoever writes to it at this moment.

@@ -194,7 +194,7 @@ async fn a_session_that_was_purged_is_not_started_again() {
 }
 
 fn claims(base: &Base) -> std::path::PathBuf {
-    base.path().join(".coven/sessions/claims.jsonl")
+    base.state().join("claims.jsonl")
 }
 
 /// Takes back that the facts of a session were looked at: leaves out every line that says so.
@@ -374,7 +374,8 @@ fn keeps_a_session_and_what_it_starts_until_it_is_killed() {
     let Some(kept) = std::env::var_os(KEPT) else { return };
     let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     reactor.block_on(async {
-        let mut options = Options::new(&kept, crate::support::program());
+        let state = crate::support::state_of(Path::new(&kept));
+        let mut options = Options::new(&kept, state, crate::support::program());
         options.trusted = true;
         let orchestrator = Orchestrator::open(options).await.unwrap();
         let mut new = NewSession::of_definition("first.yaml", FIRST);
@@ -390,7 +391,9 @@ fn lines(base: &Path) -> usize {
     let sessions = base.join(".coven/sessions");
     let entries = std::fs::read_dir(&sessions).into_iter().flatten().flatten();
     let journals = entries.map(|entry| entry.path().join("journal.jsonl"));
-    let files = journals.chain([sessions.join("claims.jsonl")]);
+    let bases = std::fs::read_dir(crate::support::state_of(base).join("bases"));
+    let bases = bases.into_iter().flatten().flatten();
+    let files = journals.chain(bases.map(|entry| entry.path().join("claims.jsonl")));
     let texts = files.filter_map(|file| std::fs::read(file).ok());
     texts.map(|text| text.split(|byte| *byte == b'\n').count() - 1).sum()
 }

@@ -44,7 +44,9 @@ impl Line<'_> {
     pub(super) fn entry(self, id: SessionId, base_dir: Arc<Path>) -> Entry {
         let Self { name, goal, status, created_at, updated_at, kept, .. } = self;
         let (name, goal) = (name.into_owned(), goal.map(Cow::into_owned));
-        Entry { id, name, goal, status, created_at, updated_at, kept, base_dir, fresh: true }
+        let name = super::entry::checked_name(name, &id);
+        let (foreign, fresh) = (false, true);
+        Entry { id, name, goal, status, created_at, updated_at, kept, base_dir, foreign, fresh }
     }
 }
 

@@ -16,6 +16,9 @@ use crate::view;
 /// How much of a goal a list shows, in characters.
 const GOAL: usize = 300;
 
+/// The longest name that a session can have.
+const LONGEST_NAME: usize = 100;
+
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -35,6 +38,9 @@ pub struct Entry {
     pub kept: bool,
     /// The base directory it was found below.
     pub base_dir: Arc<Path>,
+    /// Whether it is not registered as made by this user in this directory: it can be read, and is
+    /// never opened for writing.
+    pub foreign: bool,
     /// Whether its journal has nothing that this does not show. If not, it is what was known last,
     /// and opening the session tells how it stands.
     pub fresh: bool,
@@ -78,19 +84,40 @@ pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Entry
         Err(_) => (None, None),
     };
     let fresh = seen.as_ref().is_some_and(|seen| Some(seen.up_to) == last);
-    // What nobody knows is told as it is at the beginning.
-    let seen = seen.unwrap_or_default();
+    // What nobody knows is told as it is at the beginning; an id says when it was made.
+    let seen = seen.unwrap_or_else(|| Seen {
+        created_at: made_at(id),
+        updated_at: made_at(id),
+        ..Seen::default()
+    });
     Entry {
         id: id.clone(),
-        name: if seen.name.is_empty() { names::name(id, |_| false) } else { seen.name },
+        name: checked_name(seen.name, id),
         goal: seen.goal.as_deref().map(Entry::short_goal),
         status: seen.status,
         created_at: seen.created_at,
         updated_at: seen.updated_at,
         kept: !seen.kept.is_empty(),
         base_dir,
+        foreign: false,
         fresh,
     }
+}
+
+/// When an id was made: a UUID of version 7 begins with the milliseconds since 1970.
+fn made_at(id: &SessionId) -> Timestamp {
+    let digits: String = id.as_str().chars().filter(char::is_ascii_hexdigit).take(12).collect();
+    u64::from_str_radix(&digits, 16).map(Timestamp::from_millis).unwrap_or_default()
+}
+
+/// The name that a file gives a session, if it can be one. The files of a foreign session can say
+/// anything, and a name is printed and typed.
+pub(super) fn checked_name(name: String, id: &SessionId) -> String {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(fits) {
+        return name;
+    }
+    names::name(id, |_| false)
 }
 
 fn seen(folder: &Folder) -> Result<Option<Seen>, FileError> {

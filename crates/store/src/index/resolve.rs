@@ -35,13 +35,24 @@ fn list(candidates: &[(SessionId, String)]) -> String {
     }
 }
 
-/// An id first, then a name, then the beginning of an id.
+/// An id first, then a name, then the beginning of an id. Sessions of this user come before
+/// foreign ones in every case, so that none can be put in the place of another.
 pub(super) fn resolve<'a>(index: &'a Index, text: &str) -> Result<&'a Entry, ResolveError> {
-    if let Some(entry) = SessionId::new(text).ok().and_then(|id| index.get(&id)) {
+    match one_of(index, text, false) {
+        Err(ResolveError::Unknown { .. }) => one_of(index, text, true),
+        found => found,
+    }
+}
+
+fn one_of<'a>(index: &'a Index, text: &str, foreign: bool) -> Result<&'a Entry, ResolveError> {
+    let entries = || index.entries().filter(move |entry| entry.foreign == foreign);
+    if let Some(entry) = SessionId::new(text).ok().and_then(|id| index.get(&id))
+        && entry.foreign == foreign
+    {
         return Ok(entry);
     }
-    let named: Vec<&Entry> = index.entries().filter(|entry| entry.name == text).collect();
-    let found = if named.is_empty() { beginning_with(index, text) } else { named };
+    let named: Vec<&Entry> = entries().filter(|entry| entry.name == text).collect();
+    let found = if named.is_empty() { beginning_with(entries(), text) } else { named };
     match found.as_slice() {
         [] => Err(ResolveError::Unknown { text: text.chars().take(80).collect() }),
         [entry] => Ok(entry),
@@ -53,11 +64,11 @@ pub(super) fn resolve<'a>(index: &'a Index, text: &str) -> Result<&'a Entry, Res
     }
 }
 
-fn beginning_with<'a>(index: &'a Index, text: &str) -> Vec<&'a Entry> {
+fn beginning_with<'a>(entries: impl Iterator<Item = &'a Entry>, text: &str) -> Vec<&'a Entry> {
     if text.is_empty() {
         return Vec::new();
     }
     // Ids are in lower case; people need not care.
     let text = text.to_ascii_lowercase();
-    index.entries().filter(|entry| entry.id.as_str().starts_with(&text)).collect()
+    entries.filter(|entry| entry.id.as_str().starts_with(&text)).collect()
 }

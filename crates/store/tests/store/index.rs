@@ -36,6 +36,7 @@ fn entry(base: &Base, id: &SessionId, name: &str) -> Entry {
         updated_at: Timestamp::from_millis(6),
         kept: false,
         base_dir: fs::canonicalize(base.path()).unwrap().into(),
+        foreign: false,
         fresh: true,
     }
 }

@@ -131,6 +131,7 @@ impl World {
     fn entry(&self, id: &SessionId) -> Entry {
         let (status, updated, fresh) = self.truth[id];
         Entry {
+            foreign: false,
             id: id.clone(),
             name: "name".to_owned(),
             goal: Some("a goal".to_owned()),

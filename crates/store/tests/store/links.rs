@@ -59,17 +59,18 @@ fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
     index.set(entry, session.journal_bytes()).unwrap();
     assert_eq!(elsewhere(), before);
 
-    let (mut register, _) = Register::open::<u32>(&base.dir(), "some.jsonl").unwrap();
+    let sessions = base.path().join(".coven/sessions");
+    let (mut register, _) = Register::open::<u32>(&sessions, "some.jsonl").unwrap();
     register.add(&[1], When::Now, || vec![1]).unwrap();
     drop(register);
     let elsewhere = linked(&base, &base.path().join(".coven/sessions/some.jsonl"));
     let before = elsewhere();
-    let (mut register, entries) = Register::open::<u32>(&base.dir(), "some.jsonl").unwrap();
+    let (mut register, entries) = Register::open::<u32>(&sessions, "some.jsonl").unwrap();
     assert_eq!(entries, [1]);
     register.add(&[2], When::Now, || vec![1, 2]).unwrap();
     assert_eq!(elsewhere(), before);
     drop(register);
-    assert_eq!(Register::open::<u32>(&base.dir(), "some.jsonl").unwrap().1, [1, 2]);
+    assert_eq!(Register::open::<u32>(&sessions, "some.jsonl").unwrap().1, [1, 2]);
 }
 
 #[test]

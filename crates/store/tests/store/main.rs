@@ -13,6 +13,7 @@ mod journal;
 mod killed;
 mod links;
 mod lock;
+mod registry;
 mod removing;
 mod restoring;
 mod session;

@@ -90,6 +90,7 @@ fn run(plan: Plan) -> io::Result<(Vec<Event>, Duration)> {
         input: Map::new(),
         goal: None,
         base_dir: None,
+        auto: None,
     };
     let mut inputs =
         std::collections::VecDeque::from([Input::Create(Box::new(creation)), Input::Begin]);

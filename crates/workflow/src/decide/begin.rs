@@ -21,6 +21,7 @@ impl Draft {
             input: Value::Object(creation.input),
             goal: creation.goal,
             base_dir: creation.base_dir,
+            auto: creation.auto,
             at: self.now,
         })));
     }

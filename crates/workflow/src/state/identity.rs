@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use coven_model::event::SessionCreated;
-use coven_model::{SessionId, TaskId, Timestamp};
+use coven_model::{AutoAnswer, SessionId, TaskId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +29,9 @@ pub struct Identity {
     pub goal: Option<String>,
     /// The folder it belongs to.
     pub base_dir: Option<String>,
+    /// How every question of the run is answered without a person, if its caller wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoAnswer>,
     /// When it was made.
     pub created_at: Timestamp,
     #[serde(skip)]
@@ -73,6 +76,7 @@ impl Identity {
             input: Arc::new(created.input.clone()),
             goal: created.goal.clone().or_else(|| plan.goal.clone()),
             base_dir: created.base_dir.clone(),
+            auto: created.auto,
             created_at: created.at,
             plan,
         })
@@ -131,6 +135,7 @@ impl PartialEq for Identity {
             && self.input == other.input
             && self.goal == other.goal
             && self.base_dir == other.base_dir
+            && self.auto == other.auto
             && self.plan == other.plan
     }
 }

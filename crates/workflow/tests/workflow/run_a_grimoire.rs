@@ -95,6 +95,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
         input,
         goal: None,
         base_dir: None,
+        auto: None,
     })));
     let mut commands = std::collections::VecDeque::from(world.tell(Input::Begin));
     while let Some(command) = commands.pop_front() {

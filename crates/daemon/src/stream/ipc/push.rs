@@ -94,8 +94,8 @@ impl Pushes {
 }
 
 async fn view(house: &House, session: &SessionId) -> Option<SessionView> {
-    let (orchestrator, id) = house.find(session.as_str()).await.ok()?;
-    orchestrator.view(&id).await.ok()?
+    let found = house.find(session.as_str()).await.ok()?;
+    found.sessions.view(&found.id).await.ok()?
 }
 
 fn push(name: &str, data: Value) -> Push {

@@ -1,5 +1,6 @@
 //! The Sessions button, going on with a session, and looking back at one.
 
+use coven_api::system::OpenBaseDir;
 use coven_model::WorkflowStatus;
 use serde_json::json;
 
@@ -151,4 +152,33 @@ async fn a_failed_run_shows_why_and_is_tried_again() {
     })
     .await;
     browser.sees("Completed").await;
+}
+
+#[tokio::test]
+async fn a_foreign_session_stands_apart_and_can_only_be_read() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let mut start = daemon.definition(GREET);
+    start.goal = Some("made elsewhere".to_owned());
+    let id = daemon.start(&start).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let moved = home.path().join("moved");
+    daemon.stop().await;
+    std::fs::rename(home.base(), &moved).unwrap();
+    std::fs::create_dir(home.path().join("base")).unwrap();
+    let daemon = home.daemon().await;
+    let open = OpenBaseDir { base_dir: moved.display().to_string() };
+    daemon.client.open_base_dir(&open).await.unwrap();
+    let browser = signed_in(&daemon).await;
+    let group = "document.querySelector('.rail-group[aria-label=Foreign]')?.innerText";
+    browser.waits("it stands apart", &format!("{group}?.includes('made elsewhere')")).await;
+    browser.click("#sessions-button").await;
+    browser.waits("it is listed", "document.querySelector('.session-row')").await;
+    let buttons = "document.querySelectorAll('.session-row button').length === 0";
+    browser.waits("nothing can be done with it from the list", buttons).await;
+    browser.visit(&format!("#/session/{id}")).await;
+    browser.sees("You did not make this session in this folder").await;
+    browser.sees("say").await;
+    let actions = "document.querySelector('.session-head .session-actions') === null";
+    browser.waits("nor where it is shown", actions).await;
 }

@@ -108,6 +108,7 @@ impl Actor {
             // The process before this one died between writing down and listing.
             let _ = self.surroundings.manager.note(&self.session);
         }
+        self.register_live();
         match fresh {
             Fresh::Begin => drop(self.happen(Input::Begin).await),
             Fresh::Recover => {
@@ -174,6 +175,8 @@ impl Actor {
                     let _ = waiting.send(());
                 }
                 if let Some((by, reply)) = self.purging.take() {
+                    // If this process dies before the folder is gone, the next one removes it.
+                    let _ = self.surroundings.manager.set_live(self.session.id(), true);
                     if !self.happen(Input::Delete { by }).await {
                         continue;
                     }
@@ -406,7 +409,11 @@ impl Actor {
     async fn follow_again(&mut self) {
         let mut told = false;
         let last = self.session.last();
-        while let Err(error) = self.surroundings.watch.follow(&self.session, last) {
+        let follow = |actor: &Self| {
+            actor.surroundings.manager.set_live(actor.session.id(), true)?;
+            actor.surroundings.watch.follow(&actor.session, last)
+        };
+        while let Err(error) = follow(self) {
             if matches!(error, RegisterError::Newer { .. }) {
                 return;
             }
@@ -434,12 +441,21 @@ impl Actor {
             self.kept = kept;
             // A listing that is behind is mended from the journal.
             let _ = self.surroundings.manager.note(&self.session);
+            self.register_live();
         }
         if status.is_final() && !before.is_final() {
             self.forget_caller();
             self.stay();
             self.surroundings.ended.notify_one();
         }
+    }
+
+    /// Says whether the next process has something to do for this session. What was not looked at
+    /// yet for sessions to start is something to do.
+    fn register_live(&self) {
+        let live = !self.rests() || self.closing.is_some();
+        // A session of which nobody says that it is over is looked at once more.
+        let _ = self.surroundings.manager.set_live(self.session.id(), live);
     }
 
     /// Keeps the caller's environment for the next process. If that fails, that one has to do with

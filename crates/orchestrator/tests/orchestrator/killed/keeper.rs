@@ -110,7 +110,7 @@ fn keeps_a_session_until_it_is_killed() {
     let Some(base) = std::env::var_os(BASE).map(PathBuf::from) else { return };
     let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     reactor.block_on(async {
-        let mut options = Options::new(&base, program());
+        let mut options = Options::new(&base, crate::support::state_of(&base), program());
         let policy = "version: 1\nrules:\n  - {name: yes, kind: approval, decision: allow}\n";
         let policy = Policy::read(&Source::new("policy.yaml", policy)).unwrap();
         options.policies = Policies { user: Some(policy), project: None };

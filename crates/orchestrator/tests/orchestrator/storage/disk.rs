@@ -8,7 +8,7 @@ pub(super) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     pub(super) fn mount(at: &Path) -> Option<Self> {
-        let mount = ["-t", "tmpfs", "-o", "size=2m", "orchestrator-test"];
+        let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "orchestrator-test"];
         let output = Command::new("mount").args(mount).arg(at).output();
         output.is_ok_and(|output| output.status.success()).then(|| Self(at.to_path_buf()))
     }

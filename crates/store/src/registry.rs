@@ -1,0 +1,257 @@
+//! The sessions that this user made, registered in the state folder, where what works in a base
+//! directory cannot write.
+//!
+//! A session folder says nothing about who made it: a cloned repository can bring one along, and
+//! an agent can write one. So a session is the user's own only if it was registered here before
+//! its folder was made, for the directory it lies in. Every other session is *foreign*: it is
+//! listed and can be read, and it is never opened for writing.
+//!
+//! # On disk
+//!
+//! ```text
+//! <state>/bases/<key>/registered.jsonl   a register, see `register`
+//! ```
+//!
+//! The key is made of the path of the base directory, its inode and the time when that was made,
+//! so a copy of the directory, or another that takes its place, has another registry. The device is
+//! compared too, within one start of the system: some file systems get another number with each.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use coven_folder::FileError;
+use coven_model::{Digest, SessionId};
+use serde::{Deserialize, Serialize};
+
+use crate::layout::BaseDir;
+use crate::lock::boot_id;
+use crate::register::{Register, RegisterError, When};
+
+const FILE: &str = "registered.jsonl";
+
+/// The folder of all registries in the state folder.
+const BASES: &str = "bases";
+
+/// How many characters of a digest name a base directory.
+const KEY_LENGTH: usize = 32;
+
+/// A directory, as the registry knows it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Directory {
+    /// The canonical path. The key tells paths apart that are not text.
+    path: String,
+    device: u64,
+    inode: u64,
+    /// The start of the system in which the device had this number.
+    boot_id: String,
+}
+
+impl Directory {
+    /// The directory of a base directory, and the key of its registry.
+    fn of(base: &BaseDir) -> Result<(Self, String), FileError> {
+        let about = base.folder().metadata()?;
+        let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        // Not every file system knows when a directory was made.
+        let made = made.map_or(0, |made| made.as_nanos());
+        let path = base.path().as_os_str().as_bytes();
+        let named = [path, b"\0", format!("{} {made}", about.ino()).as_bytes()].concat();
+        let key = Digest::of_bytes(&named).as_str()[..KEY_LENGTH].to_owned();
+        let (device, inode) = (about.dev(), about.ino());
+        let path = base.path().to_string_lossy().into_owned();
+        Ok((Self { path, device, inode, boot_id: boot_id() }, key))
+    }
+
+    /// Whether this is the directory that was registered.
+    fn is(&self, registered: &Self) -> bool {
+        self.path == registered.path
+            && self.inode == registered.inode
+            && (self.device == registered.device || self.boot_id != registered.boot_id)
+    }
+}
+
+/// One line of the file. The last one about a session counts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "line")]
+enum Line {
+    /// Which directory this is about.
+    Directory(Directory),
+    /// A session was made here, and whether there is still something to do for it.
+    Session { id: SessionId, live: bool },
+    /// A session is gone.
+    Removed { id: SessionId },
+}
+
+/// What the lines say together.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    directory: Option<Directory>,
+    /// The sessions, and whether there is still something to do for them.
+    sessions: BTreeMap<SessionId, bool>,
+}
+
+impl Known {
+    fn of(lines: Vec<Line>) -> Self {
+        let mut known = Self::default();
+        for line in lines {
+            known.take(line);
+        }
+        known
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Directory(directory) => self.directory = Some(directory),
+            Line::Session { id, live } => _ = self.sessions.insert(id, live),
+            Line::Removed { id } => _ = self.sessions.remove(&id),
+        }
+    }
+
+    /// As few lines as say the same.
+    fn lines(&self) -> Vec<Line> {
+        let session =
+            |(id, live): (&SessionId, &bool)| Line::Session { id: id.clone(), live: *live };
+        let directory = self.directory.iter().cloned().map(Line::Directory);
+        directory.chain(self.sessions.iter().map(session)).collect()
+    }
+
+    /// Nothing of another directory counts.
+    fn only_of(self, directory: &Directory) -> Self {
+        match &self.directory {
+            Some(registered) if directory.is(registered) => self,
+            _ => Self::default(),
+        }
+    }
+}
+
+/// The registry of one base directory, for whoever holds its lock.
+#[derive(Debug)]
+pub struct Registry {
+    folder: PathBuf,
+    register: Register,
+    known: Known,
+}
+
+impl Registry {
+    /// Opens the registry of a base directory, and writes down that there is one.
+    pub fn open(state_dir: &Path, base: &BaseDir) -> Result<Self, RegisterError> {
+        let (directory, key) = Directory::of(base)?;
+        let folder = state_dir.join(BASES).join(key);
+        let (register, lines) = Register::open(&folder, FILE)?;
+        let mut known = Known::of(lines).only_of(&directory);
+        // The folder of a session may have been deleted while nobody looked.
+        known.sessions.retain(|id, _| base.session_path(id).exists());
+        let mut registry = Self { folder, register, known };
+        if registry.known.directory.as_ref() != Some(&directory) {
+            registry.add(Line::Directory(directory), When::Now)?;
+        }
+        Ok(registry)
+    }
+
+    /// Where more is kept about this base directory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Registers a session that is about to be made. On the disk when this returns.
+    pub fn register(&mut self, id: &SessionId) -> Result<(), RegisterError> {
+        self.add(Line::Session { id: id.clone(), live: true }, When::Now)
+    }
+
+    /// Says whether there is still something to do for a session. After a power cut it may be
+    /// forgotten that there is not; that there is, is synced.
+    pub fn set_live(&mut self, id: &SessionId, live: bool) -> Result<(), RegisterError> {
+        match self.known.sessions.get(id) {
+            Some(known) if *known != live => {
+                let when = if live { When::Now } else { When::Later };
+                self.add(Line::Session { id: id.clone(), live }, when)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets a session that was removed.
+    pub fn remove(&mut self, id: &SessionId) -> Result<(), RegisterError> {
+        if !self.contains(id) {
+            return Ok(());
+        }
+        self.add(Line::Removed { id: id.clone() }, When::Now)
+    }
+
+    /// Whether this user made the session in this directory.
+    pub fn contains(&self, id: &SessionId) -> bool {
+        self.known.sessions.contains_key(id)
+    }
+
+    /// Writes a line down, then believes it.
+    fn add(&mut self, line: Line, when: When) -> Result<(), RegisterError> {
+        let known = &self.known;
+        self.register.add(std::slice::from_ref(&line), when, || {
+            let mut all = known.lines();
+            all.push(line.clone());
+            all
+        })?;
+        self.known.take(line);
+        Ok(())
+    }
+}
+
+/// The sessions that are registered for a base directory, read without changing anything.
+#[derive(Clone, Debug, Default)]
+pub struct Registered {
+    known: Known,
+}
+
+impl Registered {
+    /// Reads the registry of a base directory.
+    pub fn read(state_dir: &Path, base: &BaseDir) -> Result<Self, FileError> {
+        let (directory, key) = Directory::of(base)?;
+        let lines = Register::read(&state_dir.join(BASES).join(key), FILE)?;
+        Ok(Self { known: Known::of(lines).only_of(&directory) })
+    }
+
+    /// Whether this user made the session in this directory.
+    pub fn contains(&self, id: &SessionId) -> bool {
+        self.known.sessions.contains_key(id)
+    }
+
+    /// Whether there is still something to do for one of the sessions.
+    pub fn has_live(&self) -> bool {
+        self.known.sessions.values().any(|live| *live)
+    }
+}
+
+/// A base directory of which the state folder has a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisteredBase {
+    /// The base directory, as it was registered.
+    pub path: PathBuf,
+    /// Its sessions.
+    pub sessions: Vec<SessionId>,
+}
+
+/// All base directories that the state folder has a registry of, in no order. Whether a directory
+/// is still the one that was registered is not looked at.
+pub fn registered_bases(state_dir: &Path) -> io::Result<Vec<RegisteredBase>> {
+    let entries = match fs::read_dir(state_dir.join(BASES)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut bases = Vec::new();
+    for entry in entries {
+        // One that cannot be read hides no other.
+        let Ok(lines) = Register::read(&entry?.path(), FILE) else { continue };
+        let Known { directory: Some(directory), sessions } = Known::of(lines) else { continue };
+        bases.push(RegisteredBase {
+            path: directory.path.into(),
+            sessions: sessions.into_keys().collect(),
+        });
+    }
+    Ok(bases)
+}
