@@ -6,6 +6,7 @@
 mod adapter;
 mod answer;
 mod attach;
+mod attacks;
 mod audit;
 mod cancel;
 mod completions;

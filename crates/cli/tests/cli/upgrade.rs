@@ -167,3 +167,32 @@ fn a_command_of_another_version_than_the_daemon_works_either_way() {
         assert_eq!(installed.daemon(), before, "the same daemon all along");
     }
 }
+
+#[test]
+#[ignore = "needs an older build: `cargo xtask upgrade`"]
+fn sessions_of_a_version_that_did_not_register_them_are_foreign_and_say_so() {
+    let installed = Installed::new(&std::env::var("COVEN_UNREGISTERED").unwrap());
+    let (asks, works) = begin(&installed);
+    let agents = installed.agents();
+    installed.coven(&["daemon", "stop"]).ok();
+    installed.replace(env!("CARGO_BIN_EXE_coven"));
+    let listed = installed.coven(&["ls", "-C", ".", "--json"]).ok().json();
+    let listed = listed["workflows"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().all(|session| session["foreign"] == true), "{listed:#?}");
+    let inbox = installed.coven(&["inbox", "--json"]).ok().json();
+    assert_eq!(inbox["interventions"].as_array().unwrap().len(), 0);
+    installed.coven(&["open"]).ok();
+    let said = installed.coven(&["show", &asks]).ok();
+    assert!(said.out.contains("foreign"), "{}", said.out);
+    assert!(installed.coven(&["logs", &works]).ok().out.contains("one"));
+    for verb in ["approve", "resume", "cancel", "rm"] {
+        let said = installed.coven(&[verb, &asks]).code(1);
+        assert!(said.err.contains("foreign"), "{verb}: {}", said.err);
+    }
+    assert_eq!(installed.agents(), agents, "nobody touched its agents");
+    assert!(!installed.home.path("project/yes.txt").exists());
+    // What is done here from now on is the user's own.
+    let own = installed.coven(&["new", "demo", "say hello; exit 0", "--detach"]).ok().out;
+    installed.coven(&["wait", own.trim(), "--timeout", "60s"]).ok();
+}
