@@ -85,6 +85,8 @@ export interface WorkflowItem {
   waiting: number;
   running: number;
   kept?: boolean;
+  /** Not made by this user in this folder: it can be read, and nothing else. */
+  foreign?: boolean;
 }
 
 export interface WorkflowPage {

@@ -188,7 +188,7 @@ const connectionOf = (health: Health) => (health === "open" ? "open" : health ==
 /** Learns which agents the sessions that run have, the newest first, a few at a time. */
 function lookAhead(): void {
   const wanted = [...world.value.sessions.values()]
-    .filter((item) => !isOver(item.status) && (item.running > 0 || item.waiting > 0 || item.status === "running"))
+    .filter((item) => !item.foreign && !isOver(item.status) && (item.running > 0 || item.waiting > 0 || item.status === "running"))
     .sort((one, two) => two.updatedAt - one.updatedAt)
     .slice(0, KNOWN_AHEAD)
     .map((item) => item.id);

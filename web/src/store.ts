@@ -153,6 +153,7 @@ function itemOf(workflow: Workflow): WorkflowItem {
   return {
     id, name, goal: goal ?? null, status, state, baseDir, createdAt, updatedAt, waiting, running,
     kept: workflow.kept ?? false,
+    foreign: workflow.foreign ?? false,
   };
 }
 
@@ -455,7 +456,14 @@ export const waiting = computed(() => world.value.waiting);
 export const details = computed(() => world.value.details);
 
 /** All sessions, the newest first. */
-export const sessions = computed(() => {
+const everySession = computed(() => {
   const all = [...world.value.sessions.values()];
   return all.sort((one, two) => two.createdAt - one.createdAt || (two.id < one.id ? -1 : 1));
 });
+
+/** The sessions of this user. */
+export const sessions = computed(() => everySession.value.filter((item) => !item.foreign));
+
+/** The sessions that were not made by this user in their folder. What their files say about their
+ * status is not a status here. */
+export const foreignSessions = computed(() => everySession.value.filter((item) => item.foreign));

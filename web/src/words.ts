@@ -49,6 +49,9 @@ export function ofTask(task: TaskItem): Standing {
   return standing === "working" && task.verdict?.state === "idle" ? "idle" : standing;
 }
 
+/** What a session is called that was not made by this user in its folder. */
+export const FOREIGN = "Foreign";
+
 export const STANDING: Record<Standing, string> = {
   needs: "needs you",
   working: "working",

@@ -7,8 +7,8 @@ import { purge, resume, retry } from "../act";
 import { get } from "../http";
 import { go, href, place, toSession } from "../route";
 import { notify, theme, wishNotifications, type Theme } from "../settings";
-import { arrive, connection, details, sessions, waiting, type Connection } from "../store";
-import { ofWorkflowStatus, shortPath, STATUS } from "../words";
+import { arrive, connection, details, foreignSessions, sessions, waiting, type Connection } from "../store";
+import { FOREIGN, ofWorkflowStatus, shortPath, STATUS } from "../words";
 import { Bell, Book, ChevronDown, Logo, Mark, Menu, Moon, Play, Plug, Plus, Retry, Screen, Search, Sun, Trash } from "./icons";
 import { Ago, attempt, say, Sure } from "./parts";
 
@@ -116,8 +116,8 @@ function SessionsMenu() {
   }, [open, filter]);
 
   const wanted = filter.trim().toLowerCase();
-  const found = sessions.value.filter((item) =>
-    wanted === "" || `${item.name} ${item.goal ?? ""} ${item.id} ${item.baseDir} ${item.status}`.toLowerCase().includes(wanted));
+  const found = [...sessions.value, ...foreignSessions.value].filter((item) =>
+    wanted === "" || `${item.name} ${item.goal ?? ""} ${item.id} ${item.baseDir} ${item.foreign ? "foreign" : item.status}`.toLowerCase().includes(wanted));
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
@@ -165,16 +165,16 @@ function SessionsMenu() {
 function SessionRow({ item, active, onDone }: { item: WorkflowItem; active: boolean; onDone: () => void }) {
   const over = isOver(item.status);
   const detail = details.value.get(item.id);
-  const resumable = !over && (detail ? !detail.live : item.status === "pending");
-  const alive = !over;
+  const resumable = !item.foreign && !over && (detail ? !detail.live : item.status === "pending");
+  const alive = !item.foreign && !over;
   return (
     <li class={`session-row${active ? " active" : ""}${alive ? " alive" : ""}`} data-session={item.id}>
       <a class="session-open" href={toSession(item.id)} aria-current={active ? "true" : undefined} onClick={onDone}>
-        <Mark standing={ofWorkflowStatus(item.status)} label={STATUS[item.status]} />
+        <Mark standing={item.foreign ? "skipped" : ofWorkflowStatus(item.status)} label={item.foreign ? FOREIGN : STATUS[item.status]} />
         <span class="session-words">
           <span class="session-goal">{item.goal || item.name}</span>
           <span class="session-about muted">
-            <span>{STATUS[item.status]}</span>
+            <span>{item.foreign ? FOREIGN : STATUS[item.status]}</span>
             <Ago at={item.createdAt} />
             <span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span>
           </span>
@@ -191,7 +191,7 @@ function SessionRow({ item, active, onDone }: { item: WorkflowItem; active: bool
             });
           }}><Play size={13} /> Resume</button>
         )}
-        {item.status === "failed" && (
+        {!item.foreign && item.status === "failed" && (
           <button type="button" class="quiet small" title="Try what failed again" onClick={() => {
             attempt(async () => {
               await retry(item.id);
@@ -200,7 +200,7 @@ function SessionRow({ item, active, onDone }: { item: WorkflowItem; active: bool
             });
           }}><Retry size={13} /> Retry</button>
         )}
-        {over && (
+        {!item.foreign && over && (
           <Sure label={`Delete ${item.goal || item.name}`} question="Delete for good?" class="quiet icon-only small"
             onSure={() => attempt(async () => {
               await purge(item.id);

@@ -4,9 +4,9 @@ import { useState } from "preact/hooks";
 import type { InterventionItem, TaskItem, WorkflowItem } from "../api";
 import { isOver } from "../api";
 import { place, toSession } from "../route";
-import { details, loaded, sessions, waiting } from "../store";
+import { details, foreignSessions, loaded, sessions, waiting } from "../store";
 import { duration, now } from "../time";
-import { KIND, ofTask, ofWorkflowStatus, plural, STATUS } from "../words";
+import { FOREIGN, KIND, ofTask, ofWorkflowStatus, plural, STATUS } from "../words";
 import { railOpen } from "./header";
 import { Book, Mark, Plug } from "./icons";
 import { Ago } from "./parts";
@@ -91,6 +91,19 @@ export function Rail() {
             <li><button type="button" class="quiet small rail-all" onClick={() => showAll(true)}>Show all {done.value.length}</button></li>
           )}
         </Group>
+        {foreignSessions.value.length > 0 && (
+          <Group name={FOREIGN} count={foreignSessions.value.length} none="">
+            {foreignSessions.value.slice(0, DONE).map((item) => (
+              <li key={item.id}>
+                <a class={`rail-row${open?.id === item.id ? " here" : ""}`} href={toSession(item.id)}>
+                  <Mark standing="skipped" label={FOREIGN} />
+                  <span class="rail-name">{item.goal || item.name}</span>
+                  <span class="rail-side"><Ago at={item.createdAt} /></span>
+                </a>
+              </li>
+            ))}
+          </Group>
+        )}
       </nav>
     </>
   );

@@ -9,7 +9,7 @@ import { load, watch } from "../live";
 import { go, toSession } from "../route";
 import { connection, details, waiting, world } from "../store";
 import { duration, now } from "../time";
-import { AGENT, ofTask, plural, shortPath, TASK, usage } from "../words";
+import { AGENT, FOREIGN, ofTask, plural, shortPath, STATUS, TASK, usage } from "../words";
 import { Attention } from "./attention";
 import { Graph } from "./graph";
 import { Grid, Mark, Play, Retry, Stop, Trash } from "./icons";
@@ -105,18 +105,21 @@ function SessionHead({ workflow }: { workflow: Workflow }) {
     <header class="session-head">
       <div class="session-title">
         <h1>{workflow.goal || workflow.name}</h1>
-        <Badge status={status} />
+        {workflow.foreign ? <span class="badge badge-skipped"><Mark standing="skipped" label="" />{FOREIGN}</span> : <Badge status={status} />}
       </div>
+      {workflow.foreign && (
+        <p class="muted">You did not make this session in this folder. It can be read; it is never resumed, answered or removed. Its files say that it is {STATUS[status].toLowerCase()}.</p>
+      )}
       <dl class="facts">
         {workflow.goal && <div><dt>Name</dt><dd>{workflow.name}</dd></div>}
         <div><dt>Plan</dt><dd>{session.workflow}</dd></div>
         <div><dt>Folder</dt><dd class="path" title={workflow.baseDir}>{shortPath(workflow.baseDir)}</dd></div>
         <div><dt>Made</dt><dd><Ago at={workflow.createdAt} /></dd></div>
-        {began !== null && <div><dt>Took</dt><dd>{duration((session.endedAt ?? now.value) - began)}</dd></div>}
+        {began !== null && !workflow.foreign && <div><dt>Took</dt><dd>{duration((session.endedAt ?? now.value) - began)}</dd></div>}
         {used && <div><dt>Used</dt><dd>{used}</dd></div>}
         {workflow.kept && <div><dt>Kept</dt><dd>{plural((session.kept ?? []).length, "agent")} alive</dd></div>}
       </dl>
-      <div class="session-actions">
+      {!workflow.foreign && <div class="session-actions">
         {!over && !workflow.live && (
           <button type="button" class="primary" onClick={() => attempt(() => resume(id))}><Play size={14} /> Resume</button>
         )}
@@ -134,7 +137,7 @@ function SessionHead({ workflow }: { workflow: Workflow }) {
               go({ at: "overview" });
             })}><Trash size={14} /> Delete</Sure>
         )}
-      </div>
+      </div>}
     </header>
   );
 }
@@ -144,7 +147,7 @@ function Agents({ workflow }: { workflow: Workflow }) {
   if (!tasks.some((task) => task.attempt > 0)) {
     return (
       <Empty icon={<Grid size={28} />} title="No agent has started yet">
-        <p>{workflow.live || isOver(workflow.status) ? "Agents appear here with their terminals once their step begins." : "The session was made and does not run. Resume lets it go on."}</p>
+        <p>{workflow.foreign ? "None of its agents was ever started." : workflow.live || isOver(workflow.status) ? "Agents appear here with their terminals once their step begins." : "The session was made and does not run. Resume lets it go on."}</p>
       </Empty>
     );
   }
