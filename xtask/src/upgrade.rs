@@ -1,8 +1,9 @@
-//! `cargo xtask upgrade`: an older build beside this one. Builds a commit of the past, lets its
-//! daemon and its holders run agents, and has this tree's build go on with them. Opt-in: it builds
-//! everything a second time, in target/upgrade/.
+//! `cargo xtask upgrade`: older builds beside this one. Builds a commit of the past, lets its daemon
+//! and its holders run agents, and has this tree's build go on with them; and the last commit that
+//! did not register sessions, whose sessions are foreign. Opt-in: it builds everything twice more,
+//! in target/upgrade/.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cargo;
@@ -10,24 +11,40 @@ use crate::error::Error;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The older commit: the first one that had a daemon, unless named
+    /// The older commit: the first one that registered sessions, unless named
     #[arg(long, value_name = "COMMIT", default_value = FIRST)]
     from: String,
 }
 
-/// The first commit with a daemon and a command line that uses it.
-const FIRST: &str = "a4bc6c2";
+/// The first commit that registered sessions in the state folder.
+const FIRST: &str = "4b3f07a";
+
+/// The last commit that did not: its sessions are read, and never run.
+const UNREGISTERED: &str = "eed0010";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let folder = cargo::root().join("target/upgrade");
+    let older = build(&folder, &args.from)?;
+    let unregistered = build(&folder, UNREGISTERED)?;
+    let line = ["test", "--package", "coven-cli", "--test", "cli", "upgrade::"];
+    let line = [&line[..], &["--", "--ignored", "--nocapture"]].concat();
+    let ended = cargo::command(&line)
+        .env("COVEN_OLDER", older)
+        .env("COVEN_UNREGISTERED", unregistered)
+        .status();
+    cargo::finish(&line, ended)
+}
+
+/// Builds a commit, and says where its program is.
+fn build(folder: &Path, commit: &str) -> Result<PathBuf, Error> {
     let sources = folder.join("sources");
     if sources.exists() {
-        git(&sources, &["checkout", "--quiet", "--force", "--detach", &args.from])?;
+        git(&sources, &["checkout", "--quiet", "--force", "--detach", commit])?;
     } else {
         let place = sources.to_string_lossy();
         // A clone of its own leaves the list of worktrees here as it is.
         git(&cargo::root(), &["clone", "--quiet", "--shared", "--no-checkout", ".", &place])?;
-        git(&sources, &["checkout", "--quiet", "--detach", &args.from])?;
+        git(&sources, &["checkout", "--quiet", "--detach", commit])?;
     }
     let build = ["build", "--package", "coven-cli", "--bin", "coven"];
     let ended = cargo::command(&build)
@@ -35,10 +52,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         .env("CARGO_TARGET_DIR", folder.join("build"))
         .status();
     cargo::finish(&build, ended)?;
-    let line = ["test", "--package", "coven-cli", "--test", "cli", "upgrade::"];
-    let line = [&line[..], &["--", "--ignored", "--nocapture"]].concat();
-    let ended = cargo::command(&line).env("COVEN_OLDER", folder.join("build/debug/coven")).status();
-    cargo::finish(&line, ended)
+    let program = folder.join(format!("coven-{commit}"));
+    // The next commit is built into the same place.
+    let mut copy = Command::new("cp");
+    cargo::succeed(copy.arg(folder.join("build/debug/coven")).arg(&program))?;
+    Ok(program)
 }
 
 fn git(folder: &Path, args: &[&str]) -> Result<(), Error> {
