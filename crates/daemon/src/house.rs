@@ -140,11 +140,11 @@ impl House {
     /// The orchestrators of all base directories that are open. Waits for those that are being
     /// opened, and opens none.
     pub(crate) async fn orchestrators(&self) -> Vec<Orchestrator> {
-        let open = |(_, sessions)| match sessions {
-            Sessions::Open(orchestrator) => Some(orchestrator),
-            Sessions::Closed(_) => None,
-        };
-        self.sessions().await.into_iter().filter_map(open).collect()
+        let mut open = Vec::new();
+        for base in self.bases() {
+            open.extend(base.opened().await);
+        }
+        open
     }
 
     /// Takes note of everything that is registered from before, and opens the base directories

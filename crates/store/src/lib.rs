@@ -15,12 +15,12 @@
 //! <baseDir>/.coven/.gitignore                      keeps what is below out of git; written once
 //!                  lock                            locked by the one who works here
 //!                  sessions/index.jsonl            a cache of what `ls` shows
-//!                           claims.jsonl           which session was made for what, once
 //!                           .trash/                sessions on their way out
 //!                           <id>/journal.jsonl     the facts
 //!                                session.json      the readable view
 //!                                values/<sha256>   values over 64 KiB, as JSON
 //!                                tasks/<task>/<attempt>/
+//! <state>/bases/<key>/registered.jsonl             which sessions of a base directory are the user's
 //! ```
 //!
 //! Paths are made of checked ids only, and below the base directory no symbolic link is followed.

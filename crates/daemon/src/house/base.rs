@@ -113,14 +113,23 @@ impl Base {
         archive(house, &self.path).await
     }
 
-    /// Its sessions if that needs no waiting; none while it is being opened.
-    pub(crate) fn sessions_now(&self, house: &House) -> Option<Sessions> {
+    /// Its sessions without waiting for one that is being opened: then there are none.
+    pub(crate) async fn sessions_now(&self, house: &House) -> Option<Sessions> {
         if let Some(orchestrator) = self.now() {
             return Some(Sessions::Open(orchestrator));
         }
-        let _opening = self.opening.try_lock().ok()?;
-        let archive = Archive::read(&self.path, &house.options().places.state_dir).ok()?;
-        archive.map(Sessions::Closed)
+        if self.opening.try_lock().is_err() {
+            return None;
+        }
+        archive(house, &self.path).await.ok()?
+    }
+
+    /// Its orchestrator if it is open, or as soon as whoever is opening it has.
+    pub(crate) async fn opened(&self) -> Option<Orchestrator> {
+        match &*self.opening.lock().await {
+            Opening::Open(orchestrator) => Some(orchestrator.clone()),
+            Opening::Not | Opening::Failed | Opening::Closed => None,
+        }
     }
 
     /// Its orchestrator, opened if it is not, by whoever has begun to.

@@ -102,7 +102,7 @@ pub(super) async fn status(State(house): State<House>) -> Json<Status> {
             trusted: base.trusted(),
             problem: base.problem().map(|problem| problem.detail),
         };
-        let sessions = base.sessions_now(&house);
+        let sessions = base.sessions_now(&house).await;
         if let Some(sessions) = &sessions {
             let entries = sessions.list();
             known.sessions = entries.len() as u64;

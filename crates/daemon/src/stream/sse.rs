@@ -85,7 +85,7 @@ pub(super) async fn everything(
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
     // Facts are read from journals, and after a restart what nobody was told is told first.
-    house.sessions().await;
+    house.orchestrators().await;
     let begin = after.unwrap_or_else(|| house.feed().last());
     let source = Source::Everything(house.feed().subscribe(Some(begin)));
     let mut follower = Follower::new(house, source, begin, query, place);
