@@ -7,6 +7,7 @@ mod cargo;
 mod ci;
 mod error;
 mod fuzz;
+mod numbers;
 mod real_agents;
 mod schemathesis;
 mod screenshots;
@@ -34,6 +35,8 @@ enum Verb {
     Test(test::Args),
     /// Check what the compiler cannot: layers, headers, lengths, printing, spec ids, links
     Tidy,
+    /// Count names, comments and lines, to compare two states of the code
+    Numbers(numbers::Args),
     /// Measure, in release mode, and write the numbers to docs/benchmarks.md
     Bench(bench::Args),
     /// Fuzz the parsers that read what agents write
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Test(args) => test::run(&args),
         Verb::Tidy => tidy::run(),
+        Verb::Numbers(args) => numbers::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Soak(args) => soak::run(&args),

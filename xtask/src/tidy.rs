@@ -7,7 +7,7 @@
 mod headers;
 mod layers;
 mod length;
-mod lexer;
+pub(crate) mod lexer;
 mod links;
 mod markdown;
 mod modules;
@@ -15,7 +15,7 @@ mod page;
 mod printing;
 mod problem;
 mod spec;
-mod tree;
+pub(crate) mod tree;
 
 use std::path::Path;
 
