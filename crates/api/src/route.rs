@@ -150,6 +150,7 @@ const START: &[Code] = &[
     Code::NotTrusted,
     Code::GrimoireNotFound,
     Code::KeyReused,
+    Code::NotNow,
     Code::BaseDirTaken,
     Code::BadDefinition,
     Code::BadInput,
@@ -318,6 +319,7 @@ pub const ROUTES: &[Route] = &[
         .or(&[
             Code::AgentMayNot,
             Code::NotOwned,
+            Code::NotNow,
             Code::BadBaseDir,
             Code::BaseDirTaken,
             Code::Storage,
@@ -343,6 +345,7 @@ pub const ROUTES: &[Route] = &[
         .or(&[
             Code::AgentMayNot,
             Code::NotOwned,
+            Code::NotNow,
             Code::BadBaseDir,
             Code::BaseDirTaken,
             Code::Storage,

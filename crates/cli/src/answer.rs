@@ -118,6 +118,10 @@ async fn find(client: &Client, which: &Which) -> Result<InterventionItem> {
     let found: Vec<&InterventionItem> = open.iter().filter(fits).collect();
     match (found.as_slice(), open.is_empty()) {
         ([only], _) => Ok((*only).clone()),
+        ([], true) if !workflow.live && !workflow.item.status.is_final() => {
+            Err(Failure::failed(format!("the daemon does not run {name} now"))
+                .hint(format!("coven resume {name}; `coven daemon status` says why, if it cannot")))
+        }
         ([], true) => Err(Failure::failed(format!("{name} does not wait for anybody"))
             .hint(format!("it is {}; `coven inbox` shows what waits", workflow.item.status))),
         ([], false) => {

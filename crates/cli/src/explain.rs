@@ -24,7 +24,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let wanted =
             if arguments.target.task.is_some() { Wanted::Started } else { Wanted::Running };
-        let (workflow, task) = find::task(&client, &arguments.target, wanted).await?;
+        let workflow = find::workflow(&client, &arguments.target.session).await?;
+        // Of a session that nobody runs, what it did last can be explained.
+        let wanted = if workflow.item.foreign { Wanted::Started } else { wanted };
+        let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?.clone();
         let why = client.explain(workflow.item.id.as_str(), task.id.as_str()).await?;
         if arguments.json {
             return output::as_json(&why);

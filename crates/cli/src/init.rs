@@ -91,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         // Where somebody stands, and not the folder above that has one already.
         None => folders::base_dir(Some(Path::new(".")))?,
     };
+    block_on(trust::refuse_not_owned(&base))?;
     let files = [("grimoires/hello.yaml", GRIMOIRE), ("policy.yaml", POLICY)];
     let mut written = Vec::new();
     for (name, text) in files {

@@ -91,6 +91,9 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
                 "There are no sessions yet. Try: coven run demo"
             }
         );
+        if !narrowed && brings_sessions() {
+            eprintln!("This folder has sessions that you did not make: coven ls -C .");
+        }
         return Ok(());
     }
     output::write(&table(found))?;
@@ -109,6 +112,16 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
         eprintln!("{more} more: coven ls --all, or -n {}", found.len() * 5);
     }
     Ok(())
+}
+
+/// Whether there are session folders here, though the daemon knows of none.
+fn brings_sessions() -> bool {
+    let base = folders::base_dir(None).ok();
+    let sessions = base.map(|base| base.join(".coven/sessions"));
+    let entries = sessions.and_then(|sessions| std::fs::read_dir(sessions).ok());
+    entries.is_some_and(|entries| {
+        entries.flatten().any(|entry| entry.path().join("journal.jsonl").exists())
+    })
 }
 
 /// Sessions as a table.

@@ -58,15 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             return owner(&client, &standing, arguments.yes).await;
         }
         match standing.state {
-            TrustState::NotOwned => {
-                let owners = standing.owners.as_deref().unwrap_or_default();
-                let message = format!("{} is not yours alone: {owners}", standing.base_dir);
-                Err(Failure::failed(message).hint(format!(
-                    "whoever can write there can run programs as you; if you want that: \
-                     coven trust --owner {}",
-                    standing.base_dir
-                )))
-            }
+            TrustState::NotOwned => Err(not_owned(&standing)),
             TrustState::Nothing => output::line(&format!(
                 "{} brings nothing along that would need trust",
                 standing.base_dir
@@ -164,6 +156,22 @@ pub(crate) async fn ask(client: &Client, base: &Path) -> Result<bool> {
     }
     agree(client, &standing).await?;
     Ok(true)
+}
+
+fn not_owned(standing: &Trust) -> Failure {
+    let owners = standing.owners.as_deref().unwrap_or_default();
+    let message = format!("{} is not yours alone: {owners}", standing.base_dir);
+    Failure::failed(message).hint(format!(
+        "whoever can write there can run programs as you; if you want that: \
+         coven trust --owner {}",
+        standing.base_dir
+    ))
+}
+
+/// Refuses to write into a folder that is not the user's own.
+pub(crate) async fn refuse_not_owned(base: &Path) -> Result {
+    let standing = standing(&connect::daemon().await?, base).await?;
+    if standing.state == TrustState::NotOwned { Err(not_owned(&standing)) } else { Ok(()) }
 }
 
 /// Agrees to what this command itself has just written. If there is more, a person has to look.

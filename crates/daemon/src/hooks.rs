@@ -43,6 +43,9 @@ pub(crate) async fn attend(house: House) {
             Published::Live(coven_orchestrator::Live::Output { length, .. }) => {
                 house.numbers().count("coven_output_bytes_total", &[], *length as u64);
             }
+            Published::Live(coven_orchestrator::Live::Storage { problem }) => {
+                tracing::warn!(session = %envelope.session, "cannot be written down: {problem}");
+            }
             Published::Live(_) => {}
         }
     }

@@ -22,7 +22,7 @@ use coven_api::system::Trust;
 use coven_api::{Code, Problem};
 use coven_model::{SessionId, Timestamp};
 use coven_orchestrator::{Feed, Orchestrator};
-use coven_store::{BaseDir, FolderOwners, NotOwned, Registered};
+use coven_store::{BaseDir, BaseDirError, FolderOwners, Registered};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -172,7 +172,8 @@ impl House {
         };
         while let Err(problem) = opened {
             tracing::warn!(base = %base.path().display(), "cannot be opened: {}", problem.detail);
-            if problem.code != Code::BaseDirTaken {
+            // Others may let go of it, and its owner may take a permission back.
+            if !matches!(problem.code, Code::BaseDirTaken | Code::NotOwned) {
                 return;
             }
             let stopping = self.stopping();
@@ -262,13 +263,13 @@ impl House {
     /// A folder that a request names, if it is the user's own or its owners were agreed to.
     pub(crate) fn owned(&self, base_dir: &Path) -> Result<PathBuf, Problem> {
         let path = usable(base_dir)?;
-        let owners = FolderOwners::of(&path)
-            .map_err(|error| Problem::new(Code::BadBaseDir, error.to_string()))?;
-        let agreed = self.agreed_owners(&path);
-        if owners.is_user_alone() || agreed.is_some_and(|agreed| agreed.covers(&owners)) {
-            return Ok(path);
+        match coven_store::ownership::check_path(&path, self.agreed_owners(&path).as_ref()) {
+            Ok(()) => Ok(path),
+            Err(BaseDirError::NotOwned(error)) => Err(problems::not_owned(&error)),
+            Err(BaseDirError::File(error)) => {
+                Err(Problem::new(Code::BadBaseDir, error.to_string()))
+            }
         }
-        Err(problems::not_owned(&NotOwned { path, owners }))
     }
 
     /// The folder for sessions that name none.

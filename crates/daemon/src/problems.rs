@@ -50,9 +50,15 @@ pub(crate) fn not_owned(error: &NotOwned) -> Problem {
         None => &error.path,
     };
     let folder = printable(&folder.display().to_string());
+    let mend = if error.owners.uids.is_empty() {
+        format!("take the permission away (chmod o-w {}), or if", error.path.display())
+    } else {
+        "if".to_owned()
+    };
     let hint = format!(
-        "whoever can write there can run programs as you; if you want that: \
-         coven trust --owner {folder}"
+        "whoever can write there can run programs as you; {} you want that: \
+         coven trust --owner {folder}",
+        printable(&mend)
     );
     Problem::new(Code::NotOwned, printable(&error.to_string())).with_hint(hint)
 }
@@ -67,6 +73,7 @@ pub(crate) fn execute(error: ExecuteError) -> Problem {
             let detail = format!("the definition has errors{}", first.unwrap_or_default());
             Problem::new(Code::BadDefinition, detail).with_problems(found)
         }
+        ExecuteError::BaseDir(error) => open(&error),
         ExecuteError::Inputs(_) => Problem::new(Code::BadInput, text),
         ExecuteError::KeyReused { .. } | ExecuteError::Claim(ClaimError::Reused { .. }) => {
             Problem::new(Code::KeyReused, text)
@@ -101,6 +108,9 @@ pub(crate) fn request(error: &RequestError) -> Problem {
     };
     let problem = Problem::new(code, printable(&error.to_string()));
     match code {
+        Code::Storage if matches!(error, RequestError::NotWritten { .. }) => {
+            problem.with_hint("`coven daemon stop --agents` ends its agents all the same")
+        }
         Code::NotLive => problem.with_hint("`POST /workflows/{id}/resume` lets it go on"),
         Code::ForeignSession => {
             problem.with_hint("it can be read: `coven show`, `coven logs`, `coven play`")

@@ -41,6 +41,8 @@ pub enum Obstacle {
     Link,
     /// It has a second name, so that a write would change a file elsewhere.
     HardLink,
+    /// Another one has taken its place since it was opened.
+    Replaced,
     /// The disk is full, or the quota used up.
     Full,
     /// The disk or its connection failed.
@@ -118,6 +120,9 @@ impl fmt::Display for Obstacle {
             Self::HardLink => {
                 "it has a second name (a hard link), and a write would change that file too; copy \
                  it and put the copy in its place"
+            }
+            Self::Replaced => {
+                "another folder has taken its place since it was opened; put the first one back"
             }
             Self::Full => "no room is left on the disk; make some and try again",
             Self::Broken => "the disk reports an error; check it before anything else",

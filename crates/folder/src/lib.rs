@@ -132,6 +132,47 @@ impl Folder {
         self.enter(name)
     }
 
+    /// Makes a folder in this one that was not there. What has its name is removed, whatever it is.
+    pub fn make_anew(&self, name: &str, mode: u32) -> Result<Self, FileError> {
+        for last in [false, true] {
+            match rustix::fs::mkdirat(&*self.handle, name, Mode::from_raw_mode(mode)) {
+                Ok(()) => {
+                    self.sync()?;
+                    return self.enter(name);
+                }
+                Err(Errno::EXIST) if !last => {
+                    let is_folder = self.stat(name)?.is_some_and(|stat| {
+                        FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                    });
+                    if is_folder {
+                        let removed = self.remove_all(name);
+                        removed.map_err(|source| self.error("remove", name, source))?;
+                    } else {
+                        self.remove(name)?;
+                    }
+                }
+                Err(errno) => return Err(self.error("create", name, errno.into())),
+            }
+        }
+        Err(self.error("create", name, Errno::EXIST.into()))
+    }
+
+    /// Whether what has the folder's path now is still this folder. Nothing is not.
+    pub fn is_in_place(&self) -> Result<bool, FileError> {
+        let failed = |errno: Errno| FileError::new("look at", &self.path, errno.into());
+        let ours = rustix::fs::fstat(&*self.handle).map_err(failed)?;
+        match rustix::fs::lstat(&*self.path) {
+            Ok(there) => Ok(same_file(&ours, &there)),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    /// Whether the folder was deleted, and not only moved.
+    pub fn is_deleted(&self) -> bool {
+        rustix::fs::fstat(&*self.handle).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// Opens a regular file here. One that is opened for writing must have no other name. What is
     /// created is for its owner alone; without [`OFlags::EXCL`] it may have been there before.
     pub fn file(&self, name: &str, flags: OFlags) -> Result<File, FileError> {

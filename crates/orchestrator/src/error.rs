@@ -58,6 +58,9 @@ pub enum ExecuteError {
     /// The session's folder cannot be made.
     #[error(transparent)]
     Create(#[from] CreateError),
+    /// The base directory cannot be used any more.
+    #[error(transparent)]
+    BaseDir(OpenError),
     /// Its folder cannot be looked through.
     #[error(transparent)]
     Folder(#[from] FileError),
@@ -96,7 +99,11 @@ impl ExecuteError {
     /// Whether the disk is the reason, so that trying again may help.
     pub(crate) fn is_storage(&self) -> bool {
         match self {
-            Self::Create(_) | Self::Folder(_) | Self::Environment(_) | Self::Append(_) => true,
+            Self::Create(_)
+            | Self::BaseDir(OpenError::Folder(_))
+            | Self::Folder(_)
+            | Self::Environment(_)
+            | Self::Append(_) => true,
             Self::Claim(ClaimError::Register(error)) | Self::Registry(error) => {
                 matches!(error, RegisterError::File(_))
             }
@@ -117,6 +124,14 @@ pub enum RequestError {
     /// The run does not allow it as it stands.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// Nothing can be written down at the moment.
+    #[error(
+        "the session cannot be written down now: {problem}; what you asked for happens when it can"
+    )]
+    NotWritten {
+        /// Why.
+        problem: String,
+    },
     /// The session is not live.
     #[error("the session {0} is not running; resume it first")]
     NotLive(SessionId),

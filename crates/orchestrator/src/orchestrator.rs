@@ -92,7 +92,7 @@ impl Orchestrator {
         let owners = options.agreed_owners.as_ref();
         let (base_dir, state_dir) = (&options.base_dir, &options.state_dir);
         let manager = SessionManager::open(base_dir, state_dir, owners, &options.keeper, clock)?;
-        let claims = Claims::open(&manager.state_folder(), manager.base(), manager.now())?;
+        let claims = Claims::open(&manager.state_folder(), &manager.base(), manager.now())?;
         let executor = WorkflowExecutor::new(&options).map_err(OpenError::Slots)?;
         let shared = Shared {
             trusted: AtomicBool::new(options.trusted),
@@ -199,11 +199,12 @@ impl Orchestrator {
         let Prepared { plan, input, goal, env, auto } = prepared;
         let manager = &self.shared.manager;
         let name = manager.new_name(id);
+        let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
         // Registered before its folder is there: a folder without this is not ours.
         manager.register(id).map_err(ExecuteError::Registry)?;
-        let created = WorkflowSession::create(manager.base(), id);
+        let created = WorkflowSession::create(&base, id);
         let mut session = created.inspect_err(|_| manager.unregister(id))?;
-        let base_dir = Some(manager.base().path().display().to_string());
+        let base_dir = Some(base.path().display().to_string());
         let creation = Creation { session: id.clone(), name, plan, input, goal, base_dir, auto };
         let now = manager.now();
         let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
@@ -224,7 +225,7 @@ impl Orchestrator {
         };
         manager.note(&session)?;
         let feed = &self.shared.options.feed;
-        feed.locate(manager.base().path(), [id]);
+        feed.locate(base.path(), [id]);
         for (seq, fact) in recorded.seqs.zip(facts) {
             feed.tell(id, now, Published::Fact { seq, event: Arc::new(fact) });
         }
@@ -315,7 +316,7 @@ impl Orchestrator {
                     leaving.gone().await;
                 }
                 None => {
-                    let session = WorkflowSession::open(self.shared.manager.base(), id)?;
+                    let session = WorkflowSession::open(&self.shared.manager.base(), id)?;
                     let env = env
                         .filter(|_| session.status().is_final())
                         .or_else(|| caller::kept(session.path()))
@@ -350,7 +351,7 @@ impl Orchestrator {
     }
 
     fn past(&self, id: &SessionId) -> Result<PastSession, RequestError> {
-        PastSession::read(self.shared.manager.base(), id)
+        PastSession::read(&self.shared.manager.base(), id)
     }
 
     /// The session that an id, the beginning of an id, or a name means.
@@ -361,6 +362,18 @@ impl Orchestrator {
     /// All sessions, newest first.
     pub fn list(&self) -> Vec<Entry> {
         self.shared.manager.list()
+    }
+
+    /// Whether the base directory is still the one that was opened, and not another in its place.
+    pub fn is_in_place(&self) -> bool {
+        self.shared.manager.is_in_place()
+    }
+
+    /// Whether a session is under way in memory, or has agents that were left alive.
+    pub async fn is_busy(&self) -> bool {
+        let controllers = self.shared.controllers.read().await;
+        let busy = |controller: &SessionController| !controller.status().is_final();
+        controllers.values().any(busy) || self.list().iter().any(|entry| entry.kept)
     }
 
     /// One session, as a list shows it.
@@ -414,14 +427,21 @@ impl Orchestrator {
             // Without the lock: a session that ends may start another.
             let controllers: Vec<_> =
                 self.shared.controllers.read().await.values().cloned().collect();
+            let (mut ending, mut stuck) = (Vec::new(), Vec::new());
             for controller in &controllers {
                 // One that is over, or about to be, refuses.
                 let (by, why) = ("shutdown".to_owned(), "everything is being stopped".to_owned());
-                let _ = controller.input(Input::Cancel { by, why }).await;
+                match controller.input(Input::Cancel { by, why }).await {
+                    Err(RequestError::NotWritten { .. }) => stuck.push(controller),
+                    _ => ending.push(controller),
+                }
             }
-            for controller in &controllers {
+            for controller in ending {
                 controller.wait(false).await;
                 let _ = controller.release().await;
+            }
+            for controller in stuck {
+                controller.stop_jobs().await;
             }
         }
         self.close().await;

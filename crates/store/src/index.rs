@@ -143,6 +143,13 @@ impl Index {
         self.sessions.remove(id);
     }
 
+    /// Forgets the sessions that are over and whose folders were deleted. One that goes on is put
+    /// back by whoever has it.
+    pub fn forget_missing(&mut self, base: &BaseDir) {
+        self.sessions
+            .retain(|id, known| !known.entry.status.is_final() || base.session_path(id).exists());
+    }
+
     /// Writes the cache anew. For whoever holds the lock of the base directory.
     pub fn save(&mut self) -> Result<(), FileError> {
         if self.newer {

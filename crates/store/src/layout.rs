@@ -86,6 +86,32 @@ impl BaseDir {
         self.folder.path()
     }
 
+    /// Refuses to go on with a directory that has taken the place of this one. One that was deleted
+    /// may be made again by its user.
+    pub fn check_in_place(&self) -> Result<(), FileError> {
+        if self.folder.is_in_place()? {
+            return Ok(());
+        }
+        if !self.path().exists() {
+            return Err(FileError::new("open", self.path(), rustix::io::Errno::NOENT.into()));
+        }
+        if self.folder.is_deleted() && FolderOwners::of(self.path())?.is_user_alone() {
+            return Ok(());
+        }
+        let error = FileError::new("use", self.path(), io::ErrorKind::Other.into());
+        Err(FileError { obstacle: Obstacle::Replaced, ..error })
+    }
+
+    /// Whether its path still means this directory.
+    pub fn is_in_place(&self) -> bool {
+        self.folder.is_in_place().unwrap_or(false)
+    }
+
+    /// Whether its folder of sessions is where it was.
+    pub fn has_sessions_in_place(&self) -> bool {
+        self.sessions.is_in_place().unwrap_or(false)
+    }
+
     /// The base directory itself, held open.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
@@ -135,6 +161,14 @@ pub(crate) fn attempt(
         };
     }
     Ok(Some(folder))
+}
+
+/// The folder of an attempt that begins now: it was not there before. What a process put in its
+/// place beforehand is removed.
+pub(crate) fn new_attempt(session: &Folder, attempt: &AttemptId) -> Result<Folder, FileError> {
+    let tasks = session.make(TASKS, PRIVATE)?;
+    let task = tasks.make(attempt.task.as_str(), PRIVATE)?;
+    task.make_anew(&attempt.attempt.to_string(), PRIVATE)
 }
 
 /// The attempts that have a folder, in order.

@@ -111,6 +111,14 @@ impl User {
     }
 }
 
+/// Refuses a base directory that is not the user's own, or whose `.coven` is not, without making
+/// anything in it.
+pub fn check_path(path: &Path, agreed: Option<&FolderOwners>) -> Result<(), BaseDirError> {
+    let folder = Folder::open(path)?;
+    let coven = absent_is_none(Folder::open(&path.join(COVEN)))?;
+    check(&folder, coven.as_ref(), agreed)
+}
+
 /// Refuses a folder, or one in it, that is neither the user's own nor agreed to.
 pub(crate) fn check(
     folder: &Folder,

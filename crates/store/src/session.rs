@@ -49,6 +49,7 @@ impl<V: Serialize> Session<V> {
     /// Makes a new session below a base directory. It has a folder once this has succeeded, and
     /// otherwise has none.
     pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
+        base.check_in_place()?;
         let sessions = base.sessions();
         let exists = || CreateError::Exists { path: base.session_path(id) };
         if sessions.stat(id.as_str())?.is_some() {
@@ -162,6 +163,11 @@ impl<V: Serialize> Session<V> {
         &self.values
     }
 
+    /// Whether its journal is where it was. What was deleted is put back by the next fact.
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.journal.place(), Ok(journal::Place::Ours))
+    }
+
     /// Whether the view must be made from the journal again.
     pub fn view_needs_rebuild(&self) -> bool {
         self.view.needs_rebuild(self.last())
@@ -203,6 +209,13 @@ impl<V: Serialize> Session<V> {
             }
             other => other,
         }
+    }
+
+    /// The folder of an attempt that begins now, new. What a process put in its place beforehand
+    /// is removed.
+    pub fn make_attempt_anew(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
+        self.base.check_in_place()?;
+        Ok(Attempt::new(layout::new_attempt(&self.folder, attempt)?))
     }
 
     /// The folder of an attempt, made if it is not there.

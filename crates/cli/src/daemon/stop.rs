@@ -26,7 +26,13 @@ pub(super) async fn run(agents: bool) -> Result {
         }
         return Ok(());
     };
-    let live = client.status().await.map_or(0, |status| status.slots.running);
+    let status = client.status().await.ok();
+    let live = status.as_ref().map_or(0, |status| status.slots.running);
+    let refused: Vec<String> = status
+        .into_iter()
+        .flat_map(|status| status.base_dirs)
+        .filter_map(|base| Some(format!("{}: {}", base.path, base.problem?)))
+        .collect();
     client.shutdown(Shutdown { stop_agents: agents }).await?;
     let deadline = Instant::now() + GONE;
     let mut again = interval(LOOK);
@@ -46,6 +52,14 @@ pub(super) async fn run(agents: bool) -> Result {
         again.tick().await;
     }
     output::line("the daemon is stopped")?;
+    if agents {
+        for folder in refused {
+            eprintln!(
+                "note: agents in a folder that could not be opened were not stopped: {}",
+                output::one_line(&folder)
+            );
+        }
+    }
     if !agents && live > 0 {
         let (jobs, them) = if live == 1 {
             ("1 job goes".to_owned(), "it")

@@ -7,6 +7,7 @@
 
 mod auto;
 mod copied;
+mod exchanged;
 mod http;
 mod journal;
 mod links;

@@ -86,7 +86,9 @@ impl Base {
 
     /// Its orchestrator, opened if it is not.
     pub(crate) async fn orchestrator(&self, house: &House) -> Result<Orchestrator, Problem> {
-        if let Some(orchestrator) = self.now() {
+        if let Some(orchestrator) = self.now()
+            && orchestrator.is_in_place()
+        {
             return Ok(orchestrator);
         }
         let opening = self.opening.clone().lock_owned().await;
@@ -139,7 +141,18 @@ impl Base {
         mut opening: OpeningGuard,
     ) -> Result<Orchestrator, Problem> {
         match &*opening {
-            Opening::Open(orchestrator) => return Ok(orchestrator.clone()),
+            Opening::Open(orchestrator) if orchestrator.is_in_place() => {
+                return Ok(orchestrator.clone());
+            }
+            Opening::Open(orchestrator) => {
+                if orchestrator.is_busy().await {
+                    return Err(self.replaced());
+                }
+                // Nothing runs in the directory that was there, so its place is opened anew.
+                orchestrator.close().await;
+                self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+                *opening = Opening::Not;
+            }
             Opening::Closed => return Err(stopping()),
             Opening::Failed | Opening::Not => {}
         }
@@ -202,6 +215,16 @@ impl Base {
         options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
         options.policies = self.first_policies(house, trusted);
         Orchestrator::open(options).await.map_err(|error| problems::open(&error))
+    }
+
+    fn replaced(&self) -> Problem {
+        let detail = format!(
+            "{} is not the folder any more that its runs were started in",
+            self.path.display()
+        );
+        let hint = "put that folder back in its place, or end its runs with \
+                    `coven daemon stop --agents`";
+        Problem::new(Code::NotNow, detail).with_hint(hint)
     }
 
     /// What a new orchestrator is told.

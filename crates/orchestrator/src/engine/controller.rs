@@ -17,7 +17,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 use self::actor::{Actor, Ears};
 use super::executor::WorkflowExecutor;
-use super::job::Runner;
+use super::job::{Order, Runner};
 use crate::error::RequestError;
 use crate::event::{Envelope, Subscription};
 use crate::feed::Feed;
@@ -29,6 +29,13 @@ const MAILBOX: usize = 256;
 
 /// How many events a subscriber may be behind before it reads the journal instead.
 const EVENTS: usize = 1024;
+
+/// How long a request waits for a disk that takes nothing, before it is told so. What it asked for
+/// happens when the disk takes it.
+const WRITE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a job may take to end when its session cannot write anything down.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a session is asked.
 pub(crate) enum Ask {
@@ -51,6 +58,8 @@ pub(crate) enum Ask {
     /// End the agents that were left alive, write down that the session is given up, and let go
     /// of it.
     Purge(String, oneshot::Sender<Result<(), Refused>>),
+    /// End every job, though that cannot be written down now; gives what closes when each has.
+    StopJobs(oneshot::Sender<Vec<mpsc::Sender<Order>>>),
     /// Stop following; agents go on.
     Close(oneshot::Sender<()>),
 }
@@ -98,6 +107,7 @@ pub struct SessionController {
     status: watch::Receiver<WorkflowStatus>,
     open: watch::Receiver<Vec<Arc<Pending>>>,
     auto: Option<AutoAnswer>,
+    trouble: watch::Receiver<Option<String>>,
 }
 
 impl SessionController {
@@ -115,6 +125,7 @@ impl SessionController {
         // What waits is known at once: whoever opens a session may look before its actor has run.
         let waiting = session.state().run().into_iter().flat_map(Run::open_interventions);
         let open = watch::Sender::new(waiting.collect());
+        let trouble = watch::Sender::new(None);
         let controller = Self {
             id: session.id().clone(),
             asks,
@@ -122,13 +133,14 @@ impl SessionController {
             status: status.subscribe(),
             open: open.subscribe(),
             auto: session.state().run().and_then(|run| run.identity.auto),
+            trouble: trouble.subscribe(),
         };
         let ended = surroundings.ended.clone();
         let actor = Actor::new(
             session,
             surroundings,
             executor,
-            Ears { mailbox, reports, events, status, open },
+            Ears { mailbox, reports, events, status, open, trouble },
         );
         tokio::spawn(async move {
             actor.run(reported, fresh).await;
@@ -188,7 +200,36 @@ impl SessionController {
     }
 
     pub(crate) async fn input(&self, input: Input) -> Result<(), RequestError> {
-        Ok(self.ask(|reply| Ask::Input(Box::new(input), reply)).await??)
+        let asked = self.ask(|reply| Ask::Input(Box::new(input), reply));
+        tokio::select! {
+            answered = asked => Ok(answered??),
+            problem = self.stuck() => Err(RequestError::NotWritten { problem }),
+        }
+    }
+
+    /// Comes back when nothing could be written down for a while, with the reason.
+    async fn stuck(&self) -> String {
+        let mut trouble = self.trouble.clone();
+        loop {
+            if trouble.wait_for(Option::is_some).await.is_err() {
+                // The actor is gone, which the one who asked it hears.
+                return std::future::pending().await;
+            }
+            let over = tokio::time::timeout(WRITE_PATIENCE, trouble.wait_for(Option::is_none));
+            if over.await.is_err()
+                && let Some(problem) = self.trouble.borrow().clone()
+            {
+                return problem;
+            }
+        }
+    }
+
+    /// Ends every job of a session that cannot write anything down, and waits until they have.
+    pub(crate) async fn stop_jobs(&self) {
+        for job in self.ask(Ask::StopJobs).await.unwrap_or_default() {
+            // One that does not end in this time has a holder that goes on trying.
+            let _ = tokio::time::timeout(STOP_PATIENCE, job.closed()).await;
+        }
     }
 
     /// What the session looks like.

@@ -81,6 +81,11 @@ impl JobHandle {
         let _ = self.orders.try_send(order);
     }
 
+    /// Closes when the job is over.
+    pub(crate) fn until_over(&self) -> mpsc::Sender<Order> {
+        self.orders.clone()
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.orders.is_closed()
     }

@@ -80,7 +80,7 @@ impl Orchestrator {
         };
         match live {
             Some(found) => Ok(TaskAccess::of(found)),
-            None => TaskAccess::past(self.shared.manager.base(), id, task),
+            None => TaskAccess::past(&self.shared.manager.base(), id, task),
         }
     }
 

@@ -20,7 +20,7 @@ impl Orchestrator {
         entries.retain(|entry| !entry.foreign);
         // In the order in which they were made, as far as there is one between sessions.
         for entry in entries.iter().rev() {
-            self.shared.options.feed.take_up(manager.base(), entry);
+            self.shared.options.feed.take_up(&manager.base(), entry);
         }
         entries.retain(|entry| !self.finish_removal(entry));
         entries

@@ -238,7 +238,7 @@ impl Orchestrator {
         if !self.shared.manager.is_own(id) || !base.session_path(id).exists() {
             return false;
         }
-        let made = PastSession::read(base, id).is_ok_and(|past| past.state().run().is_some());
+        let made = PastSession::read(&base, id).is_ok_and(|past| past.state().run().is_some());
         if !made {
             // If it cannot be removed, it cannot be made either, and that says why.
             let _ = self.shared.manager.remove(id);

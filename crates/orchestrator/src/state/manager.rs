@@ -1,11 +1,11 @@
 //! All sessions of a base directory.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::index::ResolveError;
-use coven_store::lock::Holder;
+use coven_store::lock::{Holder, Standing};
 use coven_store::register::RegisterError;
 use coven_store::retention::{self, RemoveError};
 use coven_store::{BaseDir, Entry, FileError, FolderOwners, Index, Lock, Registry, Retention};
@@ -16,11 +16,13 @@ use crate::error::OpenError;
 /// Keeps the sessions of a base directory. There is one at a time for each.
 #[derive(Debug)]
 pub struct SessionManager {
-    base: BaseDir,
+    base: RwLock<BaseDir>,
+    agreed_owners: Option<FolderOwners>,
+    keeper: String,
     index: Mutex<Index>,
     registry: Mutex<Registry>,
     clock: Clock,
-    _lock: Lock,
+    lock: Mutex<Lock>,
 }
 
 impl SessionManager {
@@ -39,7 +41,15 @@ impl SessionManager {
         let registry = Registry::open(state_dir, &base)?;
         let index = Index::load(&base)?.with_own(|id| registry.contains(id));
         let (index, registry) = (Mutex::new(index), Mutex::new(registry));
-        Ok(Self { base, index, registry, clock, _lock: lock })
+        Ok(Self {
+            base: RwLock::new(base),
+            agreed_owners: agreed_owners.cloned(),
+            keeper: keeper.to_owned(),
+            index,
+            registry,
+            clock,
+            lock: Mutex::new(lock),
+        })
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
@@ -79,8 +89,32 @@ impl SessionManager {
     }
 
     /// The base directory.
-    pub fn base(&self) -> &BaseDir {
-        &self.base
+    pub fn base(&self) -> BaseDir {
+        self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the base directory is still the one that was opened.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.base().is_in_place()
+    }
+
+    /// The base directory for something new. If its `.coven` was deleted since, as `git clean -fdx`
+    /// does, that is made again and locked.
+    pub(crate) fn base_for_new(&self) -> Result<BaseDir, OpenError> {
+        let base = self.base();
+        base.check_in_place()?;
+        if base.has_sessions_in_place() {
+            return Ok(base);
+        }
+        let base = BaseDir::create_owned(base.path(), self.agreed_owners.as_ref())?;
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.standing()? == Standing::Lost {
+            *lock = Lock::take(&base, &Holder::this_process(&self.keeper, self.now(), None))?;
+        }
+        drop(lock);
+        self.index().forget_missing(&base);
+        *self.base.write().unwrap_or_else(PoisonError::into_inner) = base.clone();
+        Ok(base)
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
@@ -119,7 +153,7 @@ impl SessionManager {
             created_at,
             updated_at: self.now(),
             kept: !run.kept.is_empty(),
-            base_dir: self.base.path().into(),
+            base_dir: self.base().path().into(),
             foreign: false,
             fresh: true,
         };
@@ -144,7 +178,7 @@ impl SessionManager {
 
     /// Removes the folder of a session that nobody writes to any more, and forgets it.
     pub(crate) fn remove(&self, id: &SessionId) -> Result<(), RemoveError> {
-        match retention::remove(&self.base, id) {
+        match retention::remove(&self.base(), id) {
             // What could not be removed lies in the trash, and goes the next time.
             Ok(_) | Err(RemoveError::Missing { .. }) => {}
             Err(error) => return Err(error),

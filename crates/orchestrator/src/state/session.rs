@@ -108,8 +108,12 @@ impl WorkflowSession {
         self.store.last()
     }
 
-    /// Makes the folder of an attempt, and makes sure that something can be written there.
-    pub(crate) fn make_room(&self, attempt: &AttemptId) -> Result<(), FileError> {
+    /// Makes the folder of an attempt, and makes sure that something can be written there. One
+    /// that begins now has a new folder, whatever lay in its place.
+    pub(crate) fn make_room(&self, attempt: &AttemptId, begins: bool) -> Result<(), FileError> {
+        if begins {
+            return self.store.make_attempt_anew(attempt)?.make_room();
+        }
         self.store.make_attempt(attempt)?.make_room()
     }
 
@@ -185,6 +189,10 @@ impl WorkflowSession {
     }
 
     pub(crate) fn finish_view(&mut self) {
+        // A session that is over and was deleted stays so.
+        if self.status().is_final() && !self.store.is_in_place() {
+            return;
+        }
         if self.behind {
             self.refresh_view();
         }

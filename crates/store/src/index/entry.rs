@@ -16,6 +16,9 @@ use crate::view;
 /// How much of a goal a list shows, in characters.
 const GOAL: usize = 300;
 
+/// The largest view that a list reads, in bytes.
+const LARGEST_VIEW: u64 = 64 * 1024 * 1024;
+
 /// The longest name that a session can have.
 const LONGEST_NAME: usize = 100;
 
@@ -121,6 +124,10 @@ pub(super) fn checked_name(name: String, id: &SessionId) -> String {
 }
 
 fn seen(folder: &Folder) -> Result<Option<Seen>, FileError> {
+    // A view that is larger than this was not written by us, and is not read into memory.
+    if folder.stat(view::FILE)?.is_some_and(|stat| stat.st_size as u64 > LARGEST_VIEW) {
+        return Ok(None);
+    }
     let text = folder.read(view::FILE)?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }

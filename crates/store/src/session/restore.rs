@@ -42,6 +42,7 @@ impl<V: Serialize> Session<V> {
             Place::Other if self.is_copy().map_err(failed)? => {}
             Place::Other => return Err(AppendError::Replaced { path }),
         }
+        self.base.check_in_place().map_err(failed)?;
         let (base, folder) = remake(self.base.path(), &self.id).map_err(failed)?;
         // The journal comes last: as long as it is not there, all of this is tried again.
         self.values.move_to(&folder).map_err(failed)?;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::Timer;
-use coven_model::{AttemptId, TaskId, Timestamp, WorkflowStatus};
+use coven_model::event::{Event, Timer};
+use coven_model::{AttemptId, TaskId, Timestamp, Verdict, WorkflowStatus};
 use coven_store::register::RegisterError;
 use coven_workflow::state::{Pending, Refused, Run};
 use coven_workflow::view::plan_view;
@@ -54,6 +54,8 @@ pub(super) struct Actor {
     /// When it may leave the memory, once it is over.
     leaves: Instant,
     open: watch::Sender<Vec<Arc<Pending>>>,
+    /// Why nothing can be written down at the moment.
+    trouble: watch::Sender<Option<String>>,
     /// The last to go: whoever waits for it to close knows then that nobody holds the session.
     status: watch::Sender<WorkflowStatus>,
 }
@@ -65,6 +67,7 @@ pub(super) struct Ears {
     pub(super) events: broadcast::Sender<Envelope>,
     pub(super) status: watch::Sender<WorkflowStatus>,
     pub(super) open: watch::Sender<Vec<Arc<Pending>>>,
+    pub(super) trouble: watch::Sender<Option<String>>,
 }
 
 impl Actor {
@@ -74,7 +77,7 @@ impl Actor {
         executor: WorkflowExecutor,
         ears: Ears,
     ) -> Self {
-        let Ears { mailbox, reports, events, status, open } = ears;
+        let Ears { mailbox, reports, events, status, open, trouble } = ears;
         Self {
             session,
             surroundings,
@@ -92,6 +95,7 @@ impl Actor {
             purging: None,
             leaves: Instant::now(),
             open,
+            trouble,
             status,
         }
     }
@@ -115,7 +119,7 @@ impl Actor {
                 self.take_up_kept();
                 if self.happen(Input::Recover).await {
                     let outstanding = self.session.state().outstanding();
-                    self.carry_out(outstanding).await;
+                    self.carry_out(outstanding, &[]).await;
                 }
             }
             Fresh::Wait => {}
@@ -255,15 +259,8 @@ impl Actor {
             Ask::View(reply) => drop(reply.send(self.session.view())),
             Ask::Plan(reply) => drop(reply.send(self.session.state().run().map(plan_view))),
             Ask::Task(task, reply) => drop(reply.send(self.task(&task))),
-            Ask::Verdicts(reply) => {
-                let verdicts = self.jobs.iter().filter_map(|(job, handle)| {
-                    let Some(Runner::Agent(agent)) = handle.runner() else { return None };
-                    Some((job.clone(), agent.verdict()))
-                });
-                let mut verdicts: Vec<_> = verdicts.collect();
-                verdicts.sort_by(|(one, _), (other, _)| one.cmp(other));
-                let _ = reply.send(verdicts);
-            }
+            Ask::Verdicts(reply) => drop(reply.send(self.verdicts())),
+            Ask::StopJobs(reply) => drop(reply.send(self.stop_jobs())),
             Ask::Caller(env) => {
                 if self.session.status().is_final() {
                     self.executor = self.executor.for_caller(env);
@@ -284,6 +281,25 @@ impl Actor {
             }
             Ask::Close(reply) => self.closing = Some(reply),
         }
+    }
+
+    fn verdicts(&self) -> Vec<(AttemptId, Verdict)> {
+        let verdicts = self.jobs.iter().filter_map(|(job, handle)| {
+            let Some(Runner::Agent(agent)) = handle.runner() else { return None };
+            Some((job.clone(), agent.verdict()))
+        });
+        let mut verdicts: Vec<_> = verdicts.collect();
+        verdicts.sort_by(|(one, _), (other, _)| one.cmp(other));
+        verdicts
+    }
+
+    /// Orders every job to end, though nothing of that can be written down now. Gives what closes
+    /// when each has.
+    fn stop_jobs(&self) -> Vec<mpsc::Sender<Order>> {
+        for handle in self.jobs.values() {
+            handle.order(Order::Stop);
+        }
+        self.jobs.values().map(JobHandle::until_over).collect()
     }
 
     fn task(&self, task: &TaskId) -> Result<Found, RequestError> {
@@ -360,7 +376,9 @@ impl Actor {
                 }
             }
         };
-        self.carry_out(commands).await;
+        let begun: Vec<&AttemptId> = facts.iter().filter_map(begun_by).collect();
+        self.carry_out(commands, &begun).await;
+        self.trouble.send_if_modified(|trouble| trouble.take().is_some());
         if restored {
             self.keep_caller();
             self.publish(Published::Live(Live::Restored));
@@ -491,11 +509,14 @@ impl Actor {
         let _ = self.events.send(envelope);
     }
 
-    async fn carry_out(&mut self, commands: Vec<Command>) {
+    /// Does what was decided. The folder of an attempt that has just `begun` is new; others are
+    /// taken up with what is in them.
+    async fn carry_out(&mut self, commands: Vec<Command>, begun: &[&AttemptId]) {
         for command in commands {
             match command {
                 Command::Start(spec) => {
-                    self.make_room(&spec.job.attempt).await;
+                    let begins = begun.contains(&&spec.job.attempt);
+                    self.make_room(&spec.job.attempt, begins).await;
                     self.start(*spec);
                 }
                 Command::Stop(job) => self.order(&job, Order::Stop),
@@ -536,5 +557,13 @@ impl Actor {
             }
             None => {}
         }
+    }
+}
+
+/// The attempt that a fact begins.
+fn begun_by(fact: &Event) -> Option<&AttemptId> {
+    match fact {
+        Event::TaskStarted(started) => Some(&started.spec.job.attempt),
+        _ => None,
     }
 }

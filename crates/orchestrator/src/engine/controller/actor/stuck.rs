@@ -19,6 +19,7 @@ impl Actor {
     /// only wants to look is answered meanwhile, and whoever wants something to happen waits. Says
     /// whether to try again; not if the session is to be closed.
     pub(super) async fn storage_fails(&mut self, told: &mut bool, problem: String) -> bool {
+        self.trouble.send_replace(Some(problem.clone()));
         if !std::mem::replace(told, true) {
             self.publish(Published::Live(Live::Storage { problem }));
         }
@@ -39,6 +40,8 @@ impl Actor {
             Ask::View(reply) => drop(reply.send(self.session.view())),
             Ask::Plan(reply) => drop(reply.send(self.session.state().run().map(plan_view))),
             Ask::Task(task, reply) => drop(reply.send(self.task(&task))),
+            Ask::Verdicts(reply) => drop(reply.send(self.verdicts())),
+            Ask::StopJobs(reply) => drop(reply.send(self.stop_jobs())),
             Ask::Close(reply) => self.closing = Some(reply),
             ask => self.waiting.push_back(ask),
         }
@@ -46,12 +49,16 @@ impl Actor {
 
     /// Waits until there is room for what a job writes: one that cannot write anything down fails
     /// for no fault of its own.
-    pub(super) async fn make_room(&mut self, job: &AttemptId) {
+    pub(super) async fn make_room(&mut self, job: &AttemptId, begins: bool) {
         let mut told = false;
-        while let Err(error) = self.session.make_room(job) {
+        while let Err(error) = self.session.make_room(job, begins) {
             let waits = matches!(
                 error.obstacle,
-                Obstacle::Full | Obstacle::ReadOnly | Obstacle::Denied | Obstacle::Broken
+                Obstacle::Full
+                    | Obstacle::ReadOnly
+                    | Obstacle::Denied
+                    | Obstacle::Broken
+                    | Obstacle::Replaced
             );
             if !waits || !self.storage_fails(&mut told, error.to_string()).await {
                 return;
