@@ -43,7 +43,7 @@ impl Keyboard {
     pub(crate) fn take(keys: Keys) -> io::Result<Self> {
         let stdin = io::stdin();
         let before = tcgetattr(&stdin)?;
-        let input = coven_runtime::drive::watch(fcntl_dupfd_cloexec(&stdin, 0)?)?;
+        let input = coven_runtime::readiness::watch(fcntl_dupfd_cloexec(&stdin, 0)?)?;
         let mut now = before.clone();
         match keys {
             Keys::Raw => now.make_raw(),

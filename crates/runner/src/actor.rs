@@ -19,7 +19,7 @@ use coven_adapters::transcript::{Decoder, Entry};
 use coven_adapters::{AgentAdapter, Observation};
 use coven_model::{Outcome, Timestamp, Verdict};
 use coven_runtime::domain::{Pane, ReadOutcome, Stream};
-use coven_runtime::drive::watch;
+use coven_runtime::readiness::watch;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch as kept};
 

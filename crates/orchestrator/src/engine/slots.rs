@@ -19,7 +19,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coven_model::{JobSpec, Timestamp, Work};
-use coven_runtime::command::Capability;
+use coven_scheduler::command::Capability;
 use tokio::sync::{Notify, oneshot};
 
 use giver::Giver;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_runtime::command::{Capability, Command, CommandId, Environment};
-use coven_runtime::drive::Driver;
-use coven_runtime::scheduler::{CommandState, TickResult};
+use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_scheduler::command::{Capability, Command, CommandId, Environment};
+use coven_scheduler::drive::Driver;
+use coven_scheduler::scheduler::{CommandState, TickResult};
 
 use super::domain::{Offers, SlotDomain};
 use super::{Admission, Comer, Desk, Gate, Wish};

@@ -6,16 +6,16 @@ use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
-use coven_runtime::approval::ApprovalId;
-use coven_runtime::command::CommandId;
 use coven_runtime::domain::SpawnError;
-use coven_runtime::execution::{Failure, Outcome};
-use coven_runtime::invariants;
 use coven_runtime::mock::Script;
-use coven_runtime::scheduler::Completion;
+use coven_scheduler::approval::ApprovalId;
+use coven_scheduler::command::CommandId;
+use coven_scheduler::execution::{Failure, Outcome};
+use coven_scheduler::invariants;
+use coven_scheduler::scheduler::Completion;
 use coven_testkit::random::Random;
 
-use crate::scheduler_stage::{GRACE, Stage, line};
+use crate::stage::{GRACE, Stage, line};
 
 const COMMANDS: u64 = 12;
 

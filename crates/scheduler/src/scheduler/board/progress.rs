@@ -1,11 +1,12 @@
 //! A command's way from the queue to its end: given to an agent, begun on a slot, running,
 //! stopped, gone, read to the end.
 
+use coven_runtime::domain::{ExitStatus, Stop};
+
 use super::{Assignment, Board, CommandState, Due, Effect};
 use crate::agent::{AgentId, AgentState};
 use crate::clock::Moment;
 use crate::command::CommandId;
-use crate::domain::{ExitStatus, Stop};
 use crate::execution::{Execution, ExecutionId, ExecutionState, Failure, StopCause};
 use crate::scheduler::{Illegal, Rule};
 use crate::slot::SlotId;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use coven_runtime::domain::SpawnError;
+
 use super::{Assignment, Illegal};
 use crate::approval::ApprovalId;
 use crate::command::CommandId;
-use crate::domain::SpawnError;
 use crate::execution::{ExecutionId, Outcome};
 use crate::slot::Capture;
 

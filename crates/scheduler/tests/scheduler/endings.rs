@@ -3,18 +3,18 @@
 use std::io;
 use std::time::Duration;
 
-use coven_runtime::agent::AgentId;
-use coven_runtime::clock::Moment;
-use coven_runtime::command::{Capability, CommandId};
 use coven_runtime::domain::{DomainId, ExitStatus, SpawnError, Stop};
-use coven_runtime::execution::{ExecutionId, ExecutionState, Failure, Outcome, StopCause};
 use coven_runtime::mock::{MockDomain, Script};
-use coven_runtime::scheduler::{
+use coven_scheduler::agent::AgentId;
+use coven_scheduler::clock::Moment;
+use coven_scheduler::command::{Capability, CommandId};
+use coven_scheduler::execution::{ExecutionId, ExecutionState, Failure, Outcome, StopCause};
+use coven_scheduler::scheduler::{
     Assignment, CommandState, Completion, Error, Illegal, Limits, Options, Scheduler,
 };
 use coven_terminal::screen::Size;
 
-use crate::scheduler_stage::{GRACE, Stage, line, order, outcomes, succeeded};
+use crate::stage::{GRACE, Stage, line, order, outcomes, succeeded};
 
 const MOMENT: Duration = Duration::from_nanos(1);
 const POLITE: Stop = Stop::Polite { grace: GRACE };

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use coven_runtime::agent::{AgentId, AgentState};
-use coven_runtime::approval::{ApprovalState, Verdict};
-use coven_runtime::command::{Capability, Command, CommandId, Environment};
 use coven_runtime::domain::{Connection, DomainId, Sandbox};
-use coven_runtime::execution::{ExecutionId, ExecutionState};
 use coven_runtime::mock::{MockDomain, Script};
-use coven_runtime::scheduler::{Assignment, CommandState, Illegal};
-use coven_runtime::slot::SlotId;
+use coven_scheduler::agent::{AgentId, AgentState};
+use coven_scheduler::approval::{ApprovalState, Verdict};
+use coven_scheduler::command::{Capability, Command, CommandId, Environment};
+use coven_scheduler::execution::{ExecutionId, ExecutionState};
+use coven_scheduler::scheduler::{Assignment, CommandState, Illegal};
+use coven_scheduler::slot::SlotId;
 use coven_terminal::screen::Size;
 
-use crate::scheduler_stage::{Stage, line, order, outcomes, succeeded};
+use crate::stage::{Stage, line, order, outcomes, succeeded};
 
 /// Spec: RT.1
 #[test]

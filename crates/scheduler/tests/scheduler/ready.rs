@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_runtime::clock::{Clock, ManualClock, Moment, SystemClock};
-use coven_runtime::command::{Capability, CommandId};
 use coven_runtime::domain::{
     Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
 };
-use coven_runtime::execution::{ExecutionId, TURN_LIMIT};
+use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_scheduler::clock::{Clock, ManualClock, Moment, SystemClock};
+use coven_scheduler::command::{Capability, CommandId};
+use coven_scheduler::execution::{ExecutionId, TURN_LIMIT};
 use coven_terminal::screen::Size;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use crate::scheduler_stage::{line, order};
+use crate::stage::{line, order};
 
 /// A pane whose process is the other end of a socket: it has ended when that is closed.
 struct SocketPane {
@@ -275,7 +275,7 @@ fn a_batch_waits_for_panes_without_looking_all_the_time() {
     let (mut runtime, sockets, clock) = counted(2);
     let (first, mut second) = (sockets.end(0), sockets.end(1));
     let (tell, told) = mpsc::sync_channel(1);
-    runtime.set_completion_callback(Box::new(move |_: &coven_runtime::scheduler::Completion| {
+    runtime.set_completion_callback(Box::new(move |_: &coven_scheduler::scheduler::Completion| {
         let _ = tell.try_send(());
     }));
     // The first ends at once; the second prints and ends only after that was heard.
@@ -298,7 +298,7 @@ fn a_batch_waits_for_a_deadline_without_looking_all_the_time() {
     let soon = Some(wait);
     runtime.queue_command(line(1).needing_approval(soon)).unwrap();
     let before = clock.0.now();
-    runtime.set_completion_callback(Box::new(move |_: &coven_runtime::scheduler::Completion| {
+    runtime.set_completion_callback(Box::new(move |_: &coven_scheduler::scheduler::Completion| {
         sockets.ends.lock().unwrap().clear();
     }));
     let result = runtime.run_until_complete();

@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use coven_runtime::readiness::watch;
 use tokio::io::unix::AsyncFd;
 
 use crate::agent_runtime::AgentRuntime;
 use crate::scheduler::TickResult;
-use crate::system;
 
 /// Waits for a runtime on a tokio reactor. One driver belongs to one runtime.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Driver {
     /// A driver for this runtime. Must be called within a tokio runtime that has I/O and time.
     pub fn new(runtime: &AgentRuntime) -> io::Result<Self> {
         let descriptor = runtime.as_fd().try_clone_to_owned()?;
-        Ok(Self { descriptor: system::watch(descriptor)? })
+        Ok(Self { descriptor: watch(descriptor)? })
     }
 
     /// Waits until the runtime has something to do, then lets it do it. Cancelling the wait loses
@@ -38,9 +38,4 @@ impl Driver {
         }
         Ok(runtime.tick())
     }
-}
-
-/// Watches a descriptor for something to read, on the tokio reactor.
-pub fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    system::watch(descriptor)
 }

@@ -9,6 +9,7 @@ mod checks;
 
 use std::time::Duration;
 
+use coven_runtime::domain::ExitStatus;
 use stateright::{Model, Property};
 
 use super::{Assignment, Board, Illegal, Limits, Rule, Ticket};
@@ -16,7 +17,6 @@ use crate::agent::AgentId;
 use crate::approval::ApprovalId;
 use crate::clock::Moment;
 use crate::command::{Capability, CommandId, Permission};
-use crate::domain::ExitStatus;
 use crate::execution::{ExecutionId, ExecutionState, Failure};
 
 /// Every wait takes this long, one step of the model's time.

@@ -3,7 +3,8 @@
 
 use std::io;
 
-use crate::domain::{ReadOutcome, Stream};
+use coven_runtime::domain::{ReadOutcome, Stream};
+
 use crate::slot::{Reading, TerminalSlot};
 
 /// How much is read from one pane in one turn, so that one that never stops printing does not

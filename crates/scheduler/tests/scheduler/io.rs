@@ -1,13 +1,13 @@
 //! What moves between a pane, its screen and its buffers.
 
-use coven_runtime::command::CommandId;
 use coven_runtime::domain::Stream;
-use coven_runtime::execution::{ExecutionId, TURN_LIMIT};
 use coven_runtime::mock::Script;
-use coven_runtime::slot::INPUT_LIMIT;
+use coven_scheduler::command::CommandId;
+use coven_scheduler::execution::{ExecutionId, TURN_LIMIT};
+use coven_scheduler::slot::INPUT_LIMIT;
 use coven_terminal::screen::Size;
 
-use crate::scheduler_stage::{Stage, line};
+use crate::stage::{Stage, line};
 
 const FIRST: ExecutionId = ExecutionId(0);
 

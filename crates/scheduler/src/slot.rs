@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 
+use coven_runtime::domain::{Connection, DomainId, Pane, Stream};
 use coven_terminal::screen::{Screen, Size};
 use coven_terminal::snapshot::Snapshot;
 
-use crate::domain::{Connection, DomainId, Pane, Stream};
 use crate::execution::{ExecutionId, Output};
 
 /// Input that a program does not take is kept up to here. More than anybody types, and about what

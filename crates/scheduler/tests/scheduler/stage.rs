@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_runtime::agent::AgentState;
-use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_runtime::approval::ApprovalId;
-use coven_runtime::clock::ManualClock;
-use coven_runtime::command::{Capability, Command, CommandId};
-use coven_runtime::execution::{ExecutionId, ExecutionState, Outcome};
-use coven_runtime::invariants;
 use coven_runtime::mock::{MockDomain, Script};
-use coven_runtime::scheduler::{Completion, TickResult};
+use coven_scheduler::agent::AgentState;
+use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_scheduler::approval::ApprovalId;
+use coven_scheduler::clock::ManualClock;
+use coven_scheduler::command::{Capability, Command, CommandId};
+use coven_scheduler::execution::{ExecutionId, ExecutionState, Outcome};
+use coven_scheduler::invariants;
+use coven_scheduler::scheduler::{Completion, TickResult};
 
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// More ticks than anything here takes.
@@ -99,15 +99,15 @@ impl Stage {
 
     pub(crate) fn is_idle(&self) -> bool {
         let board = self.runtime.board();
-        let agents = (0..).map_while(|id| board.agent(coven_runtime::agent::AgentId(id)));
-        let mut states = agents.map(coven_runtime::agent::Agent::state);
+        let agents = (0..).map_while(|id| board.agent(coven_scheduler::agent::AgentId(id)));
+        let mut states = agents.map(coven_scheduler::agent::Agent::state);
         board.live().next().is_none() && states.all(|state| state == AgentState::Idle)
     }
 
     /// The requests that wait for a decision.
     pub(crate) fn questions(&self) -> Vec<ApprovalId> {
         let pending = self.runtime.board().approvals().pending();
-        pending.map(coven_runtime::approval::Approval::id).collect()
+        pending.map(coven_scheduler::approval::Approval::id).collect()
     }
 }
 

@@ -8,11 +8,12 @@ mod output;
 
 use std::fmt;
 
+use coven_runtime::domain::{DomainId, ExitStatus};
+
 use crate::agent::AgentId;
 use crate::approval::{Audit, Verdict};
 use crate::clock::Moment;
 use crate::command::CommandId;
-use crate::domain::{DomainId, ExitStatus};
 use crate::slot::SlotId;
 
 pub use driver::{ExecutionIoDriver, Flow, TURN_LIMIT, Turn};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use coven_runtime::domain::Stop;
+
 use super::{Board, Due, Effect};
 use crate::approval::{ApprovalId, Decision, Verdict};
 use crate::clock::Moment;
-use crate::domain::Stop;
 use crate::execution::{ExecutionId, ExecutionState, StopCause};
 use crate::scheduler::{Illegal, Rule};
 

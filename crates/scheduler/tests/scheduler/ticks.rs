@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use coven_runtime::agent::AgentId;
-use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_runtime::approval::ApprovalId;
-use coven_runtime::clock::{ManualClock, Moment};
-use coven_runtime::command::{Capability, CommandId};
-use coven_runtime::execution::ExecutionId;
 use coven_runtime::mock::{MockDomain, Script};
-use coven_runtime::scheduler::{Assignment, CommandState, Completion};
+use coven_scheduler::agent::AgentId;
+use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_scheduler::approval::ApprovalId;
+use coven_scheduler::clock::{ManualClock, Moment};
+use coven_scheduler::command::{Capability, CommandId};
+use coven_scheduler::execution::ExecutionId;
+use coven_scheduler::scheduler::{Assignment, CommandState, Completion};
 
-use crate::scheduler_stage::{GRACE, Stage, line, order, outcomes};
+use crate::stage::{GRACE, Stage, line, order, outcomes};
 
 /// Spec: RT.8
 #[test]

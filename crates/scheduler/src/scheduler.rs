@@ -19,13 +19,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use coven_runtime::domain::{DomainId, DomainRegistry, SpawnError};
 use coven_terminal::screen::Size;
 
 use crate::agent::AgentId;
 use crate::approval::ApprovalId;
 use crate::clock::Moment;
 use crate::command::{Capability, Command, CommandId};
-use crate::domain::{DomainId, DomainRegistry, SpawnError};
 use crate::execution::{ExecutionId, Failure};
 use crate::slot::{Fitting, TerminalSlot};
 use panes::Panes;

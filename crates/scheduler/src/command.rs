@@ -8,9 +8,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use coven_runtime::domain::{Connection, DomainId, Sandbox, SpawnConfig};
 use coven_terminal::screen::Size;
-
-use crate::domain::{Connection, DomainId, Sandbox, SpawnConfig};
 
 /// Names a command. The caller gives it, and gives each only once: ids go up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -216,7 +215,7 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::{Command, CommandId, Environment};
-    use crate::domain::Connection;
+    use coven_runtime::domain::Connection;
     use coven_terminal::screen::Size;
 
     #[test]

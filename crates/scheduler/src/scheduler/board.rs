@@ -12,12 +12,13 @@ mod time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use coven_runtime::domain::Stop;
+
 use super::rules::{Rule, Rules};
 use crate::agent::{Agent, AgentId};
 use crate::approval::{ApprovalId, Approvals};
 use crate::clock::Moment;
 use crate::command::{Capability, Command, CommandId, Permission};
-use crate::domain::Stop;
 use crate::execution::{Execution, ExecutionId, Outcome};
 use crate::invariants;
 use crate::scheduler::Illegal;

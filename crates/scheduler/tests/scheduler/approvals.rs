@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use coven_runtime::approval::{ApprovalId, Audit, Verdict};
-use coven_runtime::clock::Moment;
-use coven_runtime::command::CommandId;
 use coven_runtime::mock::Script;
-use coven_runtime::scheduler::Illegal;
+use coven_scheduler::approval::{ApprovalId, Audit, Verdict};
+use coven_scheduler::clock::Moment;
+use coven_scheduler::command::CommandId;
+use coven_scheduler::scheduler::Illegal;
 
-use crate::scheduler_stage::{Stage, line, order, outcomes, succeeded};
+use crate::stage::{Stage, line, order, outcomes, succeeded};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const MOMENT: Duration = Duration::from_nanos(1);

@@ -1,20 +1,52 @@
 //! The whole runtime on real processes: local ones and held ones, driven by its own loop and by
 //! tokio.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use coven_runtime::LocalDomain;
-use coven_runtime::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_runtime::command::{Capability, Command, CommandId};
-use coven_runtime::domain::{Connection, Domain, ExitStatus};
-use coven_runtime::drive::Driver;
-use coven_runtime::execution::{Failure, Outcome};
+use coven_runtime::domain::{Connection, Domain, ExitStatus, SpawnConfig};
 use coven_runtime::processes;
-use coven_runtime::scheduler::Completion;
+use coven_runtime::{HolderDomain, LocalDomain};
+use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
+use coven_scheduler::command::{Capability, Command, CommandId};
+use coven_scheduler::drive::Driver;
+use coven_scheduler::execution::{Failure, Outcome};
+use coven_scheduler::scheduler::Completion;
 use coven_testkit::panes;
 
-use crate::holder::{Attempts, domain};
+fn domain() -> HolderDomain {
+    HolderDomain::new(env!("CARGO_BIN_EXE_coven-scheduler-holder"))
+}
+
+/// A folder for attempts that leaves no process behind, whatever a test does.
+struct Attempts {
+    root: tempfile::TempDir,
+    jobs: RefCell<Vec<String>>,
+}
+
+impl Attempts {
+    fn new() -> Self {
+        let root = coven_testkit::folders::temporary().unwrap();
+        Self { root, jobs: RefCell::default() }
+    }
+
+    fn config(&self, script: &str, connection: Connection) -> SpawnConfig {
+        let mut config = panes::shell(script, connection, self.root.path());
+        config.folder = Some(self.root.path().join(&config.job));
+        self.jobs.borrow_mut().push(config.job.clone());
+        config
+    }
+}
+
+impl Drop for Attempts {
+    fn drop(&mut self) {
+        for job in self.jobs.borrow().iter() {
+            // Without its process a holder ends too.
+            processes::end_all(|| processes::of_job(job), Duration::from_secs(5));
+        }
+    }
+}
 
 fn runtime(domain: Arc<dyn Domain>, agents: usize) -> AgentRuntime {
     let config =

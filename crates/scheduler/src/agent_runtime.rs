@@ -8,13 +8,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use coven_runtime::domain::Domain;
 use coven_terminal::screen::{Screen, Size};
 
 use crate::agent::AgentId;
 use crate::approval::ApprovalId;
 use crate::clock::Moment;
 use crate::command::{Capability, Command, CommandId};
-use crate::domain::Domain;
 use crate::execution::ExecutionId;
 use crate::scheduler::{Assignment, Board, Completion, Error, Illegal, Scheduler, TickResult};
 use crate::slot::TerminalSlot;
@@ -38,11 +38,11 @@ impl<F: FnMut(&Completion) + Send> CompletionCallback for F {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use coven_runtime::agent_runtime::{AgentRuntime, CompletionCallback, RuntimeConfig};
-/// use coven_runtime::command::{Capability, Command, CommandId};
-/// use coven_runtime::execution::Outcome;
+/// use coven_scheduler::agent_runtime::{AgentRuntime, CompletionCallback, RuntimeConfig};
+/// use coven_scheduler::command::{Capability, Command, CommandId};
+/// use coven_scheduler::execution::Outcome;
 /// use coven_runtime::mock::{MockDomain, Script};
-/// use coven_runtime::scheduler::Completion;
+/// use coven_scheduler::scheduler::Completion;
 ///
 /// struct MyCallback;
 ///
