@@ -3,10 +3,11 @@
 //! Each module has the words of one part of the API: what is asked and what is answered.
 //! [`problem`] is how everything that goes wrong is told. [`route`] lists every route, and
 //! [`openapi`] makes the published document from that list and from the types themselves.
-//! [`client`] is a small typed client over the daemon's socket or over TCP.
+//! With the feature `client` there is a small typed client over the daemon's socket or over TCP.
 
 pub mod attach;
 pub mod catalogue;
+#[cfg(feature = "client")]
 pub mod client;
 pub mod event;
 pub mod intervention;
@@ -18,6 +19,7 @@ pub mod system;
 pub mod task;
 pub mod workflow;
 
+#[cfg(feature = "client")]
 pub use client::{Address, Client, ClientError};
 pub use problem::{Code, Problem};
 
