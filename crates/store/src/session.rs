@@ -181,6 +181,11 @@ impl<V: Serialize> Session<V> {
         self.or_put_back(changed)
     }
 
+    /// Gives up the view that was to be written.
+    pub fn drop_view(&mut self) {
+        self.view.drop_pending();
+    }
+
     /// When to call [`flush_view`](Self::flush_view); none if the view is written.
     pub fn view_due(&self) -> Option<Instant> {
         self.view.due()

@@ -111,6 +111,11 @@ impl<V: Serialize> View<V> {
         self.flush(now)
     }
 
+    /// Gives up what was to be written.
+    pub fn drop_pending(&mut self) {
+        self.pending = None;
+    }
+
     /// When to call [`flush`](Self::flush); none if everything is written.
     pub fn due(&self) -> Option<Instant> {
         self.pending.as_ref()?;

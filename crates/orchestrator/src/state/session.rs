@@ -181,7 +181,16 @@ impl WorkflowSession {
         self.store.view_due()
     }
 
+    /// Whether it is over and its folder was deleted since: then it stays so.
+    fn is_deleted(&self) -> bool {
+        self.status().is_final() && !self.store.is_in_place()
+    }
+
     pub(crate) fn flush_view(&mut self) {
+        if self.is_deleted() {
+            self.store.drop_view();
+            return;
+        }
         if self.behind {
             self.refresh_view();
         }
@@ -189,8 +198,7 @@ impl WorkflowSession {
     }
 
     pub(crate) fn finish_view(&mut self) {
-        // A session that is over and was deleted stays so.
-        if self.status().is_final() && !self.store.is_in_place() {
+        if self.is_deleted() {
             return;
         }
         if self.behind {

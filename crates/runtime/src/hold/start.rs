@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
+use super::adopt::end_job;
 use super::folder::{Folder, FolderError, SpawnRecord};
 use super::pane::HolderPane;
 use super::request::HoldRequest;
@@ -72,8 +73,11 @@ pub(super) fn start(
         None => return Err(SpawnError::Refused("the holder has no output".to_owned())),
     }
     let pane = HolderPane::connect(&folder, 0, config.job.clone());
-    let pane =
-        pane.map_err(|source| SpawnError::Io { step: "connecting to the holder", source })?;
+    let pane = pane.map_err(|source| {
+        // A process that hides its folder at once is not left running with nobody to follow it.
+        end_job(&config.job);
+        SpawnError::Io { step: "connecting to the holder", source }
+    })?;
     Ok((holder, pane))
 }
 

@@ -93,10 +93,14 @@ fn a_project_whose_sessions_were_deleted_can_be_used_at_once() {
 #[test]
 fn a_job_that_takes_its_sessions_folder_away_can_still_be_seen_and_ended() {
     let home = Home::new();
-    let away = "mv .coven ../away; ln -s /nonexistent .coven; touch gone; cat pipe";
+    let away = "cat begin; mv .coven ../away; ln -s /nonexistent .coven; touch gone; cat pipe";
     super::pipe(&home.path("project/pipe"));
+    super::pipe(&home.path("project/begin"));
     let steps = script("away", away);
     let name = home.run(&steps, &["--detach"]).ok().out.trim().to_owned();
+    let live = || home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["live"] == true;
+    super::until("it is followed", live);
+    super::release(&home.path("project/begin"));
     super::until("it is gone", || home.path("project/gone").exists());
     home.coven(&["daemon", "status"]).ok();
     home.coven(&["show", &name]).ok();
