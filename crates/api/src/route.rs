@@ -206,6 +206,14 @@ const DECIDE: &[Code] = &[
     Code::BadDecision,
 ];
 const FOLDER: &[Code] = &[Code::BadBaseDir];
+const OPEN_FOLDER: &[Code] = &[
+    Code::AgentMayNot,
+    Code::NotOwned,
+    Code::NotNow,
+    Code::BadBaseDir,
+    Code::BaseDirTaken,
+    Code::Storage,
+];
 const ONLY_PEOPLE: &[Code] = &[Code::AgentMayNot];
 
 /// All of them.
@@ -316,14 +324,7 @@ pub const ROUTES: &[Route] = &[
     post("/events", "postEvent", "Tell of an event; grimoires may wait for it")
         .takes::<PostEvent>()
         .gives::<Triggered>()
-        .or(&[
-            Code::AgentMayNot,
-            Code::NotOwned,
-            Code::NotNow,
-            Code::BadBaseDir,
-            Code::BaseDirTaken,
-            Code::Storage,
-        ]),
+        .or(OPEN_FOLDER),
     get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
         .query::<BaseDirQuery>()
         .gives::<Trust>()
@@ -342,14 +343,7 @@ pub const ROUTES: &[Route] = &[
     post("/base-dirs", "openBaseDir", "Let the sessions of a folder be listed with the others")
         .takes::<OpenBaseDir>()
         .gives::<BaseDirStatus>()
-        .or(&[
-            Code::AgentMayNot,
-            Code::NotOwned,
-            Code::NotNow,
-            Code::BadBaseDir,
-            Code::BaseDirTaken,
-            Code::Storage,
-        ]),
+        .or(OPEN_FOLDER),
     get("/status", "getStatus", "What the daemon does").gives::<Status>(),
     post("/shutdown", "shutdown", "Let the daemon go away")
         .may_take::<Shutdown>()

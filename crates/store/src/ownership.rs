@@ -27,12 +27,11 @@ pub struct FolderOwners {
 impl FolderOwners {
     /// Looks at a base directory and its `.coven`, which need not exist.
     pub fn of(path: &Path) -> Result<Self, FileError> {
-        let folder = Folder::open(path)?;
-        let coven = absent_is_none(Folder::open(&path.join(COVEN)))?;
-        let mut owners = Self::default();
-        owners.add(&folder, &User::current())?;
+        let (folder, coven) = folders(path)?;
+        let (mut owners, user) = (Self::default(), User::current());
+        owners.add(&folder, &user)?;
         if let Some(coven) = coven {
-            owners.add(&coven, &User::current())?;
+            owners.add(&coven, &user)?;
         }
         Ok(owners)
     }
@@ -111,11 +110,15 @@ impl User {
     }
 }
 
+/// A base directory, and its `.coven` if it has one.
+fn folders(path: &Path) -> Result<(Folder, Option<Folder>), FileError> {
+    Ok((Folder::open(path)?, absent_is_none(Folder::open(&path.join(COVEN)))?))
+}
+
 /// Refuses a base directory that is not the user's own, or whose `.coven` is not, without making
 /// anything in it.
 pub fn check_path(path: &Path, agreed: Option<&FolderOwners>) -> Result<(), BaseDirError> {
-    let folder = Folder::open(path)?;
-    let coven = absent_is_none(Folder::open(&path.join(COVEN)))?;
+    let (folder, coven) = folders(path)?;
     check(&folder, coven.as_ref(), agreed)
 }
 

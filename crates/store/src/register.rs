@@ -171,6 +171,21 @@ impl Register {
         }
     }
 
+    /// Adds one entry to those that `before` tells, which are written with it where the whole
+    /// register is written anew.
+    pub fn add_one<T: Serialize + Clone>(
+        &mut self,
+        entry: &T,
+        when: When,
+        before: impl FnOnce() -> Vec<T>,
+    ) -> Result<(), RegisterError> {
+        self.add(std::slice::from_ref(entry), when, || {
+            let mut all = before();
+            all.push(entry.clone());
+            all
+        })
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.join(self.name)
     }

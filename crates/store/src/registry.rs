@@ -190,12 +190,7 @@ impl Registry {
 
     /// Writes a line down, then believes it.
     fn add(&mut self, line: Line, when: When) -> Result<(), RegisterError> {
-        let known = &self.known;
-        self.register.add(std::slice::from_ref(&line), when, || {
-            let mut all = known.lines();
-            all.push(line.clone());
-            all
-        })?;
+        self.register.add_one(&line, when, || self.known.lines())?;
         self.known.take(line);
         Ok(())
     }

@@ -198,13 +198,7 @@ impl Known {
 impl Inner {
     /// Writes a line down, then believes it.
     fn add(&mut self, line: Line, when: When) -> Result<(), RegisterError> {
-        let lines = std::slice::from_ref(&line);
-        let known = &self.known;
-        self.register.add(lines, when, || {
-            let mut all = known.lines();
-            all.push(line.clone());
-            all
-        })?;
+        self.register.add_one(&line, when, || self.known.lines())?;
         self.known.take(line);
         Ok(())
     }
