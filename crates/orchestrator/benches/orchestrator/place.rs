@@ -53,6 +53,15 @@ pub(crate) fn scripts(steps: usize, asks: bool) -> String {
     text
 }
 
+/// So many questions to a person in a row.
+pub(crate) fn gates(steps: usize) -> String {
+    let mut text = "name: bench\ndescription: Gates in a row.\nsteps:\n".to_owned();
+    for step in 0..steps {
+        let _ = writeln!(text, "  - {{name: step-{step}, type: gate, message: Go on?}}");
+    }
+    text
+}
+
 /// How busy the machine is, by itself: the load of the last minute.
 pub(crate) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
