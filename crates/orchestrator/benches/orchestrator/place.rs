@@ -27,10 +27,14 @@ impl Place {
         &self.base
     }
 
+    /// The state folder beside it.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
         let program = env!("CARGO_BIN_EXE_coven-orchestrator-agent");
-        Ok(Orchestrator::open(Options::new(self.path(), self.folder.path().join("state"), program))
-            .await?)
+        Ok(Orchestrator::open(Options::new(self.path(), self.state(), program)).await?)
     }
 
     /// A session of a definition, with an environment in which commands are found and no more.
