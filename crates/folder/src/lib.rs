@@ -14,6 +14,7 @@
 //!   made a copy, and backups make hard links;
 //! - a pipe, a device or a folder in the place of a file is an error and is not waited for.
 
+pub mod disk_wait;
 mod error;
 #[cfg(test)]
 mod tests;
@@ -275,7 +276,11 @@ impl Folder {
     fn write_draft(&self, draft: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let mut file = self.create_anew(draft).map_err(|error| error.source)?;
         file.write_all(bytes)?;
-        if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
+        if durability == Durability::Cache {
+            return Ok(());
+        }
+        disk_wait::check("syncing a file");
+        file.sync_all()
     }
 
     /// Gives a file or folder another name, in the place of whatever file has that.
@@ -306,6 +311,7 @@ impl Folder {
 
     /// Makes names that were added, changed or removed here outlast a power cut.
     pub fn sync(&self) -> Result<(), FileError> {
+        disk_wait::check("syncing a folder");
         rustix::fs::fsync(&*self.handle).map_err(|errno| self.error("sync", "", errno.into()))
     }
 
