@@ -1,6 +1,7 @@
 //! The newest part of what happened in a session, for people. Everything is in the journal.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use coven_model::event::{Decision, Delivered, Event};
 use coven_model::view::{HistoryEntry, HistoryKind};
@@ -14,7 +15,8 @@ const LETTERS: usize = 2000;
 /// What was said to agents, what they answered, what was decided, and how the run went on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    entries: VecDeque<HistoryEntry>,
+    /// Shared with the copies that snapshots hold, so that copying a history is cheap.
+    entries: VecDeque<Arc<HistoryEntry>>,
     /// When the newest fact that tells its time was written.
     now: Timestamp,
 }
@@ -22,7 +24,7 @@ pub struct History {
 impl History {
     /// The entries, the oldest first.
     pub fn entries(&self) -> impl Iterator<Item = &HistoryEntry> {
-        self.entries.iter()
+        self.entries.iter().map(AsRef::as_ref)
     }
 
     /// Takes note of a fact.
@@ -110,7 +112,8 @@ impl History {
             text.truncate(end);
             text.push('…');
         }
-        self.entries.push_back(HistoryEntry { at, what, task: task.cloned(), text });
+        let entry = HistoryEntry { at, what, task: task.cloned(), text };
+        self.entries.push_back(Arc::new(entry));
     }
 }
 
