@@ -34,7 +34,7 @@ const PATIENCE: usize = 5;
 
 /// Answers everything that waits in the sessions of a base directory that was just opened.
 pub(crate) async fn recover(house: &House, orchestrator: &Orchestrator) {
-    for asked in orchestrator.interventions().await {
+    for asked in orchestrator.interventions() {
         answer(house, orchestrator, &asked).await;
     }
 }
@@ -67,8 +67,8 @@ pub(crate) async fn attend(house: House) {
 
 /// Answers a question of a session that was started so.
 async fn answer(house: &House, orchestrator: &Orchestrator, asked: &Intervention) {
-    let Some(controller) = orchestrator.controller(&asked.workflow_id).await else { return };
-    let Some(auto) = controller.auto() else { return };
+    let Some(controller) = orchestrator.controller(&asked.workflow_id) else { return };
+    let Some(auto) = controller.snapshot().auto() else { return };
     let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
     let base_dir = &*entry.base_dir;
     let by = format!("--auto {}", auto.as_str());

@@ -370,9 +370,9 @@ impl House {
     }
 
     /// Which sessions of a base directory have something waiting, and how much.
-    async fn counts(&self, sessions: &Sessions) -> BTreeMap<SessionId, u32> {
+    fn counts(sessions: &Sessions) -> BTreeMap<SessionId, u32> {
         let mut counts = BTreeMap::new();
-        for intervention in sessions.interventions().await {
+        for intervention in sessions.interventions() {
             *counts.entry(intervention.workflow_id).or_default() += 1;
         }
         counts

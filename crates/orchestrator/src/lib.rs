@@ -35,6 +35,7 @@ mod event;
 mod feed;
 mod options;
 mod orchestrator;
+mod snapshot;
 mod state;
 
 pub use engine::{Admission, Load, SessionController, WorkflowExecutor};
@@ -43,4 +44,6 @@ pub use event::{Envelope, Live, Published, Subscription};
 pub use feed::{Feed, FeedItem, FeedSubscription};
 pub use options::{NewSession, Options, What};
 pub use orchestrator::{Archive, Orchestrator, Posted, PostedEvent, TaskAccess};
-pub use state::{ClaimError, Clock, SessionManager, WorkflowSession};
+pub use snapshot::{SessionSnapshot, TaskSnapshot};
+pub use state::blocking::blocking;
+pub use state::{ClaimError, Clock, JournalWriter, SessionManager, WorkflowSession};

@@ -145,7 +145,7 @@ impl Base {
                 return Ok(orchestrator.clone());
             }
             Opening::Open(orchestrator) => {
-                if orchestrator.is_busy().await {
+                if orchestrator.is_busy() {
                     return Err(self.replaced());
                 }
                 // Nothing runs in the directory that was there, so its place is opened anew.
@@ -271,14 +271,11 @@ impl Base {
 
 /// What the disk says of the sessions of a folder; none if it has none.
 pub(super) async fn archive(house: &House, path: &Path) -> Result<Option<Sessions>, Problem> {
-    let (path, state_dir) = (path.to_owned(), house.options().places.state_dir.clone());
-    let read = tokio::task::spawn_blocking(move || Archive::read(&path, &state_dir)).await;
-    match read {
-        Ok(Ok(archive)) => Ok(archive.map(Sessions::Closed)),
+    match Archive::read(path, &house.options().places.state_dir).await {
+        Ok(archive) => Ok(archive.map(Sessions::Closed)),
         // A folder that is gone has no sessions.
-        Ok(Err(error)) if error.obstacle == coven_store::Obstacle::Missing => Ok(None),
-        Ok(Err(error)) => Err(Problem::new(Code::BadBaseDir, error.to_string())),
-        Err(error) => Err(Problem::new(Code::Internal, error.to_string())),
+        Err(error) if error.obstacle == coven_store::Obstacle::Missing => Ok(None),
+        Err(error) => Err(Problem::new(Code::BadBaseDir, error.to_string())),
     }
 }
 

@@ -7,7 +7,7 @@ use coven_api::event::Snapshot;
 use coven_api::intervention::InterventionState;
 use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
 use coven_api::{Code, Problem};
-use coven_model::{SessionId, TaskStatus, WorkflowStatus};
+use coven_model::{SessionId, WorkflowStatus};
 use coven_store::Entry;
 
 use super::{House, Sessions};
@@ -57,7 +57,7 @@ impl House {
         }
         let more = all.len() > limit as usize;
         all.truncate(limit as usize);
-        let workflows = self.items(&bases, all).await;
+        let workflows = Self::items(&bases, all);
         let next = workflows.last().filter(|_| more).map(|last| last.id.to_string());
         Ok(WorkflowPage { workflows, total, next })
     }
@@ -90,13 +90,13 @@ impl House {
             count += 1;
             count <= NEWEST || (!entry.foreign && (!entry.status.is_final() || entry.kept))
         });
-        let workflows = self.items(&bases, all).await;
+        let workflows = Self::items(&bases, all);
         let interventions =
             self.interventions(InterventionState::Open, None).await.unwrap_or_default();
         Snapshot { pos, workflows, interventions }
     }
 
-    async fn items(&self, bases: &[Sessions], entries: Vec<(Entry, usize)>) -> Vec<WorkflowItem> {
+    fn items(bases: &[Sessions], entries: Vec<(Entry, usize)>) -> Vec<WorkflowItem> {
         let open: BTreeSet<usize> = entries
             .iter()
             .filter(|(entry, _)| !entry.foreign && !entry.status.is_final())
@@ -104,13 +104,13 @@ impl House {
             .collect();
         let mut waiting = std::collections::BTreeMap::new();
         for place in open {
-            waiting.extend(self.counts(&bases[place]).await);
+            waiting.extend(Self::counts(&bases[place]));
         }
         let mut items = Vec::with_capacity(entries.len());
         for (entry, place) in entries {
             let mut item = item(&entry, waiting.get(&entry.id).copied().unwrap_or(0));
             if !item.foreign && !item.status.is_final() {
-                item.running = running(&bases[place], &entry.id).await;
+                item.running = running(&bases[place], &entry.id);
             }
             items.push(item);
         }
@@ -129,15 +129,9 @@ fn without_copies(entries: &mut Vec<(Entry, usize)>) {
     entries.retain(|(entry, _)| !entry.foreign || !own.contains(&entry.id));
 }
 
-/// How many jobs of a session run now.
-async fn running(sessions: &Sessions, id: &SessionId) -> u32 {
-    // One that is not in memory has no jobs that anybody follows.
-    let Some(controller) = sessions.controller(id).await else { return 0 };
-    let view = controller.view().await;
-    let statuses = view.map(|view| view.task_status).unwrap_or_default();
-    let live =
-        |status: &&TaskStatus| matches!(status, TaskStatus::Running | TaskStatus::WaitingForUser);
-    statuses.values().filter(live).count() as u32
+/// How many jobs of a session run now. One that is not in memory has none that are followed.
+fn running(sessions: &Sessions, id: &SessionId) -> u32 {
+    sessions.controller(id).map_or(0, |controller| controller.snapshot().running_tasks() as u32)
 }
 
 pub(super) fn item(entry: &Entry, waiting: u32) -> WorkflowItem {

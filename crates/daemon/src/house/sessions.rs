@@ -1,11 +1,12 @@
 //! The sessions of a base directory for requests that only look: those of its orchestrator if it is
 //! open, otherwise what the disk says. Looking opens nothing.
 
-use coven_model::{
-    AttemptId, Decision, Intervention, PlanView, SessionId, SessionView, TaskId, Verdict,
-};
+use std::sync::Arc;
+
+use coven_model::{Decision, Intervention, SessionId, TaskId};
 use coven_orchestrator::{
-    Archive, Orchestrator, RequestError, SessionController, Subscription, TaskAccess,
+    Archive, Orchestrator, RequestError, SessionController, SessionSnapshot, Subscription,
+    TaskAccess,
 };
 use coven_store::Entry;
 
@@ -41,24 +42,22 @@ impl Sessions {
     }
 
     /// The controller of a session, if it is in memory.
-    pub(crate) async fn controller(&self, id: &SessionId) -> Option<SessionController> {
+    pub(crate) fn controller(&self, id: &SessionId) -> Option<SessionController> {
         match self {
-            Self::Open(orchestrator) => orchestrator.controller(id).await,
+            Self::Open(orchestrator) => orchestrator.controller(id),
             Self::Closed(_) => None,
         }
     }
 
-    pub(crate) async fn view(&self, id: &SessionId) -> Result<Option<SessionView>, RequestError> {
+    /// A session after its last durable fact. Of a session in memory that takes no file and no
+    /// message.
+    pub(crate) async fn snapshot(
+        &self,
+        id: &SessionId,
+    ) -> Result<Arc<SessionSnapshot>, RequestError> {
         match self {
-            Self::Open(orchestrator) => orchestrator.view(id).await,
-            Self::Closed(archive) => archive.view(id),
-        }
-    }
-
-    pub(crate) async fn plan_view(&self, id: &SessionId) -> Option<PlanView> {
-        match self {
-            Self::Open(orchestrator) => orchestrator.plan_view(id).await,
-            Self::Closed(archive) => archive.plan_view(id),
+            Self::Open(orchestrator) => orchestrator.snapshot(id).await,
+            Self::Closed(archive) => archive.snapshot(id).await,
         }
     }
 
@@ -69,21 +68,14 @@ impl Sessions {
     ) -> Result<TaskAccess, RequestError> {
         match self {
             Self::Open(orchestrator) => orchestrator.task(id, task).await,
-            Self::Closed(archive) => archive.task(id, task),
-        }
-    }
-
-    pub(crate) async fn verdicts(&self, id: &SessionId) -> Vec<(AttemptId, Verdict)> {
-        match self {
-            Self::Open(orchestrator) => orchestrator.verdicts(id).await,
-            Self::Closed(_) => Vec::new(),
+            Self::Closed(archive) => archive.task(id, task).await,
         }
     }
 
     /// What waits for a person. Only an orchestrator can ask one.
-    pub(crate) async fn interventions(&self) -> Vec<Intervention> {
+    pub(crate) fn interventions(&self) -> Vec<Intervention> {
         match self {
-            Self::Open(orchestrator) => orchestrator.interventions().await,
+            Self::Open(orchestrator) => orchestrator.interventions(),
             Self::Closed(_) => Vec::new(),
         }
     }
@@ -91,7 +83,7 @@ impl Sessions {
     pub(crate) async fn decided(&self, id: &SessionId) -> Vec<(Intervention, Option<Decision>)> {
         match self {
             Self::Open(orchestrator) => orchestrator.decided(id).await,
-            Self::Closed(archive) => archive.decided(id),
+            Self::Closed(archive) => archive.decided(id).await,
         }
     }
 
@@ -102,7 +94,7 @@ impl Sessions {
     ) -> Result<Subscription, RequestError> {
         match self {
             Self::Open(orchestrator) => orchestrator.subscribe(id, after).await,
-            Self::Closed(archive) => archive.subscribe(id, after),
+            Self::Closed(archive) => archive.subscribe(id, after).await,
         }
     }
 }

@@ -5,19 +5,12 @@ use std::collections::BTreeMap;
 use coven_api::intervention::InterventionItem;
 use coven_api::workflow::{TaskItem, Workflow};
 use coven_api::{Code, Problem};
-use coven_model::{
-    AttemptId, Choice, Decision, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
-    TaskStatus, Verdict,
-};
-use coven_runner::AgentRunner;
-use coven_store::session::Look;
-use coven_store::{BaseDir, Entry};
+use coven_model::{Choice, Decision, Intervention, PlanView, SessionId, TaskId};
+use coven_orchestrator::{SessionSnapshot, TaskSnapshot};
+use coven_store::Entry;
 
 use super::{House, Sessions, list};
 use crate::problems;
-
-/// How often the end of a journal is read while somebody writes it.
-const TRIES: usize = 5;
 
 impl House {
     /// Everything about a session.
@@ -34,79 +27,30 @@ impl House {
     ) -> Result<Workflow, Problem> {
         let gone = || Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone"));
         let entry = sessions.entry(id).ok_or_else(gone)?;
-        // The number comes first: what happens while we look is told again, and never left out.
-        let last_seq = last_seq(&entry);
-        let view = sessions.view(id).await.map_err(|error| problems::request(&error))?;
-        let view = view.ok_or_else(gone)?;
-        let plan = sessions.plan_view(id).await.ok_or_else(gone)?;
-        let live = sessions.controller(id).await.is_some() && !view.status.is_final();
-        let verdicts: BTreeMap<TaskId, (AttemptId, Verdict)> = sessions
-            .verdicts(id)
-            .await
-            .into_iter()
-            .map(|(attempt, verdict)| (attempt.task.clone(), (attempt, verdict)))
-            .collect();
+        let snapshot = sessions.snapshot(id).await.map_err(|error| problems::request(&error))?;
+        let (Some(view), Some(plan)) = (snapshot.view(), snapshot.plan()) else {
+            return Err(gone());
+        };
         let mut item = list::item(&entry, 0);
         item.status = view.status;
         item.state = view.status.into();
         item.goal.clone_from(&view.goal);
         if !item.foreign {
-            let status = |status| count(&view, status);
-            item.running = status(TaskStatus::Running) + status(TaskStatus::WaitingForUser);
+            item.running = snapshot.running_tasks() as u32;
             item.kept = !view.kept.is_empty();
         }
-        let tasks = self.tasks(sessions, id, &plan, &view, &verdicts).await;
-        // Nobody is asked by a session that nobody here runs.
+        // A session that is not run here asks nobody.
         let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
         item.waiting = interventions.len() as u32;
-        Ok(Workflow { item, live, last_seq, session: view, plan, tasks, interventions })
-    }
-
-    async fn tasks(
-        &self,
-        sessions: &Sessions,
-        id: &SessionId,
-        plan: &PlanView,
-        view: &SessionView,
-        verdicts: &BTreeMap<TaskId, (AttemptId, Verdict)>,
-    ) -> Vec<TaskItem> {
-        let mut items = Vec::new();
-        for row in &plan.rows {
-            for lane in &row.lanes {
-                let Ok(task) = TaskId::new(lane.task.clone()) else { continue };
-                let verdict = verdicts.get(&task);
-                let known = verdict.is_some()
-                    || (lane.attempt > 0 && !lane.status.is_final())
-                    || view.kept.contains(&task);
-                // What is over has no process, and looking it up in the journal takes long.
-                let access = if known { sessions.task(id, &task).await.ok() } else { None };
-                let agent = access.as_ref().and_then(|access| access.agent.as_ref());
-                let live = access
-                    .as_ref()
-                    .is_some_and(|access| access.agent.is_some() || access.headless.is_some());
-                let mode = match &access {
-                    Some(access) => access.mode,
-                    None if lane.adapter == "shell" || lane.adapter.is_empty() => Mode::Headless,
-                    None => mode(view, &row.step, &lane.task),
-                };
-                items.push(TaskItem {
-                    id: task,
-                    name: lane.name.clone(),
-                    step: row.step.clone(),
-                    status: lane.status,
-                    attempt: lane.attempt,
-                    adapter: lane.adapter.clone(),
-                    mode,
-                    live,
-                    verdict: verdict.map(|(_, verdict)| verdict.clone()),
-                    since: agent.filter(|_| verdict.is_some()).map(AgentRunner::since),
-                    started_at: lane.started_at,
-                    ended_at: lane.ended_at,
-                    note: lane.note.clone(),
-                });
-            }
-        }
-        items
+        Ok(Workflow {
+            item,
+            live: sessions.controller(id).is_some() && !view.status.is_final(),
+            last_seq: snapshot.last_seq(),
+            tasks: tasks(&snapshot, plan),
+            session: view.clone(),
+            plan: plan.clone(),
+            interventions,
+        })
     }
 
     /// What waits for a person in a base directory, or in one session of it.
@@ -117,7 +61,7 @@ impl House {
     ) -> Vec<InterventionItem> {
         let mut entries: BTreeMap<SessionId, Entry> = BTreeMap::new();
         let mut items = Vec::new();
-        let open = sessions.interventions().await.into_iter();
+        let open = sessions.interventions().into_iter();
         for asked in open.filter(|asked| only.is_none_or(|only| asked.workflow_id == *only)) {
             if entries.is_empty() {
                 let all = sessions.list().into_iter();
@@ -173,40 +117,30 @@ impl House {
     }
 }
 
-fn count(view: &SessionView, status: TaskStatus) -> u32 {
-    view.task_status.values().filter(|task| **task == status).count() as u32
-}
-
-/// The number of a session's newest fact. One that is being written does not count yet.
-fn last_seq(entry: &Entry) -> u64 {
-    let look = BaseDir::find(&entry.base_dir).ok().flatten();
-    let Some(look) = look.and_then(|base| Look::open(&base, &entry.id).ok()) else { return 0 };
-    let known = (0..TRIES).find_map(|_| look.last().ok());
-    known.unwrap_or_else(|| {
-        // A journal with a torn end is read from its beginning.
-        let read = |mut reader: coven_store::Reader| {
-            reader.read_all::<serde_json::Value>(1).ok()?.last().map(|record| record.seq)
-        };
-        look.reader().ok().and_then(read).unwrap_or(0)
-    })
-}
-
-/// How a task runs that is over or has not begun, as its definition says.
-fn mode(view: &SessionView, step: &str, task: &str) -> Mode {
-    fn find<'a>(value: &'a serde_json::Value, step: &str, task: &str) -> Option<&'a str> {
-        let list = |name: &str| value.get(name).and_then(|list| list.as_array());
-        if let Some(stages) = list("stages") {
-            let mut tasks = stages.iter().filter_map(|stage| stage["tasks"].as_array()).flatten();
-            return tasks.find(|found| found["id"] == task)?["executionMode"].as_str();
+/// The tasks of a session, in the order of its plan.
+fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
+    let mut items = Vec::new();
+    for row in &plan.rows {
+        for lane in &row.lanes {
+            let Ok(id) = TaskId::new(lane.task.clone()) else { continue };
+            let task = snapshot.task(&id).ok();
+            let verdict = task.as_ref().and_then(TaskSnapshot::verdict);
+            items.push(TaskItem {
+                id,
+                name: lane.name.clone(),
+                step: row.step.clone(),
+                status: lane.status,
+                attempt: lane.attempt,
+                adapter: lane.adapter.clone(),
+                mode: lane.mode,
+                live: task.as_ref().is_some_and(TaskSnapshot::is_live),
+                since: verdict.as_ref().map(|(_, since)| *since),
+                verdict: verdict.map(|(verdict, _)| verdict),
+                started_at: lane.started_at,
+                ended_at: lane.ended_at,
+                note: lane.note.clone(),
+            });
         }
-        let mut steps = list("steps")?.iter();
-        steps.find(|found| found["name"] == step)?["mode"].as_str()
     }
-    match find(&view.workflow_definition, step, task) {
-        Some("headless") => Mode::Headless,
-        Some("interactive") => Mode::Interactive,
-        // Steps of grimoires run without a terminal unless they say otherwise.
-        _ if view.workflow_definition.get("stages").is_some() => Mode::Interactive,
-        _ => Mode::Headless,
-    }
+    items
 }

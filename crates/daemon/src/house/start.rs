@@ -46,7 +46,7 @@ impl House {
             key: key.clone(),
             auto: start.auto,
         };
-        let id = orchestrator.create_session(new).map_err(problems::execute)?;
+        let id = orchestrator.create_session(new).await.map_err(problems::execute)?;
         let entry = orchestrator.entry(&id).ok_or_else(|| {
             let detail = format!("the session {id} that was made with this key was deleted");
             Problem::new(Code::KeyReused, detail).with_hint("use a new key")

@@ -34,7 +34,7 @@ pub(super) async fn decide(
     decision.text = decide.answer;
     decision.why = decide.why.unwrap_or_default();
     // Without a digest nobody knows what the decider saw.
-    let open = orchestrator.interventions().await.into_iter().find(|asked| asked.id == id);
+    let open = orchestrator.interventions().into_iter().find(|asked| asked.id == id);
     if let Some(asked) = &open
         && asked.digest.is_some()
         && decide.digest.is_none()

@@ -111,7 +111,9 @@ pub(super) async fn status(State(house): State<House>) -> Json<Status> {
                 if entry.status.is_final() && !entry.kept {
                     continue;
                 }
-                for (_, verdict) in sessions.verdicts(&entry.id).await {
+                let controller = sessions.controller(&entry.id);
+                let verdicts = controller.map(|controller| controller.snapshot().verdicts());
+                for (_, verdict) in verdicts.into_iter().flatten() {
                     *status.agents.entry(verdict.state.as_str().to_owned()).or_default() += 1;
                 }
             }
@@ -121,7 +123,7 @@ pub(super) async fn status(State(house): State<House>) -> Json<Status> {
             status.slots.running += load.running as u64;
             status.slots.queued += load.queued as u64;
             status.slots.limit += load.slots as u64;
-            status.waiting += orchestrator.interventions().await.len() as u64;
+            status.waiting += orchestrator.interventions().len() as u64;
         }
         status.base_dirs.push(known);
     }

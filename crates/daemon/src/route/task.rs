@@ -43,7 +43,7 @@ pub(super) fn task_id(task: &str) -> Result<TaskId, Problem> {
 impl Named {
     /// Its agent, if it runs on a terminal.
     async fn agent(&self) -> Result<AgentRunner, Problem> {
-        let asked = self.orchestrator.agent(&self.session, &self.task).await;
+        let asked = self.orchestrator.agent(&self.session, &self.task);
         match asked {
             Ok(agent) => Ok(agent),
             // Whether there is such a task at all is the better answer.

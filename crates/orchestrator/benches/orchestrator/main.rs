@@ -20,6 +20,8 @@ use std::error::Error;
 
 use coven_testkit::bench::arguments::{self, Arguments};
 
+use crate::report::Measured;
+
 /// How much to measure.
 struct Plan {
     /// Steps of a run whose jobs are processes.
@@ -63,7 +65,8 @@ async fn measure(plan: &Plan, arguments: &Arguments) -> Result<(), Box<dyn Error
     let many = running::many(plan).await?;
     eprintln!("a long journal");
     let long = waiting::long(plan).await?;
-    let section = report::section(plan, &load, &alone, gated, &processes, &many, &waiting, long);
+    let measured = Measured { alone, gated, processes, many, waiting, long };
+    let section = report::section(plan, &load, &measured);
     println!("{section}");
     if let Some(path) = arguments.publish(&section)? {
         eprintln!("written to {}", path.display());

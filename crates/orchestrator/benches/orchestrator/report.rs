@@ -18,16 +18,19 @@ const STEPS: f64 = 3000.0;
 /// How long taking up all sessions may take when the program starts.
 const START: Duration = Duration::from_millis(300);
 
-pub(crate) fn section(
-    plan: &Plan,
-    load: &str,
-    alone: &Alone,
-    gated: [Duration; 2],
-    processes: &Ran,
-    many: &Ran,
-    waiting: &Waiting,
-    (facts, long): (u64, Duration),
-) -> String {
+/// Everything that was measured.
+pub(crate) struct Measured {
+    pub(crate) alone: Alone,
+    /// In one session, and in [`ACTORS`].
+    pub(crate) gated: [Duration; 2],
+    pub(crate) processes: Ran,
+    pub(crate) many: Ran,
+    pub(crate) waiting: Waiting,
+    /// How many facts a journal had that was taken up, and how long that took.
+    pub(crate) long: (u64, Duration),
+}
+
+pub(crate) fn section(plan: &Plan, load: &str, measured: &Measured) -> String {
     let mut text = String::from("## Orchestrator\n\n`cargo xtask bench orchestrator`\n\n");
     text.push_str(&machine::sentence());
     let _ = writeln!(
@@ -36,9 +39,9 @@ pub(crate) fn section(
         plan.rounds
     );
     text.push_str("### Durable steps\n\n");
-    text.push_str(&steps(plan, alone, gated, processes, many));
+    text.push_str(&steps(plan, measured));
     text.push_str("\n### Sessions that wait\n\n");
-    text.push_str(&waits(waiting, facts, long));
+    text.push_str(&waits(&measured.waiting, measured.long));
     text
 }
 
@@ -55,7 +58,8 @@ fn ratio(one: Duration, other: Duration) -> String {
     format!("{:.2}", one.as_secs_f64() / other.as_secs_f64())
 }
 
-fn steps(plan: &Plan, alone: &Alone, gated: [Duration; 2], processes: &Ran, many: &Ran) -> String {
+fn steps(plan: &Plan, measured: &Measured) -> String {
+    let Measured { alone, gated, processes, many, .. } = measured;
     let mut text = format!(
         "*No process*: a script's job is taken for done at once. What a session's actor does for \
          each thing that happens is done in a row, without the actor: decide, append and sync, \
@@ -91,7 +95,7 @@ fn steps(plan: &Plan, alone: &Alone, gated: [Duration; 2], processes: &Ran, many
     text
 }
 
-fn waits(waiting: &Waiting, facts: u64, long: Duration) -> String {
+fn waits(waiting: &Waiting, (facts, long): (u64, Duration)) -> String {
     let mut text = format!(
         "{MANY} sessions, each blocked by a question to a person, in one process. Memory is what \
          the process grew by, for each. *Taken up* is from opening the base directory until every \

@@ -72,7 +72,7 @@ pub(crate) async fn sequential(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
         let orchestrator = place.open().await?;
         let begun = Instant::now();
         let id = orchestrator.execute_workflow(Place::session(&definition)).await?;
-        let controller = orchestrator.controller(&id).await.ok_or("it is not live")?;
+        let controller = orchestrator.controller(&id).ok_or("it is not live")?;
         if controller.wait(false).await != WorkflowStatus::Completed {
             return Err("a run did not complete".into());
         }
@@ -104,7 +104,7 @@ pub(crate) async fn many(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
     let mut controllers = Vec::new();
     for _ in 0..MANY {
         let id = orchestrator.execute_workflow(Place::session(&definition)).await?;
-        controllers.push(orchestrator.controller(&id).await.ok_or("it is not live")?);
+        controllers.push(orchestrator.controller(&id).ok_or("it is not live")?);
     }
     for controller in controllers {
         if controller.wait(false).await != WorkflowStatus::Completed {

@@ -95,7 +95,7 @@ impl Pushes {
 
 async fn view(house: &House, session: &SessionId) -> Option<SessionView> {
     let found = house.find(session.as_str()).await.ok()?;
-    found.sessions.view(&found.id).await.ok()?
+    found.sessions.snapshot(&found.id).await.ok()?.view().cloned()
 }
 
 fn push(name: &str, data: Value) -> Push {
