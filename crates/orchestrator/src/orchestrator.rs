@@ -147,8 +147,12 @@ impl Orchestrator {
 
     /// The grimoires there are.
     pub fn catalogue(&self) -> Catalogue {
+        self.catalogue_for(&self.known())
+    }
+
+    fn catalogue_for(&self, known: &Known) -> Catalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        Catalogue::load(&self.shared.options.grimoire_places(trusted), &self.known())
+        Catalogue::load(&self.shared.options.grimoire_places(trusted), known)
     }
 
     /// Whether the `.coven/` of the base directory may be used, from the next start of a session
@@ -163,13 +167,15 @@ impl Orchestrator {
         self.shared.executor.set_policies(policies);
     }
 
-    fn plan(&self, what: What) -> Result<Plan, ExecuteError> {
+    /// What a session would do, checked against `known`: [`Self::known`], or the same with another
+    /// default adapter.
+    pub fn plan(&self, what: What, known: &Known) -> Result<Plan, ExecuteError> {
         match what {
             What::Plan(plan) => Ok(*plan),
-            What::Grimoire(name) => Ok(self.catalogue().plan(&name)?.clone()),
+            What::Grimoire(name) => Ok(self.catalogue_for(known).plan(&name)?.clone()),
             What::Definition { name, text } => {
                 let source = Source::new(name, text);
-                let checked = check(&source, &self.known());
+                let checked = check(&source, known);
                 checked.plan.ok_or_else(|| {
                     ExecuteError::Definition(Box::new(Report::new(source, checked.problems)))
                 })
@@ -186,7 +192,7 @@ impl Orchestrator {
     }
 
     fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
-        let mut plan = self.plan(new.what)?;
+        let mut plan = self.plan(new.what, &self.known())?;
         let inputs = |problems: Vec<Problem>| {
             ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
         };
