@@ -1,27 +1,24 @@
-//! One session with everything about it, and what waits for a person.
+//! One session with everything about it.
 
 use std::collections::BTreeMap;
 
-use coven_api::intervention::InterventionItem;
 use coven_api::workflow::{TaskItem, Workflow};
-use coven_api::{Code, Problem};
-use coven_model::{
-    AttemptId, Choice, Decision, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
-    TaskStatus, Verdict,
-};
+use coven_model::{AttemptId, Mode, PlanView, SessionId, SessionView, TaskId, TaskStatus, Verdict};
 use coven_runner::AgentRunner;
 use coven_store::session::Look;
 use coven_store::{BaseDir, Entry};
 
-use super::{House, Sessions, list};
-use crate::problems;
+use crate::error::ServiceError;
+use crate::list;
+use crate::service::Service;
+use crate::sessions::Sessions;
 
-/// How often the end of a journal is read while somebody writes it.
+/// How often the end of a journal is read again while the session writes it.
 const TRIES: usize = 5;
 
-impl House {
+impl Service {
     /// Everything about a session.
-    pub(crate) async fn workflow(&self, text: &str) -> Result<Workflow, Problem> {
+    pub async fn show(&self, text: &str) -> Result<Workflow, ServiceError> {
         let found = self.find(text).await?;
         self.shown(&found.sessions, &found.id).await
     }
@@ -31,13 +28,12 @@ impl House {
         &self,
         sessions: &Sessions,
         id: &SessionId,
-    ) -> Result<Workflow, Problem> {
-        let gone = || Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone"));
+    ) -> Result<Workflow, ServiceError> {
+        let gone = || ServiceError::SessionGone(id.clone());
         let entry = sessions.entry(id).ok_or_else(gone)?;
-        // The number comes first: what happens while we look is told again, and never left out.
+        // The number is read first: what happens meanwhile is sent again, and never left out.
         let last_seq = last_seq(&entry);
-        let view = sessions.view(id).await.map_err(|error| problems::request(&error))?;
-        let view = view.ok_or_else(gone)?;
+        let view = sessions.view(id).await?.ok_or_else(gone)?;
         let plan = sessions.plan_view(id).await.ok_or_else(gone)?;
         let live = sessions.controller(id).await.is_some() && !view.status.is_final();
         let verdicts: BTreeMap<TaskId, (AttemptId, Verdict)> = sessions
@@ -56,7 +52,7 @@ impl House {
             item.kept = !view.kept.is_empty();
         }
         let tasks = self.tasks(sessions, id, &plan, &view, &verdicts).await;
-        // Nobody is asked by a session that nobody here runs.
+        // A foreign session does not run here, so it asks nothing.
         let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
         item.waiting = interventions.len() as u32;
         Ok(Workflow { item, live, last_seq, session: view, plan, tasks, interventions })
@@ -107,69 +103,6 @@ impl House {
             }
         }
         items
-    }
-
-    /// What waits for a person in a base directory, or in one session of it.
-    pub(super) async fn waiting(
-        &self,
-        sessions: &Sessions,
-        only: Option<&SessionId>,
-    ) -> Vec<InterventionItem> {
-        let mut entries: BTreeMap<SessionId, Entry> = BTreeMap::new();
-        let mut items = Vec::new();
-        let open = sessions.interventions().await.into_iter();
-        for asked in open.filter(|asked| only.is_none_or(|only| asked.workflow_id == *only)) {
-            if entries.is_empty() {
-                let all = sessions.list().into_iter();
-                entries.extend(all.map(|entry| (entry.id.clone(), entry)));
-            }
-            let Some(entry) = entries.get(&asked.workflow_id) else { continue };
-            items.push(self.intervention(sessions, entry, asked, None).await);
-        }
-        items
-    }
-
-    /// What was decided in a session.
-    pub(super) async fn decided(
-        &self,
-        sessions: &Sessions,
-        id: &SessionId,
-    ) -> Result<Vec<InterventionItem>, Problem> {
-        let Some(entry) = sessions.entry(id) else {
-            return Err(Problem::new(Code::WorkflowNotFound, format!("the session {id} is gone")));
-        };
-        let mut items = Vec::new();
-        for (asked, decision) in sessions.decided(id).await {
-            items.push(self.intervention(sessions, &entry, asked, decision).await);
-        }
-        Ok(items)
-    }
-
-    async fn intervention(
-        &self,
-        sessions: &Sessions,
-        entry: &Entry,
-        asked: Intervention,
-        decision: Option<Decision>,
-    ) -> InterventionItem {
-        let access = match &asked.task {
-            Some(task) => sessions.task(&asked.workflow_id, task).await.ok(),
-            None => None,
-        };
-        let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
-        let always = asked.options.contains(&Choice::ApproveAlways).then(|| {
-            let agent = adapter.as_deref().unwrap_or("the agent");
-            format!("{agent} is told yes, and asked by its own means not to ask this again")
-        });
-        InterventionItem {
-            intervention: asked,
-            workflow_name: entry.name.clone(),
-            goal: entry.goal.clone(),
-            base_dir: entry.base_dir.display().to_string(),
-            adapter,
-            always,
-            decision,
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Whether what a folder brings along may be used.
 //!
 //! A repository is not trusted because it was cloned. What counts of its `.coven/` (grimoires,
-//! adapters, the policy) has a digest; somebody who looked at it agrees to exactly that digest,
+//! adapters, the policy) has a digest; the user looks at it and agrees to exactly that digest,
 //! and any change asks again. It is looked at anew whenever the folder is opened, a session is
-//! started in it, or somebody asks.
+//! started in it, or its trust is asked for.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,8 @@ use coven_store::{FolderOwners, Obstacle};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::options::Places;
-use crate::secret::write_private;
+use crate::places::Places;
+use crate::private_file;
 
 /// So many files may count; more is no configuration that anybody reads before agreeing to it.
 const MOST_FILES: usize = 5000;
@@ -133,22 +133,22 @@ pub(crate) enum Agreement {
     Nothing,
 }
 
-/// Whether somebody agreed to exactly what a folder brings along now. For whoever looks without
-/// the daemon; what cannot be looked at is not trusted.
+/// Whether the user agreed to exactly what a folder brings along now, for programs that do not ask
+/// the daemon. What cannot be looked at is not trusted.
 pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
     let standing =
-        base_dir.canonicalize().and_then(|path| Book::open(places.trust()).standing(&path));
+        base_dir.canonicalize().and_then(|path| TrustStore::open(places.trust()).standing(&path));
     standing.is_ok_and(|standing| standing.state == TrustState::Trusted)
 }
 
-/// What was agreed to.
+/// What the user agreed to, kept in a file of the state folder.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct TrustStore {
     path: PathBuf,
     agreed: Mutex<File>,
 }
 
-impl Book {
+impl TrustStore {
     /// Reads what was agreed to. What cannot be read was not.
     pub(crate) fn open(path: PathBuf) -> Self {
         let file: Option<File> =
@@ -161,7 +161,7 @@ impl Book {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The other owners of a folder that somebody agreed to.
+    /// The other owners of a folder that the user agreed to.
     pub(crate) fn agreed_owners(&self, base_dir: &Path) -> Option<FolderOwners> {
         self.agreed().owners.get(base_dir).cloned()
     }
@@ -201,7 +201,7 @@ impl Book {
                 next.owners.remove(base_dir);
             }
         }
-        write_private(&self.path, &serde_json::to_vec_pretty(&next)?)?;
+        private_file::write(&self.path, &serde_json::to_vec_pretty(&next)?)?;
         *agreed = next;
         Ok(())
     }
