@@ -25,7 +25,7 @@ mod sign_in;
 mod state;
 mod stream;
 
-pub use coven_service::{Config, Inventory, Places, config_schema, is_trusted};
+pub use coven_service::{Config, Places, config_schema, is_trusted};
 pub use error::Error;
 pub use options::Options;
 pub use peer::inside_agent;

@@ -128,7 +128,7 @@ impl Service {
     }
 
     /// The same to let it run more: its folder must be the user's own, as it is now. Ending and
-    /// answering what runs is possible whoever the folder belongs to by now.
+    /// answering what runs is possible also if the folder belongs to another user by now.
     pub(crate) async fn find_to_run(
         &self,
         text: &str,

@@ -62,4 +62,4 @@ pub use metrics::Metrics;
 pub use places::{NoHome, Places};
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
-pub use trust_store::{Inventory, is_trusted};
+pub use trust_store::is_trusted;

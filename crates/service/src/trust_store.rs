@@ -19,31 +19,31 @@ use sha2::{Digest as _, Sha256};
 use crate::places::Places;
 use crate::private_file;
 
-/// So many files may count; more is no configuration that anybody reads before agreeing to it.
-const MOST_FILES: usize = 5000;
-/// So many bytes may count.
-const MOST_BYTES: u64 = 64 << 20;
-/// How deep folders are looked into.
-const DEPTH: usize = 8;
+/// How many files may count. A person would not read more than this before agreeing to it.
+const MAX_FILES: usize = 5000;
+/// How many bytes may count.
+const MAX_BYTES: u64 = 64 << 20;
+/// How many folders may be inside one another.
+const MAX_DEPTH: usize = 8;
 /// The version of `trust.json`.
 const VERSION: u32 = 1;
 
 /// What a folder brings along.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inventory {
+pub(crate) struct Inventory {
     /// The files that count, relative to the folder, sorted.
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// The digest of their names and contents; nothing if there are none.
-    pub digest: Option<String>,
+    pub(crate) digest: Option<String>,
 }
 
 impl Inventory {
     /// Looks at a folder.
-    pub fn of(base_dir: &Path) -> io::Result<Self> {
+    pub(crate) fn of(base_dir: &Path) -> io::Result<Self> {
         let coven = base_dir.join(".coven");
         let mut found = Vec::new();
         for folder in ["grimoires", "adapters"] {
-            walk(&coven.join(folder), DEPTH, &mut found)?;
+            walk(&coven.join(folder), MAX_DEPTH, &mut found)?;
         }
         let policy = coven.join("policy.yaml");
         if policy.symlink_metadata().is_ok() {
@@ -56,7 +56,7 @@ impl Inventory {
             let name = path.strip_prefix(base_dir).unwrap_or(&path).to_string_lossy().into_owned();
             let content = content(&path)?;
             bytes += content.len() as u64;
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 return Err(io::Error::other("its `.coven/` has more than 64 MiB that count"));
             }
             // Lengths keep one file's end from being taken for another's beginning.
@@ -71,14 +71,14 @@ impl Inventory {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What can be read of a file counts; of what is no plain file only that it is there.
 fn content(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path) {
-        Ok(about) if about.is_file() && about.len() > MOST_BYTES => {
+        Ok(about) if about.is_file() && about.len() > MAX_BYTES => {
             Err(io::Error::other("its `.coven/` has more than 64 MiB that count"))
         }
         Ok(about) if about.is_file() => fs::read(path),
@@ -105,7 +105,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()>
         if matches!(ending, Some("yaml" | "yml" | "json")) {
             found.push(path);
         }
-        if found.len() > MOST_FILES {
+        if found.len() > MAX_FILES {
             return Err(io::Error::other("its `.coven/` has more than 5,000 files that count"));
         }
     }
@@ -207,7 +207,7 @@ impl TrustStore {
     }
 }
 
-/// Who can write to a folder beside the user; nobody to one that is not there yet.
+/// Which other users can write to a folder; none to one that does not exist yet.
 fn owners(base_dir: &Path) -> io::Result<FolderOwners> {
     match FolderOwners::of(base_dir) {
         Ok(owners) => Ok(owners),

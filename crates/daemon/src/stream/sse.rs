@@ -327,3 +327,29 @@ fn frame(kind: &str, id: Option<u64>, data: &str) -> Frame {
     };
     frame.data(data)
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    async fn sent(frame: Frame) -> String {
+        let frames = stream::iter([Ok::<_, Infallible>(frame)]);
+        let body = Sse::new(frames).into_response().into_body();
+        String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_event_has_its_name_its_cursor_and_one_line_of_data() {
+        assert_eq!(sent(frame("gap", None, "{}")).await, "event: gap\ndata: {}\n\n");
+        let ended = sent(frame("task.ended", Some(7), "{}")).await;
+        assert_eq!(ended, "event: task.ended\nid: 7\ndata: {}\n\n");
+    }
+
+    #[tokio::test]
+    async fn the_type_of_an_unknown_fact_cannot_begin_another_field() {
+        let sent = sent(frame("task.sung\nid: 99\r\n", Some(7), "{}")).await;
+        assert_eq!(sent, "event: task.sung id: 99  \nid: 7\ndata: {}\n\n");
+    }
+}
