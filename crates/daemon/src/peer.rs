@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use coven_api::{Code, Problem};
-use coven_runtime::processes::{Identity, JOB_VARIABLE};
+use coven_service::{JOB_VARIABLE, ProcessIdentity};
 
 /// How many ancestors are looked at; there are no longer lines in practice.
 const ANCESTORS: usize = 256;
@@ -21,7 +21,7 @@ pub(crate) enum Via {
     /// Over the socket, as this process.
     Socket {
         /// The process; nothing if the system does not tell, or it was gone at once.
-        peer: Option<Identity>,
+        peer: Option<ProcessIdentity>,
     },
     /// Over loopback, from this address.
     Tcp {
@@ -49,7 +49,7 @@ impl Caller {
         let agent = match via {
             Via::Socket { peer } => {
                 // An id may be used again, so it must still be the same process.
-                let is_agent = |peer: Identity| is_agent(peer.pid) || !peer.is_running();
+                let is_agent = |peer: ProcessIdentity| is_agent(peer.pid) || !peer.is_running();
                 closely && peer.is_none_or(is_agent)
             }
             // Who cannot be found has shown the token, and that is what counts here.
@@ -80,9 +80,9 @@ impl Caller {
 }
 
 /// The user and the process at the other end of a socket.
-pub(crate) fn credentials(socket: impl AsFd) -> Option<(u32, Option<Identity>)> {
+pub(crate) fn credentials(socket: impl AsFd) -> Option<(u32, Option<ProcessIdentity>)> {
     let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-    Some((peer.uid.as_raw(), Identity::of(peer.pid.as_raw_nonzero().get())))
+    Some((peer.uid.as_raw(), ProcessIdentity::of(peer.pid.as_raw_nonzero().get())))
 }
 
 /// Whether this process is an agent, a script of a workflow, or something they started, whatever

@@ -151,8 +151,12 @@ impl Orchestrator {
 
     /// The grimoires there are.
     pub fn catalogue(&self) -> Catalogue {
+        self.catalogue_for(&self.known())
+    }
+
+    fn catalogue_for(&self, known: &Known) -> Catalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        Catalogue::load(&self.shared.options.grimoire_places(trusted), &self.known())
+        Catalogue::load(&self.shared.options.grimoire_places(trusted), known)
     }
 
     /// Whether the `.coven/` of the base directory may be used, from the next start of a session

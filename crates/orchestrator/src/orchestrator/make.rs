@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coven_model::{AutoAnswer, SessionId};
 use coven_notation::{Problem, Report, Source};
 use coven_workflow::input::Creation;
-use coven_workflow::{Input, Plan, bind_inputs, check, settle};
+use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -27,13 +27,15 @@ pub(super) struct Prepared {
 }
 
 impl Orchestrator {
-    fn plan(&self, what: What) -> Result<Plan, ExecuteError> {
+    /// What a session would do, checked against `known`: [`Self::known`], or the same with another
+    /// default adapter. Reads the catalogue, so this waits on the disk.
+    pub fn plan(&self, what: What, known: &Known) -> Result<Plan, ExecuteError> {
         match what {
             What::Plan(plan) => Ok(*plan),
-            What::Grimoire(name) => Ok(self.catalogue().plan(&name)?.clone()),
+            What::Grimoire(name) => Ok(self.catalogue_for(known).plan(&name)?.clone()),
             What::Definition { name, text } => {
                 let source = Source::new(name, text);
-                let checked = check(&source, &self.known());
+                let checked = check(&source, known);
                 checked.plan.ok_or_else(|| {
                     ExecuteError::Definition(Box::new(Report::new(source, checked.problems)))
                 })
@@ -52,7 +54,7 @@ impl Orchestrator {
     }
 
     pub(super) fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
-        let mut plan = self.plan(new.what)?;
+        let mut plan = self.plan(new.what, &self.known())?;
         let inputs = |problems: Vec<Problem>| {
             ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
         };

@@ -1,5 +1,5 @@
-//! Which version of a CLI is installed: asked when somebody wants to know, and remembered until
-//! the program changes.
+//! Which version of a CLI is installed: asked of the program by need, and remembered until the
+//! program changes.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
@@ -12,31 +12,31 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 /// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(2);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many are asked at once: some of them start a whole runtime for it.
-const AT_ONCE: usize = 4;
+const MAX_PROCESSES: usize = 4;
 
 /// The most of a version that is shown.
-const LONGEST: usize = 100;
+const MAX_VERSION_CHARS: usize = 100;
 
 /// When a program changed last, and what it said then.
-type Said = (Option<SystemTime>, Option<String>);
+type KnownVersion = (Option<SystemTime>, Option<String>);
 
 /// Versions that were asked for.
 #[derive(Debug)]
-pub(crate) struct Versions {
-    known: Mutex<HashMap<PathBuf, Said>>,
+pub(crate) struct InstalledVersions {
+    known: Mutex<HashMap<PathBuf, KnownVersion>>,
     places: Semaphore,
 }
 
-impl Default for Versions {
+impl Default for InstalledVersions {
     fn default() -> Self {
-        Self { known: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+        Self { known: Mutex::default(), places: Semaphore::new(MAX_PROCESSES) }
     }
 }
 
-impl Versions {
+impl InstalledVersions {
     /// What a program says about itself, if it says anything in time.
     pub(crate) async fn of(&self, path: &Path, args: &[String]) -> Option<String> {
         let changed = path.metadata().and_then(|about| about.modified()).ok();
@@ -54,7 +54,7 @@ impl Versions {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .output();
-        let output = tokio::time::timeout(PATIENCE, child).await.ok()?.ok();
+        let output = tokio::time::timeout(VERSION_TIMEOUT, child).await.ok()?.ok();
         let version = output.and_then(|output| first_line(&output.stdout));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(path.to_owned(), (changed, version.clone()));
@@ -65,11 +65,11 @@ impl Versions {
 fn first_line(output: &[u8]) -> Option<String> {
     let text = coven_terminal::sanitise::strip(output);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(coven_notation::printable(&line.chars().take(LONGEST).collect::<String>()))
+    Some(crate::text::excerpt(line, MAX_VERSION_CHARS))
 }
 
 /// Where a command is, as a shell would find it.
-pub(super) fn find(command: &str) -> Option<PathBuf> {
+pub(crate) fn find(command: &str) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         path.metadata()
             .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)

@@ -1,4 +1,4 @@
-//! Runs whose questions nobody is asked: `auto` of `POST /workflows`.
+//! Automatic answers: runs that were started with `auto` ask no person.
 //!
 //! | what waits | allow | deny |
 //! |---|---|---|
@@ -22,70 +22,43 @@ use std::path::Path;
 
 use coven_model::event::Event;
 use coven_model::{AutoAnswer, Choice, Decision, Intervention, InterventionKind};
-use coven_orchestrator::{FeedItem, Orchestrator, Published, RequestError};
+use coven_orchestrator::{Orchestrator, RequestError};
 use coven_store::BaseDir;
 use coven_store::session::Look;
 
-use crate::house::House;
-use crate::route::Shelf;
+use crate::context::Context;
 
-/// So many answers to one question an agent may not take. Then more of them do not help.
-const PATIENCE: usize = 5;
+/// How many answers to one question an agent may refuse. More of them would not help.
+const MAX_REFUSED_ANSWERS: usize = 5;
 
-/// Answers everything that waits in the sessions of a base directory that was just opened.
-pub(crate) async fn recover(house: &House, orchestrator: &Orchestrator) {
+/// Answers everything that waits in the sessions of a base directory.
+pub(crate) async fn answer_waiting(context: &Context, orchestrator: &Orchestrator) {
     for asked in orchestrator.interventions() {
-        answer(house, orchestrator, &asked).await;
+        answer(context, orchestrator, &asked).await;
     }
 }
 
-/// Answers whatever comes up, until the daemon stops.
-pub(crate) async fn attend(house: House) {
-    let mut events = house.feed().subscribe(None);
-    let stopping = house.stopping();
-    while let Some(Some(item)) = stopping.run_until_cancelled(events.next()).await {
-        let envelope = match item {
-            FeedItem::Event(envelope) => envelope,
-            // What came up meanwhile is still waiting.
-            FeedItem::Gap { .. } => {
-                for orchestrator in house.orchestrators().await {
-                    recover(&house, &orchestrator).await;
-                }
-                continue;
-            }
-        };
-        let Published::Fact { event, .. } = &envelope.what else { continue };
-        let Event::InterventionRequired { intervention, .. } = &**event else { continue };
-        // One that is being opened looks at everything that waits when it is open.
-        for base in house.bases() {
-            if let Some(orchestrator) = base.now() {
-                answer(&house, &orchestrator, intervention).await;
-            }
-        }
-    }
-}
-
-/// Answers a question of a session that was started so.
-async fn answer(house: &House, orchestrator: &Orchestrator, asked: &Intervention) {
+/// Answers a question, if the session was started with automatic answers.
+pub(crate) async fn answer(context: &Context, orchestrator: &Orchestrator, asked: &Intervention) {
     let Some(controller) = orchestrator.controller(&asked.workflow_id) else { return };
     let Some(auto) = controller.snapshot().auto() else { return };
     let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
     let base_dir = &*entry.base_dir;
     let by = format!("--auto {}", auto.as_str());
     let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
-    if refused(base_dir, asked) >= PATIENCE {
+    if refused(base_dir, asked) >= MAX_REFUSED_ANSWERS {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
     }
     let mut choice = choose(auto, asked.kind, retried);
     if (choice, asked.kind) == (Choice::Approve, InterventionKind::Dialog)
-        && !is_known_dialog(house, base_dir, orchestrator, asked).await
+        && !is_known_dialog(context, base_dir, orchestrator, asked).await
     {
         choice = Choice::Deny;
     }
     let decision = Decision::new(choice, by);
     if let Err(error) = orchestrator.answer(&asked.id, decision, asked.digest.clone()).await {
-        // Somebody was faster, or it is not asked any more; anything else a person will see.
+        // A person was faster, or it is not asked any more; anything else a person will see.
         if !matches!(error, RequestError::Refused(_)) {
             tracing::warn!(intervention = %asked.id, "auto could not decide: {error}");
         }
@@ -131,7 +104,7 @@ fn refused(base_dir: &Path, asked: &Intervention) -> usize {
 
 /// Whether the adapter of the agent that shows a dialog says what its answers are.
 async fn is_known_dialog(
-    house: &House,
+    context: &Context,
     base_dir: &Path,
     orchestrator: &Orchestrator,
     asked: &Intervention,
@@ -140,8 +113,10 @@ async fn is_known_dialog(
     let Ok(access) = orchestrator.task(&asked.workflow_id, task).await else { return false };
     let Some(agent) = access.agent else { return false };
     let rule = agent.verdict().evidence.rule;
-    let loaded = Shelf::of(house, base_dir).map(|shelf| shelf.loader().load(&access.adapter, None));
-    matches!(loaded, Ok(Ok(loaded)) if loaded.config.dialog(&rule).is_some())
+    let Ok(trust) = context.trust_of(base_dir) else { return false };
+    let adapters = context.catalogue_folders(base_dir, &trust).adapters();
+    let loaded = adapters.load(&access.adapter, None);
+    loaded.is_ok_and(|loaded| loaded.config.dialog(&rule).is_some())
 }
 
 fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Choice {

@@ -1,6 +1,6 @@
-//! Numbers for whoever watches: counted as things happen, and looked up when they are asked for.
+//! Metrics: counters that grow as things happen and gauges that are set when they are asked for, as
+//! text that Prometheus reads.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use coven_store::journal::sync_times::{CLASSES, SyncTimes, sync_times};
 use metrics::{Key, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-/// The daemon's numbers. Not the process's: a process may run several daemons, as tests do.
+/// The metrics of one service. They do not belong to the process: it may run several, as tests do.
 #[derive(Clone)]
-pub(crate) struct Numbers {
+pub struct Metrics {
     recorder: Arc<PrometheusRecorder>,
     handle: PrometheusHandle,
 }
 
-impl std::fmt::Debug for Numbers {
+impl std::fmt::Debug for Metrics {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Numbers")
+        formatter.write_str("Metrics")
     }
 }
 
@@ -51,7 +51,7 @@ const ABOUT: [(&str, Unit, &str, bool); 14] = [
     ("coven_memory_bytes", Unit::Bytes, "The daemon's own memory.", false),
 ];
 
-impl Numbers {
+impl Metrics {
     pub(crate) fn new() -> Self {
         let recorder = PrometheusBuilder::new().build_recorder();
         for (name, unit, about, counts) in ABOUT {
@@ -81,8 +81,9 @@ impl Numbers {
         self.recorder.register_histogram(&key(name, labels), &METADATA).record(time.as_secs_f64());
     }
 
-    pub(crate) fn request(&self, method: &str, status: u16, time: Duration) {
-        // Anybody can make a method up.
+    /// Counts a request that was answered, and how long that took.
+    pub fn request(&self, method: &str, status: u16, time: Duration) {
+        // A client can make up any method, and each would be a row of its own.
         let known = ["GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"];
         let method = known.iter().find(|known| **known == method).unwrap_or(&"other");
         let status = status.to_string();
@@ -107,12 +108,12 @@ fn syncs(times: &SyncTimes) -> String {
     );
     let ends = CLASSES.iter().map(|most| format!("{}", Duration::from_millis(*most).as_secs_f64()));
     let mut sum = 0;
-    for (end, count) in ends.chain(["+Inf".to_owned()]).zip(times.counts) {
+    let rows = ends.chain(["+Inf".to_owned()]).zip(times.counts).map(|(end, count)| {
         sum += count;
-        let _ = writeln!(text, "{name}_bucket{{le=\"{end}\"}} {sum}");
-    }
-    let _ = writeln!(text, "{name}_sum {}\n{name}_count {sum}", times.total.as_secs_f64());
-    text
+        format!("{name}_bucket{{le=\"{end}\"}} {sum}\n")
+    });
+    text.extend(rows);
+    text + &format!("{name}_sum {}\n{name}_count {sum}\n", times.total.as_secs_f64())
 }
 
 fn key(name: &'static str, labels: &[(&'static str, &str)]) -> Key {

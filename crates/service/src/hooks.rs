@@ -12,36 +12,36 @@ use tokio::sync::Semaphore;
 
 use crate::clock::now;
 use crate::config::Hooks;
-use crate::house::House;
+use crate::service::Service;
 
 /// How many run at once. Others wait for their turn.
-const AT_ONCE: usize = 8;
+const MAX_RUNNING: usize = 8;
 
 /// How long one may take.
-const LIMIT: Duration = Duration::from_mins(1);
+const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Runs hooks and counts facts, until the daemon stops.
-pub(crate) async fn attend(house: House) {
-    let mut events = house.feed().subscribe(None);
-    let (stopping, places) = (house.stopping(), Arc::new(Semaphore::new(AT_ONCE)));
+/// Runs hooks and counts facts, until the service stops.
+pub(crate) async fn watch(service: Service) {
+    let mut events = service.all_events(None);
+    let (stopping, places) = (service.stopping(), Arc::new(Semaphore::new(MAX_RUNNING)));
     while let Some(Some(item)) = stopping.run_until_cancelled(events.next()).await {
         let FeedItem::Event(envelope) = item else { continue };
         match &envelope.what {
             Published::Fact { event, .. } => {
-                count(&house, event, envelope.time);
-                if let Some((status, command)) = wanted(&house.config().on, event) {
+                count(&service, event, envelope.time);
+                if let Some((status, command)) = wanted(&service.context().config.on, event) {
                     let hook = run(
-                        house.clone(),
+                        service.clone(),
                         places.clone(),
                         envelope.session.clone(),
                         status,
                         command.to_owned(),
                     );
-                    house.spawn(hook);
+                    service.spawn(hook);
                 }
             }
             Published::Live(coven_orchestrator::Live::Output { length, .. }) => {
-                house.numbers().count("coven_output_bytes_total", &[], *length as u64);
+                service.metrics().count("coven_output_bytes_total", &[], *length as u64);
             }
             Published::Live(coven_orchestrator::Live::Storage { problem }) => {
                 tracing::warn!(session = %envelope.session, "cannot be written down: {problem}");
@@ -51,17 +51,17 @@ pub(crate) async fn attend(house: House) {
     }
 }
 
-fn count(house: &House, event: &Event, at: Timestamp) {
-    let numbers = house.numbers();
-    numbers.count("coven_facts_total", &[("type", known(event))], 1);
-    numbers.took("coven_event_lag_seconds", &[], now().since(at));
+fn count(service: &Service, event: &Event, at: Timestamp) {
+    let metrics = service.metrics();
+    metrics.count("coven_facts_total", &[("type", known(event))], 1);
+    metrics.took("coven_event_lag_seconds", &[], now().since(at));
     let how = match event {
         Event::StepCompleted { .. } => "completed",
         Event::StepFailed { .. } => "failed",
         Event::StepSkipped { .. } => "skipped",
         _ => return,
     };
-    numbers.count("coven_steps_total", &[("how", how)], 1);
+    metrics.count("coven_steps_total", &[("how", how)], 1);
 }
 
 /// A fact of a later version can be called anything.
@@ -80,14 +80,14 @@ fn wanted<'a>(hooks: &'a Hooks, event: &Event) -> Option<(&'static str, &'a str)
 }
 
 async fn run(
-    house: House,
+    service: Service,
     places: Arc<Semaphore>,
     id: SessionId,
     status: &'static str,
     command: String,
 ) {
     let Ok(_place) = places.acquire_owned().await else { return };
-    let item = house.workflow(id.as_str()).await.ok().map(|workflow| workflow.item);
+    let item = service.show(id.as_str()).await.ok().map(|workflow| workflow.item);
     let (name, goal, base_dir) = match item {
         Some(item) => (item.name, item.goal.unwrap_or_default(), item.base_dir),
         None => Default::default(),
@@ -106,8 +106,9 @@ async fn run(
         .spawn();
     let ended = match spawned {
         Ok(mut child) => {
-            let stopping = house.stopping();
-            let waited = stopping.run_until_cancelled(tokio::time::timeout(LIMIT, child.wait()));
+            let stopping = service.stopping();
+            let waited =
+                stopping.run_until_cancelled(tokio::time::timeout(HOOK_TIMEOUT, child.wait()));
             match waited.await {
                 Some(Ok(Ok(code))) if code.success() => "well",
                 Some(Ok(_)) => "failed",
@@ -120,7 +121,7 @@ async fn run(
             "failed"
         }
     };
-    house.numbers().count("coven_hooks_total", &[("ended", ended)], 1);
+    service.metrics().count("coven_hooks_total", &[("ended", ended)], 1);
     tracing::info!(workflow = %id, status, ended, "a hook ran");
 }
 

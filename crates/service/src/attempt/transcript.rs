@@ -3,25 +3,27 @@
 use std::path::Path;
 
 use coven_adapters::transcript::{Decoder, Entry, Format};
-use coven_api::Problem;
 use coven_api::task::TranscriptEntry;
 use coven_model::{Ending, Mode, Usage};
 use coven_orchestrator::TaskAccess;
 use coven_tape::{Event, Reader, Stream};
 
-use super::{piece, unreadable};
-use crate::house::House;
-use crate::route::Shelf;
+use super::output;
+use crate::error::ServiceError;
+use crate::service::Service;
 
-/// So many entries are given; the newest.
-const MOST: usize = 10_000;
+/// How many entries are given; the newest.
+const MAX_ENTRIES: usize = 10_000;
 
-/// How the agent of a task writes, as its adapter says now.
-pub(super) fn format(house: &House, access: &TaskAccess) -> Format {
+/// How the agent of a task writes, as its adapter says now. Reads files and blocks.
+pub(super) fn format(service: &Service, access: &TaskAccess) -> Format {
     let base = access.folder.ancestors().find(|path| path.ends_with(".coven"));
-    let shelf = base.and_then(Path::parent).and_then(|base| Shelf::of(house, base).ok());
-    let known = shelf.and_then(|shelf| shelf.loader().load(&access.adapter, None).ok());
-    let mode = known.as_ref().and_then(|known| known.config.modes.get(Mode::Headless));
+    let loaded = base.and_then(Path::parent).and_then(|base| {
+        let trust = service.trust_of_blocking(base).ok()?;
+        let adapters = service.context().catalogue_folders(base, &trust).adapters();
+        adapters.load(&access.adapter, None).ok()
+    });
+    let mode = loaded.as_ref().and_then(|loaded| loaded.config.modes.get(Mode::Headless));
     mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(Format::Text)
 }
 
@@ -29,16 +31,16 @@ pub(super) fn format(house: &House, access: &TaskAccess) -> Format {
 pub(super) fn read(
     folder: &Path,
     format: Format,
-) -> Result<(Vec<TranscriptEntry>, Usage), Problem> {
+) -> Result<(Vec<TranscriptEntry>, Usage), ServiceError> {
     let reader = match Reader::open(folder) {
         Ok(reader) => reader,
-        Err(error) if piece::is_absent(&error) => return Ok((Vec::new(), Usage::default())),
-        Err(error) => return Err(unreadable(error)),
+        Err(error) if output::is_absent(&error) => return Ok((Vec::new(), Usage::default())),
+        Err(error) => return Err(ServiceError::unreadable(error)),
     };
     let mut decoder = Decoder::new(format);
     let mut entries = Entries::default();
     for record in reader.records(0) {
-        if let Event::Output { stream, bytes } = record.map_err(unreadable)?.event {
+        if let Event::Output { stream, bytes } = record.map_err(ServiceError::unreadable)?.event {
             let mut take = |entry| entries.take(entry);
             match stream {
                 Stream::Out => decoder.feed_stdout(&bytes, &mut take),
@@ -96,7 +98,7 @@ impl Entries {
             return;
         }
         self.open = joins;
-        if self.list.len() >= MOST {
+        if self.list.len() >= MAX_ENTRIES {
             self.list.remove(0);
         }
         self.list.push(TranscriptEntry { kind: kind.to_owned(), tool, text });

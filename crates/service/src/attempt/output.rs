@@ -3,21 +3,20 @@
 use std::path::Path;
 
 use coven_api::task::{OutputQuery, OutputStream};
-use coven_api::{Code, Problem};
 use coven_tape::{Error, Event, Reader, Stream};
 
-use super::unreadable;
+use crate::error::ServiceError;
 
-/// A piece has so many bytes unless said.
-const USUAL: u64 = 1 << 20;
-/// And so many at most.
-const MOST: u64 = 16 << 20;
-/// An escape sequence that is longer than this is none that anybody means.
+/// How many bytes a piece has unless the request says.
+const DEFAULT_BYTES: u64 = 1 << 20;
+/// How many bytes a piece has at most.
+const MAX_BYTES: u64 = 16 << 20;
+/// Longer than any escape sequence that a program sends on purpose.
 const LONG_SEQUENCE: usize = 4096;
 
-/// A piece.
+/// A piece of what a process printed.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct OutputPiece {
     pub(super) bytes: Vec<u8>,
     /// Where it begins.
     pub(super) offset: u64,
@@ -42,15 +41,19 @@ pub(super) fn is_absent(error: &Error) -> bool {
 }
 
 /// Reads a piece. If it is to be `clean`, it ends where no sequence or character is cut.
-pub(super) fn read(folder: &Path, query: &OutputQuery, clean: bool) -> Result<Piece, Problem> {
-    let limit = query.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::new(Code::BadRequest, format!("`limit` is 1 to {MOST}")));
+pub(super) fn read(
+    folder: &Path,
+    query: &OutputQuery,
+    clean: bool,
+) -> Result<OutputPiece, ServiceError> {
+    let limit = query.limit.unwrap_or(DEFAULT_BYTES);
+    if !(1..=MAX_BYTES).contains(&limit) {
+        return Err(ServiceError::BadRequest(format!("`limit` is 1 to {MAX_BYTES}")));
     }
     let reader = match Reader::open(folder) {
         Ok(reader) => reader,
-        Err(error) if is_absent(&error) => return Ok(Piece::default()),
-        Err(error) => return Err(unreadable(error)),
+        Err(error) if is_absent(&error) => return Ok(OutputPiece::default()),
+        Err(error) => return Err(ServiceError::unreadable(error)),
     };
     let kept = reader.range();
     let wanted = match query.offset.unwrap_or(0) {
@@ -58,7 +61,7 @@ pub(super) fn read(folder: &Path, query: &OutputQuery, clean: bool) -> Result<Pi
         from => from as u64,
     };
     let offset = wanted.clamp(kept.start, kept.end);
-    let mut piece = Piece {
+    let mut piece = OutputPiece {
         bytes: Vec::new(),
         offset,
         next: offset,
@@ -66,7 +69,7 @@ pub(super) fn read(folder: &Path, query: &OutputQuery, clean: bool) -> Result<Pi
         dropped: kept.start.saturating_sub(wanted),
     };
     for record in reader.records(offset) {
-        let record = record.map_err(unreadable)?;
+        let record = record.map_err(ServiceError::unreadable)?;
         let end = record.end();
         match record.event {
             Event::Output { stream, bytes } if end > piece.next => {

@@ -1,9 +1,9 @@
 //! Whether what a folder brings along may be used.
 //!
 //! A repository is not trusted because it was cloned. What counts of its `.coven/` (grimoires,
-//! adapters, the policy) has a digest; somebody who looked at it agrees to exactly that digest,
+//! adapters, the policy) has a digest; the user looks at it and agrees to exactly that digest,
 //! and any change asks again. It is looked at anew whenever the folder is opened, a session is
-//! started in it, or somebody asks.
+//! started in it, or its trust is asked for.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,34 +16,34 @@ use coven_store::{FolderOwners, Obstacle};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::options::Places;
-use crate::secret::write_private;
+use crate::places::Places;
+use crate::private_file;
 
-/// So many files may count; more is no configuration that anybody reads before agreeing to it.
-const MOST_FILES: usize = 5000;
-/// So many bytes may count.
-const MOST_BYTES: u64 = 64 << 20;
-/// How deep folders are looked into.
-const DEPTH: usize = 8;
+/// How many files may count. A person would not read more than this before agreeing to it.
+const MAX_FILES: usize = 5000;
+/// How many bytes may count.
+const MAX_BYTES: u64 = 64 << 20;
+/// How many folders may be inside one another.
+const MAX_DEPTH: usize = 8;
 /// The version of `trust.json`.
 const VERSION: u32 = 1;
 
 /// What a folder brings along.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inventory {
+pub(crate) struct Inventory {
     /// The files that count, relative to the folder, sorted.
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// The digest of their names and contents; nothing if there are none.
-    pub digest: Option<String>,
+    pub(crate) digest: Option<String>,
 }
 
 impl Inventory {
     /// Looks at a folder.
-    pub fn of(base_dir: &Path) -> io::Result<Self> {
+    pub(crate) fn of(base_dir: &Path) -> io::Result<Self> {
         let coven = base_dir.join(".coven");
         let mut found = Vec::new();
         for folder in ["grimoires", "adapters"] {
-            walk(&coven.join(folder), DEPTH, &mut found)?;
+            walk(&coven.join(folder), MAX_DEPTH, &mut found)?;
         }
         let policy = coven.join("policy.yaml");
         if policy.symlink_metadata().is_ok() {
@@ -56,7 +56,7 @@ impl Inventory {
             let name = path.strip_prefix(base_dir).unwrap_or(&path).to_string_lossy().into_owned();
             let content = content(&path)?;
             bytes += content.len() as u64;
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 return Err(io::Error::other("its `.coven/` has more than 64 MiB that count"));
             }
             // Lengths keep one file's end from being taken for another's beginning.
@@ -71,14 +71,14 @@ impl Inventory {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What can be read of a file counts; of what is no plain file only that it is there.
 fn content(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path) {
-        Ok(about) if about.is_file() && about.len() > MOST_BYTES => {
+        Ok(about) if about.is_file() && about.len() > MAX_BYTES => {
             Err(io::Error::other("its `.coven/` has more than 64 MiB that count"))
         }
         Ok(about) if about.is_file() => fs::read(path),
@@ -105,7 +105,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()>
         if matches!(ending, Some("yaml" | "yml" | "json")) {
             found.push(path);
         }
-        if found.len() > MOST_FILES {
+        if found.len() > MAX_FILES {
             return Err(io::Error::other("its `.coven/` has more than 5,000 files that count"));
         }
     }
@@ -133,22 +133,22 @@ pub(crate) enum Agreement {
     Nothing,
 }
 
-/// Whether somebody agreed to exactly what a folder brings along now. For whoever looks without
-/// the daemon; what cannot be looked at is not trusted.
+/// Whether the user agreed to exactly what a folder brings along now, for programs that do not ask
+/// the daemon. What cannot be looked at is not trusted.
 pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
     let standing =
-        base_dir.canonicalize().and_then(|path| Book::open(places.trust()).standing(&path));
+        base_dir.canonicalize().and_then(|path| TrustStore::open(places.trust()).standing(&path));
     standing.is_ok_and(|standing| standing.state == TrustState::Trusted)
 }
 
-/// What was agreed to.
+/// What the user agreed to, kept in a file of the state folder.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct TrustStore {
     path: PathBuf,
     agreed: Mutex<File>,
 }
 
-impl Book {
+impl TrustStore {
     /// Reads what was agreed to. What cannot be read was not.
     pub(crate) fn open(path: PathBuf) -> Self {
         let file: Option<File> =
@@ -161,7 +161,7 @@ impl Book {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The other owners of a folder that somebody agreed to.
+    /// The other owners of a folder that the user agreed to.
     pub(crate) fn agreed_owners(&self, base_dir: &Path) -> Option<FolderOwners> {
         self.agreed().owners.get(base_dir).cloned()
     }
@@ -201,13 +201,13 @@ impl Book {
                 next.owners.remove(base_dir);
             }
         }
-        write_private(&self.path, &serde_json::to_vec_pretty(&next)?)?;
+        private_file::write(&self.path, &serde_json::to_vec_pretty(&next)?)?;
         *agreed = next;
         Ok(())
     }
 }
 
-/// Who can write to a folder beside the user; nobody to one that is not there yet.
+/// Which other users can write to a folder; none to one that does not exist yet.
 fn owners(base_dir: &Path) -> io::Result<FolderOwners> {
     match FolderOwners::of(base_dir) {
         Ok(owners) => Ok(owners),

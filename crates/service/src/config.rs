@@ -12,14 +12,29 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coven_notation::{HumanDuration, Report, Source, Syntax, read, schema_of};
 use coven_store::Retention;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::error::Error;
+/// Why `config.yaml` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot use {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// It has errors, each at its place.
+    #[error("config.yaml has errors:\n{}", .0.render(false))]
+    Invalid(Box<Report>),
+}
 
 /// What people say about the daemon. Everything may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -91,13 +106,13 @@ pub fn schema() -> serde_json::Value {
 
 impl Config {
     /// Reads the file. None is as good as an empty one.
-    pub fn load(path: &Path) -> Result<Self, Error> {
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(Error::file(path, error)),
+            Err(error) => return Err(ConfigError::File { path: path.to_owned(), source: error }),
         };
-        let wrong = |report| Error::Config(Box::new(report));
+        let wrong = |report| ConfigError::Invalid(Box::new(report));
         let source = Source::from_bytes(path.display().to_string(), bytes).map_err(wrong)?;
         if source.text().lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
             return Ok(Self::default());
@@ -117,7 +132,8 @@ impl Config {
 }
 
 impl LogLevel {
-    pub(crate) fn filter(self) -> tracing::Level {
+    /// The same for the library that writes the log.
+    pub fn filter(self) -> tracing::Level {
         match self {
             Self::Error => tracing::Level::ERROR,
             Self::Warn => tracing::Level::WARN,
@@ -134,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    fn load(text: &str) -> Result<Config, Error> {
+    fn load(text: &str) -> Result<Config, ConfigError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
         fs::write(&path, text).unwrap();

@@ -1,43 +1,44 @@
 //! Sessions in lists, over all base directories.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use coven_api::event::Snapshot;
-use coven_api::intervention::InterventionState;
 use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
-use coven_api::{Code, Problem};
 use coven_model::{SessionId, WorkflowStatus};
 use coven_store::Entry;
 
-use super::{House, Sessions};
+use crate::base_dir;
+use crate::error::ServiceError;
+use crate::service::Service;
+use crate::sessions::Sessions;
+use crate::text::excerpt;
 
-/// A page has so many sessions unless said.
-const PAGE: u32 = 100;
-/// And so many at most.
+/// How many sessions a page has unless the request says.
+const DEFAULT_PAGE: u32 = 100;
+/// How many sessions a page has at most.
 const LARGEST_PAGE: u32 = 1000;
-/// A snapshot has so many of the newest sessions.
+/// How many of the newest sessions a snapshot has.
 const NEWEST: usize = 200;
 
-impl House {
+impl Service {
     /// A page of sessions, the newest first.
-    pub(crate) async fn list(&self, query: &ListQuery) -> Result<WorkflowPage, Problem> {
-        let limit = query.limit.unwrap_or(PAGE);
+    pub async fn list(&self, query: &ListQuery) -> Result<WorkflowPage, ServiceError> {
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE);
         if !(1..=LARGEST_PAGE).contains(&limit) {
-            let detail = format!("`limit` is 1 to {LARGEST_PAGE}");
-            return Err(Problem::new(Code::BadRequest, detail));
+            return Err(ServiceError::BadRequest(format!("`limit` is 1 to {LARGEST_PAGE}")));
         }
         let statuses = statuses(query.status.as_deref())?;
         let after = match &query.after {
             Some(text) => Some(SessionId::new(text.clone()).map_err(|_| {
-                Problem::new(Code::BadInput, "`after` is the `next` of the page before")
+                ServiceError::BadInput("`after` is the `next` of the page before".to_owned())
             })?),
             None => None,
         };
         let search = query.search.as_deref().map(str::to_lowercase);
         let bases = match &query.base_dir {
-            Some(text) => self.one_base(Path::new(text)).await?,
-            None => self.sessions().await.into_iter().map(|(_, sessions)| sessions).collect(),
+            Some(text) => self.sessions_of(PathBuf::from(text)).await?,
+            None => self.sessions().await,
         };
         let wanted = |entry: &Entry| {
             statuses.as_ref().is_none_or(|statuses| statuses.wants(entry))
@@ -62,23 +63,21 @@ impl House {
         Ok(WorkflowPage { workflows, total, next })
     }
 
-    /// The sessions of a folder that somebody asks about. It is not opened for that.
-    async fn one_base(&self, path: &Path) -> Result<Vec<Sessions>, Problem> {
-        let path = self.owned(path)?;
-        let known = self.bases_lock().get(&path).cloned();
-        let sessions = match known {
-            Some(base) => base.sessions(self).await?,
-            None => super::base::archive(self, &path).await?,
+    /// The sessions of one folder. It is not opened for that.
+    async fn sessions_of(&self, path: PathBuf) -> Result<Vec<Sessions>, ServiceError> {
+        let path = self.owned(path).await?;
+        let sessions = match self.known_base_dir(&path) {
+            Some(base) => base.sessions(self.context()).await?,
+            None => base_dir::archive(self.context(), &path).await?,
         };
         Ok(sessions.into_iter().collect())
     }
 
     /// How everything looks now.
-    pub(crate) async fn snapshot(&self) -> Snapshot {
-        // The position comes first: what happens while we look is told again, and never left out.
-        let pos = self.feed().last();
-        let bases: Vec<Sessions> =
-            self.sessions().await.into_iter().map(|(_, sessions)| sessions).collect();
+    pub async fn snapshot(&self) -> Snapshot {
+        // The position is read first: what happens meanwhile is sent again, and never left out.
+        let pos = self.context().feed.last();
+        let bases = self.sessions().await;
         let mut all: Vec<(Entry, usize)> = Vec::new();
         for (place, sessions) in bases.iter().enumerate() {
             all.extend(sessions.list().into_iter().map(|entry| (entry, place)));
@@ -91,8 +90,7 @@ impl House {
             count <= NEWEST || (!entry.foreign && (!entry.status.is_final() || entry.kept))
         });
         let workflows = Self::items(&bases, all);
-        let interventions =
-            self.interventions(InterventionState::Open, None).await.unwrap_or_default();
+        let interventions = self.open_interventions().await;
         Snapshot { pos, workflows, interventions }
     }
 
@@ -102,9 +100,11 @@ impl House {
             .filter(|(entry, _)| !entry.foreign && !entry.status.is_final())
             .map(|(_, place)| *place)
             .collect();
-        let mut waiting = std::collections::BTreeMap::new();
+        let mut waiting: BTreeMap<SessionId, u32> = BTreeMap::new();
         for place in open {
-            waiting.extend(Self::counts(&bases[place]));
+            for intervention in bases[place].interventions() {
+                *waiting.entry(intervention.workflow_id).or_default() += 1;
+            }
         }
         let mut items = Vec::with_capacity(entries.len());
         for (entry, place) in entries {
@@ -118,8 +118,9 @@ impl House {
     }
 }
 
-/// Leaves out foreign sessions with the id of one of the user's own: whoever tells sessions apart by
-/// their ids must not take a copy for the original. A list of the copy's folder alone has them.
+/// Leaves out foreign sessions with the id of one of the user's own: a client that tells sessions
+/// apart by their ids must not take a copy for the original. A list of the copy's folder alone has
+/// them.
 fn without_copies(entries: &mut Vec<(Entry, usize)>) {
     let own: BTreeSet<SessionId> = entries
         .iter()
@@ -129,12 +130,12 @@ fn without_copies(entries: &mut Vec<(Entry, usize)>) {
     entries.retain(|(entry, _)| !entry.foreign || !own.contains(&entry.id));
 }
 
-/// How many jobs of a session run now. One that is not in memory has none that are followed.
+/// How many jobs of a session run now. A session that is not in memory has none that are followed.
 fn running(sessions: &Sessions, id: &SessionId) -> u32 {
     sessions.controller(id).map_or(0, |controller| controller.snapshot().running_tasks() as u32)
 }
 
-pub(super) fn item(entry: &Entry, waiting: u32) -> WorkflowItem {
+pub(crate) fn item(entry: &Entry, waiting: u32) -> WorkflowItem {
     WorkflowItem {
         id: entry.id.clone(),
         name: entry.name.clone(),
@@ -170,7 +171,7 @@ impl Statuses {
     }
 }
 
-fn statuses(text: Option<&str>) -> Result<Option<Statuses>, Problem> {
+fn statuses(text: Option<&str>) -> Result<Option<Statuses>, ServiceError> {
     let Some(text) = text else { return Ok(None) };
     let mut statuses = Statuses { of_own: BTreeSet::new(), foreign: false };
     for name in text.split(',').map(str::trim) {
@@ -178,12 +179,8 @@ fn statuses(text: Option<&str>) -> Result<Option<Statuses>, Problem> {
             statuses.foreign = true;
             continue;
         }
-        let status = serde_json::from_value(serde_json::Value::from(name)).map_err(|_| {
-            let name = super::short(name);
-            Problem::new(Code::BadRequest, format!("`{name}` is not a status")).with_hint(
-                "there are pending, running, blocked, completed, failed, cancelled and foreign",
-            )
-        })?;
+        let status = serde_json::from_value(serde_json::Value::from(name))
+            .map_err(|_| ServiceError::UnknownStatus(excerpt(name, 80)))?;
         statuses.of_own.insert(status);
     }
     Ok(Some(statuses))

@@ -1,6 +1,4 @@
-//! What sessions tell, in the words of the API, and as pieces of a stream of server-sent events.
-
-use std::fmt::Write;
+//! Events of sessions as the JSON that goes over the wire.
 
 use coven_api::event::ENVELOPE_VERSION;
 use coven_model::event::Event;
@@ -64,8 +62,8 @@ enum Data<'a> {
     Nothing {},
 }
 
-/// What an event is called.
-pub(super) fn kind(envelope: &Envelope) -> &str {
+/// The type of an event, such as `task.ended`.
+pub fn event_kind(envelope: &Envelope) -> &str {
     match &envelope.what {
         Published::Fact { event, .. } => event.kind(),
         Published::Live(Live::Output { .. }) => "task.output",
@@ -76,24 +74,24 @@ pub(super) fn kind(envelope: &Envelope) -> &str {
     }
 }
 
-/// The name of a stream.
-pub(super) fn stream(stream: Stream) -> &'static str {
+/// The name of a stream on the wire.
+pub fn stream_name(stream: Stream) -> &'static str {
     match stream {
         Stream::Output => "out",
         Stream::Error => "err",
     }
 }
 
-/// An event as JSON, on one line.
-pub(super) fn json(envelope: &Envelope) -> String {
-    let live = |data| (None, What::Live { kind: kind(envelope), data });
+/// An event as JSON, on one line: a [`coven_api::event::Envelope`].
+pub fn write_json(envelope: &Envelope) -> String {
+    let live = |data| (None, What::Live { kind: event_kind(envelope), data });
     let (seq, what) = match &envelope.what {
         Published::Fact { seq, event } => match &**event {
             Event::Unknown { kind, data } => (Some(*seq), What::Unknown { kind, data }),
             event => (Some(*seq), What::Fact(event)),
         },
         Published::Live(Live::Output { job, stream: from, offset, length, clean }) => {
-            let stream = stream(*from);
+            let stream = stream_name(*from);
             live(Data::Output { job, stream, offset: *offset, len: *length, clean })
         }
         Published::Live(Live::State { job, verdict }) => live(Data::State { job, verdict }),
@@ -114,21 +112,6 @@ pub(super) fn json(envelope: &Envelope) -> String {
     serde_json::to_string(&written).unwrap_or_default()
 }
 
-/// One event of a stream. The data must be a single line, as JSON is.
-pub(super) fn frame(kind: &str, id: Option<u64>, data: &str) -> String {
-    let mut frame = String::with_capacity(kind.len() + data.len() + 48);
-    frame.push_str("event: ");
-    frame.push_str(kind);
-    if let Some(id) = id {
-        // Writing to a string cannot fail.
-        let _ = write!(frame, "\nid: {id}");
-    }
-    frame.push_str("\ndata: ");
-    frame.push_str(data);
-    frame.push_str("\n\n");
-    frame
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -145,7 +128,7 @@ mod tests {
     }
 
     fn told(envelope: &Envelope) -> Told {
-        let text = json(envelope);
+        let text = write_json(envelope);
         assert!(!text.contains('\n'), "{text}");
         serde_json::from_str(&text).unwrap()
     }
@@ -180,11 +163,5 @@ mod tests {
         let expected = json!({"task": "build.1", "attempt": 2, "stream": "err", "offset": 7,
             "len": 3, "clean": "a\nb\r\n\n"});
         assert_eq!(told.data, expected);
-    }
-
-    #[test]
-    fn an_event_of_a_stream_has_its_name_its_cursor_and_one_line_of_data() {
-        assert_eq!(frame("gap", None, "{}"), "event: gap\ndata: {}\n\n");
-        assert_eq!(frame("task.ended", Some(7), "{}"), "event: task.ended\nid: 7\ndata: {}\n\n");
     }
 }
