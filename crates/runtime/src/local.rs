@@ -1,12 +1,11 @@
 //! Processes started right here, which end with us.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Child;
 use std::time::Duration;
 
 use coven_terminal::screen::Size;
-use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -14,7 +13,9 @@ use crate::domain::{
     Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
 };
 use crate::launch::{Launched, Streams, launch, set_size};
+use crate::machine::ProcessHandle;
 use crate::processes::{self, Identity};
+use crate::readiness::{Interest, Selector};
 
 /// How long a process may take to vanish after it was killed. Longer only happens to one stuck in
 /// the kernel.
@@ -52,9 +53,9 @@ struct LocalPane {
     leader: Identity,
     job: String,
     streams: Streams,
-    /// Holds streams and process descriptor: readable when any of them is.
-    readiness: OwnedFd,
-    process: OwnedFd,
+    /// Watches the streams and the process: readable when any of them is.
+    readiness: Selector,
+    process: ProcessHandle,
     status: Option<ExitStatus>,
     /// Whether what the leader left behind was ended.
     cleared: bool,
@@ -66,14 +67,12 @@ impl LocalPane {
         let pid = child.id() as i32;
         // The child is ours and not yet reaped, so its id is still its own, even if it has ended.
         let leader = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
-        let raw = rustix::process::Pid::from_child(&child);
-        let process = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty())?;
-        let readiness = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let process = ProcessHandle::open(pid)?;
+        let readiness = Selector::new()?;
         let pane =
             Self { child, leader, job, streams, readiness, process, status: None, cleared: false };
         for descriptor in pane.descriptors() {
-            let data = epoll::EventData::new_u64(0);
-            epoll::add(&pane.readiness, descriptor, data, epoll::EventFlags::IN)?;
+            pane.readiness.add(descriptor, Interest::Read, 0)?;
         }
         Ok(pane)
     }
@@ -83,7 +82,7 @@ impl LocalPane {
             Streams::Terminal { master, .. } => vec![master],
             Streams::Pipes { output, error, .. } => [output, error].into_iter().flatten().collect(),
         };
-        streams.into_iter().chain([&self.process]).map(AsFd::as_fd).collect()
+        streams.into_iter().map(AsFd::as_fd).chain([self.process.as_fd()]).collect()
     }
 
     /// Takes note of the leader's end, and ends what it left behind.
@@ -93,7 +92,7 @@ impl LocalPane {
         {
             self.status = Some(status.into());
             // The descriptor of an ended process stays readable; it has said what it had to say.
-            let _ = epoll::delete(&self.readiness, &self.process);
+            let _ = self.readiness.remove(self.process.as_fd());
         }
         if self.status.is_some() && !self.cleared {
             self.end_rest();
@@ -105,16 +104,7 @@ impl LocalPane {
             return;
         }
         let (session, job) = (self.leader.pid, self.job.clone());
-        let find = || {
-            let mut found = processes::descendants(session);
-            found.extend(processes::of_session(session));
-            found.extend(processes::of_job(&job));
-            found.sort_unstable();
-            found.dedup();
-            found.retain(|process| process.pid != session);
-            found
-        };
-        processes::end_all(find, PATIENCE);
+        processes::end_all(|| processes::of_leader(session, &job), PATIENCE);
         self.cleared = true;
     }
 }

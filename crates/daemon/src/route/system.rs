@@ -12,6 +12,7 @@ use coven_api::system::{
     Version,
 };
 use coven_api::{API_VERSION, Code, Problem, openapi};
+use coven_runtime::machine;
 
 use crate::answer::{Answer, Done, Failure, Json, MayRead, Read};
 use crate::house::House;
@@ -84,7 +85,7 @@ pub(super) async fn status(State(house): State<House>) -> Json<Status> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         since: house.since(),
-        memory_bytes: memory(),
+        memory_bytes: machine::resident_memory().unwrap_or(0),
         socket: places.socket().display().to_string(),
         address: house.address().map(|address| address.to_string()),
         log: places.log().display().to_string(),
@@ -181,11 +182,4 @@ fn with_all(counts: &BTreeMap<String, u64>, names: &[&str]) -> Vec<(String, u64)
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
 fn number(count: u64) -> f64 {
     count as f64
-}
-
-/// What the daemon itself takes.
-fn memory() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok();
-    let resident = pages.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-    resident.unwrap_or(0) * rustix::param::page_size() as u64
 }

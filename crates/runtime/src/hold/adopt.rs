@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use super::folder::{Exit, Folder, FolderError};
 use super::pane::HolderPane;
 use super::start::START_LIMIT;
-use crate::processes::{self, Ended, boot_id};
+use crate::machine;
+use crate::processes::{self, Ended};
 
 /// How long what a killed holder left may take to vanish once it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,7 +57,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
         record = folder.spawn_record()?.ok_or_else(no_record)?;
     }
     // After a restart of the system nothing can be left, and ids mean nothing.
-    let same_boot = boot_id().map_err(AdoptError::Unreachable)? == record.boot_id;
+    let same_boot = machine::boot_id().map_err(AdoptError::Unreachable)? == record.boot_id;
     let holder = record.holder.filter(|holder| same_boot && holder.is_running());
     let Some(holder) = holder else { return gone(folder, &record.job, same_boot) };
     match HolderPane::connect(folder, offset, record.job.clone()) {
