@@ -3,16 +3,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::changes::FolderChanges;
 use super::folder::{Exit, Folder, FolderError};
 use super::pane::HolderPane;
 use super::start::START_LIMIT;
 use crate::processes::{self, Ended, boot_id};
 
 /// How long what a killed holder left may take to vanish once it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How often a holder that is about to start its process is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What became of a process.
 #[derive(Debug)]
@@ -74,6 +72,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
 /// Waits for a holder that is just about to start its process.
 pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
     let deadline = Instant::now() + START_LIMIT;
+    let mut changes = None;
     loop {
         let Some(record) = folder.spawn_record()? else { return Ok(false) };
         if record.holder.is_some() {
@@ -96,7 +95,13 @@ pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
         if Instant::now() >= deadline {
             return Err(AdoptError::Unreachable(io::ErrorKind::TimedOut.into()));
         }
-        std::thread::park_timeout(LOOK);
+        match &changes {
+            // Watched only now, because most starts are settled at the first look.
+            None => {
+                changes = Some(FolderChanges::watch(folder).map_err(AdoptError::Unreachable)?);
+            }
+            Some(changes) => changes.wait(deadline).map_err(AdoptError::Unreachable)?,
+        }
     }
 }
 
@@ -110,5 +115,5 @@ fn gone(folder: &Folder, job: &str, same_boot: bool) -> Result<Adopted, AdoptErr
 
 /// Ends whatever still runs of a job.
 pub(super) fn end_job(job: &str) -> Ended {
-    processes::end_all(|| processes::of_job(job), PATIENCE)
+    processes::end_all(|| processes::of_job(job), KILL_TIMEOUT)
 }

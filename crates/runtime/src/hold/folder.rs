@@ -313,7 +313,7 @@ pub(crate) struct ReservedExit(File);
 
 /// A path that means what a descriptor is open for, while it is open. The paths of sockets must be
 /// short, however deep a folder lies.
-fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
+pub(super) fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
 }
 
