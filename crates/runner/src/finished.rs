@@ -10,7 +10,7 @@ use coven_tape::{Event, Reader, Stream};
 use coven_terminal::signals::{Signal, Tap};
 
 use crate::headless::decoder;
-use crate::mark::Mark;
+use crate::mark::StateMark;
 use crate::outcome;
 use crate::task::OkCodes;
 
@@ -51,7 +51,7 @@ pub struct Past {
     /// The last of each thing that it keeps saying by signals: its title and its status.
     pub said: Vec<Signal>,
     /// What it was doing last, as whoever followed it then noted.
-    pub(crate) last: Option<Mark>,
+    pub(crate) last: Option<StateMark>,
 }
 
 /// What an agent did, from its tape: what it said by signals and its title, what it was told, and
@@ -82,7 +82,7 @@ pub fn past(
                 });
             }
             Event::Mark(note) => {
-                let Some(mark) = Mark::read(&note) else { continue };
+                let Some(mark) = StateMark::read(&note) else { continue };
                 match mark.state {
                     AgentState::Working => past.worked = true,
                     AgentState::Awaiting => {

@@ -1,5 +1,5 @@
-//! What is noted on the tape when an agent does something else, so that whoever follows it next
-//! knows since when, and which question it was.
+//! What is noted on the tape when an agent does something else, so that the next process that
+//! follows the agent knows since when, and which question it was.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One note. Older ones know less.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct StateMark {
     /// What the agent was doing.
     pub(crate) state: AgentState,
     /// What it waited for.
@@ -25,7 +25,7 @@ pub(crate) struct Mark {
     pub(crate) started: Option<Timestamp>,
 }
 
-impl Mark {
+impl StateMark {
     /// The note for a verdict.
     pub(crate) fn of(verdict: &Verdict, asked: u64, since: Timestamp, started: Timestamp) -> Self {
         Self {
