@@ -42,7 +42,7 @@ pub struct Found {
 /// What a terminal shows at one moment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The screen.
+    /// The screen as values, for reading.
     pub snapshot: Snapshot,
     /// Bytes that paint the same screen on another terminal.
     pub dump: Vec<u8>,

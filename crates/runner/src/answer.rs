@@ -20,9 +20,9 @@ pub(crate) const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(500);
 pub enum Action {
     /// What the adapter knows as this: approve, approve always, deny.
     Choose(Choice),
-    /// These keys.
+    /// Presses these keys, whatever the adapter knows of the question.
     Keys(Vec<Key>),
-    /// This text, submitted.
+    /// Types this text and submits it.
     Text(String),
 }
 
@@ -103,7 +103,6 @@ pub(crate) struct HeldAnswer<R> {
 /// What to do about a held answer.
 #[derive(Debug)]
 pub(crate) enum Release<R> {
-    /// There is none.
     None,
     /// Look again then.
     Wait(Duration),
@@ -191,7 +190,6 @@ enum KeyStep {
     Press(Key),
     /// Wait, at most until then.
     Wait(Duration),
-    /// All are pressed.
     Done,
     /// One was not taken.
     Failed(AnswerError),

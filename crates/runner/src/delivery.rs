@@ -91,7 +91,7 @@ impl fmt::Display for Stage {
 /// A message for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What to say.
+    /// What is typed into the prompt.
     pub text: String,
     /// Whether the agent must begin to work for it to count as delivered. A command of the
     /// program itself, such as `/help`, starts no turn.
@@ -168,13 +168,10 @@ enum Step {
     Wait(Duration),
     /// Delete the message before it from the prompt.
     Clear,
-    /// Type the text.
     Type,
     /// Press the keys that submit it.
     Submit,
-    /// It is delivered.
     Done,
-    /// It is not.
     Failed(DeliveryError),
 }
 

@@ -17,9 +17,9 @@ pub(crate) struct StateMark {
     rule: String,
     /// How many questions it had asked.
     pub(crate) asked: Option<u64>,
-    /// Its question.
+    /// Its question, if it asked one.
     pub(crate) digest: Option<Digest>,
-    /// Since when.
+    /// Since when it did that.
     pub(crate) since: Option<Timestamp>,
     /// When the agent was started.
     pub(crate) started: Option<Timestamp>,
@@ -56,7 +56,7 @@ impl StateMark {
     }
 }
 
-/// Now, for people.
+/// The time of day, for records.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

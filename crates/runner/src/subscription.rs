@@ -36,7 +36,8 @@ impl EventPublisher {
     /// Publishes an event. There need be no subscriber.
     pub(crate) fn tell(&self, event: Event) {
         if matches!(event, Event::Output { .. } | Event::Entry(_) | Event::Usage(_)) {
-            let _ = self.sender.send((None, event));
+            // Without a subscriber there is nothing to do.
+            drop(self.sender.send((None, event)));
             return;
         }
         // Locked until it is sent, so that a new subscriber knows exactly which events came before.
@@ -46,7 +47,7 @@ impl EventPublisher {
         if kept.len() > KEPT_EVENTS {
             kept.pop_front();
         }
-        let _ = self.sender.send((Some(number), event));
+        drop(self.sender.send((Some(number), event)));
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {

@@ -1,4 +1,4 @@
-//! A panic as a value, for tasks whose failure somebody else has to hear of.
+//! A panic as a value, so that the owner of a task can report it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -30,7 +30,6 @@ impl Published {
         }
     }
 
-    /// Publishes an event.
     pub(super) fn tell(&self, event: Event) {
         self.events.tell(event);
     }

@@ -20,9 +20,7 @@ use crate::mark::{self, StateMark};
 
 /// What makes sense of an agent's output.
 pub(crate) enum AgentReader {
-    /// Its screen.
     Terminal(Box<TerminalReader>),
-    /// Its structured output.
     Transcript(Box<Decoder>),
 }
 

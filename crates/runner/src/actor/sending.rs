@@ -19,7 +19,6 @@ use crate::outcome;
 const LOST_PROMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl Actor {
-    /// Queues a message.
     pub(super) fn deliver(&mut self, message: Message, source: MessageSource) {
         let now = self.now();
         if let AgentReader::Terminal(terminal) = &mut self.reader {

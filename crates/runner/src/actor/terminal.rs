@@ -132,7 +132,7 @@ impl Actor {
         self.save();
     }
 
-    /// Publishes what changed.
+    /// Publishes what changed since the last report: the verdict, questions, and the end of a turn.
     pub(super) fn report(&mut self) {
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };

@@ -65,7 +65,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
     }
 }
 
-/// Takes a start back of which nothing came, because whoever wanted it died at that moment. Says
+/// Takes a start back of which nothing came, because the process that wanted it died then. Says
 /// whether it did: then nothing was started there, nothing ever will be, and the folder can be used
 /// for another start. Otherwise there is a holder, or was one.
 ///
