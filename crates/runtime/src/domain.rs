@@ -1,6 +1,6 @@
 //! Where processes start ([`Domain`]) and one process on a terminal or on pipes ([`Pane`]).
 //!
-//! Both are as small as they can be: whoever schedules knows only these two. Nothing here blocks;
+//! Both are as small as they can be: a scheduler knows only these two. Nothing here blocks;
 //! a pane that can be waited for has a descriptor that becomes readable when something happened.
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@
 //! adopts it from its folder alone.
 
 mod adopt;
+mod changes;
 mod folder;
 mod pane;
 pub mod protocol;
@@ -17,6 +18,7 @@ use std::process::Child;
 use std::sync::Arc;
 
 pub use adopt::{AdoptError, Adopted, adopt, take_back};
+pub use changes::FolderChanges;
 pub use folder::{Exit, Folder, FolderError, SpawnRecord};
 pub use pane::HolderPane;
 pub use request::{BadRequest, HoldRequest, HoldVerb};

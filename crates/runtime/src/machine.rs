@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use coven_folder::Folder;
 
-pub(crate) use system::{Confinement, ProcessHandle};
+pub(crate) use system::{Confinement, FolderWatch, ProcessHandle};
 
 /// Whether a process whose parent has ended becomes a child of this one, once
 /// [`adopt_orphans`] was called.

@@ -1,4 +1,5 @@
 //! One job: started or taken up, followed to its end, its outcome written down before it is told.
+//! If the task that does this panics, that is the job's outcome.
 
 mod begin;
 mod confined;
@@ -12,32 +13,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, Ending, JobSpec, Outcome};
-use coven_runner::{AgentRunner, HeadlessRunner, Redactor};
-use coven_runtime::domain::{Pane, ReadOutcome, Stop};
-use coven_runtime::hold::{Adopted, Folder, adopt, take_back};
+use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
+use coven_runtime::hold::{Adopted, Folder, FolderChanges, adopt, take_back};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
 use coven_workflow::command::Answer;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::executor::WorkflowExecutor;
 use super::slots::{NoSlot, Place};
 use crate::event::Live;
 pub(crate) use conversation::Earlier;
 
-/// How long a job that nobody follows may take to be gone.
-const GONE: Duration = Duration::from_secs(30);
+/// How long a runner may take to stop its process when the job that follows it has failed. After
+/// that the process is ended from outside.
+const RUNNER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long a job that is not followed may take to be gone once it is told to end.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is said of a job whose end nobody saw.
+/// The reason of the outcome of a job whose end was not recorded.
 const LOST: &str = "its process is gone, and nobody saw how it ended";
 
 /// How many orders may wait for a job.
-const ORDERS: usize = 64;
+const ORDER_CAPACITY: usize = 64;
 
 /// What a job tells its session.
 #[derive(Debug)]
@@ -68,11 +69,12 @@ pub(crate) struct JobHandle {
 }
 
 impl JobHandle {
-    /// Stops following the job, and waits until nobody here touches it any more. Its process goes
-    /// on under its holder.
+    /// Stops following the job, and waits until nothing in this process touches it any more. Its
+    /// process goes on under its holder.
     pub(crate) async fn close(self) {
         drop(self.orders);
-        let _ = self.task.await;
+        // A panic of the task was told as the end of the job.
+        drop(self.task.await);
     }
 
     pub(crate) fn order(&self, order: Order) {
@@ -131,6 +133,14 @@ impl Runner {
             Self::Headless(headless) => headless.detach().await,
         }
     }
+
+    /// Ends the process. How it ended is told as an event, to the job too.
+    async fn stop(&self) {
+        match self {
+            Self::Agent(agent) => drop(agent.stop().await),
+            Self::Headless(headless) => drop(headless.stop().await),
+        }
+    }
 }
 
 impl Job {
@@ -142,7 +152,7 @@ impl Job {
         variables: Map<String, Value>,
         reports: mpsc::Sender<Report>,
     ) -> JobHandle {
-        let (orders, receiver) = mpsc::channel(ORDERS);
+        let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = Arc::new(Mutex::new(None));
         let shared = runner.clone();
         let job = spec.job.attempt.clone();
@@ -152,7 +162,7 @@ impl Job {
                 Ok(attempt) => {
                     let sending = JoinSet::new();
                     let secrets = secrets_of(&executor, &spec);
-                    let job = Self {
+                    let mut job = Self {
                         redactor: Redactor::new(secrets.iter().cloned()),
                         secrets,
                         executor,
@@ -166,7 +176,9 @@ impl Job {
                         seen: 0,
                         sending,
                     };
-                    job.run(receiver).await;
+                    if let Err(message) = catch_panic(job.run(&mut receiver)).await {
+                        job.fail(&message).await;
+                    }
                 }
                 Err(error) => {
                     let outcome = failed(Ending::NotStarted, error.to_string());
@@ -186,10 +198,10 @@ impl Job {
         let (orders, _) = mpsc::channel(1);
         let task = tokio::spawn(async move {
             let ended = tokio::task::spawn_blocking(move || match attempt {
-                Ok(attempt) => end_from_disk(&attempt),
+                Ok(attempt) => end_from_disk(&attempt, stopped_outcome()),
                 Err(error) => failed(Ending::Stopped, error.to_string()),
             });
-            let lost = |error: tokio::task::JoinError| failed(Ending::Stopped, error.to_string());
+            let lost = |error: JoinError| failed(Ending::Stopped, error.to_string());
             let outcome = ended.await.unwrap_or_else(lost);
             tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
         });
@@ -200,15 +212,15 @@ impl Job {
         self.spec.job.attempt.clone()
     }
 
-    async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+    async fn run(&mut self, orders: &mut mpsc::Receiver<Order>) {
         if let Ok(Some(outcome)) = self.attempt.outcome() {
             return self.ended(outcome).await;
         }
-        // Whoever wanted it started may have died before anything came of it.
+        // The process that wanted it started may have died before anything came of it.
         let started = matches!(self.attempt.spawn(), Ok(Some(_)))
             && !take_back(&Folder::new(self.attempt.path())).unwrap_or(false);
         if !started && self.attempt.is_killed().unwrap_or(false) {
-            return self.decide_end(failed(Ending::Stopped, "it was stopped".to_owned())).await;
+            return self.decide_end(stopped_outcome()).await;
         }
         if started {
             self.place.iter().for_each(Place::runs_already);
@@ -221,7 +233,7 @@ impl Job {
                         return self.decide_end(failed(Ending::NotStarted, error)).await;
                     }
                 },
-                stopped = stopped(&mut orders) => {
+                stopped = stopped(orders) => {
                     if !stopped {
                         return;
                     }
@@ -244,7 +256,7 @@ impl Job {
         match runner {
             Ok(runner) => {
                 self.tell_exposure().await;
-                self.follow(runner, &adapter, &mut orders).await;
+                self.follow(runner, &adapter, orders).await;
             }
             Err(None) => {
                 let lost = failed(Ending::Lost, LOST.to_owned());
@@ -267,6 +279,23 @@ impl Job {
         let outcome = self.with_touched(outcome).await;
         let outcome = self.attempt.decide(&outcome).unwrap_or(outcome);
         self.ended(outcome).await;
+    }
+
+    /// Ends a job whose task has panicked: nothing follows its process any more, so that is ended
+    /// first. Then the panic is told like any other outcome.
+    async fn fail(&mut self, message: &str) {
+        self.sending.abort_all();
+        let runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runner) = runner {
+            // What is still there then is ended below.
+            drop(tokio::time::timeout(RUNNER_STOP_TIMEOUT, runner.stop()).await);
+        }
+        let message = self.redactor.clean(message);
+        let reason = format!("coven failed while it followed the job, and ended it: {message}");
+        let outcome = failed(Ending::Stopped, reason);
+        let (attempt, decided) = (self.attempt.clone(), outcome.clone());
+        let ended = tokio::task::spawn_blocking(move || end_from_disk(&attempt, decided));
+        self.ended(ended.await.unwrap_or(outcome)).await;
     }
 
     async fn ended(&mut self, outcome: Outcome) {
@@ -304,40 +333,55 @@ async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
     }
 }
 
-/// Ends a job that nobody here follows, and comes back when nothing of it is left.
-fn end_from_disk(attempt: &Attempt) -> Outcome {
+/// Ends a job that is not followed in this process, and comes back when nothing of it is left. Its
+/// outcome is the given one, unless one was written down before.
+fn end_from_disk(attempt: &Attempt, outcome: Outcome) -> Outcome {
     if let Ok(Some(outcome)) = attempt.outcome() {
         return outcome;
     }
     let folder = Folder::new(attempt.path());
     let _ = folder.mark_killed();
     if matches!(attempt.spawn(), Ok(Some(_))) {
-        let begun = Instant::now();
-        while begun.elapsed() < GONE {
-            match adopt(&folder, 0) {
-                Ok(Adopted::Alive(mut pane)) => force(&mut pane, begun + GONE),
-                Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => break,
-                // Its holder has only just been started, or is about to go.
-                Err(_) => std::thread::park_timeout(LOOK),
-            }
-        }
+        end_process(&folder, Instant::now() + END_TIMEOUT);
     }
-    let outcome = failed(Ending::Stopped, "it was stopped".to_owned());
     attempt.decide(&outcome).unwrap_or(outcome)
 }
 
-/// Forces a process to end and waits until it has.
-fn force(pane: &mut dyn Pane, until: Instant) {
-    let mut buffer = vec![0; 64 * 1024];
-    let _ = pane.stop(Stop::Force);
-    while pane.is_alive() && Instant::now() < until {
-        // What it printed is on its tape; reading is how its end is heard of.
-        if !matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))) {
-            std::thread::park_timeout(LOOK);
+/// Forces the process of a folder to end and waits until nothing of it is left, or until the
+/// deadline.
+fn end_process(folder: &Folder, deadline: Instant) {
+    let changes = FolderChanges::watch(folder);
+    while Instant::now() < deadline {
+        let ended = match adopt(folder, 0) {
+            Ok(Adopted::Alive(mut pane)) => pane.end_by(deadline).is_ok(),
+            Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => return,
+            Err(_) => false,
+        };
+        // Without an answer the holder has only just been started, or is about to go: both change
+        // its folder. A folder that cannot be watched is gone, and nothing can be found by it.
+        if !ended && !changes.as_ref().is_ok_and(|changes| changes.wait(deadline).is_ok()) {
+            return;
         }
     }
+}
+
+/// Goes on with a panic of a task that the job has started, as if it were the job's own.
+fn pass_panic_on<T>(done: Result<T, JoinError>) -> Option<T> {
+    match done {
+        Ok(value) => Some(value),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // It was aborted, because the job is over.
+        Err(_) => None,
+    }
+}
+
+fn stopped_outcome() -> Outcome {
+    failed(Ending::Stopped, "it was stopped".to_owned())
 }
 
 fn failed(ending: Ending, reason: String) -> Outcome {
     Outcome::new(false, ending, reason)
 }
+
+#[cfg(test)]
+mod tests;

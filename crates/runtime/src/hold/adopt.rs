@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::changes::FolderChanges;
 use super::folder::{Exit, Folder, FolderError};
 use super::pane::HolderPane;
 use super::start::START_LIMIT;
@@ -10,10 +11,7 @@ use crate::machine;
 use crate::processes::{self, Ended};
 
 /// How long what a killed holder left may take to vanish once it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How often a holder that is about to start its process is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What became of a process.
 #[derive(Debug)]
@@ -68,13 +66,14 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
     }
 }
 
-/// Takes a start back of which nothing came, because whoever wanted it died at that moment. Says
+/// Takes a start back of which nothing came, because the process that wanted it died then. Says
 /// whether it did: then nothing was started there, nothing ever will be, and the folder can be used
 /// for another start. Otherwise there is a holder, or was one.
 ///
 /// Waits for a holder that is just about to start its process.
 pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
     let deadline = Instant::now() + START_LIMIT;
+    let mut changes = None;
     loop {
         let Some(record) = folder.spawn_record()? else { return Ok(false) };
         if record.holder.is_some() {
@@ -97,7 +96,13 @@ pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
         if Instant::now() >= deadline {
             return Err(AdoptError::Unreachable(io::ErrorKind::TimedOut.into()));
         }
-        std::thread::park_timeout(LOOK);
+        match &changes {
+            // Watched only now, because most starts are settled at the first look.
+            None => {
+                changes = Some(FolderChanges::watch(folder).map_err(AdoptError::Unreachable)?);
+            }
+            Some(changes) => changes.wait(deadline).map_err(AdoptError::Unreachable)?,
+        }
     }
 }
 
@@ -111,5 +116,5 @@ fn gone(folder: &Folder, job: &str, same_boot: bool) -> Result<Adopted, AdoptErr
 
 /// Ends whatever still runs of a job.
 pub(super) fn end_job(job: &str) -> Ended {
-    processes::end_all(|| processes::of_job(job), PATIENCE)
+    processes::end_all(|| processes::of_job(job), KILL_TIMEOUT)
 }

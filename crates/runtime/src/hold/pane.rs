@@ -238,8 +238,8 @@ impl HolderPane {
             return Ok(());
         }
         if self.folder.exit().map_err(io::Error::other)?.is_some() {
-            // It does not wait for ever for whoever reads slowly. The tape has what it did not get
-            // to say, also that of which only a part has come.
+            // It does not wait for ever for a client that reads slowly. The tape has what it did not
+            // get to say, also that of which only a part has come.
             self.received.clear();
             self.at = 0;
             self.state = State::OnDisk;
@@ -357,7 +357,10 @@ impl Pane for HolderPane {
         }
         // The last word may be all that is left to read.
         if let Ok(Some((ToClient::Exit(_), _))) = ToClient::decode(&self.received[self.at..]) {
-            let _ = self.next(&mut []);
+            // An end that cannot be read is still an end.
+            if self.next(&mut []).is_err() {
+                self.state = State::Lost;
+            }
         }
         matches!(self.state, State::Connected | State::OnDisk)
     }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use coven_folder::Folder;
-use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents};
+use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, VnodeEvents};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
@@ -205,6 +206,36 @@ impl Confinement {
 
     pub(crate) fn enforce(self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Watches the names in a folder. The descriptor is readable once one was added or removed.
+#[derive(Debug)]
+pub(crate) struct FolderWatch {
+    queue: OwnedFd,
+    /// Watched for as long as it is open.
+    _folder: Folder,
+}
+
+impl FolderWatch {
+    pub(crate) fn new(folder: &Folder) -> io::Result<Self> {
+        let queue = darwin::kqueue()?;
+        let vnode = folder.as_fd().as_raw_fd();
+        let names = EventFilter::Vnode { vnode, flags: VnodeEvents::WRITE };
+        let flags = EventFlags::ADD | EventFlags::CLEAR;
+        darwin::change(&queue, &Event::new(names, flags, std::ptr::null_mut()))?;
+        Ok(Self { queue, _folder: folder.clone() })
+    }
+
+    /// Forgets the changes so far: it is readable again after the next one.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        darwin::events(&self.queue, 1, Duration::ZERO).map(drop)
+    }
+}
+
+impl AsFd for FolderWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
     }
 }
 

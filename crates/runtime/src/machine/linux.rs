@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use coven_folder::Folder;
 use rustix::fs::FileType;
+use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_child_subreaper,
@@ -162,6 +163,38 @@ fn not_a_socket(path: &Path) -> io::Error {
 /// short, however deep a folder lies.
 fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
+}
+
+/// Watches the names in a folder. The descriptor is readable once one was added or removed.
+#[derive(Debug)]
+pub(crate) struct FolderWatch(OwnedFd);
+
+impl FolderWatch {
+    pub(crate) fn new(folder: &Folder) -> io::Result<Self> {
+        let changes =
+            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        let names = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+        inotify::add_watch(&changes, descriptor_path(folder), names | WatchFlags::ONLYDIR)?;
+        Ok(Self(changes))
+    }
+
+    /// Forgets the changes so far: it is readable again after the next one.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        loop {
+            match rustix::io::read(&self.0, &mut buffer) {
+                Ok(0) | Err(Errno::AGAIN) => return Ok(()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for FolderWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// A process, held so that no later one with its id can be mistaken for it. The descriptor becomes

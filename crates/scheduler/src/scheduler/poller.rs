@@ -1,5 +1,5 @@
-//! One descriptor for all panes: readable when any of them has something to say, so that whoever
-//! waits can wait for that one, and a turn costs as much as there is to do.
+//! One descriptor for all panes: readable when any of them has something to say, so that a
+//! loop waits for that one, and a turn costs as much as there is to do.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -45,7 +45,7 @@ impl Poller {
         self.poll(self.watched, Duration::ZERO)
     }
 
-    /// Waits until somebody is ready, or for this long at most. It may return early.
+    /// Waits until a pane is ready, or for this long at most. It may return early.
     pub(super) fn wait(&self, limit: Option<Duration>) -> io::Result<()> {
         self.poll(1, limit.unwrap_or(LONGEST)).map(drop)
     }

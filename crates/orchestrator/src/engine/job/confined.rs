@@ -12,8 +12,8 @@ use coven_runtime::hold::Folder;
 use coven_runtime::sandbox::Enforcement;
 use coven_workflow::Input;
 
-use super::Job;
 use super::picture::{self, Picture};
+use super::{Job, pass_panic_on};
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
@@ -79,7 +79,7 @@ impl Job {
             // Without a picture nothing is compared, which the start of the job tells.
             let _ = Picture::take(&folder, &without).save(&attempt);
         });
-        let _ = taken.await;
+        pass_panic_on(taken.await);
     }
 
     /// Adds to an outcome what changed while the job ran, if it was not to change anything.
@@ -96,7 +96,7 @@ impl Job {
             let before = Picture::load(&attempt)?;
             Some(before.differences(&Picture::take(&folder, &without), confined))
         });
-        let touched = compared.await.ok().flatten().unwrap_or_default();
+        let touched = pass_panic_on(compared.await).flatten().unwrap_or_default();
         Outcome { touched, ..outcome }
     }
 

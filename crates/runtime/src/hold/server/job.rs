@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_secs(1);
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// How long anything may take to vanish once it was killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Input that the process has not taken yet. While there is more, clients are not read.
 pub(super) const MAX_INPUT: usize = 256 * 1024;
@@ -189,7 +189,7 @@ impl Job {
     pub(super) fn force(&mut self) {
         self.stopped |= self.status.is_none();
         self.force_at = None;
-        let ended = processes::end_all(|| self.running(), PATIENCE);
+        let ended = processes::end_all(|| self.running(), KILL_TIMEOUT);
         self.ended.forced.extend(ended.forced);
         self.ended.left = ended.left;
     }
