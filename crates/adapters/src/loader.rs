@@ -12,9 +12,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use coven_notation::{Report, near};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -168,7 +169,7 @@ impl AdapterConfigLoader {
 
     /// The configuration that a tree is, with its rules; the same ones as long as it is the same.
     fn compiled(&self, kind: &str, value: Value) -> Result<(Arc<Config>, Arc<Rules>), LoadError> {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.compiled.lock();
         if let Some(last) = compiled.get(kind).filter(|last| last.value == value) {
             return Ok((last.config.clone(), last.rules.clone()));
         }
@@ -182,12 +183,12 @@ impl AdapterConfigLoader {
     }
 
     fn remember(&self, path: &Path, value: &Value) {
-        let mut last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_good = self.last_good.lock();
         last_good.insert(path.to_owned(), value.clone());
     }
 
     fn last_good(&self, path: &Path) -> Option<Value> {
-        let last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_good = self.last_good.lock();
         last_good.get(path).cloned()
     }
 }

@@ -54,6 +54,7 @@ pub use coven_orchestrator::{Envelope, FeedItem, FeedSubscription, Live, Publish
 pub use coven_runner::{
     Event as TerminalEvent, Subscription as TerminalSubscription, Update as TerminalUpdate,
 };
+pub use coven_runtime::machine;
 pub use coven_runtime::processes::{Identity as ProcessIdentity, JOB_VARIABLE};
 pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use coven_api::system::{BaseDirStatus, Slots, Status};
+use coven_runtime::machine;
 
 use crate::service::Service;
 
@@ -22,7 +23,7 @@ impl Service {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             since: self.since(),
-            memory_bytes: memory(),
+            memory_bytes: machine::resident_memory().unwrap_or(0),
             socket: places.socket().display().to_string(),
             address: None,
             log: places.log().display().to_string(),
@@ -109,11 +110,4 @@ fn with_all<'a>(
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
 fn number(count: u64) -> f64 {
     count as f64
-}
-
-/// The resident memory of this process.
-fn memory() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok();
-    let resident = pages.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-    resident.unwrap_or(0) * rustix::param::page_size() as u64
 }

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -73,7 +74,7 @@ impl<'a> Screen<'a> {
 
     /// Starts a command that will not outlive this process. No signal comes in between.
     pub(super) fn start_job(&self, command: &str) -> io::Result<Job> {
-        let mut last_will = lock(&self.last_will);
+        let mut last_will = self.last_will.lock();
         let job = Job::start(command, Group::Own)?;
         last_will.job = job.own_group();
         Ok(job)
@@ -81,14 +82,14 @@ impl<'a> Screen<'a> {
 
     /// Ends the command, if it has not ended.
     pub(super) fn end_job(&self, job: Option<Job>) {
-        let mut last_will = lock(&self.last_will);
+        let mut last_will = self.last_will.lock();
         drop(job);
         last_will.job = None;
     }
 
     /// Gives the terminal back after its picture has been put in order, and forgets it.
     pub(super) fn give_back(self) {
-        if let Some(saved) = lock(&self.last_will).terminal.take() {
+        if let Some(saved) = self.last_will.lock().terminal.take() {
             saved.restore();
         }
     }
@@ -96,7 +97,7 @@ impl<'a> Screen<'a> {
 
 impl Drop for Screen<'_> {
     fn drop(&mut self) {
-        lock(&self.last_will).execute(self.output);
+        self.last_will.lock().execute(self.output);
         self.signals.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -133,13 +134,8 @@ impl Saved {
 fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_>) {
     for signal in ending.forever() {
         if !signals::ignored() {
-            lock(last_will).execute(output);
+            last_will.lock().execute(output);
             let _ = signals::die(signal);
         }
     }
-}
-
-fn lock(last_will: &Mutex<LastWill>) -> MutexGuard<'_, LastWill> {
-    // A thread that panicked while it held this leaves a will that can still be executed.
-    last_will.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
 //! One job: started or taken up, followed to its end, its outcome written down before it is told.
+//! If the task that does this panics, that is the job's outcome.
 
 mod begin;
 mod confined;
@@ -12,37 +13,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, Ending, JobSpec, Outcome, SessionId};
-use coven_runner::{AgentRunner, HeadlessRunner, Redactor};
-use coven_runtime::domain::{Pane, ReadOutcome, Stop};
-use coven_runtime::hold::{Adopted, Folder, adopt};
+use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
+use coven_runtime::hold::{Adopted, Folder, FolderChanges, adopt};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
 use coven_workflow::command::Answer;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::executor::{JobFolders, WorkflowExecutor};
 use super::slots::{NoSlot, Place};
 use crate::event::{Envelope, Live, Published};
 use crate::feed::Feed;
-use crate::state::SessionManager;
-use crate::state::best_effort;
 use crate::state::blocking::blocking;
+use crate::state::{Clock, best_effort};
 use begin::{BegunJob, FoundJob, NotBegun};
 pub(crate) use conversation::Earlier;
 
-/// How long a job that nobody follows may take to be gone.
-const GONE: Duration = Duration::from_secs(30);
+/// How long a runner may take to stop its process when the job that follows it has failed. After
+/// that the process is ended from outside.
+const RUNNER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long a job that is not followed may take to be gone once it is told to end.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is said of a job whose end nobody saw.
+/// The reason of the outcome of a job whose end was not recorded.
 const LOST: &str = "its process is gone, and nobody saw how it ended";
 
 /// How many orders may wait for a job.
-const ORDERS: usize = 64;
+const ORDER_CAPACITY: usize = 64;
 
 /// Publishes what a job does live. It never passes the session's actor, so a flood of output delays
 /// no decision.
@@ -52,13 +52,13 @@ pub(crate) struct LivePublisher {
     pub(crate) feed: Feed,
     /// Does not keep the session's broadcast open.
     pub(crate) events: broadcast::WeakSender<Envelope>,
-    pub(crate) manager: Arc<SessionManager>,
+    pub(crate) clock: Clock,
 }
 
 impl LivePublisher {
     fn publish(&self, live: Live) {
         let published = Published::Live(live);
-        let envelope = self.feed.tell(&self.session, self.manager.now(), published);
+        let envelope = self.feed.tell(&self.session, self.clock.now(), published);
         if let Some(events) = self.events.upgrade() {
             // A session without subscribers is fine.
             drop(events.send(envelope));
@@ -100,11 +100,12 @@ pub(crate) struct JobHandle {
 }
 
 impl JobHandle {
-    /// Stops following the job, and waits until nobody here touches it any more. Its process goes
-    /// on under its holder.
+    /// Stops following the job, and waits until nothing in this process touches it any more. Its
+    /// process goes on under its holder.
     pub(crate) async fn close(self) {
         drop(self.orders);
-        let _ = self.task.await;
+        // A panic of the task was told as the end of the job.
+        drop(self.task.await);
     }
 
     pub(crate) fn order(&self, order: Order) {
@@ -203,7 +204,7 @@ impl Job {
         reports: mpsc::Sender<Input>,
         live: LivePublisher,
     ) -> JobHandle {
-        let (orders, receiver) = mpsc::channel(ORDERS);
+        let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = RunnerSlot::default();
         let shared = runner.clone();
         let JobFolders { attempt, earlier } = folders;
@@ -223,7 +224,7 @@ impl Job {
                         secrets,
                         redactor,
                     };
-                    let job = Self {
+                    let mut job = Self {
                         details: Arc::new(details),
                         reports,
                         live,
@@ -232,7 +233,9 @@ impl Job {
                         seen: 0,
                         sending: JoinSet::new(),
                     };
-                    job.run(receiver).await;
+                    if let Err(message) = catch_panic(job.run(&mut receiver)).await {
+                        job.fail(&message).await;
+                    }
                 }
                 Err(error) => {
                     let outcome = failed(Ending::NotStarted, error.to_string());
@@ -252,7 +255,7 @@ impl Job {
         let (orders, _) = mpsc::channel(1);
         let task = tokio::spawn(async move {
             let ended = blocking(move || match attempt {
-                Ok(attempt) => end_from_disk(&attempt),
+                Ok(attempt) => end_from_disk(&attempt, stopped_outcome()),
                 Err(error) => failed(Ending::Stopped, error.to_string()),
             });
             let outcome = ended.await;
@@ -265,13 +268,11 @@ impl Job {
         self.details.spec.job.attempt.clone()
     }
 
-    async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+    async fn run(&mut self, orders: &mut mpsc::Receiver<Order>) {
         let details = self.details.clone();
         let started = match blocking(move || details.found()).await {
             FoundJob::Ended(outcome) => return self.ended(*outcome).await,
-            FoundJob::Stopped => {
-                return self.decide_end(failed(Ending::Stopped, "it was stopped".to_owned())).await;
-            }
+            FoundJob::Stopped => return self.decide_end(stopped_outcome()).await,
             FoundJob::Started => true,
             FoundJob::New => false,
         };
@@ -286,7 +287,7 @@ impl Job {
                         return self.decide_end(failed(Ending::NotStarted, error)).await;
                     }
                 },
-                stopped = stopped(&mut orders) => {
+                stopped = stopped(orders) => {
                     if !stopped {
                         return;
                     }
@@ -303,7 +304,7 @@ impl Job {
                 if let Some(reason) = exposure {
                     self.tell(Input::Exposed { job: self.id(), reason }).await;
                 }
-                self.follow(runner, &adapter, &mut orders).await;
+                self.follow(runner, &adapter, orders).await;
             }
             Err(NotBegun::Lost) => {
                 let details = self.details.clone();
@@ -325,6 +326,23 @@ impl Job {
     async fn decide_end(&mut self, outcome: Outcome) {
         let details = self.details.clone();
         let outcome = blocking(move || details.settle(outcome)).await;
+        self.ended(outcome).await;
+    }
+
+    /// Ends a job whose task has panicked: nothing follows its process any more, so that is ended
+    /// first. Then the panic is told like any other outcome.
+    async fn fail(&mut self, message: &str) {
+        self.sending.abort_all();
+        if let Some(runner) = self.runner.get() {
+            self.runner.set(None);
+            // What is still there then is ended below.
+            drop(tokio::time::timeout(RUNNER_STOP_TIMEOUT, runner.stop()).await);
+        }
+        let message = self.details.redactor.clean(message);
+        let reason = format!("coven failed while it followed the job, and ended it: {message}");
+        let outcome = failed(Ending::Stopped, reason);
+        let attempt = self.details.attempt.clone();
+        let outcome = blocking(move || end_from_disk(&attempt, outcome)).await;
         self.ended(outcome).await;
     }
 
@@ -364,40 +382,55 @@ async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
     }
 }
 
-/// Ends a job that nobody here follows, and comes back when nothing of it is left.
-fn end_from_disk(attempt: &Attempt) -> Outcome {
+/// Ends a job that is not followed in this process, and comes back when nothing of it is left. Its
+/// outcome is the given one, unless one was written down before.
+fn end_from_disk(attempt: &Attempt, outcome: Outcome) -> Outcome {
     if let Ok(Some(outcome)) = attempt.outcome() {
         return outcome;
     }
     let folder = Folder::new(attempt.path());
     let _ = folder.mark_killed();
     if matches!(attempt.spawn(), Ok(Some(_))) {
-        let begun = Instant::now();
-        while begun.elapsed() < GONE {
-            match adopt(&folder, 0) {
-                Ok(Adopted::Alive(mut pane)) => force(&mut pane, begun + GONE),
-                Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => break,
-                // Its holder has only just been started, or is about to go.
-                Err(_) => std::thread::park_timeout(LOOK),
-            }
-        }
+        end_process(&folder, Instant::now() + END_TIMEOUT);
     }
-    let outcome = failed(Ending::Stopped, "it was stopped".to_owned());
     attempt.decide(&outcome).unwrap_or(outcome)
 }
 
-/// Forces a process to end and waits until it has.
-fn force(pane: &mut dyn Pane, until: Instant) {
-    let mut buffer = vec![0; 64 * 1024];
-    let _ = pane.stop(Stop::Force);
-    while pane.is_alive() && Instant::now() < until {
-        // What it printed is on its tape; reading is how its end is heard of.
-        if !matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))) {
-            std::thread::park_timeout(LOOK);
+/// Forces the process of a folder to end and waits until nothing of it is left, or until the
+/// deadline.
+fn end_process(folder: &Folder, deadline: Instant) {
+    let changes = FolderChanges::watch(folder);
+    while Instant::now() < deadline {
+        let ended = match adopt(folder, 0) {
+            Ok(Adopted::Alive(mut pane)) => pane.end_by(deadline).is_ok(),
+            Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => return,
+            Err(_) => false,
+        };
+        // Without an answer the holder has only just been started, or is about to go: both change
+        // its folder. A folder that cannot be watched is gone, and nothing can be found by it.
+        if !ended && !changes.as_ref().is_ok_and(|changes| changes.wait(deadline).is_ok()) {
+            return;
         }
     }
+}
+
+/// Goes on with a panic of a task that the job has started, as if it were the job's own.
+fn pass_panic_on<T>(done: Result<T, JoinError>) -> Option<T> {
+    match done {
+        Ok(value) => Some(value),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // It was aborted, because the job is over.
+        Err(_) => None,
+    }
+}
+
+fn stopped_outcome() -> Outcome {
+    failed(Ending::Stopped, "it was stopped".to_owned())
 }
 
 fn failed(ending: Ending, reason: String) -> Outcome {
     Outcome::new(false, ending, reason)
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,6 +84,10 @@ impl SessionManager {
         self.registry().set_live(id, live)
     }
 
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
     /// What time it is.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()

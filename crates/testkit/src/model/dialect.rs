@@ -46,7 +46,7 @@ impl Dialect {
         body: &Value,
         path: &str,
         turn: &Turn,
-        responder: &mut Responder<'_>,
+        responder: &mut Responder,
     ) -> io::Result<()> {
         let (speech, call) = match turn {
             Turn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),

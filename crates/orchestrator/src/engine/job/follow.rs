@@ -13,7 +13,7 @@ use coven_workflow::input::{Observation, Question};
 use tokio::sync::mpsc;
 
 use super::once::{self, Sent};
-use super::{Job, JobDetails, Order, Runner, tell};
+use super::{Job, JobDetails, Order, Runner, pass_panic_on, tell};
 use crate::engine::answer;
 use crate::event::Live;
 use crate::state::blocking::blocking;
@@ -21,9 +21,9 @@ use crate::state::blocking::blocking;
 /// How much of a script's output becomes a value.
 const LARGEST_OUTPUT: u64 = 16 << 20;
 
-/// How long the end of a turn waits for the news of what began it, which is only a task switch
+/// How long the end of a turn waits for the report of what began it, which is only a task switch
 /// away.
-const ARRIVED: Duration = Duration::from_secs(2);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Job {
     pub(super) async fn follow(
@@ -57,7 +57,7 @@ impl Job {
                     };
                     self.obey(order, &runner, adapter);
                 }
-                Some(_) = self.sending.join_next() => {}
+                Some(done) = self.sending.join_next() => drop(pass_panic_on(done)),
             }
         }
         self.runner.set(None);
@@ -126,9 +126,13 @@ impl Job {
     /// Waits until what began a turn is told. The runner says that a message arrived before it says
     /// that the turn is over, and a session that still waits for the first ignores the second.
     async fn arrived(&mut self) {
-        let all = async { while self.sending.join_next().await.is_some() {} };
+        let all = async {
+            while let Some(done) = self.sending.join_next().await {
+                pass_panic_on(done);
+            }
+        };
         // What takes longer did not begin this turn.
-        let _ = tokio::time::timeout(ARRIVED, all).await;
+        let _ = tokio::time::timeout(REPORT_TIMEOUT, all).await;
     }
 
     pub(super) async fn observed(&mut self, what: Observation) {

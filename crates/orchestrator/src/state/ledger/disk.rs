@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coven_model::Timestamp;
+use coven_runtime::machine;
 use uuid::Uuid;
 
 use super::{Mark, Place, Stretch};
@@ -31,7 +32,6 @@ const MAGIC: [u8; 7] = *b"covenfd";
 const ENDING: &str = ".feed";
 const HEAD: &str = "head";
 const FLOOR: &str = "floor";
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const TITLE: &str = "coven feed ";
 /// The words have the same length, so that one can be written over the other on a full disk.
 const CLEAN: &str = "clean";
@@ -243,9 +243,9 @@ fn newer(path: &Path) -> io::Error {
 }
 
 fn boot_id() -> String {
-    let id = fs::read_to_string(BOOT_ID).unwrap_or_default();
+    let id = machine::boot_id().unwrap_or_default();
     // The length never changes, because it is written over.
-    format!("{:<36.36}", id.trim())
+    format!("{id:<36.36}")
 }
 
 fn header(first: u64) -> [u8; RECORD] {

@@ -13,7 +13,7 @@ pub(super) fn answer(
     path: &str,
     speech: &Speech,
     call: Option<&Call>,
-    responder: &mut Responder<'_>,
+    responder: &mut Responder,
 ) -> io::Result<()> {
     let streams = path.ends_with(":streamGenerateContent");
     let named = path.rsplit_once("/models/").map_or(MODEL, |(_, name)| name);

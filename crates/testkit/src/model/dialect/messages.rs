@@ -12,7 +12,7 @@ pub(super) fn answer(
     body: &Value,
     speech: &Speech,
     call: Option<&Call>,
-    responder: &mut Responder<'_>,
+    responder: &mut Responder,
 ) -> io::Result<()> {
     let usage = |output: u64| {
         json!({

@@ -12,7 +12,7 @@ pub(super) fn answer(
     body: &Value,
     speech: &Speech,
     call: Option<&Call>,
-    responder: &mut Responder<'_>,
+    responder: &mut Responder,
 ) -> io::Result<()> {
     let mut response = json!({
         "id": id("resp_"), "object": "response", "created_at": 1, "status": "in_progress",
@@ -61,12 +61,12 @@ pub(super) fn answer(
 }
 
 /// Events with their numbers.
-struct Events<'a, 'b> {
-    responder: &'a mut Responder<'b>,
+struct Events<'a> {
+    responder: &'a mut Responder,
     sequence: u64,
 }
 
-impl Events<'_, '_> {
+impl Events<'_> {
     fn send(&mut self, mut event: Value) -> io::Result<()> {
         event["sequence_number"] = self.sequence.into();
         self.sequence += 1;

@@ -131,7 +131,7 @@ impl Actor {
             session: self.session.id().clone(),
             feed: self.context.feed.clone(),
             events: self.events.downgrade(),
-            manager: self.context.manager.clone(),
+            clock: self.context.manager.clock(),
         }
     }
 

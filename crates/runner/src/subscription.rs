@@ -1,5 +1,6 @@
-//! What happens to an agent, told to whoever follows. One that is too slow may miss output, which
-//! is on the tape, and nothing else: what it asked and when a turn ended is kept for a while.
+//! What happens to an agent, as events for its subscribers. One that is too slow may miss output,
+//! which is on the tape, and nothing else: what the agent asked and when a turn ended is kept for a
+//! while.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,68 +9,69 @@ use tokio::sync::broadcast;
 
 use crate::event::{Event, Update};
 
-/// How many events a follower may be behind. Each has its place from the start, for every agent.
-const EVENTS: usize = 256;
+/// How many events a subscriber may be behind. Each has its place from the start, for every agent.
+const EVENT_CAPACITY: usize = 256;
 
-/// How many of those that nobody may miss are kept.
-const KEPT: usize = 32;
+/// How many of the events that no subscriber may miss are kept.
+const KEPT_EVENTS: usize = 32;
 
-/// An event with its number among those that nobody may miss; nothing for those that one may.
+/// An event with its number among those that no subscriber may miss; output has none.
 type Numbered = (Option<u64>, Event);
 
-/// What is kept, the newest last, with its numbers.
+/// The events that no subscriber may miss, the newest last, with their numbers.
 type Kept = Arc<Mutex<VecDeque<(u64, Event)>>>;
 
-/// Tells what happens.
+/// Publishes the events of one agent.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct EventPublisher {
     sender: broadcast::Sender<Numbered>,
     kept: Kept,
 }
 
-impl Teller {
+impl EventPublisher {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(EVENTS), kept: Kept::default() }
+        Self { sender: broadcast::Sender::new(EVENT_CAPACITY), kept: Kept::default() }
     }
 
-    /// Tells whoever listens. Nobody need.
+    /// Publishes an event. There need be no subscriber.
     pub(crate) fn tell(&self, event: Event) {
         if matches!(event, Event::Output { .. } | Event::Entry(_) | Event::Usage(_)) {
-            let _ = self.sender.send((None, event));
+            // Without a subscriber there is nothing to do.
+            drop(self.sender.send((None, event)));
             return;
         }
-        // Held until it is sent, so that whoever begins to follow knows exactly what was before.
+        // Locked until it is sent, so that a new subscriber knows exactly which events came before.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let number = kept.back().map_or(1, |(last, _)| last + 1);
         kept.push_back((number, event.clone()));
-        if kept.len() > KEPT {
+        if kept.len() > KEPT_EVENTS {
             kept.pop_front();
         }
-        let _ = self.sender.send((Some(number), event));
+        drop(self.sender.send((Some(number), event)));
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
         Subscription::new(&self.kept, || self.sender.subscribe())
     }
 
-    /// To follow it from elsewhere, as long as it is there.
-    pub(crate) fn follow(&self) -> Following {
-        Following { sender: self.sender.downgrade(), kept: self.kept.clone() }
+    /// Where to subscribe, for as long as the publisher exists.
+    pub(crate) fn source(&self) -> EventSource {
+        EventSource { sender: self.sender.downgrade(), kept: self.kept.clone() }
     }
 }
 
-/// Where one can begin to follow. It does not keep the teller alive.
+/// Where to subscribe. It does not keep the publisher alive.
 #[derive(Clone, Debug)]
-pub(crate) struct Following {
+pub(crate) struct EventSource {
     sender: broadcast::WeakSender<Numbered>,
     kept: Kept,
 }
 
-impl Following {
+impl EventSource {
     pub(crate) fn subscribe(&self) -> Subscription {
         Subscription::new(&self.kept, || match self.sender.upgrade() {
             Some(sender) => sender.subscribe(),
-            // The receiver of a channel nobody can send to: it says at once that all is over.
+            // The receiver of a channel without a sender: it says at once that all is over.
             None => broadcast::channel(1).1,
         })
     }
@@ -80,7 +82,7 @@ impl Following {
 pub struct Subscription {
     receiver: broadcast::Receiver<Numbered>,
     kept: Kept,
-    /// The last of those that nobody may miss that was told here.
+    /// The number of the last event that was given out here.
     last: u64,
     missed: VecDeque<Event>,
 }
@@ -153,27 +155,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_of_output_makes_nobody_miss_the_end_of_a_turn() {
-        let teller = Teller::new();
-        let mut slow = teller.subscribe();
-        teller.tell(ended(false));
-        for _ in 0..10 * EVENTS {
-            teller.tell(printed());
+    async fn a_flood_of_output_makes_no_subscriber_miss_the_end_of_a_turn() {
+        let publisher = EventPublisher::new();
+        let mut slow = publisher.subscribe();
+        publisher.tell(ended(false));
+        for _ in 0..10 * EVENT_CAPACITY {
+            publisher.tell(printed());
         }
-        teller.tell(ended(true));
-        let mut late = teller.subscribe();
-        teller.tell(printed());
-        teller.tell(ended(false));
-        drop(teller);
+        publisher.tell(ended(true));
+        let mut late = publisher.subscribe();
+        publisher.tell(printed());
+        publisher.tell(ended(false));
+        drop(publisher);
         assert_eq!(turns(&mut slow).await, [false, true, false], "each once and in order");
         assert_eq!(turns(&mut late).await, [false], "nothing of before");
     }
 
     #[tokio::test]
-    async fn whoever_comes_when_all_is_over_is_told_so() {
-        let teller = Teller::new();
-        let following = teller.follow();
-        drop(teller);
-        assert!(following.subscribe().next().await.is_none());
+    async fn a_subscriber_that_comes_when_all_is_over_is_told_so() {
+        let publisher = EventPublisher::new();
+        let source = publisher.source();
+        drop(publisher);
+        assert!(source.subscribe().next().await.is_none());
     }
 }
