@@ -38,6 +38,8 @@ pub enum AgentState {
 pub struct Agent {
     pub(crate) capabilities: BTreeSet<Capability>,
     pub(crate) state: AgentState,
+    /// It was hired for one command that ran already, and leaves with it.
+    pub(crate) temporary: bool,
 }
 
 impl Agent {

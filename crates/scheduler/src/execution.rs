@@ -233,6 +233,7 @@ pub struct Execution {
     pub(crate) agent: AgentId,
     pub(crate) slot: SlotId,
     pub(crate) state: ExecutionState,
+    pub(crate) adopted: bool,
 }
 
 impl Execution {
@@ -254,5 +255,10 @@ impl Execution {
     /// Where it stands.
     pub fn state(&self) -> &ExecutionState {
         &self.state
+    }
+
+    /// Whether its process ran already when its command was taken up.
+    pub fn adopted(&self) -> bool {
+        self.adopted
     }
 }

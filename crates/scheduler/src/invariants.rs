@@ -47,6 +47,8 @@ pub enum Invariant {
     DeadlinesListed,
     /// What has ended holds no slot and no agent.
     LimitsRecover,
+    /// Only what ran already when it was taken up runs beyond the number of slots.
+    LimitsKept,
 }
 
 /// A promise that is broken.
@@ -66,8 +68,8 @@ impl fmt::Display for Invariant {
 }
 
 impl Invariant {
-    /// All of them: seven of orchestration, six of approvals, four of our own.
-    pub const ALL: [Self; 17] = [
+    /// All of them: seven of orchestration, six of approvals, five of our own.
+    pub const ALL: [Self; 18] = [
         Self::NoDoubleAssignment,
         Self::NoOrphanedExecution,
         Self::TerminalExclusivity,
@@ -85,6 +87,7 @@ impl Invariant {
         Self::CancelledNeverRuns,
         Self::DeadlinesListed,
         Self::LimitsRecover,
+        Self::LimitsKept,
     ];
 
     /// Whether it holds.
@@ -107,6 +110,7 @@ impl Invariant {
             Self::CancelledNeverRuns => orchestration::run_after_the_end(board),
             Self::DeadlinesListed => approvals::unlisted_deadline(board),
             Self::LimitsRecover => orchestration::held_after_the_end(board),
+            Self::LimitsKept => orchestration::begun_beyond_the_limit(board),
         };
         match found {
             Some(detail) => Err(Violation { invariant: self, detail }),

@@ -157,3 +157,11 @@ pub(super) fn held_after_the_end(board: &Board) -> Option<String> {
         _ => None,
     })
 }
+
+/// Executions are numbered as they begin, so of those that run now, all but the first few began
+/// when every slot was in use.
+pub(super) fn begun_beyond_the_limit(board: &Board) -> Option<String> {
+    let mut beyond = live(board).skip(board.limits.slots);
+    let (id, _) = beyond.find(|(_, execution)| !execution.adopted)?;
+    Some(format!("{id} began although all {} slots were in use", board.limits.slots))
+}

@@ -5,6 +5,7 @@
 //! What is to be done about the world comes back as [`Effect`]s. So the very code that schedules
 //! can be taken through every state it can reach (see `model.rs`).
 
+mod adoption;
 mod intake;
 mod progress;
 mod time;
@@ -184,7 +185,8 @@ pub struct Board {
     /// Commands that no agent has yet, by their place in the queue.
     pub(crate) waiting: BTreeMap<u64, CommandId>,
     pub(crate) executions: BTreeMap<ExecutionId, Execution>,
-    /// Who holds each slot.
+    /// Who holds each slot. Those beyond the limit are there only while commands that ran already
+    /// hold them.
     pub(crate) slots: Vec<Option<ExecutionId>>,
     pub(crate) approvals: Approvals,
     pub(crate) deadlines: BTreeSet<(Moment, Due)>,
@@ -251,9 +253,15 @@ impl Board {
         self.slots.iter().flatten().copied()
     }
 
-    /// How many slots are free.
+    /// How many commands may begin now. None may while more run than there are slots, also when
+    /// one of those within the limit has ended.
     pub fn free_slots(&self) -> usize {
-        self.slots.iter().filter(|holder| holder.is_none()).count()
+        self.limits.slots.saturating_sub(self.live().count())
+    }
+
+    /// How many there may be, and how long things may take.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The commands that have not ended.
@@ -288,6 +296,30 @@ impl Board {
         if !self.rules.obeys(Rule::SlotsServeOne) {
             return Some(SlotId(0));
         }
-        self.slots.iter().position(Option::is_none).map(SlotId)
+        let free = self.free_slots() > 0 || !self.rules.obeys(Rule::BeginWithinTheLimit);
+        free.then(|| self.unused_slot())
+    }
+
+    /// The first slot that no execution holds, which may be one that is not there yet.
+    fn unused_slot(&self) -> SlotId {
+        let unused = self.slots.iter().position(Option::is_none);
+        SlotId(unused.unwrap_or(self.slots.len()))
+    }
+
+    fn hold_slot(&mut self, slot: SlotId, execution: ExecutionId) {
+        if self.slots.len() <= slot.0 {
+            self.slots.resize(slot.0 + 1, None);
+        }
+        self.slots[slot.0] = Some(execution);
+    }
+
+    /// Frees a slot. One beyond the limit is gone with it.
+    fn free(&mut self, slot: SlotId) {
+        if let Some(holder) = self.slots.get_mut(slot.0) {
+            *holder = None;
+        }
+        while self.slots.len() > self.limits.slots && self.slots.last() == Some(&None) {
+            self.slots.pop();
+        }
     }
 }

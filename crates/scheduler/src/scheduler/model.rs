@@ -1,5 +1,5 @@
-//! The board under a model checker: every state that two agents, two commands and two slots can
-//! reach, by anything that can happen in any order, allowed or not.
+//! The board under a model checker: every state that two agents, two commands and one or two slots
+//! can reach, by anything that can happen in any order, allowed or not.
 //!
 //! This is the code that schedules, not a copy of it. What is refused must change nothing; what is
 //! not refused must keep every invariant; and from everywhere there is a way to the end. The
@@ -21,7 +21,6 @@ use crate::execution::{ExecutionId, ExecutionState, Failure};
 
 /// Every wait takes this long, one step of the model's time.
 const WAIT: Duration = Duration::from_nanos(1);
-const LIMITS: Limits = Limits { agents: 2, slots: 2, stop_grace: WAIT, drain_grace: WAIT };
 
 /// What may happen. Most of it is not allowed in most states, and is tried all the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +31,7 @@ enum Action {
     Decide(ApprovalId, bool),
     Assign(Assignment),
     Begin(CommandId),
+    Adopt(CommandId),
     Started(ExecutionId),
     NotStarted(ExecutionId),
     Broken(ExecutionId),
@@ -51,6 +51,10 @@ struct Scene {
     waits: u64,
     /// Whether agents may leave and commands be forgotten.
     leaving: bool,
+    /// How many commands may begin at a time.
+    slots: usize,
+    /// Whether commands may turn out to run already.
+    adopting: bool,
 }
 
 impl Scene {
@@ -65,7 +69,7 @@ impl Scene {
             ticket(CommandId(0), first, &Capability::Shell),
             ticket(CommandId(1), second, capability),
         ];
-        Self { tickets, waits: 1, leaving: false }
+        Self { tickets, waits: 1, leaving: false, slots: 2, adopting: false }
     }
 
     /// The second command depends on the first.
@@ -84,6 +88,15 @@ impl Scene {
 
     fn leaving(self) -> Self {
         Self { leaving: true, ..self }
+    }
+
+    /// There is one slot, and commands may turn out to run already.
+    fn adopting(self) -> Self {
+        Self { slots: 1, adopting: true, ..self }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { agents: 2, slots: self.slots, stop_grace: WAIT, drain_grace: WAIT }
     }
 }
 
@@ -116,6 +129,7 @@ impl State {
             Action::Decide(id, approve) => drop(board.decide(id, approve, "she", "so", now)?),
             Action::Assign(assignment) => board.assign(assignment)?,
             Action::Begin(command) => drop(board.begin(command)?),
+            Action::Adopt(command) => drop(board.adopt(command)?),
             Action::Started(id) => drop(board.started(id, now)?),
             Action::NotStarted(id) => {
                 let reason = Failure::Spawn { domain: None, error: "no".to_owned() };
@@ -173,10 +187,12 @@ impl Model for World {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let mut board = Board::breaking(LIMITS, self.broken);
-        board.add_agent(&[Capability::Shell]).unwrap();
-        board.add_agent(&[Capability::Shell, Capability::Agent]).unwrap();
-        let state = |scene: &Scene| State { scene: scene.clone(), board: board.clone(), now: 1 };
+        let state = |scene: &Scene| {
+            let mut board = Board::breaking(scene.limits(), self.broken);
+            board.add_agent(&[Capability::Shell]).unwrap();
+            board.add_agent(&[Capability::Shell, Capability::Agent]).unwrap();
+            State { scene: scene.clone(), board, now: 1 }
+        };
         self.scenes.iter().map(state).collect()
     }
 
@@ -192,6 +208,7 @@ impl Model for World {
         for command in [CommandId(0), CommandId(1)] {
             actions.extend(agents.map(|agent| Action::Assign(Assignment { command, agent })));
             actions.extend([Action::Begin(command), Action::Cancel(command)]);
+            actions.extend(state.scene.adopting.then_some(Action::Adopt(command)));
             actions.extend(state.scene.leaving.then_some(Action::Forget(command)));
         }
         for id in (0..state.board.next_execution).map(ExecutionId) {

@@ -28,6 +28,8 @@ pub(crate) enum Rule {
     SlotsAreHeldToTheEnd,
     /// An execution that has ended gives its slot back.
     SlotsAreGivenBack,
+    /// A command begins only while fewer run than there are slots.
+    BeginWithinTheLimit,
     /// An agent whose execution has ended is idle.
     AgentsReturn,
     /// A request is decided once.
@@ -49,7 +51,7 @@ pub(crate) enum Rule {
 #[cfg(test)]
 impl Rule {
     /// All of them.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::ApprovedFirst,
         Self::AssignedOnce,
         Self::EndedIsOver,
@@ -61,6 +63,7 @@ impl Rule {
         Self::SlotsServeOne,
         Self::SlotsAreHeldToTheEnd,
         Self::SlotsAreGivenBack,
+        Self::BeginWithinTheLimit,
         Self::AgentsReturn,
         Self::DecidedOnce,
         Self::DeadlinesAreKept,

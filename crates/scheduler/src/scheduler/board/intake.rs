@@ -18,15 +18,20 @@ impl Board {
     /// Adds an agent.
     pub fn add_agent(&mut self, capabilities: &[Capability]) -> Result<AgentId, Illegal> {
         self.transition(|board| {
-            if board.agents.len() >= board.limits.agents {
+            let permanent = board.agents.values().filter(|agent| !agent.temporary).count();
+            if permanent >= board.limits.agents {
                 return Err(Illegal::TooManyAgents(board.limits.agents));
             }
-            let id = AgentId(board.next_agent);
-            board.next_agent += 1;
-            let capabilities = capabilities.iter().cloned().collect::<BTreeSet<_>>();
-            board.agents.insert(id, Agent { capabilities, state: AgentState::Idle });
-            Ok(id)
+            Ok(board.insert_agent(capabilities, false))
         })
+    }
+
+    pub(super) fn insert_agent(&mut self, capabilities: &[Capability], temporary: bool) -> AgentId {
+        let id = AgentId(self.next_agent);
+        self.next_agent += 1;
+        let capabilities = capabilities.iter().cloned().collect::<BTreeSet<_>>();
+        self.agents.insert(id, Agent { capabilities, state: AgentState::Idle, temporary });
+        id
     }
 
     /// Removes an agent that has nothing to do.

@@ -36,7 +36,7 @@ impl Board {
         })
     }
 
-    fn dependencies_succeeded(&self, command: CommandId) -> bool {
+    pub(super) fn dependencies_succeeded(&self, command: CommandId) -> bool {
         let succeeded = |id| self.commands.get(id).is_some_and(super::Entry::has_succeeded);
         self.commands.get(&command).is_some_and(|entry| entry.dependencies.iter().all(succeeded))
     }
@@ -95,16 +95,21 @@ impl Board {
             };
             let slots = board.limits.slots;
             let slot = board.free_slot().ok_or(Illegal::NoTerminalsAvailable(slots))?;
-
-            let execution = ExecutionId(board.next_execution);
-            board.next_execution += 1;
-            board.slots[slot.0] = Some(execution);
-            board.set_agent(agent, AgentState::Executing { execution });
-            board.entry(command)?.state = CommandState::Executing { execution };
             let state = ExecutionState::Starting { cancelled: false };
-            board.executions.insert(execution, Execution { command, agent, slot, state });
-            Ok(Begun { execution, slot })
+            board.execute(Execution { command, agent, slot, state, adopted: false })
         })
+    }
+
+    /// Puts an execution on the board: its slot, its agent and its command know of it.
+    pub(super) fn execute(&mut self, run: Execution) -> Result<Begun, Illegal> {
+        let Execution { command, agent, slot, .. } = run;
+        let execution = ExecutionId(self.next_execution);
+        self.entry(command)?.state = CommandState::Executing { execution };
+        self.next_execution += 1;
+        self.hold_slot(slot, execution);
+        self.set_agent(agent, AgentState::Executing { execution });
+        self.executions.insert(execution, run);
+        Ok(Begun { execution, slot })
     }
 
     /// The pane is there. One whose command was cancelled meanwhile is stopped.
@@ -169,7 +174,7 @@ impl Board {
             };
             if !board.rules.obeys(Rule::SlotsAreHeldToTheEnd) {
                 let slot = board.run(id)?.slot;
-                board.slots[slot.0] = None;
+                board.free(slot);
             }
             let until = now.after(board.limits.drain_grace);
             board.set_state(id, ExecutionState::Draining { exit, cause, until })
@@ -218,10 +223,10 @@ impl Board {
         self.set_state(id, state)?;
         let Execution { command, agent, slot, .. } = *self.run(id)?;
         if self.rules.obeys(Rule::SlotsAreGivenBack) {
-            self.slots[slot.0] = None;
+            self.free(slot);
         }
         if self.rules.obeys(Rule::AgentsReturn) {
-            self.set_agent(agent, AgentState::Idle);
+            self.release_agent(agent);
         }
         Ok(self.end(command, Some(id), outcome, now))
     }
@@ -246,6 +251,15 @@ impl Board {
     pub(super) fn set_agent(&mut self, id: AgentId, state: AgentState) {
         if let Some(agent) = self.agents.get_mut(&id) {
             agent.state = state;
+        }
+    }
+
+    /// An agent has nothing to do any more. One that was hired for its command leaves.
+    pub(super) fn release_agent(&mut self, id: AgentId) {
+        if self.agents.get(&id).is_some_and(|agent| agent.temporary) {
+            self.agents.remove(&id);
+        } else {
+            self.set_agent(id, AgentState::Idle);
         }
     }
 }

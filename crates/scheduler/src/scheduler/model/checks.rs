@@ -21,7 +21,7 @@ macro_rules! invariant {
 }
 
 /// What must hold in every state.
-pub(super) const ALWAYS: [(&str, Holds); 18] = [
+pub(super) const ALWAYS: [(&str, Holds); 19] = [
     invariant!(NoDoubleAssignment),
     invariant!(NoOrphanedExecution),
     invariant!(TerminalExclusivity),
@@ -39,13 +39,18 @@ pub(super) const ALWAYS: [(&str, Holds); 18] = [
     invariant!(CancelledNeverRuns),
     invariant!(DeadlinesListed),
     invariant!(LimitsRecover),
+    invariant!(LimitsKept),
     // Where agents may leave, a command can be left without one that is capable of it.
     ("everything can end", |_, state| state.scene.leaving || state.can_end()),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-pub(super) const SOMETIMES: [(&str, Holds); 9] = [
+pub(super) const SOMETIMES: [(&str, Holds); 11] = [
     ("both slots are in use", |_, state| state.board.free_slots() == 0),
+    ("more run than there are slots", |_, state| state.board.live().count() > state.scene.slots),
+    ("a command that ran already is over and its agent has left", |_, state| {
+        state.board.next_agent > 2 && state.board.agents.len() == 2
+    }),
     ("a dependent command succeeds", |_, state| {
         state.scene.is_chained() && outcome(state, 1) == Some(&Outcome::Succeeded)
     }),
@@ -95,6 +100,8 @@ fn every_promise_holds_in_every_state_that_can_be_reached() {
         Scene::new(&asked(), &asked(), &Capability::Shell),
         Scene::new(&granted(), &asked(), &Capability::Agent).chained().waiting(2),
         Scene::new(&asked(), &granted(), &Capability::Shell).chained().waiting(2).leaving(),
+        Scene::new(&granted(), &asked(), &Capability::Agent).adopting(),
+        Scene::new(&asked(), &granted(), &Capability::Shell).chained().adopting().leaving(),
     ]);
     // Far fewer would mean that the model does not do what it says.
     assert!(states > 35_000, "only {states} states");
@@ -110,6 +117,8 @@ fn every_promise_holds_in_a_larger_world_too() {
             for capability in [Capability::Shell, Capability::Agent] {
                 let scene = Scene::new(&first, &second, &capability);
                 scenes.push(scene.clone().leaving());
+                scenes.push(scene.clone().adopting().leaving());
+                scenes.push(scene.clone().adopting().waiting(2));
                 scenes.push(scene.clone().waiting(2));
                 scenes.push(scene.clone().chained().waiting(3));
                 scenes.push(scene.chained().waiting(3).leaving());
@@ -133,6 +142,7 @@ pub(super) fn promise(rule: Rule) -> Invariant {
         Rule::SlotsServeOne => Invariant::TerminalExclusivity,
         Rule::SlotsAreHeldToTheEnd => Invariant::ExecutingAgentHasTerminal,
         Rule::SlotsAreGivenBack | Rule::AgentsReturn => Invariant::LimitsRecover,
+        Rule::BeginWithinTheLimit => Invariant::LimitsKept,
         Rule::DecidedOnce => Invariant::NoDoubleDecision,
         Rule::DeadlinesAreKept => Invariant::TimeoutsValid,
         Rule::DeadlinesAreListed => Invariant::DeadlinesListed,
@@ -149,6 +159,7 @@ fn counterexample(rule: Rule) -> Vec<Action> {
     let scenes = match rule {
         // The way there is long, so little else may happen.
         Rule::EndedIsOver => vec![small.chained()],
+        Rule::BeginWithinTheLimit => vec![small.adopting()],
         _ => vec![small, Scene::new(&asked(), &granted(), &Capability::Shell).chained().leaving()],
     };
     let world = World { scenes, broken: Some(rule) };
