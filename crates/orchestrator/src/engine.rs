@@ -1,15 +1,15 @@
 //! What a run decides, carried out: jobs, agents, answers, timers.
 
+mod admission;
 mod answer;
 mod controller;
 mod executor;
 mod job;
 mod shell;
-mod slots;
 pub(crate) mod trigger;
 
+pub use admission::{Admission, AdmissionQueue, Load, SlotUse};
 pub use controller::SessionController;
 pub(crate) use controller::{SessionContext, SessionStart};
 pub use executor::WorkflowExecutor;
 pub(crate) use job::{Runner, RunnerSlot};
-pub use slots::{Admission, Load};

@@ -29,9 +29,6 @@ pub enum OpenError {
     /// Somebody else keeps its sessions.
     #[error(transparent)]
     Locked(#[from] LockError),
-    /// The system has no room for what gives jobs their slots.
-    #[error("jobs cannot be given slots: {0}")]
-    Slots(#[source] std::io::Error),
 }
 
 impl From<BaseDirError> for OpenError {

@@ -38,11 +38,11 @@ mod orchestrator;
 mod snapshot;
 mod state;
 
-pub use engine::{Admission, Load, SessionController, WorkflowExecutor};
+pub use engine::{Admission, AdmissionQueue, Load, SessionController, SlotUse, WorkflowExecutor};
 pub use error::{ExecuteError, OpenError, RequestError};
 pub use event::{Envelope, Live, Published, Subscription};
 pub use feed::{Feed, FeedItem, FeedSubscription};
-pub use options::{NewSession, Options, What};
+pub use options::{DEFAULT_SLOTS, NewSession, Options, What};
 pub use orchestrator::{Archive, Orchestrator, Posted, PostedEvent, TaskAccess};
 pub use snapshot::{SessionSnapshot, TaskSnapshot};
 pub use state::blocking::blocking;

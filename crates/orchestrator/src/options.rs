@@ -12,12 +12,16 @@ use coven_store::{FolderOwners, Retention};
 use coven_workflow::Plan;
 use serde_json::{Map, Value};
 
+use crate::engine::AdmissionQueue;
 use crate::feed::Feed;
 use crate::state::{Clock, JournalWriter};
 
 /// How long a session that is over stays in memory after the last request: people look at what
 /// has just ended.
 const LINGER: Duration = Duration::from_mins(1);
+
+/// How many jobs run at once unless something else is said: what a developer's machine can take.
+pub const DEFAULT_SLOTS: usize = 8;
 
 /// What an orchestrator is made with.
 #[derive(Clone, Debug)]
@@ -36,8 +40,9 @@ pub struct Options {
     pub config_dir: Option<PathBuf>,
     /// Whether the `.coven/` of the base directory may be used.
     pub trusted: bool,
-    /// How many jobs run at once.
-    pub max_agents: usize,
+    /// What gives slots to jobs, and so says how many run at once. Orchestrators of one process
+    /// share one, by clone.
+    pub admission: AdmissionQueue,
     /// Which questions are answered without a person.
     pub policies: Policies,
     /// The adapter for steps that name none.
@@ -72,7 +77,7 @@ impl Options {
             program: program.into(),
             config_dir: None,
             trusted: false,
-            max_agents: 8,
+            admission: AdmissionQueue::new(DEFAULT_SLOTS),
             policies: Policies::default(),
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),

@@ -28,7 +28,7 @@ use self::once::Once;
 pub use self::once::{Posted, PostedEvent};
 pub(crate) use self::once::{RecordedFacts, TriggerStarter};
 use crate::engine::{
-    Admission, Load, SessionContext, SessionController, SessionStart, WorkflowExecutor,
+    AdmissionQueue, SessionContext, SessionController, SessionStart, WorkflowExecutor,
 };
 use crate::error::{OpenError, RequestError};
 use crate::event::Subscription;
@@ -84,7 +84,7 @@ impl Orchestrator {
     /// within a tokio runtime that has I/O and time.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         guard_workers();
-        let executor = WorkflowExecutor::new(&options).map_err(OpenError::Slots)?;
+        let executor = WorkflowExecutor::new(&options);
         let opened = blocking(move || {
             let clock = options.clock.clone();
             let owners = options.agreed_owners.as_ref();
@@ -125,14 +125,10 @@ impl Orchestrator {
         Ok(orchestrator)
     }
 
-    /// How many jobs run and wait, over all sessions.
-    pub fn load(&self) -> Load {
-        self.shared.executor.load()
-    }
-
-    /// Who let the jobs run that were begun lately, over all sessions, the newest last.
-    pub fn admitted(&self) -> Vec<Admission> {
-        self.shared.executor.admitted()
+    /// What gives slots to its jobs, and to those of all orchestrators that were made with the same
+    /// queue: how many run and wait, and who let them run.
+    pub fn admission(&self) -> &AdmissionQueue {
+        self.shared.executor.admission()
     }
 
     /// Where everything is told.

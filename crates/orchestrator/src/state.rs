@@ -18,7 +18,6 @@ pub(crate) use caller::Environment;
 pub use claims::ClaimError;
 pub(crate) use claims::{Claimed, Claims, Terms};
 pub use clock::Clock;
-pub(crate) use clock::now;
 pub(crate) use files::SessionFiles;
 pub(crate) use ledger::{Ledger, Mark, Place};
 pub use manager::SessionManager;

@@ -270,10 +270,10 @@ impl BaseDirectory {
         options.agreed_owners = context.trust.agreed_owners(&self.path);
         options.config_dir = Some(places.config_dir.clone());
         options.trusted = trusted;
-        options.max_agents = config.max_agents.map_or(options.max_agents, |most| most as usize);
         options.default_adapter.clone_from(&config.default_adapter);
         options.feed = context.feed.clone();
         options.writer = context.writer.clone();
+        options.admission = context.admission.clone();
         options.retention = config.retention();
         options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
         options.policies = self.first_policies(context, trusted);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use coven_api::system::{Trust, TrustState};
-use coven_orchestrator::{Feed, JournalWriter};
+use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +25,7 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     pub(crate) feed: Feed,
     pub(crate) writer: JournalWriter,
+    pub(crate) admission: AdmissionQueue,
     pub(crate) trust: TrustStore,
     pub(crate) versions: InstalledVersions,
     pub(crate) metrics: Metrics,

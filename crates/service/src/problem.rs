@@ -128,7 +128,6 @@ fn open(error: &OpenError) -> Code {
         OpenError::Folder(_) | OpenError::Locked(_) => Code::BadBaseDir,
         OpenError::NotOwned(_) => Code::NotOwned,
         OpenError::Registry(_) => Code::Storage,
-        OpenError::Slots(_) => Code::Internal,
     }
 }
 

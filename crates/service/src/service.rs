@@ -13,7 +13,7 @@ use std::time::Duration;
 use coven_api::Code;
 use coven_api::system::{BaseDirStatus, OpenBaseDir, Trust};
 use coven_model::Timestamp;
-use coven_orchestrator::{Feed, JournalWriter, Orchestrator};
+use coven_orchestrator::{AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator};
 use coven_store::{BaseDir, Registered};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -79,11 +79,13 @@ impl Service {
         let ServiceOptions { places, program, config } = options;
         let feed = places.feed();
         let feed = Feed::open(&feed).map_err(|source| StartError { path: feed, source })?;
+        let slots = config.max_agents.map_or(DEFAULT_SLOTS, |most| most as usize);
         let context = Context {
             program,
             config,
             feed,
             writer: JournalWriter::new(),
+            admission: AdmissionQueue::new(slots),
             trust: TrustStore::open(places.trust()),
             versions: InstalledVersions::default(),
             metrics: Metrics::new(),

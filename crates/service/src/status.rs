@@ -19,6 +19,7 @@ impl Service {
     pub async fn status(&self) -> Status {
         let context = self.context();
         let places = &context.places;
+        let load = context.admission.load();
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -29,7 +30,11 @@ impl Service {
             log: places.log().display().to_string(),
             sessions: BTreeMap::new(),
             agents: BTreeMap::new(),
-            slots: Slots::default(),
+            slots: Slots {
+                running: load.running as u64,
+                queued: load.queued as u64,
+                limit: load.slots as u64,
+            },
             waiting: 0,
             base_dirs: Vec::new(),
         };
@@ -62,10 +67,6 @@ impl Service {
                 }
             }
             if let Some(orchestrator) = base.now() {
-                let load = orchestrator.load();
-                status.slots.running += load.running as u64;
-                status.slots.queued += load.queued as u64;
-                status.slots.limit += load.slots as u64;
                 status.waiting += orchestrator.interventions().len() as u64;
             }
             status.base_dirs.push(known);

@@ -17,13 +17,16 @@ const HELD: &str =
     "name: held\ndescription: H.\nsteps:\n  - {name: say, type: script, command: echo hello}\n";
 
 fn service(home: &Path) -> Service {
+    service_with(home, Config::default())
+}
+
+fn service_with(home: &Path, config: Config) -> Service {
     let (config_dir, state_dir) = (home.join("config"), home.join("state"));
     for folder in [&config_dir, &state_dir] {
         std::fs::create_dir(folder).unwrap();
     }
     let places = Places { config_dir, state_dir };
-    let (program, config) = ("coven".into(), Config::default());
-    Service::new(ServiceOptions { places, program, config }).unwrap()
+    Service::new(ServiceOptions { places, program: "coven".into(), config }).unwrap()
 }
 
 fn folder(home: &Path, name: &str) -> String {
@@ -102,5 +105,20 @@ async fn a_base_directory_that_hangs_while_it_is_opened_holds_up_no_other() {
     assert!(answered, "a request waited for the other folder");
     assert!(was_slow, "the folder was opened before the requests were answered");
     service.stop(false);
+    service.close().await;
+}
+
+#[tokio::test]
+async fn the_slots_are_those_of_the_service_however_many_base_directories_are_open() {
+    let home = tempfile::tempdir().unwrap();
+    let config = Config { max_agents: Some(3), ..Config::default() };
+    let service = service_with(home.path(), config);
+    assert_eq!(service.status().await.slots.limit, 3);
+    for name in ["one", "other"] {
+        hold(&service, &folder(home.path(), name)).await;
+    }
+    let status = service.status().await;
+    assert_eq!((status.base_dirs.len(), status.slots.limit), (2, 3));
+    assert!(service.metrics_text().await.contains("coven_jobs{state=\"limit\"} 3\n"));
     service.close().await;
 }

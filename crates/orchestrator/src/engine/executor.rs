@@ -15,8 +15,8 @@ use coven_workflow::state::Run;
 use coven_workflow::{Input, State};
 use tokio::sync::mpsc;
 
+use super::admission::{AdmissionQueue, QueueMember};
 use super::job::{Earlier, Job, JobHandle, LivePublisher};
-use super::slots::{Admission, Load, Slots};
 use crate::options::Options;
 use crate::state::SessionFiles;
 
@@ -36,7 +36,7 @@ pub(super) struct Shared {
     pub(super) domain: Arc<dyn Domain>,
     pub(super) program: PathBuf,
     pub(super) base_dir: PathBuf,
-    pub(super) slots: Slots,
+    pub(super) admission: QueueMember,
 }
 
 impl std::fmt::Debug for WorkflowExecutor {
@@ -46,17 +46,16 @@ impl std::fmt::Debug for WorkflowExecutor {
 }
 
 impl WorkflowExecutor {
-    /// Must be called within a tokio runtime that has I/O and time.
-    pub(crate) fn new(options: &Options) -> std::io::Result<Self> {
+    pub(crate) fn new(options: &Options) -> Self {
         let shared = Shared {
             registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
             policies: RwLock::new(Arc::new(options.policies.clone())),
             domain: Arc::new(HolderDomain::new(options.program.clone())),
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
-            slots: Slots::new(options.max_agents.max(1))?,
+            admission: options.admission.join(),
         };
-        Ok(Self { shared: Arc::new(shared), env: Arc::default() })
+        Self { shared: Arc::new(shared), env: Arc::default() }
     }
 
     /// The same for a session whose caller had this environment.
@@ -91,19 +90,14 @@ impl WorkflowExecutor {
         *self.shared.policies.write().unwrap_or_else(PoisonError::into_inner) = policies;
     }
 
-    /// Who let the jobs run that were begun lately, the newest last.
-    pub fn admitted(&self) -> Vec<Admission> {
-        self.shared.slots.admitted()
+    /// The queue that gives slots to jobs.
+    pub(crate) fn admission(&self) -> &AdmissionQueue {
+        self.shared.admission.queue()
     }
 
     /// Starts nothing any more. What runs goes on.
     pub(crate) fn close(&self) {
-        self.shared.slots.close();
-    }
-
-    /// How much there is to do.
-    pub fn load(&self) -> Load {
-        self.shared.slots.load()
+        self.shared.admission.close();
     }
 
     /// Starts a job, or takes it up where it stands. Its place in the queue for a slot is taken

@@ -22,8 +22,8 @@ use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
+use super::admission::{NoSlot, SlotRequest};
 use super::executor::{JobFolders, WorkflowExecutor};
-use super::slots::{NoSlot, Place};
 use crate::event::{Envelope, Live, Published};
 use crate::feed::Feed;
 use crate::state::blocking::blocking;
@@ -135,8 +135,8 @@ pub(crate) struct Job {
     reports: mpsc::Sender<Input>,
     live: LivePublisher,
     runner: RunnerSlot,
-    /// Its place in the queue for a slot, then its slot, until it has ended.
-    place: Option<Place>,
+    /// Its request for a slot, then its slot, until it has ended.
+    slot: Option<SlotRequest>,
     /// The number of the last observation.
     seen: u64,
     /// Answers and messages under way.
@@ -209,7 +209,7 @@ impl Job {
         let shared = runner.clone();
         let JobFolders { attempt, earlier } = folders;
         let job = spec.job.attempt.clone();
-        let place = executor.shared.slots.line_up(&spec);
+        let slot = executor.shared.admission.enqueue(&spec, runner.clone());
         let task = tokio::spawn(async move {
             match attempt {
                 Ok(attempt) => {
@@ -229,7 +229,7 @@ impl Job {
                         reports,
                         live,
                         runner,
-                        place: Some(place),
+                        slot: Some(slot),
                         seen: 0,
                         sending: JoinSet::new(),
                     };
@@ -277,13 +277,13 @@ impl Job {
             FoundJob::New => false,
         };
         if started {
-            self.place.iter().for_each(Place::runs_already);
-        } else if let Some(place) = &mut self.place {
+            self.slot.iter().for_each(SlotRequest::adopt);
+        } else if let Some(slot) = &mut self.slot {
             tokio::select! {
-                turn = place.turn() => match turn {
+                granted = slot.granted() => match granted {
                     Ok(()) => {}
                     Err(NoSlot::Closed) => return,
-                    Err(NoSlot::Failed(error)) => {
+                    Err(NoSlot::Refused(error)) => {
                         return self.decide_end(failed(Ending::NotStarted, error)).await;
                     }
                 },
@@ -301,6 +301,7 @@ impl Job {
         let details = self.details.clone();
         match blocking(move || details.begin(started)).await {
             Ok(BegunJob { runner, adapter, exposure }) => {
+                self.slot.iter().for_each(SlotRequest::started);
                 if let Some(reason) = exposure {
                     self.tell(Input::Exposed { job: self.id(), reason }).await;
                 }
@@ -347,8 +348,8 @@ impl Job {
     }
 
     async fn ended(&mut self, outcome: Outcome) {
-        if let Some(place) = self.place.take() {
-            place.ended(outcome.ok);
+        if let Some(slot) = self.slot.take() {
+            slot.ended(outcome.ok);
         }
         self.tell(Input::Ended { job: self.id(), outcome: Box::new(outcome) }).await;
     }

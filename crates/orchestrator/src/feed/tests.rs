@@ -8,7 +8,7 @@ use coven_workflow::{Input, Known, check};
 
 use super::*;
 use crate::event::Live;
-use crate::state::{WorkflowSession, now};
+use crate::state::{Clock, WorkflowSession};
 
 /// A session on disk, and the feed it tells into.
 struct Teller {
@@ -35,8 +35,8 @@ impl Teller {
             base_dir: None,
             auto: None,
         };
-        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now());
-        session.record_here(&facts, now()).unwrap();
+        let (facts, _) = session.decide(Input::Create(Box::new(creation)), Clock::system().now());
+        session.record_here(&facts, Clock::system().now()).unwrap();
         let feed = Feed::in_memory();
         feed.locate(base.path(), [&id]);
         let mut teller = Self { feed, session, _folder: folder };
@@ -46,18 +46,23 @@ impl Teller {
 
     fn tell(&mut self, seq: u64, event: Event) {
         let what = Published::Fact { seq, event: Arc::new(event) };
-        self.feed.tell(self.session.id(), now(), what);
+        self.feed.tell(self.session.id(), Clock::system().now(), what);
     }
 
     /// Records a fact and tells it.
     fn fact(&mut self) {
-        let fact = Event::WorkflowBlocked { at: now() };
-        let seq = self.session.record_here(std::slice::from_ref(&fact), now()).unwrap().seqs.start;
+        let fact = Event::WorkflowBlocked { at: Clock::system().now() };
+        let seq = self
+            .session
+            .record_here(std::slice::from_ref(&fact), Clock::system().now())
+            .unwrap()
+            .seqs
+            .start;
         self.tell(seq, fact);
     }
 
     fn live(&self) {
-        self.feed.tell(self.session.id(), now(), Published::Live(Live::Restored));
+        self.feed.tell(self.session.id(), Clock::system().now(), Published::Live(Live::Restored));
     }
 }
 
@@ -98,7 +103,7 @@ async fn facts_of_a_session_that_is_gone_are_passed_over() {
     teller.fact();
     std::fs::remove_dir_all(teller.session.path()).unwrap();
     let mut events = teller.feed.subscribe(Some(0));
-    teller.tell(3, Event::SessionDeleted { by: "a test".to_owned(), at: now() });
+    teller.tell(3, Event::SessionDeleted { by: "a test".to_owned(), at: Clock::system().now() });
     teller.live();
     assert_eq!(seqs(&mut events, 3).await, [3]);
     teller.feed.close();

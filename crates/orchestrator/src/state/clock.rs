@@ -41,7 +41,7 @@ impl fmt::Debug for Clock {
 }
 
 /// What time it is by the clock of the system.
-pub(crate) fn now() -> Timestamp {
+fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

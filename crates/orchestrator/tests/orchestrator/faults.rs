@@ -3,7 +3,7 @@
 
 use coven_model::event::Event;
 use coven_model::{Choice, WorkflowStatus};
-use coven_orchestrator::{Live, Published};
+use coven_orchestrator::{AdmissionQueue, Live, Published};
 
 use crate::support::{
     Base, DEADLINE, decide, delete, end, fact, intervention, kinds, nothing_left,
@@ -44,7 +44,7 @@ async fn a_session_folder_that_is_deleted_is_restored_and_that_is_said() {
 async fn a_job_that_waits_for_a_slot_is_cancelled_without_ever_starting() {
     let base = Base::new();
     let mut options = base.options();
-    options.max_agents = 1;
+    options.admission = AdmissionQueue::new(1);
     let orchestrator = coven_orchestrator::Orchestrator::open(options).await.unwrap();
     let new = base.definition(
         r#"

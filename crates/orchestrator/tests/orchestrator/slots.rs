@@ -1,7 +1,7 @@
 //! Slots: how many jobs run at once, in which order, by whose leave.
 
 use coven_model::{Choice, InterventionKind, TaskId, TaskStatus, WorkflowStatus};
-use coven_orchestrator::{Load, Orchestrator};
+use coven_orchestrator::{AdmissionQueue, Load, Orchestrator};
 use serde_json::json;
 
 use crate::support::{Base, DEADLINE, decide, end, intervention, nothing_left};
@@ -12,7 +12,7 @@ fn task(text: &str) -> TaskId {
 
 async fn open(base: &Base, slots: usize) -> Orchestrator {
     let mut options = base.options();
-    options.max_agents = slots;
+    options.admission = AdmissionQueue::new(slots);
     Orchestrator::open(options).await.unwrap()
 }
 
@@ -41,7 +41,7 @@ async fn loaded(orchestrator: &Orchestrator, running: usize, queued: usize, slot
     let reached = async {
         while last != wanted {
             tokio::task::yield_now().await;
-            last = orchestrator.load();
+            last = orchestrator.admission().load();
         }
     };
     let reached = tokio::time::timeout(DEADLINE, reached).await;
@@ -72,7 +72,7 @@ async fn with_one_slot_tasks_of_a_stage_run_one_after_another_in_their_order() {
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(std::fs::read_to_string(base.path().join("order.txt")).unwrap(), "a\nb\nc\nd\ne\n");
     loaded(&orchestrator, 0, 0, 1).await;
-    let record = orchestrator.admitted();
+    let record = orchestrator.admission().admitted();
     let jobs: Vec<String> = record.iter().map(|line| line.job.clone()).collect();
     assert_eq!(jobs, ["a", "b", "c", "d", "e"].map(|name| format!("{id}/{name}/1")));
     assert!(record.iter().all(|line| line.by == "workflow"), "{record:?}");
@@ -127,7 +127,7 @@ async fn a_run_that_is_cancelled_leaves_the_queue_to_others() {
     loaded(&orchestrator, 0, 0, 1).await;
 }
 
-/// Spec: GR.6.4
+/// Spec: GR.6.4, RT.6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_needs_leave_runs_in_the_name_of_the_person_who_gave_it() {
     let base = Base::new();
@@ -139,15 +139,16 @@ async fn a_step_that_needs_leave_runs_in_the_name_of_the_person_who_gave_it() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::StartApproval);
-    assert_eq!(orchestrator.admitted().len(), 1, "the second step has not begun");
+    assert_eq!(orchestrator.admission().admitted().len(), 1, "the second step has not begun");
     decide(&orchestrator, &asked, Choice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
-    let by: Vec<String> = orchestrator.admitted().into_iter().map(|line| line.by).collect();
+    let by: Vec<String> =
+        orchestrator.admission().admitted().into_iter().map(|line| line.by).collect();
     assert_eq!(by, ["workflow", "a test"]);
 }
 
-/// Spec: C0.8.2
+/// Spec: C0.8.2, RT.9
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jobs_that_ran_already_go_on_beyond_the_limit_and_new_ones_wait_for_them() {
     let base = Base::new();
@@ -171,4 +172,62 @@ async fn jobs_that_ran_already_go_on_beyond_the_limit_and_new_ones_wait_for_them
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert!(there("c"));
     nothing_left(&id, &view);
+}
+
+/// Spec: RT.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orchestrators_that_share_a_queue_share_its_slots_and_closing_one_leaves_the_other() {
+    let (one, other) = (Base::new(), Base::new());
+    let queue = AdmissionQueue::new(1);
+    let open = async |base: &Base| {
+        let mut options = base.options();
+        options.admission = queue.clone();
+        Orchestrator::open(options).await.unwrap()
+    };
+    let (first, second) = (open(&one).await, open(&other).await);
+    let waiting = [("a", wait_for("go")), ("b", "say ok".to_owned())];
+    let waiting: Vec<_> = waiting.iter().map(|(id, prompt)| (*id, prompt.as_str())).collect();
+    let new = one.definition(&stage("first", &waiting));
+    let id = first.execute_workflow(new).await.unwrap();
+    loaded(&first, 1, 1, 1).await;
+    let new = other.definition(&stage("second", &[("c", "say ok")]));
+    let later = second.execute_workflow(new).await.unwrap();
+    loaded(&second, 1, 2, 1).await;
+    until("the agent", || queue.slots().iter().all(|slot| slot.followed)).await;
+    let slots: Vec<_> = queue.slots().into_iter().map(|slot| (slot.slot, slot.job)).collect();
+    assert_eq!(slots, [(0, format!("{id}/a/1"))]);
+
+    first.close().await;
+    drop(first);
+    let view = end(&second, &later).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    loaded(&second, 0, 0, 1).await;
+    second.close().await;
+
+    let first = open(&one).await;
+    loaded(&first, 1, 1, 1).await;
+    std::fs::write(one.path().join("go"), "").unwrap();
+    let view = end(&first, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    nothing_left(&id, &view);
+}
+
+/// Spec: RT.5
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_cannot_be_started_frees_its_slot_and_says_why() {
+    let base = Base::new();
+    let orchestrator = open(&base, 1).await;
+    let missing = json!({"id": "missing", "stages": [{"id": "all", "tasks": [
+        {"id": "a", "adapter": "demo", "executionMode": "headless", "prompt": "say ok", "cwd": "nowhere"},
+        {"id": "b", "adapter": "demo", "executionMode": "headless", "prompt": "say ok"},
+    ]}]});
+    let id = orchestrator.execute_workflow(base.definition(&missing.to_string())).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::PartialFailure);
+    decide(&orchestrator, &asked, Choice::Proceed).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.task_status[&task("b")], TaskStatus::Done);
+    assert!(format!("{asked:?}").contains("nowhere"), "{asked:#?}");
+    loaded(&orchestrator, 0, 0, 1).await;
 }

@@ -79,7 +79,7 @@ impl Pane for PanickingPane {
 
 fn executor(base: &Path, mistake: Mistake) -> WorkflowExecutor {
     let options = Options::new(base, base.join("state"), "/nonexistent");
-    let mut executor = WorkflowExecutor::new(&options).unwrap();
+    let mut executor = WorkflowExecutor::new(&options);
     let shared = Arc::get_mut(&mut executor.shared).unwrap();
     shared.domain = Arc::new(PanickingDomain(mistake));
     executor
