@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{JobId, Mode, Permission};
+use crate::{JobId, Mode, Permission, TerminalSize};
 
 /// How far a job is confined.
 #[derive(
@@ -129,6 +129,12 @@ pub struct JobSpec {
     /// The person who let its step start, where the step asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
+    /// The domain in which its process is started, where its step names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// The size of its terminal, where its step says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<TerminalSize>,
 }
 
 /// What a job does.

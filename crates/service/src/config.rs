@@ -41,7 +41,7 @@ pub enum ConfigError {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "Coven configuration")]
 pub struct Config {
-    /// How many jobs run at once in each folder; 8 unless said.
+    /// How many jobs run at once, over all folders; 8 unless said.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_agents: Option<u32>,
     /// The adapter for steps that name none.

@@ -8,8 +8,8 @@ mod grimoire;
 mod settle;
 mod stages;
 
-use coven_model::ExitCodes;
 use coven_model::id::InvalidId;
+use coven_model::{ExitCodes, TerminalSize};
 use serde_json::Value;
 
 use crate::condition::ConditionError;
@@ -62,6 +62,11 @@ fn exit_codes(written: Value) -> Result<ExitCodes, CompileError> {
         return Ok(ExitCodes::default());
     }
     serde_json::from_value(written).map_err(|_| CompileError::Value("ok_exit_codes"))
+}
+
+fn size(written: Option<&String>) -> Result<Option<TerminalSize>, CompileError> {
+    let size = written.map(|text| text.parse()).transpose();
+    size.map_err(|_| CompileError::Value("size"))
 }
 
 /// The program and the arguments before the command.

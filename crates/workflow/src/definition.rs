@@ -48,6 +48,20 @@ fn sandbox(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": ["off", "read-only", "workspace"]})
 }
 
+/// Where a job's process may be started.
+fn domain(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["holder"]})
+}
+
+/// The shape of the size of a terminal. Its bounds are checked by [`crate::check`].
+fn size(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "title": "a terminal size such as `100x30`: columns and rows",
+        "pattern": "^[0-9]+x[0-9]+$",
+    })
+}
+
 /// What `expect` may be.
 fn expect(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

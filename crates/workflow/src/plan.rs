@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use coven_model::time::millis;
-use coven_model::{ExitCodes, Mode, Permission, Sandbox, TaskId};
+use coven_model::{ExitCodes, Mode, Permission, Sandbox, TaskId, TerminalSize};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -143,6 +143,9 @@ pub struct Step {
     /// What is added to the environment of its jobs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Template>,
+    /// The domain in which the processes of its jobs are started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
     /// The variable its result is kept in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -340,6 +343,9 @@ pub struct AgentSpec {
     /// Which exit codes count as success.
     #[serde(default)]
     pub ok_exit_codes: ExitCodes,
+    /// The size of its terminal; the usual one if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<TerminalSize>,
 }
 
 impl AgentSpec {
@@ -359,6 +365,7 @@ impl AgentSpec {
             pending_inputs: Vec::new(),
             keep_alive: false,
             ok_exit_codes: ExitCodes::default(),
+            size: None,
         }
     }
 }
@@ -394,6 +401,9 @@ pub struct StageTask {
     /// What is added to its environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Template>,
+    /// The domain in which its process is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
     /// How long it may take.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
     pub timeout: Option<Duration>,

@@ -48,6 +48,7 @@ pub(crate) fn step(name: &str, action: Action) -> Step {
         retry: Retry::default(),
         cwd: None,
         env: BTreeMap::new(),
+        domain: None,
         output: None,
         on_failure: action.default_on_failure(),
         needs_approval: false,
@@ -94,6 +95,7 @@ pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> Step {
         agent: agent.clone(),
         cwd: None,
         env: BTreeMap::new(),
+        domain: None,
         timeout: None,
     };
     step(name, Action::Stage { tasks: tasks.iter().map(task).collect() })

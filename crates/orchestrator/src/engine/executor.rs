@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use coven_adapters::{AdapterRegistry, Folders};
 use coven_model::{AttemptId, JobSpec, Work};
 use coven_policy::Policies;
-use coven_runtime::domain::Domain;
+use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
 use coven_runtime::hold::HolderDomain;
 use coven_store::{Attempt, FileError};
 use coven_workflow::state::Run;
@@ -19,6 +19,9 @@ use super::admission::{AdmissionQueue, QueueMember};
 use super::job::{Earlier, Job, JobHandle, LivePublisher};
 use crate::options::Options;
 use crate::state::SessionFiles;
+
+/// The domain in which jobs are started: a holder has each process, and outlives us.
+pub(super) const HOLDER: &str = "holder";
 
 /// Starts jobs under holders, as many at once as there are slots.
 #[derive(Clone)]
@@ -33,7 +36,8 @@ pub(super) struct Shared {
     /// What agents there are, and who answers them: both may change while sessions run.
     registry: RwLock<Arc<AdapterRegistry>>,
     policies: RwLock<Arc<Policies>>,
-    pub(super) domain: Arc<dyn Domain>,
+    /// Where processes are started. The default is the holder's.
+    pub(super) domains: DomainRegistry,
     pub(super) program: PathBuf,
     pub(super) base_dir: PathBuf,
     pub(super) admission: QueueMember,
@@ -47,10 +51,12 @@ impl std::fmt::Debug for WorkflowExecutor {
 
 impl WorkflowExecutor {
     pub(crate) fn new(options: &Options) -> Self {
+        let mut domains = DomainRegistry::new();
+        domains.register(Arc::new(HolderDomain::new(options.program.clone())));
         let shared = Shared {
             registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
             policies: RwLock::new(Arc::new(options.policies.clone())),
-            domain: Arc::new(HolderDomain::new(options.program.clone())),
+            domains,
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
             admission: options.admission.join(),
@@ -61,6 +67,15 @@ impl WorkflowExecutor {
     /// The same for a session whose caller had this environment.
     pub(crate) fn for_caller(&self, env: BTreeMap<OsString, OsString>) -> Self {
         Self { shared: self.shared.clone(), env: Arc::new(env) }
+    }
+
+    /// The domain that a job names, or the default. An error says that there is none of the name.
+    pub(super) fn domain(&self, named: Option<&str>) -> Result<Arc<dyn Domain>, SpawnError> {
+        let id = named.map(|name| DomainId(name.to_owned()));
+        self.shared.domains.get(id.as_ref()).cloned().ok_or_else(|| {
+            let named = named.unwrap_or_default();
+            SpawnError::Refused(format!("there is no domain `{named}`; there is `{HOLDER}`"))
+        })
     }
 
     /// The types of agents there are.

@@ -30,4 +30,5 @@ mod storage;
 mod support;
 mod tasks;
 mod teams;
+mod terminals;
 mod triggers;

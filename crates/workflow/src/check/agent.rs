@@ -1,5 +1,6 @@
 //! Checks the fields that say how an agent or a command is run, on a step or under `defaults`.
 
+use coven_model::{TerminalSize, TerminalSizeError};
 use coven_notation::{Node, Problem, duration};
 
 use super::context::Context;
@@ -23,6 +24,7 @@ impl Context<'_> {
         }
         self.environment(node, Some(variables));
         self.durations(node);
+        self.terminal_size(node);
         self.shell(node);
     }
 
@@ -81,6 +83,17 @@ impl Context<'_> {
                 "a timeout of nothing would end it at once",
                 help,
             );
+        }
+    }
+
+    /// Checks that a terminal is neither too small nor too large. Its form the schema checks.
+    pub(super) fn terminal_size(&mut self, node: &Node) {
+        if let Some(size) = node.get("size")
+            && let Some(Err(error @ TerminalSizeError::OutOfRange(_))) =
+                size.as_str().map(str::parse::<TerminalSize>)
+        {
+            let help = "write columns and rows, such as `120x40`";
+            self.error("terminal-size", size.span, error.to_string(), help);
         }
     }
 

@@ -65,6 +65,7 @@ fn check_task(context: &mut Context<'_>, task: &Node) {
     }
     context.environment(task, None);
     context.durations(task);
+    context.terminal_size(task);
     for key in ["prompt", "cwd", "name", "model"] {
         if let Some(text) = task.get(key) {
             context.plain_text(text);

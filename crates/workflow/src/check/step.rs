@@ -7,7 +7,7 @@ use super::variables::{Variables, type_of_schema};
 use crate::condition::Type;
 
 /// The keys that every step has.
-const EVERY: [&str; 10] = [
+const EVERY: [&str; 11] = [
     "name",
     "type",
     "when",
@@ -18,6 +18,7 @@ const EVERY: [&str; 10] = [
     "output",
     "on_failure",
     "needs_approval",
+    "domain",
 ];
 
 /// The types of steps, and the keys that each has beside those.
@@ -34,6 +35,7 @@ const TYPES: [(&str, &[&str]); 5] = [
             "extra_args",
             "auto_approve",
             "sandbox",
+            "size",
             "expect",
             "ok_exit_codes",
             "arbiter",
@@ -52,6 +54,7 @@ const TYPES: [(&str, &[&str]); 5] = [
             "extra_args",
             "auto_approve",
             "sandbox",
+            "size",
             "expect",
             "ok_exit_codes",
             "for_each",
@@ -64,7 +67,7 @@ const TYPES: [(&str, &[&str]); 5] = [
 ];
 
 /// The keys of agents.
-const AGENT: [&str; 10] = [
+const AGENT: [&str; 11] = [
     "prompt",
     "adapter",
     "mode",
@@ -73,13 +76,14 @@ const AGENT: [&str; 10] = [
     "extra_args",
     "auto_approve",
     "sandbox",
+    "size",
     "expect",
     "ok_exit_codes",
 ];
 
 /// Keys that say how a command is run, which a gate without one does not need.
-pub(super) const COMMANDS: [&str; 7] =
-    ["timeout", "retry", "cwd", "env", "shell", "ok_exit_codes", "sandbox"];
+pub(super) const COMMANDS: [&str; 8] =
+    ["timeout", "retry", "cwd", "env", "shell", "ok_exit_codes", "sandbox", "domain"];
 
 /// What a step needs from outside of it.
 pub(super) struct Surroundings {

@@ -2,7 +2,7 @@
 
 use coven_model::{Mode, Permission, Sandbox};
 
-use super::{CompileError, exit_codes, expect};
+use super::{CompileError, exit_codes, expect, size};
 use crate::check::Known;
 use crate::definition::grimoire::{Arbiter, Defaults, Step};
 use crate::expect::Expect;
@@ -45,6 +45,7 @@ pub(super) fn spec(
         pending_inputs: Vec::new(),
         keep_alive: false,
         ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,
+        size: size(step.size.as_ref().or(defaults.size.as_ref()))?,
     })
 }
 
@@ -63,6 +64,7 @@ pub(super) fn arbiter(arbiter: &Arbiter, worker: &AgentSpec) -> Result<AgentSpec
         None if same => worker.extra_args.clone(),
         None => Vec::new(),
     };
+    spec.size = worker.size;
     spec.permissions = Some(Permission::ReadOnly);
     spec.sandbox = Sandbox::ReadOnly;
     spec.expect = Expect::Text;

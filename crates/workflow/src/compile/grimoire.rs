@@ -86,6 +86,7 @@ fn compile_step(step: &Written, defaults: &Defaults, known: &Known) -> Result<St
         retry,
         cwd: template(step.cwd.as_ref().or(defaults.cwd.as_ref()))?,
         env,
+        domain: step.domain.clone().or_else(|| defaults.domain.clone()).filter(|_| !asks),
         output: step.output.clone(),
         on_failure: step.on_failure.unwrap_or_else(|| action.default_on_failure()),
         needs_approval: step.needs_approval,

@@ -6,7 +6,7 @@ use coven_model::TaskId;
 use coven_notation::{Node, Source};
 use serde_json::Value;
 
-use super::{CompileError, exit_codes};
+use super::{CompileError, exit_codes, size};
 use crate::check::Places;
 use crate::definition::stages::{Stage, StageWorkflow, Task};
 use crate::plan::{Action, AgentSpec, Form, Plan, Retry, StageTask, Step, Trigger};
@@ -53,6 +53,7 @@ fn compile_stage(stage: Stage, node: &Node, places: &mut Places<'_>) -> Result<S
         retry: Retry::default(),
         cwd: None,
         env: BTreeMap::new(),
+        domain: None,
         output: None,
         on_failure: action.default_on_failure(),
         needs_approval: false,
@@ -77,11 +78,13 @@ fn compile_task(task: Task) -> Result<StageTask, CompileError> {
     agent.pending_inputs = task.pending_inputs.into_iter().map(verbatim).collect();
     agent.keep_alive = task.keep_alive;
     agent.ok_exit_codes = exit_codes(task.ok_exit_codes)?;
+    agent.size = size(task.size.as_ref())?;
     Ok(StageTask {
         id: TaskId::new(task.id)?,
         agent,
         cwd: task.cwd.map(verbatim),
         env: task.env.into_iter().map(|(name, value)| (name, verbatim(value))).collect(),
+        domain: task.domain,
         timeout: task.timeout.map(Into::into),
     })
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use coven_model::event::{Event, Role, TaskStarted};
 use coven_model::{
-    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, Permission, Sandbox, ShellWork, TaskId, Work,
+    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, Permission, Sandbox, ShellWork, TaskId,
+    TerminalSize, Work,
 };
 use serde_json::{Value, json};
 
@@ -151,6 +152,8 @@ struct Given {
     timeout: Option<Duration>,
     ok_exit_codes: ExitCodes,
     sandbox: Sandbox,
+    domain: Option<String>,
+    size: Option<TerminalSize>,
 }
 
 impl Draft {
@@ -189,6 +192,8 @@ fn started(run: &Run, step: &Step, state: &StepRun, role: Role) -> Result<TaskSt
         ok_exit_codes: given.ok_exit_codes,
         sandbox: given.sandbox,
         approved_by: state.approved_by.clone(),
+        domain: given.domain,
+        size: given.size,
     };
     let at = coven_model::Timestamp::default();
     Ok(TaskStarted { spec, role, limit, inputs: given.inputs, at })
@@ -248,6 +253,8 @@ fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<
             timeout: None,
             ok_exit_codes: script.ok_exit_codes.clone(),
             sandbox: script.sandbox,
+            domain: None,
+            size: None,
         },
         (Role::Arbiter(round), Action::AgentLoop { arbiter, .. }) => {
             let mut given = given_agent(names, step, "arbiter.", arbiter)?;
@@ -271,6 +278,7 @@ fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<
             given.cwd = names.maybe(step, &format!("{prefix}cwd"), task.cwd.as_ref())?;
             given.env = names.env(step, &prefix, &task.env)?;
             given.timeout = task.timeout;
+            given.domain.clone_from(&task.domain);
             given
         }
         (
@@ -289,6 +297,7 @@ fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<
         given.env.entry(name).or_insert(value);
     }
     given.timeout = given.timeout.or(step.timeout);
+    given.domain = given.domain.or_else(|| step.domain.clone());
     Ok(given)
 }
 
@@ -308,5 +317,7 @@ fn given_agent(
         timeout: None,
         ok_exit_codes: agent.ok_exit_codes.clone(),
         sandbox: agent.sandbox,
+        domain: None,
+        size: agent.size,
     })
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{exit_codes, expect, for_each, kebab, sandbox, shell, trigger};
+use super::{domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger};
 use crate::plan::{InputType, OnFailure, OnLimit};
 
 /// A grimoire: a workflow of named steps that run one after another.
@@ -85,6 +85,12 @@ pub struct Defaults {
     /// How far jobs are confined: `off`, `read-only` or `workspace`.
     #[schemars(schema_with = "sandbox")]
     pub sandbox: Option<Sandbox>,
+    /// The size of agents' terminals, such as `100x30`: columns and rows.
+    #[schemars(schema_with = "size")]
+    pub size: Option<String>,
+    /// Where processes are started: `holder`, which keeps them running without the daemon.
+    #[schemars(schema_with = "domain")]
+    pub domain: Option<String>,
     /// How long each attempt may take, such as `30m`.
     pub timeout: Option<HumanDuration>,
     /// How often a failed attempt is repeated.
@@ -147,6 +153,14 @@ pub struct Step {
     #[schemars(schema_with = "sandbox")]
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
+    /// The size of the agent's terminal, such as `100x30`: columns and rows. For agents.
+    #[schemars(schema_with = "size")]
+    #[serde(default)]
+    pub size: Option<String>,
+    /// Where its process is started: `holder`, which keeps it running without the daemon.
+    #[schemars(schema_with = "domain")]
+    #[serde(default)]
+    pub domain: Option<String>,
     /// What the result must be: `text`, `json`, or a JSON schema. For agents and scripts.
     #[schemars(schema_with = "expect")]
     #[serde(default)]

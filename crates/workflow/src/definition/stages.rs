@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{exit_codes, id};
+use super::{domain, exit_codes, id, size};
 
 /// A stage workflow: stages that run one after another, each with tasks that run side by side.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -80,6 +80,14 @@ pub struct Task {
     #[schemars(schema_with = "exit_codes")]
     #[serde(default)]
     pub ok_exit_codes: Value,
+    /// The size of its terminal, such as `100x30`: columns and rows.
+    #[schemars(schema_with = "size")]
+    #[serde(default)]
+    pub size: Option<String>,
+    /// Where its process is started: `holder`, which keeps it running without the daemon.
+    #[schemars(schema_with = "domain")]
+    #[serde(default)]
+    pub domain: Option<String>,
     /// How long it may take, such as `30m`.
     pub timeout: Option<HumanDuration>,
 }

@@ -12,6 +12,7 @@ use coven_scheduler::scheduler::{Assignment, Board, CommandState, Illegal, Limit
 use tokio::sync::oneshot;
 
 use super::{Admission, Load, SlotUse};
+use crate::engine::executor::HOLDER;
 use crate::engine::job::RunnerSlot;
 
 /// How many commands wait on the board; all other jobs wait in the backlog, in the same order. The
@@ -58,7 +59,7 @@ impl QueuedJob {
                 Work::Shell(_) => Capability::Shell,
             },
             approved_by: spec.approved_by.clone(),
-            domain: DomainId("holder".to_owned()),
+            domain: DomainId(spec.domain.clone().unwrap_or_else(|| HOLDER.to_owned())),
             runner,
             grant: Some(grant),
             command: None,

@@ -28,6 +28,8 @@ fn spec(number: usize, approved_by: Option<&str>) -> JobSpec {
         ok_exit_codes: coven_model::ExitCodes::default(),
         sandbox: coven_model::Sandbox::Off,
         approved_by: approved_by.map(str::to_owned),
+        domain: None,
+        size: None,
     }
 }
 

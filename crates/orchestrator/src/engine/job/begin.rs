@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::Durability;
-use coven_model::{Ending, ExitCodes, Mode, Outcome, Work};
+use coven_model::{Ending, ExitCodes, Mode, Outcome, TerminalSize, Work};
 use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, past};
 use coven_runtime::hold::{Adopted, Folder, adopt, rebuild, take_back};
 use coven_terminal::screen::{Options as ScreenOptions, Size};
@@ -19,8 +19,12 @@ use crate::engine::shell::Shell;
 /// The file with the variables of the run, for scripts.
 const VARIABLES: &str = "variables.json";
 
-/// The terminal of an agent that nobody has attached to.
-const SIZE: (u16, u16) = (120, 40);
+/// The terminal of an agent unless its step says another: small ones cut what it asks.
+const AGENT_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
+/// The terminal of a bare command, which is no agent, unless its step says another.
+const COMMAND_SIZE: TerminalSize = TerminalSize { columns: 80, rows: 24 };
+/// The adapter that runs any program as it is.
+const COMMAND_ADAPTER: &str = "shell";
 
 /// What became of a job before it is begun here.
 #[derive(Debug)]
@@ -116,11 +120,20 @@ impl JobDetails {
         }
     }
 
+    /// The size of its terminal, if it gets one.
+    fn size(&self) -> TerminalSize {
+        self.spec.size.unwrap_or(match &self.spec.work {
+            Work::Agent(agent) if agent.adapter != COMMAND_ADAPTER => AGENT_SIZE,
+            Work::Agent(_) | Work::Shell(_) => COMMAND_SIZE,
+        })
+    }
+
     pub(super) fn task(&self) -> Task {
         let mut task = Task::interactive(self.spec.job.to_string(), None);
         task.mode = self.mode();
         task.ok_codes = self.ok_codes();
-        task.size = Size::new(SIZE.0, SIZE.1);
+        let size = self.size();
+        task.size = Size::new(size.columns, size.rows);
         task.secrets.clone_from(&self.secrets);
         match &self.spec.work {
             Work::Shell(_) => task.prompt = Some("-".to_owned()),
@@ -136,6 +149,8 @@ impl JobDetails {
     }
 
     fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<Place> {
+        let domain = self.executor.domain(self.spec.domain.as_deref());
+        let domain = domain.map_err(std::io::Error::other)?;
         let mut env: BTreeMap<OsString, OsString> = (*self.executor.env).clone();
         if let Some(scratch) = self.scratch()? {
             env.insert("TMPDIR".into(), scratch.into());
@@ -148,7 +163,7 @@ impl JobDetails {
             env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES).into());
         }
         Ok(Place {
-            domain: self.executor.shared.domain.clone(),
+            domain,
             cwd: self.cwd(),
             env,
             folder: Some(self.attempt.path().to_owned()),

@@ -81,7 +81,7 @@ fn executor(base: &Path, mistake: Mistake) -> WorkflowExecutor {
     let options = Options::new(base, base.join("state"), "/nonexistent");
     let mut executor = WorkflowExecutor::new(&options);
     let shared = Arc::get_mut(&mut executor.shared).unwrap();
-    shared.domain = Arc::new(PanickingDomain(mistake));
+    shared.domains.set_default(Arc::new(PanickingDomain(mistake)));
     executor
 }
 
@@ -101,6 +101,8 @@ fn spec(mistake: Mistake) -> JobSpec {
         ok_exit_codes: coven_model::ExitCodes::default(),
         sandbox: coven_model::Sandbox::Off,
         approved_by: None,
+        domain: None,
+        size: None,
     }
 }
 
