@@ -98,8 +98,7 @@ impl SessionFiles {
             self.store.values().put(large.value.to_string().as_bytes()).is_ok()
         };
         let values = viewer.large().into_iter().all(put);
-        let written = self.store.change_view(view, Instant::now());
-        values && written.is_ok() && self.store.finish_view().is_ok()
+        values && self.store.write_view(view, Instant::now()).is_ok()
     }
 
     /// The folder of an attempt, made if it is not there.

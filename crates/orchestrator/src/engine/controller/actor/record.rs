@@ -198,6 +198,7 @@ impl Actor {
             .await;
         }
         if is_over {
+            self.finish_view().await;
             self.stay();
             self.context.ended.notify_one();
         }
