@@ -50,7 +50,6 @@ fn is_production(path: &str) -> bool {
         && !path.split('/').any(|part| other.contains(&part))
 }
 
-/// What was counted.
 #[derive(Debug, Default)]
 struct Counts {
     files: usize,

@@ -30,7 +30,6 @@ pub struct Options {
 pub struct Observation<'a> {
     /// Whether it came on standard error; a terminal has only one stream.
     pub on_stderr: bool,
-    /// The bytes.
     pub raw: &'a [u8],
     /// The same as text, without sequences and secrets.
     pub clean: &'a str,

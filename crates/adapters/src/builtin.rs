@@ -12,7 +12,6 @@ const FILES: [(&str, &str); 9] = [
     ("shell", include_str!("../builtin/shell/config.json")),
 ];
 
-/// The built-in types.
 pub fn types() -> impl Iterator<Item = &'static str> {
     FILES.into_iter().map(|(kind, _)| kind)
 }

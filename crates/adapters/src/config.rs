@@ -204,7 +204,6 @@ pub enum Grant {
 }
 
 impl Grant {
-    /// The arguments.
     pub fn args(&self) -> &[String] {
         match self {
             Self::Args(args) => args,

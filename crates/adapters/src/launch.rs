@@ -16,9 +16,7 @@ pub const PROMPT_FILE: &str = "prompt.md";
 /// What a task asks of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Request<'a> {
-    /// The mode.
     pub mode: Mode,
-    /// The first message.
     pub prompt: Option<&'a str>,
     /// Arguments of the task's own.
     pub extra_args: &'a [String],
@@ -43,18 +41,14 @@ pub enum Conversation<'a> {
     New,
     /// A new one, with this id where the program lets us choose.
     NewWithId(&'a str),
-    /// An earlier one.
     Resume(&'a str),
 }
 
 /// How to start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The program.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Variables to set.
     pub env: BTreeMap<String, String>,
     /// Variables to take away.
     pub unset: Vec<String>,
@@ -77,27 +71,13 @@ pub struct Launch {
 pub enum LaunchError {
     /// The program does not have the mode.
     #[error("the adapter `{adapter}` has no {mode} mode; its modes are: {modes}")]
-    NoMode {
-        /// The adapter.
-        adapter: String,
-        /// The mode.
-        mode: Mode,
-        /// What there is.
-        modes: String,
-    },
+    NoMode { adapter: String, mode: Mode, modes: String },
     /// A headless run without a prompt.
     #[error("a headless run needs a prompt that is not empty")]
     NoPrompt,
     /// The permission level is unknown to the program.
     #[error("the adapter `{adapter}` does not say how to grant `{permission}`; it knows: {known}")]
-    NoPermission {
-        /// The adapter.
-        adapter: String,
-        /// The level.
-        permission: Permission,
-        /// What there is.
-        known: String,
-    },
+    NoPermission { adapter: String, permission: Permission, known: String },
     /// The program's model cannot be chosen.
     #[error("the adapter `{0}` does not say how to choose a model (key `model`)")]
     NoModel(String),
@@ -109,12 +89,7 @@ pub enum LaunchError {
     Nul(&'static str),
     /// An argument beyond what the system takes.
     #[error("{what} has {bytes} bytes; one argument can have {LONGEST_ARGUMENT}")]
-    TooLong {
-        /// Which.
-        what: &'static str,
-        /// Its length.
-        bytes: usize,
-    },
+    TooLong { what: &'static str, bytes: usize },
 }
 
 /// Makes the launch of an adapter called `name`.

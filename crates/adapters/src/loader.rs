@@ -33,9 +33,7 @@ pub const FILE: &str = "config.json";
 pub enum Layer {
     /// It is part of Coven.
     BuiltIn,
-    /// The user's configuration.
     User,
-    /// The project.
     Project,
     /// A file the caller named.
     Explicit,
@@ -55,7 +53,6 @@ impl fmt::Display for Layer {
 /// One file about an adapter.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// Its layer.
     pub layer: Layer,
     /// Where it is; nothing for what is built in.
     pub path: Option<PathBuf>,
@@ -66,7 +63,6 @@ pub struct Origin {
 /// Whether a file counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It counts.
     Used,
     /// It is broken; its last good content counts.
     LastGood,
@@ -79,9 +75,7 @@ pub enum Standing {
 /// An adapter's configuration, with everything laid together.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What counts.
     pub config: Arc<Config>,
-    /// Its rules.
     pub rules: Arc<Rules>,
     /// The files it was made from, from weakest to strongest.
     pub origins: Vec<Origin>,
@@ -100,7 +94,6 @@ pub struct Folders {
     pub project_trusted: bool,
 }
 
-/// Loads adapters.
 #[derive(Debug, Default)]
 pub struct AdapterConfigLoader {
     folders: Folders,

@@ -19,7 +19,6 @@ const GONE: Duration = Duration::from_millis(25);
 /// Something that a replay tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// The verdict changed.
     Verdict(Duration, Verdict),
     /// A question that the agent had announced, or that was only half on the screen, is there
     /// now: the verdict is the same, with the digest and the evidence of all of it.

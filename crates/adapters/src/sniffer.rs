@@ -36,7 +36,6 @@ pub use pace::Pace;
 /// How long after a resize the screen may be in disorder, because the program repaints it.
 const REPAINT: Duration = Duration::from_millis(250);
 
-/// Follows one agent.
 #[derive(Debug)]
 pub struct Sniffer {
     rules: Arc<Rules>,
@@ -262,7 +261,6 @@ impl Sniffer {
         self.adopt(reading, now)
     }
 
-    /// The process ended.
     pub fn exited(&mut self, how: &str, now: Duration) -> bool {
         self.exited = true;
         self.candidate = None;

@@ -5,6 +5,8 @@
 //! [`openapi`] makes the published document from that list and from the types themselves.
 //! With the feature `client` there is a small typed client over the daemon's socket or over TCP.
 
+#![warn(missing_docs)]
+
 pub mod attach;
 pub mod catalogue;
 #[cfg(feature = "client")]

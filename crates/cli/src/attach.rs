@@ -37,7 +37,6 @@ const TRIES: u32 = 100;
 Keys: Ctrl-] d leaves the agent alone and comes back here, Ctrl-] t takes the keyboard from
 whoever has it, Ctrl-] Ctrl-] types Ctrl-]. Everything else goes to the agent.")]
 pub(crate) struct Arguments {
-    /// The agent.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: Target,
     /// Only look; nothing that is typed reaches the agent.
@@ -51,7 +50,6 @@ pub(crate) struct Arguments {
     detach_key: keys::Prefix,
 }
 
-/// How somebody attaches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) read_only: bool,
@@ -83,7 +81,6 @@ pub(crate) enum Seen {
     Ended(String),
     /// The daemon was stopped.
     Stopped,
-    /// The connection broke.
     Lost,
 }
 

@@ -34,7 +34,6 @@ pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -14,7 +14,6 @@ use crate::{find, output};
   coven cancel brisk-otter
   coven cancel brisk-otter --why \"the wrong branch\"")]
 pub(crate) struct Arguments {
-    /// The sessions.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
     /// Why, for the record.

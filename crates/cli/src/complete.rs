@@ -36,7 +36,6 @@ pub(crate) fn grimoires() -> ArgValueCandidates {
     })
 }
 
-/// Types of adapters.
 pub(crate) fn adapters() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let types = AdapterConfigLoader::new(folders::adapters()).types();

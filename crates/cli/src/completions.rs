@@ -18,7 +18,6 @@ pub(crate) const VARIABLE: &str = "COVEN_COMPLETE";
 
 Names of sessions, tasks, grimoires and adapters are completed as they are at that moment.")]
 pub(crate) struct Arguments {
-    /// Which shell.
     shell: Shell,
 }
 

@@ -68,7 +68,6 @@ fn client() -> Result<Client> {
 pub(crate) enum Start {
     /// It was started now.
     Now,
-    /// It was there.
     Before,
 }
 

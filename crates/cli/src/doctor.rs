@@ -21,12 +21,10 @@ pub(crate) use agents::{COMES_WITH_US, find};
 
 Exit code 1 says that something keeps Coven from working.")]
 pub(crate) struct Arguments {
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ok,

@@ -23,12 +23,10 @@ pub(crate) struct Pump {
 }
 
 impl Pump {
-    /// Follows one session.
     pub(crate) fn session(client: &Client, id: &SessionId, after: Option<u64>) -> Self {
         Self::new(client, &Scope::Workflow(id.clone()), after)
     }
 
-    /// Follows.
     pub(crate) fn new(client: &Client, scope: &Scope, after: Option<u64>) -> Self {
         let mut stream = client.events(scope, after);
         let (sender, events) = mpsc::channel(WAITING);

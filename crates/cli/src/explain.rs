@@ -11,10 +11,8 @@ use crate::{output, tree};
 #[command(after_help = "Examples:
   coven explain brisk-otter/build.3   what it does, by which rule, and what its screen shows")]
 pub(crate) struct Arguments {
-    /// The task.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: Target,
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -19,7 +19,6 @@ pub(crate) enum Code {
     Usage = 2,
     /// It waits for a person, and nobody is there to ask.
     Blocked = 3,
-    /// It was cancelled.
     Cancelled = 4,
     /// The daemon cannot be reached.
     Unreachable = 5,

@@ -21,7 +21,6 @@ const NAMED: usize = 8;
 pub(crate) struct Target {
     /// An id, the beginning of one, or a name.
     pub(crate) session: String,
-    /// The task.
     pub(crate) task: Option<String>,
 }
 

@@ -11,7 +11,6 @@ use crate::output;
   coven finish brisk-otter         its only agent has done what it should
   coven finish brisk-otter/review")]
 pub(crate) struct Arguments {
-    /// The task.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: Target,
 }

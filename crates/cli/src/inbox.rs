@@ -19,7 +19,6 @@ pub(crate) struct Arguments {
     /// Only of this session.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: Option<String>,
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

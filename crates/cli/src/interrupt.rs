@@ -10,7 +10,6 @@ use crate::output;
 #[command(after_help = "Examples:
   coven interrupt brisk-otter/build.3   presses the key by which this agent is interrupted")]
 pub(crate) struct Arguments {
-    /// The agent.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: Target,
 }

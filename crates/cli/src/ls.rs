@@ -39,10 +39,8 @@ pub(crate) struct Arguments {
     /// How many at most.
     #[arg(short = 'n', long, value_name = "N", default_value_t = USUAL, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// All of them.
     #[arg(short, long, conflicts_with = "limit")]
     all: bool,
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

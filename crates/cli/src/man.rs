@@ -50,7 +50,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     output::bytes(&page)
 }
 
-/// The reference page.
 fn reference() -> String {
     let mut command = Cli::command().term_width(WIDTH);
     command.build();

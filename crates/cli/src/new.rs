@@ -40,7 +40,6 @@ pub(crate) struct Arguments {
     /// On a terminal, or one turn without one.
     #[arg(long, default_value = "interactive")]
     mode: Way,
-    /// Its model.
     #[arg(long)]
     model: Option<String>,
     /// What it may do without asking.

@@ -28,7 +28,6 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result {
     }
 }
 
-/// Writes a line.
 pub(crate) fn line(text: &str) -> Result {
     write(&format!("{text}\n"))
 }

@@ -157,7 +157,6 @@ impl Player {
         self.fit()
     }
 
-    /// Shows one event.
     fn show(&mut self, data: &EventData) -> Result {
         match (data, &mut self.mirror) {
             (EventData::Output(text), None) => output::write(text),

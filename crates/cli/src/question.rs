@@ -87,11 +87,8 @@ pub(crate) fn words(choice: Choice) -> &'static str {
 /// Whether a text goes with a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// None does.
     None,
-    /// One may.
     Maybe,
-    /// One must.
     Needed,
 }
 

@@ -14,7 +14,6 @@ use crate::{find, output};
 A daemon that starts goes on with its runs by itself. This is for runs that were only made, or
 whose environment should be this one from now on.")]
 pub(crate) struct Arguments {
-    /// The session.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: String,
 }

@@ -13,7 +13,6 @@ use crate::{find, output, tty};
   coven retry brisk-otter            tries the step that failed again, and follows
   coven retry brisk-otter --detach   only that")]
 pub(crate) struct Arguments {
-    /// The session.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: String,
     /// Why, for the record.

@@ -10,7 +10,6 @@ use crate::{find, output};
   coven rm brisk-otter                          its journal, tapes and outcomes are deleted
   coven ls --json --all --status completed | jq -r '.workflows[].name' | xargs coven rm")]
 pub(crate) struct Arguments {
-    /// The sessions.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
 }

@@ -11,7 +11,6 @@ use crate::output;
   coven schema grimoire > grimoire.schema.json
   and at the top of a grimoire: # yaml-language-server: $schema=grimoire.schema.json")]
 pub(crate) struct Arguments {
-    /// Which file.
     file: File,
 }
 

@@ -24,7 +24,6 @@ const ARRIVES: Duration = Duration::from_secs(30);
   coven send brisk-otter --paste \"a draft\"       put into its input box, and not sent off
   coven send brisk-otter --key Esc --key Esc     keys by name")]
 pub(crate) struct Arguments {
-    /// The agent.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: Target,
     /// The text; `-` reads stdin.

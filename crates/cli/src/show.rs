@@ -36,7 +36,6 @@ pub(crate) struct Arguments {
     /// Follow it until it is over.
     #[arg(short, long)]
     follow: bool,
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

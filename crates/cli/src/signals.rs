@@ -7,7 +7,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Something that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Ctrl-C.
     Interrupt,
     /// Somebody wants it to end, or its terminal is gone.
     Terminate,
@@ -37,7 +36,6 @@ impl Signals {
         })
     }
 
-    /// The next one.
     pub(crate) async fn next(&mut self) -> Told {
         tokio::select! {
             _ = self.interrupt.recv() => Told::Interrupt,

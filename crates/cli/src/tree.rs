@@ -18,7 +18,6 @@ const NAME: usize = 28;
 /// How much a line matters when there is no room for all; the least goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// Has not begun.
     Later,
     /// A task that is over.
     Detail,
@@ -26,7 +25,6 @@ pub(crate) enum Weight {
     Over,
     /// Is happening, or went wrong.
     Now,
-    /// The head.
     Head,
 }
 

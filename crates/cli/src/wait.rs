@@ -30,7 +30,6 @@ pub(crate) struct Arguments {
     /// The session, or a task of it.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: Target,
-    /// Until what.
     #[arg(long, default_value = "done")]
     until: Until,
     /// How long at most, such as `90s` or `10m`.

@@ -29,16 +29,10 @@ pub enum Error {
     Input(#[source] io::Error),
     /// The script could not be read.
     #[error("cannot read the script {}", path.display())]
-    ScriptUnreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    ScriptUnreadable { path: PathBuf, source: io::Error },
     /// The script has a mistake.
     #[error("{}:{line}: {problem}", path.display())]
     Script {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,

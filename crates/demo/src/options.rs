@@ -65,7 +65,6 @@ impl Default for Options {
 /// What a headless run prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// The answer only.
     Text,
     /// One JSON object per line for everything that happens.
     StreamJson,
@@ -80,7 +79,6 @@ pub enum Permissions {
     Ask,
     /// Writing files; commands are asked for.
     Edits,
-    /// Everything.
     All,
 }
 

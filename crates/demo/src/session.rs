@@ -22,7 +22,6 @@ const VERSION: u32 = 1;
 const PROMPTS: usize = 100;
 const PROMPT_CHARS: usize = 1000;
 
-/// One conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Session {
     version: u32,
@@ -47,7 +46,6 @@ impl Session {
         self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + usd);
     }
 
-    /// Adds a turn.
     pub(crate) fn remember(&mut self, prompt: &str) {
         self.turns += 1;
         self.prompts.push(prompt.chars().take(PROMPT_CHARS).collect());

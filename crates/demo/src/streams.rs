@@ -15,7 +15,6 @@ pub struct Streams<'a> {
     pub input: BorrowedFd<'a>,
     /// The screen, or the answer of a headless run.
     pub output: BorrowedFd<'a>,
-    /// What is neither.
     pub errors: BorrowedFd<'a>,
 }
 

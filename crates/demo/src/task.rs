@@ -15,7 +15,6 @@ use crate::script::{self, Program};
 /// A prompt and what it means.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// What was said.
     pub(crate) prompt: String,
     /// What is to be done.
     pub(crate) program: Program,

@@ -61,9 +61,7 @@ pub(crate) enum Action {
     Do(Deed),
     /// Stop doing it, and do not say anything.
     Cancel,
-    /// Keep the session.
     Save(Session),
-    /// End. Nothing follows.
     End(End),
 }
 
@@ -153,7 +151,6 @@ impl Tui {
         [turn, self.keys.deadline(), self.quit_until].into_iter().flatten().min()
     }
 
-    /// Time has passed.
     pub(crate) fn tick(&mut self, now: Duration) {
         if let Some(key) = self.keys.timeout(now) {
             self.press(&key, now);

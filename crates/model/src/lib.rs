@@ -1,6 +1,8 @@
 //! The words that every part of Coven shares: ids, statuses, what an agent is doing and why we
 //! think so, what waits for a person, how a job ended. Plain data; no I/O and no clock.
 
+#![warn(missing_docs)]
+
 pub mod agent;
 pub mod automatic;
 pub mod digest;

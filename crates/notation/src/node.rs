@@ -8,7 +8,6 @@ use crate::Span;
 /// the place of its definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What it is.
     pub value: Value,
     /// Where it stands, quotes and brackets included.
     pub span: Span,
@@ -27,9 +26,7 @@ pub enum Value {
     Unsigned(u64),
     /// Any other number; never infinite.
     Float(f64),
-    /// Text.
     String(String),
-    /// A list.
     List(Vec<Node>),
     /// A map, without duplicate keys.
     Map(Vec<Entry>),
@@ -42,7 +39,6 @@ pub struct Entry {
     pub key: String,
     /// Where the key stands, quotes included.
     pub key_span: Span,
-    /// The value.
     pub value: Node,
 }
 

@@ -22,11 +22,9 @@ pub struct Problem {
     pub severity: Severity,
     /// What is wrong, in a lowercase sentence without a full stop.
     pub message: String,
-    /// Where.
     pub span: Span,
     /// A few words that stand at the place itself.
     pub label: Option<String>,
-    /// What to do.
     pub help: Option<String>,
     /// Other places that belong to it, each with a few words.
     pub also: Vec<(Span, String)>,

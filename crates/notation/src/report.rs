@@ -19,7 +19,6 @@ const AROUND: usize = 40;
 /// Whatever the file contains, no control character of it gets into what is rendered.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The file.
     pub source: Source,
     /// What is wrong with it.
     pub problems: Vec<Problem>,

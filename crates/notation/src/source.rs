@@ -20,7 +20,6 @@ struct Inner {
 /// A stretch of a [`Source`], as byte offsets; `end` is the first byte after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
-    /// The first byte.
     pub start: usize,
     /// The first byte after it.
     pub end: usize,

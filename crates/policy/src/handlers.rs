@@ -22,10 +22,8 @@ pub struct Action {
 /// Why a handler did not answer although it did not decline.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerError {
-    /// It failed.
     #[error("the handler failed: {0}")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
-    /// It panicked.
     #[error("the handler panicked: {0}")]
     Panicked(String),
     /// It wanted to send Enter to a dialog that nobody knows.
@@ -93,9 +91,7 @@ pub struct Automatic {
 /// A handler that neither answered nor declined.
 #[derive(Debug)]
 pub struct Skipped {
-    /// Its name.
     pub name: String,
-    /// What went wrong.
     pub error: HandlerError,
 }
 

@@ -11,15 +11,11 @@ use crate::{Policy, Question};
 /// What a rule says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ruling {
-    /// Yes, this once.
     Allow,
     /// Yes, and the agent need not ask again.
     AllowAlways,
-    /// No.
     Deny,
-    /// A person decides.
     Ask,
-    /// This text.
     Answer(String),
 }
 
@@ -27,7 +23,6 @@ pub enum Ruling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// The user's own.
     User,
     /// That of a project the user has trusted.
     Project,
@@ -80,7 +75,6 @@ enum Fit {
 /// The policies that apply, each of which may be missing.
 #[derive(Debug, Clone, Default)]
 pub struct Policies {
-    /// The user's.
     pub user: Option<Policy>,
     /// The project's, when the project is trusted.
     pub project: Option<Policy>,

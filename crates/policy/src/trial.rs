@@ -9,7 +9,6 @@ use crate::{Decision, Layer, Policies, Question, RuleName};
 /// Something that was asked before, and what came of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Past<'a> {
-    /// What was asked.
     pub intervention: &'a Intervention,
     /// The type of the agent that asked.
     pub adapter: &'a str,
@@ -24,7 +23,6 @@ pub struct Past<'a> {
 /// One line of the table.
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// What was asked.
     pub past: Past<'a>,
     /// What the policy says; `None` when a policy has no say in this kind of intervention.
     pub decision: Option<Decision>,
@@ -32,7 +30,6 @@ pub struct Row<'a> {
     pub agrees: Option<bool>,
 }
 
-/// The whole table.
 #[derive(Debug, Clone)]
 pub struct Trial<'a> {
     /// One row for each intervention, in the order given.

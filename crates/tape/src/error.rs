@@ -8,34 +8,23 @@ use coven_terminal::recording;
 /// Why a tape could not be opened, read or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
     #[error("{}: cannot {doing}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What was being done.
         doing: &'static str,
-        /// Why not.
         source: io::Error,
     },
     /// The folder holds no tape, or one whose creation has not got far enough to read anything.
     #[error("{}: there is no tape in this folder", dir.display())]
-    NoTape {
-        /// The folder.
-        dir: PathBuf,
-    },
+    NoTape { dir: PathBuf },
     /// A tape was to be created where there is one.
     #[error("{}: this folder already holds a tape", dir.display())]
-    Exists {
-        /// The folder.
-        dir: PathBuf,
-    },
+    Exists { dir: PathBuf },
     /// Somebody else writes this tape.
     #[error("{}: another process is writing this tape", dir.display())]
-    Locked {
-        /// The folder.
-        dir: PathBuf,
-    },
+    Locked { dir: PathBuf },
     /// A later version of Coven wrote this tape. Nothing was changed.
     #[error(
         "{}: this tape is in version {version} of the format, and only versions up to {known} are \
@@ -45,7 +34,6 @@ pub enum Error {
     Newer {
         /// The index that says so.
         path: PathBuf,
-        /// Its version.
         version: u32,
         /// The last version this crate knows.
         known: u32,
@@ -56,7 +44,6 @@ pub enum Error {
     /// The recording that a tape is exported to could not be written.
     #[error("cannot export the tape")]
     Export {
-        /// Why.
         #[from]
         source: recording::Error,
     },
@@ -66,7 +53,6 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}, byte {position}: {damage}", path.display())]
 pub struct Problem {
-    /// The file.
     pub path: PathBuf,
     /// Where in the file.
     pub position: u64,
@@ -85,10 +71,7 @@ pub enum Damage {
     Unfinished,
     /// An index in a version of the format that is not known here.
     #[error("version {version} of the format is not known here")]
-    Newer {
-        /// The version.
-        version: u32,
-    },
+    Newer { version: u32 },
     /// Fields of an entry that no writer writes.
     #[error("this is not an entry")]
     Entry,
@@ -104,10 +87,7 @@ pub enum Damage {
     /// Bytes at the end of a file that no entry claims. A writer that was interrupted leaves them,
     /// and one that is writing right now does so too, for a moment.
     #[error("{bytes} bytes belong to no entry")]
-    Trailing {
-        /// How many.
-        bytes: u64,
-    },
+    Trailing { bytes: u64 },
     /// Output that was neither lost nor dropped is not there.
     #[error("the output from offset {from} to {to} is missing")]
     Missing {
@@ -132,7 +112,6 @@ pub struct Lost {
     pub offset: u64,
     /// How many bytes of output this call lost; 0 if it was to record something else.
     pub bytes: u64,
-    /// Why.
     pub source: io::Error,
 }
 

@@ -31,7 +31,6 @@ pub struct Reader {
     cursor: Option<Segment>,
 }
 
-/// What [`Reader::read_at`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAt {
     /// The first so many bytes of the buffer are output.

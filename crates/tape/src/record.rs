@@ -10,7 +10,6 @@ pub struct Record {
     /// The logical offset: of the first byte of output or of a gap; for anything else, how much
     /// output there was when it happened.
     pub offset: u64,
-    /// What happened.
     pub event: Event,
 }
 
@@ -67,7 +66,6 @@ pub struct Gap {
     /// How many records that are not output; 65,535 stands for that many or more. Always 0 for
     /// [`Reason::Dropped`], because nobody counted them.
     pub events: u16,
-    /// Why.
     pub reason: Reason,
 }
 

@@ -8,11 +8,9 @@ use crate::window::Window;
 /// How far a segment was followed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk {
-    /// How many entries.
     pub(crate) entries: u64,
     /// The logical offset after the last one.
     pub(crate) offset: u64,
-    /// Its time.
     pub(crate) time: u64,
     /// How many bytes of output they speak of.
     pub(crate) output: u64,

@@ -85,7 +85,6 @@ impl<'a> New<'a> {
 /// A gap that is to be declared.
 #[derive(Clone, Copy, Debug)]
 struct Loss {
-    /// When it began.
     time: u64,
     offset: u64,
     gap: Gap,

@@ -96,31 +96,20 @@ pub enum Code {
     Char(char),
     /// Enter, also called Return.
     Enter,
-    /// Escape.
     Esc,
-    /// Tab.
     Tab,
     /// Backspace, which deletes to the left.
     Backspace,
     /// Delete, which deletes to the right.
     Delete,
-    /// Insert.
     Insert,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
-    /// The up arrow.
     Up,
-    /// The down arrow.
     Down,
-    /// The left arrow.
     Left,
-    /// The right arrow.
     Right,
     /// A function key, 1 to 24.
     F(u8),
@@ -129,22 +118,16 @@ pub enum Code {
 /// The modifiers held while a key is pressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mods {
-    /// Shift.
     pub shift: bool,
     /// Alt, which terminals and Emacs also call Meta.
     pub alt: bool,
-    /// Ctrl.
     pub ctrl: bool,
 }
 
 impl Mods {
-    /// No modifier.
     pub const NONE: Self = Self { shift: false, alt: false, ctrl: false };
-    /// Shift alone.
     pub const SHIFT: Self = Self { shift: true, ..Self::NONE };
-    /// Alt alone.
     pub const ALT: Self = Self { alt: true, ..Self::NONE };
-    /// Ctrl alone.
     pub const CTRL: Self = Self { ctrl: true, ..Self::NONE };
 
     /// Whether no modifier is held.
@@ -212,7 +195,6 @@ impl Key {
         self.code
     }
 
-    /// The modifiers held.
     pub fn mods(self) -> Mods {
         self.mods
     }

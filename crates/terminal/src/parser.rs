@@ -63,7 +63,6 @@ pub trait Sink {
     /// An escape sequence: `ESC`, intermediates, last byte.
     fn escape(&mut self, _intermediates: &[u8], _last: u8) {}
 
-    /// A control sequence.
     fn csi(&mut self, _csi: &Csi<'_>) {}
 
     /// An operating system command, without introducer and ending.

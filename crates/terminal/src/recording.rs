@@ -39,7 +39,6 @@ pub struct Event {
     /// Seconds since the start of the recording; finite and not negative. Events normally stand
     /// in the order of their times, but a [`Reader`] does not check that.
     pub time: f64,
-    /// What happened.
     pub data: EventData,
 }
 

@@ -68,7 +68,6 @@ impl Default for Size {
 /// What a new screen is to be like.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Columns and rows.
     pub size: Size,
     /// Rows kept above the screen, so that a smaller size and back loses nothing. They take memory
     /// from the beginning; longer history belongs on disk. At most 10,000.
@@ -120,7 +119,6 @@ impl Screen {
         Self::with_options(&Options { size, ..Options::default() })
     }
 
-    /// An empty screen.
     pub fn with_options(options: &Options) -> Self {
         Self { parser: Parser::new(), engine: Engine::new(options) }
     }
@@ -136,7 +134,6 @@ impl Screen {
         self.engine.resize(Size::new(size.columns, size.rows));
     }
 
-    /// Columns and rows.
     pub fn size(&self) -> Size {
         self.engine.size()
     }
@@ -146,7 +143,6 @@ impl Screen {
         &self.engine.title
     }
 
-    /// The cursor.
     pub fn cursor(&self) -> Cursor {
         self.engine.cursor_view()
     }

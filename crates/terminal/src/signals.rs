@@ -26,7 +26,6 @@ pub enum Signal {
         /// Where the link leads.
         uri: String,
     },
-    /// The link ends.
     LinkEnd,
     /// The program wants a person to look (OSC 9, 99 and 777).
     Notification {
@@ -43,14 +42,12 @@ pub enum Signal {
     Status(ProgramStatus),
     /// The program asks whether its status is understood (`OSC 7501 ; ?`).
     StatusQuery,
-    /// The bell.
     Bell,
 }
 
 /// Where a shell stands between prompt and command (OSC 133).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The prompt begins.
     PromptStart,
     /// The prompt ends, the command line begins.
     CommandStart,

@@ -27,7 +27,6 @@ pub struct Snapshot {
 /// A line as it was printed: one row, or several where the text went on in the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalLine<'a> {
-    /// The whole text.
     pub text: Cow<'a, str>,
     /// The rows it takes.
     pub rows: Range<usize>,
@@ -52,22 +51,18 @@ impl Snapshot {
         &self.rows
     }
 
-    /// Columns and rows.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// The cursor.
     pub fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// The modes.
     pub fn modes(&self) -> Modes {
         self.modes
     }
 
-    /// The window title.
     pub fn title(&self) -> &str {
         &self.title
     }

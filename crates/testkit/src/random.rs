@@ -10,7 +10,6 @@ impl Random {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// The next number.
     #[expect(clippy::should_implement_trait, reason = "an endless iterator would need unwrapping")]
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;

@@ -16,7 +16,6 @@ struct Dist;
 /// One file of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asset {
-    /// What it holds.
     pub bytes: Cow<'static, [u8]>,
     /// What that is, as a header says it.
     pub content_type: &'static str,

@@ -50,7 +50,6 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Where to look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// The user's folder of grimoires.
@@ -70,11 +69,9 @@ pub struct Entry {
     pub layer: Layer,
     /// The file; nothing for one that we ship.
     pub path: Option<PathBuf>,
-    /// Its text.
     pub source: Source,
     /// What can be run, if nothing is wrong.
     pub plan: Option<Plan>,
-    /// What is wrong.
     pub problems: Vec<Problem>,
     /// What it is in the whole.
     pub standing: Standing,
@@ -108,7 +105,6 @@ impl Entry {
     }
 }
 
-/// All grimoires.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     entries: Vec<Entry>,
@@ -120,25 +116,18 @@ pub enum Unusable {
     /// There is none of that name.
     #[error("there is no grimoire `{name}`{}", suggestion(near.as_deref()))]
     Unknown {
-        /// The name.
         name: String,
         /// One that may have been meant.
         near: Option<String>,
     },
     /// There is one, and something is wrong with it.
     #[error("the grimoire `{name}` has errors; `coven grimoire check {name}` shows them")]
-    Broken {
-        /// The name.
-        name: String,
-    },
+    Broken { name: String },
     /// There is one, in a project that is not trusted.
     #[error(
         "the grimoire `{name}` comes with this project, which is not trusted; look at it with `coven grimoire show {name}`, then `coven trust`"
     )]
-    Inert {
-        /// The name.
-        name: String,
-    },
+    Inert { name: String },
 }
 
 fn suggestion(near: Option<&str>) -> String {

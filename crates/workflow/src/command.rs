@@ -6,7 +6,6 @@
 use coven_model::event::{Decision, Timer};
 use coven_model::{AttemptId, Digest, InterventionId, JobSpec, Timestamp};
 
-/// An order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Start this job, unless it was ever started or stopped before.
@@ -17,20 +16,13 @@ pub enum Command {
     Answer(Box<Answer>),
     /// Type a text and submit it, once the agent is ready for it.
     Send {
-        /// The job.
         job: AttemptId,
         /// Which input of the job this is.
         number: u32,
-        /// The text.
         text: String,
     },
     /// Say so at this time.
-    SetTimer {
-        /// What to say.
-        timer: Timer,
-        /// When.
-        due: Timestamp,
-    },
+    SetTimer { timer: Timer, due: Timestamp },
 }
 
 /// An answer to an agent.
@@ -38,10 +30,8 @@ pub enum Command {
 pub struct Answer {
     /// The job that asks.
     pub job: AttemptId,
-    /// The question.
     pub intervention: InterventionId,
     /// What the agent must still show.
     pub digest: Digest,
-    /// What was decided.
     pub decision: Decision,
 }

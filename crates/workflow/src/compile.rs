@@ -27,16 +27,12 @@ pub enum CompileError {
     /// A text with variables.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A condition.
     #[error(transparent)]
     Condition(#[from] ConditionError),
-    /// A command.
     #[error(transparent)]
     Shell(#[from] ShellError),
-    /// An id.
     #[error(transparent)]
     Id(#[from] InvalidId),
-    /// A schema.
     #[error(transparent)]
     Schema(#[from] BadSchema),
     /// A key that is missing.

@@ -36,7 +36,6 @@ pub struct ConditionError {
     pub offset: usize,
     /// How many bytes it is about.
     pub length: usize,
-    /// What is wrong.
     pub problem: ConditionProblem,
 }
 
@@ -123,7 +122,6 @@ enum Filter {
 }
 
 impl Condition {
-    /// Reads a condition.
     pub fn parse(source: &str) -> Result<Self, ConditionError> {
         let expression = parse::expression(source)?;
         Ok(Self { source: source.to_owned(), expression })

@@ -13,7 +13,6 @@ use crate::verdict;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Expect {
-    /// Any text.
     #[default]
     Text,
     /// JSON: the whole text, or the last fenced block in it.
@@ -63,7 +62,6 @@ pub struct Schema(Value);
 pub struct BadSchema {
     /// Where in the schema, as a path such as `/items/properties`.
     pub path: String,
-    /// What is wrong.
     pub why: String,
 }
 

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A session is wanted.
@@ -24,25 +23,20 @@ pub enum Input {
     Started(AttemptId),
     /// A job ended, and how is written down.
     Ended {
-        /// The job.
         job: AttemptId,
-        /// How.
         outcome: Box<Outcome>,
     },
     /// A job's process is gone and nobody saw how it ended.
     Lost(AttemptId),
     /// Something was seen on a job's screen.
     Observed {
-        /// The job.
         job: AttemptId,
         /// Larger than that of every earlier observation of the job, also after a restart.
         seen: u64,
-        /// What was seen.
         what: Observation,
     },
     /// A text was typed, and the agent took it.
     Delivered {
-        /// The job.
         job: AttemptId,
         /// Which input of the job.
         number: u32,
@@ -51,71 +45,52 @@ pub enum Input {
     },
     /// An answer was given.
     Answered {
-        /// The question.
         intervention: InterventionId,
         /// The observation after it.
         seen: u64,
     },
     /// An answer was not given because the agent shows something else by now.
     Stale {
-        /// The question.
         intervention: InterventionId,
-        /// Why.
         reason: String,
     },
     /// Somebody typed to a job, past every queue.
     Typed {
-        /// The job.
         job: AttemptId,
-        /// What.
         text: String,
-        /// Who.
         by: String,
     },
     /// A job was to be confined, and something of that is not enforced.
     Exposed {
-        /// The job.
         job: AttemptId,
-        /// What, and why.
         reason: String,
     },
     /// What a job has used up so far, altogether.
     Used {
-        /// The job.
         job: AttemptId,
-        /// How much.
         usage: Usage,
     },
-    /// It is time.
     TimerFired(Timer),
     /// Somebody, or a policy, decided an intervention.
     Resolve {
-        /// Which one.
         intervention: InterventionId,
-        /// What was decided.
         decision: Box<Decision>,
         /// What the decider saw, if it was a screen.
         digest: Option<Digest>,
     },
     /// Somebody says that a task is done.
     Complete {
-        /// The task.
         task: TaskId,
-        /// Who.
         by: String,
     },
     /// Somebody wants one job stopped; its task has failed then.
     StopTask {
-        /// The task.
         task: TaskId,
-        /// Who.
         by: String,
     },
     /// Somebody wants the run to end.
     Cancel {
-        /// Who.
         by: String,
-        /// Why.
         why: String,
     },
     /// Somebody wants a failed or blocked run to try its step again.
@@ -123,14 +98,11 @@ pub enum Input {
         /// How often that was done before, as the run showed it. A wish that was already
         /// fulfilled does nothing.
         run: u32,
-        /// Who.
         by: String,
-        /// Why.
         why: String,
     },
     /// A finished session is given up.
     Delete {
-        /// Who.
         by: String,
     },
 }
@@ -138,11 +110,8 @@ pub enum Input {
 /// What a session is made with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Creation {
-    /// Its id.
     pub session: SessionId,
-    /// Its readable name.
     pub name: String,
-    /// The plan.
     pub plan: Plan,
     /// The inputs by name, defaults included.
     pub input: serde_json::Map<String, Value>,
@@ -159,7 +128,6 @@ pub struct Creation {
 pub enum Observation {
     /// The agent asks something.
     Awaiting {
-        /// What it asks.
         question: Question,
         /// The answer, where a policy has one; then nobody is asked.
         decided: Option<Box<Decision>>,

@@ -46,15 +46,12 @@ enum End {
     Bad,
     Lost,
     Stopped,
-    /// An arbiter's answers.
     More,
     Done,
 }
 
-/// What may happen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Step {
-    /// An order arrives.
     Order(Order),
     /// A report arrives, is decided on, and what follows is written and ordered. If the number is
     /// given, the process dies after that many facts are written and before anything is ordered.

@@ -66,12 +66,9 @@ pub enum Form {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "on")]
 pub enum Trigger {
-    /// Nothing does.
     #[default]
     Manual,
-    /// An event.
     Event {
-        /// Its type.
         event: String,
         /// What must be true of it.
         #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
@@ -89,7 +86,6 @@ impl Trigger {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanInput {
-    /// Its name: `${input.NAME}`.
     pub name: String,
     /// What it is, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -109,20 +105,14 @@ pub struct PlanInput {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputType {
-    /// A text.
     #[default]
     String,
-    /// A number.
     Number,
-    /// True or false.
     Boolean,
-    /// A list.
     Array,
-    /// A map.
     Object,
 }
 
-/// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
@@ -151,7 +141,6 @@ pub struct Step {
     /// Whether a person must agree before it starts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
-    /// What it does.
     pub action: Action,
     /// Where its fields stand in the definition, by name: `name`, `when`, `prompt`, `command`,
     /// `for_each`, `cwd`, `env.NAME`, `arbiter.prompt`, `message`, `tasks.ID.prompt`. For errors
@@ -163,7 +152,6 @@ pub struct Step {
 /// Where something stands in a file; both count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// The line.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
@@ -198,7 +186,6 @@ impl Default for Retry {
 pub enum OnFailure {
     /// A person is asked.
     Block,
-    /// The run fails.
     Fail,
     /// The next step starts; the step's output is null.
     Continue,
@@ -209,9 +196,7 @@ pub enum OnFailure {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "type")]
 pub enum Action {
-    /// One agent, once.
     Agent {
-        /// The agent.
         agent: AgentSpec,
     },
     /// An agent and an arbiter in turns.
@@ -228,7 +213,6 @@ pub enum Action {
     },
     /// One agent for each element of an array.
     ParallelAgents {
-        /// The agent.
         agent: AgentSpec,
         /// What gives the array.
         for_each: Template,
@@ -238,9 +222,7 @@ pub enum Action {
         /// How many run at a time; at least 1.
         max_concurrent: u32,
     },
-    /// A command.
     Script {
-        /// The command.
         script: Script,
         /// What it must print.
         #[serde(default, skip_serializing_if = "Expect::is_text")]
@@ -257,7 +239,6 @@ pub enum Action {
     },
     /// Tasks side by side: one stage of a stage workflow.
     Stage {
-        /// The tasks.
         tasks: Vec<StageTask>,
     },
 }
@@ -295,7 +276,6 @@ pub enum OnLimit {
     Block,
     /// The last round's output is the result.
     Proceed,
-    /// The step fails.
     Fail,
 }
 
@@ -303,7 +283,6 @@ pub enum OnLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSpec {
-    /// The adapter's type.
     pub adapter: String,
     /// What people call it; the task's id if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -316,7 +295,6 @@ pub struct AgentSpec {
     /// What it may do without asking; nothing means the adapter's default for the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permission>,
-    /// Further arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_args: Vec<Template>,
     /// Whether the adapter's policy may answer for a person.
@@ -367,7 +345,6 @@ impl AgentSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Script {
-    /// The command.
     pub command: ShellCommand,
     /// The shell and its arguments, before the command; nothing means the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -386,7 +363,6 @@ pub struct Script {
 pub struct StageTask {
     /// Its id as given, unique in the workflow.
     pub id: TaskId,
-    /// The agent.
     pub agent: AgentSpec,
     /// The folder it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]

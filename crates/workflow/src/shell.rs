@@ -63,7 +63,6 @@ pub enum PrepareError {
         "`${{{name}}}` has {bytes} bytes, and a command can be given at most {LARGEST_VALUE}; read it from the JSON file that `${ALL_VARIABLES}` names, for example with `jq -r .{name} \"${ALL_VARIABLES}\"`"
     )]
     TooLarge {
-        /// The variable.
         name: String,
         /// How large its value is.
         bytes: usize,
@@ -83,7 +82,6 @@ pub enum PrepareError {
         "`${{{name}}}` holds a NUL character, which no command can be given; read it from the JSON file that `${ALL_VARIABLES}` names"
     )]
     Nul {
-        /// The variable.
         name: String,
         /// Where it stands in the command.
         offset: usize,

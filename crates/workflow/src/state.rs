@@ -51,7 +51,6 @@ pub struct Run {
     /// What it was made with.
     #[serde(serialize_with = "shared")]
     pub identity: Arc<Identity>,
-    /// Where it stands.
     pub phase: Phase,
     /// Whether people were told that it waits for them.
     pub blocked: bool,
@@ -70,7 +69,6 @@ pub struct Run {
     pub retries: u32,
     /// What was used up by steps that are over.
     pub usage: Usage,
-    /// When it began.
     pub started_at: Option<Timestamp>,
     /// When it was over.
     pub ended_at: Option<Timestamp>,
@@ -82,29 +80,21 @@ pub struct Run {
 pub enum Phase {
     /// Made, and not begun.
     Created,
-    /// Under way.
     Running,
     /// To end as soon as nothing is alive.
     Stopping {
-        /// As what.
         end: StoppingEnd,
         /// Who or what wanted it.
         by: String,
-        /// Why.
         why: String,
     },
     /// All steps are over.
     Completed,
-    /// A step failed.
     Failed {
-        /// Why.
         error: String,
     },
-    /// Somebody ended it.
     Cancelled {
-        /// Who.
         by: String,
-        /// Why.
         why: String,
     },
 }
@@ -113,7 +103,6 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pending {
-    /// What waits.
     pub intervention: Intervention,
     /// The attempt whose screen it is about.
     pub attempt: Option<u32>,
@@ -138,7 +127,6 @@ impl State {
 }
 
 impl Run {
-    /// The session's id.
     pub fn session(&self) -> &SessionId {
         &self.identity.session
     }

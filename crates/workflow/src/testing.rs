@@ -30,7 +30,6 @@ pub(crate) fn template(text: &str) -> Template {
     Template::parse(text).unwrap()
 }
 
-/// A headless agent.
 pub(crate) fn agent(prompt: &str) -> AgentSpec {
     AgentSpec::new("demo", Mode::Headless, Some(template(prompt)))
 }

@@ -15,7 +15,6 @@ const PATIENCE: usize = 16;
 /// What an arbiter answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// Its verdict.
     pub verdict: LoopVerdict,
     /// Why, in its words; or why no verdict can be read.
     pub reason: String,

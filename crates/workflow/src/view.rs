@@ -34,7 +34,6 @@ pub struct Large {
     pub digest: Digest,
     /// How long its JSON is.
     pub bytes: usize,
-    /// The value.
     pub value: Arc<Value>,
 }
 

@@ -15,7 +15,6 @@ pub(crate) struct Problem {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
-    /// Makes tidy fail.
     Error,
     /// Is said and nothing more.
     Warning,

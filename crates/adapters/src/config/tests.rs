@@ -38,7 +38,6 @@ fn the_plain_form_with_three_keys_is_taken_as_it_is() {
     assert_eq!(kinds, [Kind::Approval, Kind::Working, Kind::Idle], "the names say what they mean");
 }
 
-/// Spec: AD.9.1
 #[test]
 fn states_and_arguments_come_from_the_same_file() {
     let config = Config::read(&Source::new("plain", PLAIN)).value.unwrap();

@@ -15,7 +15,6 @@ pub enum RuleError {
     /// The regular expression is wrong.
     #[error("the pattern of `{rule}` is no regular expression: {error}")]
     Pattern {
-        /// The rule.
         rule: String,
         /// What is wrong with it.
         error: Box<regex::Error>,
@@ -23,7 +22,6 @@ pub enum RuleError {
     /// The region cannot be read.
     #[error("the region of `{rule}`: {error}")]
     Region {
-        /// The rule.
         rule: String,
         /// What is wrong with it.
         error: RegionError,

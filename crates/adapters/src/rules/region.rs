@@ -9,12 +9,10 @@ const MOST: u16 = 1000;
 /// A part of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Region {
-    /// All of it.
     #[default]
     Screen,
     /// The last lines, without the empty ones at the end.
     Tail(u16),
-    /// The first lines.
     Head(u16),
     /// The cursor's line and those above it.
     Cursor(u16),

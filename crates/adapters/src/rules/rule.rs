@@ -9,7 +9,6 @@ use crate::config::{CursorRule, Kind, StateRule};
 /// How many lines above a match belong to a question whose beginning no rule names.
 const QUESTION_LINES: usize = 15;
 
-/// One compiled rule.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: String,

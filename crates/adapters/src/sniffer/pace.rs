@@ -20,7 +20,6 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The screen changed.
     pub fn changed(&mut self, now: Duration) {
         let first = self.changed.map_or(now, |(first, _)| first);
         self.changed = Some((first, now));

@@ -61,7 +61,6 @@ impl Questions {
         self.announced = false;
     }
 
-    /// Somebody typed.
     pub(super) fn typed(&mut self, now: Duration) {
         if let Some(current) = &mut self.current {
             current.answered = Some(now);

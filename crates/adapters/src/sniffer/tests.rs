@@ -65,7 +65,6 @@ fn settled(sniffer: &mut Sniffer, text: &str, now: u64) -> AgentState {
     sniffer.verdict().state
 }
 
-/// Spec: AD.8.1
 #[test]
 fn rules_and_text_are_enough_to_find_a_state() {
     let mut sniffer = sniffer();

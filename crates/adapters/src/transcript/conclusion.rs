@@ -50,7 +50,6 @@ impl Conclusion {
     }
 }
 
-/// Decides.
 pub(super) fn conclude(run: Run, format: Format, ending: &Ending, accepted: &[i32]) -> Conclusion {
     let ended_well = match ending {
         Ending::Exited { code } => accepted.contains(code),

@@ -37,16 +37,12 @@ pub enum Entry {
     },
     /// The agent said something.
     Text {
-        /// What.
         text: Excerpt,
         /// Whether it is a piece that continues the piece before it. Otherwise it is whole.
         delta: bool,
     },
     /// The agent thought aloud.
-    Thinking {
-        /// What.
-        text: Excerpt,
-    },
+    Thinking { text: Excerpt },
     /// The agent uses a tool.
     ToolCall {
         /// Which call this is, where told.
@@ -58,14 +54,12 @@ pub enum Entry {
         /// much is the beginning of its JSON, as text.
         input: Value,
     },
-    /// A tool returned.
     ToolResult {
         /// Which call it answers, where told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// Whether the tool did what it was asked to.
         ok: bool,
-        /// What it returned.
         output: Excerpt,
     },
     /// The agent was not allowed to do something.
@@ -85,7 +79,6 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u64>,
     },
-    /// Something went wrong.
     Error {
         /// What, in the agent's words.
         message: String,
@@ -97,9 +90,7 @@ pub enum Entry {
         /// What, in the agent's words.
         message: String,
     },
-    /// Tokens and cost.
     Usage {
-        /// How much.
         usage: Usage,
         /// Whether this is all of the run so far and replaces what was told before. Otherwise it
         /// comes on top. Either way it is about this run alone: what a resumed conversation had
@@ -149,7 +140,6 @@ impl fmt::Display for Denial {
 /// Text of which a part may have been left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excerpt {
-    /// What was kept.
     pub text: String,
     /// How many bytes were left out: at the end, unless the place where the excerpt stands says
     /// otherwise.

@@ -10,7 +10,6 @@ use super::limits::DENIALS_LIMIT;
 /// Whether the agent has said that its turn is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum End {
-    /// It has not.
     #[default]
     Open,
     /// It had, and then went on.

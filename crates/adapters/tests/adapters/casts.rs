@@ -98,7 +98,6 @@ impl Cast {
         self.prints(time, format!("\x1b]7501;{status}\x1b\\"))
     }
 
-    /// Somebody types this.
     pub(crate) fn typed(self, time: f64, text: &str) -> Self {
         self.event(time, EventData::Input(text.to_owned()))
     }
@@ -187,7 +186,6 @@ impl History {
         self.marks.iter().map(|(_, _, verdict)| word(verdict)).collect()
     }
 
-    /// The last verdict.
     pub(crate) fn end(&self) -> &Verdict {
         &self.verdicts.last().unwrap().1
     }

@@ -88,7 +88,6 @@ impl Read {
     }
 }
 
-/// One recorded run.
 struct Sample {
     name: String,
     format: Format,

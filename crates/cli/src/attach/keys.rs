@@ -41,14 +41,12 @@ impl FromStr for Prefix {
     }
 }
 
-/// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     /// This goes to the agent.
     Bytes(Vec<u8>),
     /// Leave the agent alone.
     Detach,
-    /// Take the keyboard.
     Take,
 }
 

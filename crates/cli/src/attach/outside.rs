@@ -28,7 +28,6 @@ pub(crate) const LEAVE: &str = concat!(
 pub(super) struct Outside {
     name: String,
     size: (u16, u16),
-    /// The agent's terminal.
     agent: Mirror,
     /// Whether nothing can be typed here.
     read_only: bool,
@@ -59,7 +58,6 @@ impl Outside {
         write(through)
     }
 
-    /// When to paint.
     pub(super) async fn due(&self) {
         match self.due {
             Some(due) => sleep_until(due).await,

@@ -17,9 +17,7 @@ const SETTLE: Duration = Duration::from_millis(400);
 /// What keys lead to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// Nothing yet.
     Nothing,
-    /// This is decided.
     Decide(Choice, Option<String>),
     /// The terminal of the agent that asks is wanted.
     Open,

@@ -12,7 +12,6 @@ use crate::{output, question};
 /// The most lines of a result that are shown.
 const RESULT: usize = 12;
 
-/// The whole tree.
 pub(crate) fn tree(workflow: &Workflow) -> Result {
     let (paint, columns) = (output::paint(), output::columns());
     let style = Style { now: output::now(), paint, columns, whole: true, over: false };

@@ -34,7 +34,6 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// What happens when somebody has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnBlock {
-    /// Following goes on.
     Wait,
     /// The command ends with exit code 3.
     Fail,
@@ -80,7 +79,6 @@ pub(crate) struct Following {
     auto: bool,
 }
 
-/// Why following ended.
 enum Ending {
     /// The run is over, or does not go on.
     Over,
@@ -137,7 +135,6 @@ impl Following {
         }
     }
 
-    /// Lines or JSON.
     async fn stream(&mut self) -> Result<Ending> {
         if matches!(self.how, How::Lines(_)) {
             output::line(&format!("{}: coven show {0}", self.name))?;

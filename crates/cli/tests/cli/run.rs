@@ -32,7 +32,6 @@ fn the_demo_runs_without_a_terminal_and_says_how_it_was_answered() {
     home.coven(&["audit"]).ok();
 }
 
-/// Spec: GR.6.4
 #[test]
 fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
     let home = Home::new();

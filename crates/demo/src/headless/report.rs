@@ -13,7 +13,6 @@ use crate::session::Session;
 /// A character of two bytes, for being cut in half.
 const SPLIT: &str = "caf\u{e9}";
 
-/// Prints what happens.
 pub(super) struct Report<'a> {
     format: OutputFormat,
     out: &'a mut dyn Write,

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Event {
@@ -73,7 +72,6 @@ pub(crate) struct Final {
     /// Of the whole session, not of this run; only where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) total_cost_usd: Option<f64>,
-    /// Of this run.
     pub(crate) usage: Usage,
     pub(crate) permission_denials: Vec<Denial>,
 }

@@ -129,7 +129,6 @@ pub(super) fn split(text: &str) -> (&str, &str) {
     }
 }
 
-/// Reads one directive.
 pub(super) fn read(text: &str) -> Result<Directive, Problem> {
     let (word, rest) = split(text);
     let Some(name) = NAMES.iter().copied().find(|name| *name == word) else {

@@ -14,7 +14,6 @@ pub enum Problem {
     /// The arguments do not fit.
     #[error("{name}: {reason}")]
     Arguments {
-        /// The directive.
         name: &'static str,
         /// What is wrong with its arguments.
         reason: String,

@@ -18,7 +18,6 @@ pub(super) struct Editor {
 /// How a text looks while it is typed.
 pub(super) struct Layout {
     pub(super) lines: Vec<Line>,
-    /// Row and column.
     pub(super) cursor: (usize, usize),
 }
 

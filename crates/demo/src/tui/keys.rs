@@ -41,7 +41,6 @@ pub(super) enum Key {
     Paste(String),
 }
 
-/// Reads keys.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     /// Bytes that are not a whole key yet.

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use crate::text;
 
-/// How text looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -110,7 +109,6 @@ impl History {
         self.blocks.push_back(block);
     }
 
-    /// The last rows.
     pub(super) fn tail(&self, columns: usize, rows: usize) -> Vec<Line> {
         let mut lines = VecDeque::new();
         for block in self.blocks.iter().rev() {

@@ -20,7 +20,6 @@ pub(super) struct Frame {
     pub(super) cursor: Option<(usize, usize)>,
 }
 
-/// Paints.
 #[derive(Debug)]
 pub(super) enum Painter {
     Inline(Inline),
@@ -36,7 +35,6 @@ impl Painter {
         }
     }
 
-    /// Prepares the terminal.
     pub(super) fn enter(&self) -> &'static str {
         match self {
             Self::Inline(_) => "\x1b[?2004h",

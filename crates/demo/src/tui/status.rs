@@ -11,7 +11,6 @@ pub(super) enum Status {
     Blocked(Kind),
     Done,
     Error,
-    /// Nothing any more.
     Gone,
 }
 

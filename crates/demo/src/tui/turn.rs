@@ -56,7 +56,6 @@ impl Turn {
 }
 
 impl Tui {
-    /// Begins a turn.
     pub(super) fn begin(&mut self, task: Task, now: Duration) {
         self.blocks.push(Block::new(Style::Bold, "> ", &task.prompt));
         self.mode = Mode::Turn(Turn {

@@ -10,7 +10,6 @@ use crate::segment::{Opened, Segment};
 use crate::walk::Walk;
 use crate::window::Window;
 
-/// What [`verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// How many segments there are.

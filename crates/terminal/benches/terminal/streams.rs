@@ -14,7 +14,6 @@ pub(crate) struct Stream {
     /// Whether it paints a screen rather than printing lines.
     pub(crate) redraws: bool,
     pub(crate) bytes: Vec<u8>,
-    /// The same bytes.
     pub(crate) file: PathBuf,
 }
 

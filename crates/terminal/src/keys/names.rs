@@ -61,15 +61,11 @@ const QUOTED_CHARS: usize = 24;
 /// A text that names no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKeyError {
-    /// Nothing was given.
     #[error("a key was expected, but the name is empty")]
     Empty,
     /// Modifiers with nothing after them.
     #[error("{name:?} names modifiers but no key; put one after them, as in Ctrl+C")]
-    MissingKey {
-        /// What was given.
-        name: String,
-    },
+    MissingKey { name: String },
     /// The name is not the name of a key.
     #[error("unknown key {name:?}; {}", key_hint(.near))]
     UnknownKey {
@@ -88,16 +84,10 @@ pub enum ParseKeyError {
     },
     /// The same modifier is there twice.
     #[error("the modifier {name} is given twice")]
-    RepeatedModifier {
-        /// Its canonical name.
-        name: String,
-    },
+    RepeatedModifier { name: String },
     /// A function key that does not exist.
     #[error("{name} is not a function key; they go from F1 to F24")]
-    NoSuchFunctionKey {
-        /// What was given.
-        name: String,
-    },
+    NoSuchFunctionKey { name: String },
     /// A control character where a key was expected.
     #[error(
         "the control character U+{:04X} is not a key; use a name such as Enter, Esc or Ctrl+C",

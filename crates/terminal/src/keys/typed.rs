@@ -17,7 +17,6 @@ const PASTE_END_C1: &str = "\u{9b}201~";
 pub struct TextError {
     /// The byte offset of the character in the text, from 0.
     pub at: usize,
-    /// The character.
     pub character: char,
 }
 
@@ -39,7 +38,6 @@ pub enum PasteError {
     Control {
         /// The byte offset of the character in the text, from 0.
         at: usize,
-        /// The character.
         character: char,
     },
     /// A line break, while the program does not understand pastes.

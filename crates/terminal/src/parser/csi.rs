@@ -8,7 +8,6 @@ const MAX_PARAMS: usize = 32;
 pub struct Csi<'a> {
     /// One of `< = > ?` where the sequence begins with it, else 0.
     pub marker: u8,
-    /// The numbers.
     pub params: Params,
     /// Bytes between the numbers and the last byte, such as `$` or a space.
     pub intermediates: &'a [u8],

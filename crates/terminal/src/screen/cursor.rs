@@ -51,7 +51,6 @@ impl Tabs {
     }
 }
 
-/// What DECSC keeps.
 #[derive(Clone, Debug)]
 pub(crate) struct Saved {
     pub(crate) cursor: GridCursor<Cell>,

@@ -37,7 +37,6 @@ pub enum Damage {
     State,
     /// These rows, in order, and perhaps the state.
     Rows(Vec<u16>),
-    /// Perhaps every row.
     Full,
 }
 

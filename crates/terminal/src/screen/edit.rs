@@ -80,7 +80,6 @@ impl Engine {
         }
     }
 
-    /// ED.
     pub(super) fn erase_screen(&mut self, part: Part) {
         let (row, height, columns) = (self.row(), self.height(), self.columns());
         let rows = match part {
@@ -96,12 +95,10 @@ impl Engine {
         }
     }
 
-    /// ED 3.
     pub(super) fn erase_history(&mut self) {
         self.term.clear_screen(ClearMode::Saved);
     }
 
-    /// ECH.
     pub(super) fn erase_chars(&mut self, count: usize) {
         let (row, column) = (self.row(), self.column());
         self.erase(row, column, (column + count).min(self.columns()));
@@ -145,14 +142,12 @@ impl Engine {
         shift(cells);
     }
 
-    /// ICH.
     pub(super) fn insert_chars(&mut self, count: usize) {
         let (row, column) = (self.row(), self.column());
         self.insert_cells(row, column, count);
         self.set_column(column);
     }
 
-    /// DCH.
     pub(super) fn delete_chars(&mut self, count: usize) {
         let (row, column) = (self.row(), self.column());
         self.delete_cells(row, column, count);
@@ -181,14 +176,12 @@ impl Engine {
         }
     }
 
-    /// SU.
     pub(super) fn scroll_up(&mut self, count: usize) {
         self.term.scroll_up(count);
         self.end_line_at_wrap();
         self.touch_all();
     }
 
-    /// SD.
     pub(super) fn scroll_down(&mut self, count: usize) {
         self.term.scroll_down(count);
         self.end_line_at_wrap();

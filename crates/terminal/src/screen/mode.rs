@@ -7,7 +7,6 @@ use alacritty_terminal::vte::ansi::{Handler, NamedPrivateMode};
 /// Which mouse events the program wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mouse {
-    /// None.
     #[default]
     Off,
     /// Presses only (mode 9).
@@ -36,12 +35,9 @@ impl Mouse {
 /// How mouse events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MouseEncoding {
-    /// Three bytes.
     #[default]
     Bytes,
-    /// UTF-8 (mode 1005).
     Utf8,
-    /// Decimal (mode 1006).
     Sgr,
     /// Decimal as in urxvt (mode 1015).
     Urxvt,
@@ -194,7 +190,6 @@ impl Modes {
 }
 
 impl Engine {
-    /// SM and RM.
     pub(super) fn set_ansi_mode(&mut self, number: u16, on: bool) {
         match number {
             4 => self.modes.insert = on,
@@ -203,7 +198,6 @@ impl Engine {
         }
     }
 
-    /// DECSET and DECRST.
     pub(super) fn set_private_mode(&mut self, number: u16, on: bool) {
         if let Some(switch) = self.modes.switch(number) {
             *switch = on;

@@ -96,7 +96,6 @@ fn notification_99(text: &str) -> Option<Signal> {
     }
 }
 
-/// OSC 777: `notify;title;body`.
 fn notification_777(text: &str) -> Option<Signal> {
     let rest = text.strip_prefix("notify;")?;
     let (title, body) = rest.split_once(';').unwrap_or((rest, ""));

@@ -24,15 +24,11 @@ pub struct Row {
 /// Neighbouring cells with the same style, other than the usual.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
-    /// First column.
     pub column: u16,
-    /// How many columns.
     pub length: u16,
-    /// Their style.
     pub style: Style,
 }
 
-/// How cells look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
     /// Colour of the text.
@@ -41,9 +37,7 @@ pub struct Style {
     pub background: Color,
     /// Colour of the underline, where it is not that of the text.
     pub underline_color: Option<Color>,
-    /// The underline.
     pub underline: Underline,
-    /// Everything else.
     pub attributes: Attributes,
     /// The link, if the text is one.
     pub link: Option<Arc<Link>>,
@@ -52,32 +46,23 @@ pub struct Style {
 /// A colour as the program named it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Color {
-    /// The terminal's own.
     #[default]
     Default,
     /// One of the sixteen with names.
     Named(u8),
-    /// One of 256.
     Indexed(u8),
-    /// Red, green, blue.
     Rgb(u8, u8, u8),
 }
 
 /// The kinds of underline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Underline {
-    /// None.
     #[default]
     None,
-    /// One line.
     Single,
-    /// Two lines.
     Double,
-    /// Waves.
     Curly,
-    /// Dots.
     Dotted,
-    /// Dashes.
     Dashed,
 }
 
@@ -85,17 +70,12 @@ pub enum Underline {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the protocol")]
 pub struct Attributes {
-    /// Bold.
     pub bold: bool,
-    /// Dim.
     pub dim: bool,
-    /// Italic.
     pub italic: bool,
     /// Text and background exchanged.
     pub inverse: bool,
-    /// Not shown.
     pub hidden: bool,
-    /// Struck out.
     pub strikeout: bool,
 }
 
@@ -104,7 +84,6 @@ pub struct Attributes {
 pub struct Link {
     /// What ties separate parts of one link together; empty if nothing does.
     pub id: String,
-    /// The target.
     pub uri: String,
 }
 

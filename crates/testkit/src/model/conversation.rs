@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::dialect::Dialect;
 use super::scene::{Scene, TAG};
 
-/// A request.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// Everything the user said, oldest first.
@@ -20,7 +19,6 @@ pub(super) struct Conversation {
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
-    /// Its JSON schema.
     pub(super) parameters: Value,
 }
 

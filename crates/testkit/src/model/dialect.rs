@@ -15,13 +15,10 @@ use super::scene::Turn;
 /// A way of speaking to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Anthropic's messages.
     Messages,
-    /// `OpenAI`'s responses.
     Responses,
     /// `OpenAI`'s chat completions, which many others speak as well.
     Chat,
-    /// Google's content generation.
     Gemini,
 }
 
@@ -40,7 +37,6 @@ impl Dialect {
         }
     }
 
-    /// Says a turn.
     pub(super) fn answer(
         self,
         body: &Value,

@@ -15,7 +15,6 @@ const LONGEST_BODY: u64 = 256 << 20;
 const LONGEST_LINE: u64 = 64 << 10;
 const LINES: usize = 200;
 
-/// A request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,

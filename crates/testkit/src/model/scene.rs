@@ -46,14 +46,12 @@ const TITLE: &str = "Scripted title";
 /// What a tool result says when somebody did not want the tool to run.
 const REFUSALS: [&str; 6] = ["reject", "denied", "cancel", "declin", "doesn't want", "aborted"];
 
-/// Tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     /// Read, cached ones included.
     pub input: u64,
     /// Read from a cache.
     pub cached: u64,
-    /// Written.
     pub output: u64,
 }
 
@@ -83,7 +81,6 @@ pub enum Scene {
 }
 
 impl Scene {
-    /// All of them.
     pub const EVERY: [Self; 9] = [
         Self::Text,
         Self::Shell,
@@ -138,7 +135,6 @@ pub(super) enum Turn {
     Refuse(u16),
 }
 
-/// Something said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Speech {
     pub(super) text: String,
@@ -146,7 +142,6 @@ pub(super) struct Speech {
     pub(super) pace: Option<Duration>,
 }
 
-/// A tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,

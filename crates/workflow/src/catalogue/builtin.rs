@@ -3,9 +3,7 @@
 /// A grimoire that is part of Coven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// Its name.
     pub name: &'static str,
-    /// Its text.
     pub text: &'static str,
 }
 
@@ -18,7 +16,6 @@ macro_rules! shipped {
     };
 }
 
-/// All of them.
 pub fn builtins() -> &'static [Builtin] {
     shipped!["demo", "implement-bead", "prepare-pr", "review-loop", "spec-to-beads"]
 }

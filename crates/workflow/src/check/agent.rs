@@ -98,7 +98,6 @@ impl Context<'_> {
         }
     }
 
-    /// Checks `expect`.
     pub(super) fn expectation(&mut self, node: &Node) {
         let Some(expect) = node.get("expect").filter(|expect| !expect.entries().is_empty()) else {
             return;

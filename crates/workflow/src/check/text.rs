@@ -56,7 +56,6 @@ impl Context<'_> {
         self.push(problem);
     }
 
-    /// Checks a condition.
     pub(super) fn condition(&mut self, node: &Node, variables: &Variables) {
         let Some(text) = node.as_str() else { return };
         let condition = match Condition::parse(text) {

@@ -24,12 +24,9 @@ pub const OWN: [&str; 12] = [
     "workflow.intervention.resolved",
 ];
 
-/// Whether something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fires {
-    /// For certain.
     Yes,
-    /// For certain not.
     No,
     /// It depends on more than the name.
     Perhaps,

@@ -11,11 +11,8 @@ use crate::template::{Reason, Reference, Segment};
 /// What is known of a value before it exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Nothing.
     Any,
-    /// True or false.
     Boolean,
-    /// A number.
     Number,
     /// Text with a meaning of its own, such as a branch or a status.
     Text,
@@ -93,9 +90,7 @@ impl Type {
 pub struct TypeProblem {
     /// The first byte it is about.
     pub offset: usize,
-    /// How many bytes.
     pub length: usize,
-    /// What it is.
     pub what: TypeMistake,
 }
 
@@ -106,7 +101,6 @@ pub enum TypeMistake {
     NotBoolean(Type),
     /// A value of a kind that does not fit another.
     Kinds {
-        /// The value.
         left: Type,
         /// What it meets, or should be.
         right: Type,
@@ -115,7 +109,6 @@ pub enum TypeMistake {
     },
     /// An agent's own words compared with a fixed text.
     FreeText {
-        /// The variable.
         name: String,
         /// Whether it is only looked for a word in it, which may work.
         only_search: bool,

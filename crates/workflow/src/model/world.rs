@@ -21,7 +21,6 @@ const LATER: Timestamp = Timestamp::from_millis(1_000_000);
 /// What became of a process, as its ledger says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Process {
-    /// It runs.
     Runs {
         mood: Mood,
         seen: u64,

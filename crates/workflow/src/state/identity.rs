@@ -16,11 +16,8 @@ use crate::plan::{Action, Plan};
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// The session's id.
     pub session: SessionId,
-    /// Its readable name.
     pub name: String,
-    /// The plan.
     pub plan: Plan,
     /// The inputs by name.
     #[serde(serialize_with = "shared")]

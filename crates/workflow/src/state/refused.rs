@@ -43,7 +43,6 @@ pub enum Refused {
     /// Not among the choices.
     #[error("`{choice}` is not possible here; choose {}", list(options))]
     NotAnOption {
-        /// What was chosen.
         choice: Choice,
         /// What can be chosen.
         options: Vec<Choice>,
@@ -59,19 +58,13 @@ pub enum Refused {
     NoTask(TaskId),
     /// The task has no live job.
     #[error("task `{task}` is {status}, so there is nothing to do about it")]
-    NotLive {
-        /// The task.
-        task: TaskId,
-        /// Where it stands.
-        status: TaskStatus,
-    },
+    NotLive { task: TaskId, status: TaskStatus },
     /// Only interactive tasks can be called done.
     #[error("task `{0}` is not interactive; it is done when its process ends")]
     NotInteractive(TaskId),
     /// The job is being stopped already.
     #[error("task `{0}` is being stopped already")]
     TaskStopping(TaskId),
-    /// Nothing failed.
     #[error("nothing failed that could be tried again")]
     NothingToRetry,
     /// Somebody else was faster.

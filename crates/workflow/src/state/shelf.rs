@@ -43,7 +43,6 @@ impl<T> Shelf<T> {
         self.boxes.get(index / BOX)?.get(index % BOX).map(AsRef::as_ref)
     }
 
-    /// The newest entry.
     pub fn last(&self) -> Option<&T> {
         self.boxes.last()?.last().map(AsRef::as_ref)
     }

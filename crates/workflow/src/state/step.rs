@@ -12,11 +12,9 @@ use super::shelf::Shelf;
 use super::task::{TaskPhase, TaskRun};
 use super::{maybe_shared, shared};
 
-/// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRun {
-    /// Where it stands.
     pub progress: Progress,
     /// Its tasks, each at the place that its role gives it.
     pub tasks: Shelf<TaskRun>,
@@ -38,7 +36,6 @@ pub struct StepRun {
     pub ready: BTreeSet<u32>,
     /// The tasks that are to be started again later.
     pub delayed: BTreeMap<u32, Timestamp>,
-    /// When it began.
     pub started_at: Option<Timestamp>,
     /// When it was over.
     pub ended_at: Option<Timestamp>,
@@ -50,31 +47,23 @@ pub struct StepRun {
 pub enum Progress {
     /// Its turn has not come.
     Waiting,
-    /// It has begun.
     Running,
     /// It waits for a person to decide the intervention of this number.
     Blocked {
-        /// The number.
         intervention: u64,
     },
     /// A person decided; what follows is not yet written down.
     Decided {
-        /// About what.
         kind: InterventionKind,
-        /// What.
         decision: Box<Decision>,
     },
-    /// It succeeded.
     Completed {
-        /// Its output.
         #[serde(serialize_with = "shared")]
         output: Arc<Value>,
         /// The exit code, if it ran one command.
         exit_code: Option<i32>,
     },
-    /// It failed.
     Failed {
-        /// Why.
         error: String,
         /// Whether the run goes on with the next step.
         continues: bool,
@@ -83,7 +72,6 @@ pub enum Progress {
     },
     /// It was left out.
     Skipped {
-        /// Why.
         reason: String,
     },
 }
@@ -91,13 +79,9 @@ pub enum Progress {
 /// One answer of an arbiter, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Judged {
-    /// The round.
     pub round: u32,
-    /// The arbiter's attempt.
     pub attempt: u32,
-    /// What it said.
     pub verdict: LoopVerdict,
-    /// Why.
     pub reason: String,
 }
 

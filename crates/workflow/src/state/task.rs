@@ -13,7 +13,6 @@ use super::shared;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRun {
-    /// Its id.
     pub id: TaskId,
     /// What people call it.
     pub name: String,
@@ -23,7 +22,6 @@ pub struct TaskRun {
     pub attempt: u32,
     /// The last attempt that is made without asking anybody.
     pub limit: u32,
-    /// Where it stands.
     pub phase: TaskPhase,
     /// Why the last attempt that failed did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,15 +48,10 @@ pub enum TaskPhase {
         at_once: bool,
     },
     /// It is to be started again at this time.
-    Delayed {
-        /// When.
-        due: Timestamp,
-    },
+    Delayed { due: Timestamp },
     /// Its job was asked for and has not ended.
     Live(Box<Live>),
-    /// It succeeded.
     Done {
-        /// Its output.
         #[serde(serialize_with = "shared")]
         value: Arc<Value>,
         /// The exit code, if there was an exit.
@@ -81,7 +74,6 @@ pub enum TaskPhase {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Live {
-    /// The job.
     #[serde(serialize_with = "shared")]
     pub spec: Arc<JobSpec>,
     /// When its time is up, once it is known.
@@ -120,14 +112,12 @@ pub struct Live {
 pub struct Typing {
     /// Which text of the job, from 1.
     pub number: u32,
-    /// The text.
     pub text: String,
 }
 
 /// Something an agent asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Asked {
-    /// The intervention's number.
     pub number: u64,
     /// What was on the screen.
     pub digest: Digest,
@@ -230,7 +220,6 @@ impl Live {
 }
 
 impl TaskRun {
-    /// The newest attempt.
     pub fn job(&self) -> AttemptId {
         AttemptId { task: self.id.clone(), attempt: self.attempt }
     }
@@ -243,7 +232,6 @@ impl TaskRun {
         }
     }
 
-    /// Its status.
     pub fn status(&self) -> TaskStatus {
         match &self.phase {
             TaskPhase::Ready { .. } | TaskPhase::Delayed { .. } => TaskStatus::Pending,

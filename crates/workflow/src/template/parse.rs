@@ -11,14 +11,12 @@ pub struct TemplateError {
     pub offset: usize,
     /// How many bytes it takes.
     pub length: usize,
-    /// What is wrong.
     pub problem: TemplateProblem,
 }
 
 /// What can be wrong with a variable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateProblem {
-    /// No `}`.
     #[error("`${{` has no `}}`; write `$${{` if it is meant as text")]
     Unclosed,
     /// Nothing between `${` and `}`.
@@ -32,7 +30,6 @@ pub enum TemplateProblem {
         "`${{{0}}}` is written as for a shell, and no shell reads this; a variable is a name and a path such as `${{task.files[0]}}`, and `$${{` is the text `${{`"
     )]
     ShellOperator(String),
-    /// Anything else.
     #[error(
         "`${{{0}}}` is no variable: write a name and a path such as `${{task.files[0]}}`, or `$${{` for the text `${{`"
     )]

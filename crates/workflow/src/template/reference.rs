@@ -74,7 +74,6 @@ pub struct Undefined {
     pub name: String,
     /// Where it stands in its text, in bytes.
     pub offset: usize,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -92,7 +91,6 @@ pub enum Reason {
     NoSuchKey {
         /// The part that has a value.
         at: String,
-        /// The missing key.
         key: String,
         /// A key that may have been meant.
         near: Option<String>,
@@ -103,7 +101,6 @@ pub enum Reason {
     NoSuchIndex {
         /// The part that has a value.
         at: String,
-        /// The index.
         index: usize,
         /// How many elements there are.
         length: usize,

@@ -58,7 +58,6 @@ fn errors_and_decisions_are_shown() {
     assert!(view.history.iter().any(|entry| entry.text == "abort by she"));
 }
 
-/// Spec: GR.4.3
 #[test]
 fn what_changed_while_an_arbiter_ran_is_shown() {
     let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));

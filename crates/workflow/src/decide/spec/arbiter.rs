@@ -22,7 +22,6 @@ pub(super) fn output(state: &StepRun, round: u32) -> Option<Arc<Value>> {
     }
 }
 
-/// The whole prompt.
 pub(super) fn prompt(question: &str, state: &StepRun, round: u32) -> String {
     let mut prompt = String::from(
         "You judge the work of another agent. You cannot change anything; only look and decide.\n\n",

@@ -94,7 +94,6 @@ impl Scanner<'_> {
     }
 }
 
-/// Where `$'...'` ends.
 fn ansi_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
