@@ -26,9 +26,9 @@ pub mod rules;
 pub mod sniffer;
 pub mod transcript;
 
-pub use adapter::{Adapter, AgentAdapter, Observation, Options};
+pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::Config;
-pub use loader::{AdapterConfigLoader, Folders, LoadError};
+pub use loader::{AdapterConfigLoader, AdapterFolders, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
-pub use rules::{Rules, View};
-pub use sniffer::Sniffer;
+pub use rules::{LineView, ScreenRules};
+pub use sniffer::ScreenSniffer;

@@ -18,7 +18,7 @@ pub struct BaseDirQuery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Grimoires {
-    /// By name.
+    /// The grimoires, sorted by name.
     pub grimoires: Vec<GrimoireItem>,
 }
 
@@ -26,9 +26,9 @@ pub struct Grimoires {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrimoireItem {
-    /// Its name.
+    /// The name by which it is used.
     pub name: String,
-    /// What it does.
+    /// What the grimoire does, in the words of its author.
     pub description: String,
     /// Where it comes from: `built-in`, `user` or `project`.
     pub layer: String,
@@ -37,12 +37,12 @@ pub struct GrimoireItem {
     pub path: Option<String>,
     /// Whether it can be run: it is right, and its folder is trusted.
     pub usable: bool,
-    /// Why not.
+    /// Why the grimoire cannot be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
     /// What starts it: `manual`, or the type of an event.
     pub trigger: String,
-    /// What it takes.
+    /// The inputs that a run takes.
     pub inputs: Vec<InputItem>,
 }
 
@@ -50,9 +50,9 @@ pub struct GrimoireItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InputItem {
-    /// Its name.
+    /// The name by which it is used.
     pub name: String,
-    /// What it is.
+    /// What the input is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// `string`, `number`, `boolean`, `array` or `object`.
@@ -69,10 +69,10 @@ pub struct InputItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Grimoire {
-    /// As in lists.
+    /// The same as in lists of grimoires.
     #[serde(flatten)]
     pub item: GrimoireItem,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
     /// What is wrong with it.
     pub problems: Vec<Diagnostic>,
@@ -103,7 +103,7 @@ pub struct Checked {
     pub ok: bool,
     /// What was found, in the order of the text.
     pub problems: Vec<Diagnostic>,
-    /// What it takes.
+    /// The inputs that a run takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputItem>,
     /// What it would do, as a picture.
@@ -115,11 +115,11 @@ pub struct Checked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// `error` or `warning`.
+    /// How much it matters: `error` or `warning`.
     pub severity: String,
-    /// What.
+    /// What is wrong, for people.
     pub message: String,
-    /// What to do.
+    /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The line, from 1.
@@ -136,15 +136,15 @@ pub struct Diagnostic {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Adapters {
-    /// By type.
+    /// The adapters, sorted by type.
     pub adapters: Vec<AdapterItem>,
 }
 
-/// An adapter.
+/// An adapter and whether its program is installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterItem {
-    /// Its type.
+    /// The type by which tasks name the adapter.
     #[serde(rename = "type")]
     pub kind: String,
     /// What people call it.
@@ -155,7 +155,7 @@ pub struct AdapterItem {
     pub layer: String,
     /// How it can run.
     pub modes: Vec<Mode>,
-    /// Its program.
+    /// The program that the adapter starts.
     pub command: String,
     /// Where that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]

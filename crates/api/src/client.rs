@@ -42,13 +42,13 @@ const ANSWER: Duration = Duration::from_mins(1);
 /// Where the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// Its socket.
+    /// The daemon's socket, which only its user can open.
     Socket(PathBuf),
     /// Its port on loopback, with the token.
     Tcp {
-        /// The address.
+        /// The address that the daemon listens on.
         address: SocketAddr,
-        /// The token.
+        /// The token that the daemon expects.
         token: String,
     },
 }
@@ -175,7 +175,7 @@ impl Client {
         self.get(&format!("/workflows/{}", part(id)), &()).await
     }
 
-    /// Cancels a session.
+    /// Cancels the run of a session.
     pub async fn cancel(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
         let path = format!("/workflows/{}", part(id));
         read(self.request(Method::DELETE, &path).json(wish).send().await?).await
@@ -312,7 +312,7 @@ impl Client {
         self.get("/grimoires", query).await
     }
 
-    /// One grimoire.
+    /// One grimoire with its text.
     pub async fn grimoire(
         &self,
         name: &str,
@@ -321,7 +321,7 @@ impl Client {
         self.get(&format!("/grimoires/{}", part(name)), query).await
     }
 
-    /// Checks a definition.
+    /// Checks a definition without starting it.
     pub async fn check(&self, check: &Check) -> Result<Checked, ClientError> {
         self.post("/grimoires/check", check).await
     }
@@ -383,7 +383,7 @@ impl Client {
     }
 }
 
-/// The empty object.
+/// The body of requests that take no arguments.
 #[derive(Serialize)]
 struct Nothing {}
 

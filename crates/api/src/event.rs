@@ -24,14 +24,14 @@ pub struct Envelope {
     /// The place among the facts of its session, without holes. What is live has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// When it happened.
+    /// When it happened, by the daemon's clock.
     pub time: Timestamp,
-    /// What happened.
+    /// The type of the event, such as `task.started`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The session.
+    /// The session that the event is about.
     pub workflow_id: SessionId,
-    /// The rest.
+    /// The data of the event; its shape depends on the type.
     pub data: Value,
 }
 
@@ -79,7 +79,7 @@ pub struct Gap {
     pub oldest: u64,
 }
 
-/// An event that somebody posts.
+/// An event that a client posts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PostEvent {
@@ -102,6 +102,6 @@ pub struct PostEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Triggered {
-    /// The sessions.
+    /// The sessions that the event started.
     pub started: Vec<SessionId>,
 }

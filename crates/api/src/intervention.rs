@@ -20,7 +20,7 @@ pub struct InterventionQuery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InterventionState {
-    /// It waits.
+    /// It waits for a decision.
     #[default]
     Open,
     /// It was decided, or does not wait any more.
@@ -35,11 +35,11 @@ pub struct Interventions {
     pub interventions: Vec<InterventionItem>,
 }
 
-/// One intervention.
+/// One intervention, with what is needed to show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InterventionItem {
-    /// What waits.
+    /// The intervention as the journal has it.
     #[serde(flatten)]
     pub intervention: Intervention,
     /// The session's readable name.
@@ -81,8 +81,8 @@ pub struct Decide {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decided {
-    /// The session.
+    /// The session that waited.
     pub workflow_id: SessionId,
-    /// What was decided.
+    /// The choice that counts.
     pub decision: Choice,
 }

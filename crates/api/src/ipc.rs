@@ -32,23 +32,23 @@ pub const EVENTS: [&str; 6] = [
     "orchestrator:error",
 ];
 
-/// A command.
+/// A command of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
     /// Names the command in its answer: a number or a text.
     pub id: Value,
-    /// One of [`COMMANDS`].
+    /// The name of the command, one of [`COMMANDS`].
     pub command: String,
-    /// What it takes.
+    /// The arguments of the command.
     #[serde(default)]
     pub args: Value,
 }
 
-/// An answer.
+/// The answer to one command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The command's id.
+    /// The id of the command that is answered.
     pub id: Value,
     /// What came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,8 +61,8 @@ pub struct Answer {
 /// A pushed event. Its data always has `sessionId`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Push {
-    /// One of [`EVENTS`].
+    /// The name of the event, one of [`EVENTS`].
     pub event: String,
-    /// What happened.
+    /// The data of the event.
     pub data: Value,
 }

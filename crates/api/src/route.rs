@@ -18,14 +18,14 @@ use crate::task::{
 };
 use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
 
-/// A method.
+/// The HTTP method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Looks.
+    /// Reads, and changes nothing.
     Get,
-    /// Does.
+    /// Starts or changes something.
     Post,
-    /// Ends.
+    /// Ends a run or removes something.
     Delete,
 }
 
@@ -52,16 +52,16 @@ pub enum Answers {
     Nothing,
     /// A stream of events.
     Events(MakeSchema),
-    /// A WebSocket.
+    /// The connection becomes a WebSocket.
     Socket,
     /// Something else, of this media type.
     Other(&'static str),
 }
 
-/// One route.
+/// One route of the API, as the document describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// The method.
+    /// The HTTP method of the request.
     pub method: Method,
     /// The path; what varies is in braces.
     pub path: &'static str,
@@ -73,7 +73,7 @@ pub struct Route {
     pub query: Option<MakeSchema>,
     /// What the body is; and whether there must be one.
     pub body: Option<(MakeSchema, bool)>,
-    /// What is answered.
+    /// What the route answers when all is well.
     pub answers: Answers,
     /// The media type that it may be asked for instead.
     pub instead: Option<&'static str>,
@@ -216,7 +216,7 @@ const OPEN_FOLDER: &[Code] = &[
 ];
 const ONLY_PEOPLE: &[Code] = &[Code::AgentMayNot];
 
-/// All of them.
+/// All routes, in the order of the document.
 pub const ROUTES: &[Route] = &[
     post("/workflows", "startWorkflow", "Start a workflow; answers before it has ended")
         .takes::<StartWorkflow>()

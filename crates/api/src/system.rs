@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The answer of `GET /health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// `ok`, or `stopping`.
+    /// Whether the daemon takes requests: `ok`, or `stopping`.
     pub status: String,
 }
 
@@ -23,7 +23,7 @@ pub struct Version {
     pub api: u32,
     /// The version of the facts it writes.
     pub events: u32,
-    /// The daemon's process.
+    /// The process id of the daemon.
     pub pid: u32,
 }
 
@@ -33,18 +33,18 @@ pub struct Version {
 pub struct Status {
     /// The version of the program.
     pub version: String,
-    /// The daemon's process.
+    /// The process id of the daemon.
     pub pid: u32,
     /// Since when it runs.
     pub since: Timestamp,
-    /// Its own memory.
+    /// The resident memory of the daemon itself, without agents.
     pub memory_bytes: u64,
-    /// Its socket.
+    /// The path of the daemon's socket.
     pub socket: String,
     /// Its address on loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Its log.
+    /// The path of the daemon's log file.
     pub log: String,
     /// How many sessions there are, by status.
     pub sessions: BTreeMap<String, u64>,
@@ -58,11 +58,11 @@ pub struct Status {
     pub base_dirs: Vec<BaseDirStatus>,
 }
 
-/// Jobs at once.
+/// How many jobs run at once, and how many may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Slots {
-    /// Jobs that run.
+    /// How many jobs run now.
     pub running: u64,
     /// Jobs that wait for a slot.
     pub queued: u64,
@@ -74,7 +74,7 @@ pub struct Slots {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BaseDirStatus {
-    /// The folder.
+    /// The path of the folder.
     pub path: String,
     /// How many sessions it has.
     pub sessions: u64,
@@ -99,16 +99,16 @@ pub struct Shutdown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trust {
-    /// The folder.
+    /// The path of the folder.
     pub base_dir: String,
-    /// How it stands.
+    /// Whether the content of the folder is trusted.
     pub state: TrustState,
     /// The digest of what it brings along now; nothing if it brings nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The files that count: grimoires, adapters, the policy.
     pub files: Vec<String>,
-    /// Who can write to the folder beside the user, if anybody can.
+    /// Who else can write to the folder, if another user can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owners: Option<String>,
 }
@@ -119,13 +119,13 @@ pub struct Trust {
 pub enum TrustState {
     /// It brings nothing along that would count.
     Nothing,
-    /// Nobody agreed to it.
+    /// The user has not agreed to it.
     Untrusted,
-    /// Somebody agreed to exactly this.
+    /// The user agreed to exactly this content.
     Trusted,
-    /// Somebody agreed, and it has changed since.
+    /// The user agreed, and the content has changed since.
     Changed,
-    /// Others can write to the folder, and nobody agreed to that: nothing in it is used.
+    /// Others can write to the folder, and the user has not agreed to that: nothing in it is used.
     NotOwned,
 }
 
@@ -157,7 +157,7 @@ pub struct OpenBaseDir {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignInCode {
-    /// The code.
+    /// The one-time code.
     pub code: String,
     /// The page's address with the code in its fragment, which browsers do not send.
     pub url: String,
@@ -167,7 +167,7 @@ pub struct SignInCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SignIn {
-    /// The code.
+    /// The one-time code.
     pub code: String,
 }
 

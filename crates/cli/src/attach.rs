@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Only look; nothing that is typed reaches the agent.
     #[arg(short, long)]
     read_only: bool,
-    /// Take the keyboard, also from somebody else.
+    /// Take the keyboard, also from another viewer.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// The key that begins a command to `coven`, such as `ctrl-a`.

@@ -146,7 +146,7 @@ fn read(look: &Look, report: &mut Report) -> Vec<Record<Event>> {
 fn view(look: &Look, told: &Told, facts: usize, findings: &mut Vec<String>) {
     let text = match look.view() {
         Ok(Some(text)) => text,
-        // It is made again when somebody needs it.
+        // A missing view is no finding: the daemon writes it again from the journal.
         Ok(None) => return,
         Err(error) => return findings.push(format!("session.json cannot be read: {error}")),
     };

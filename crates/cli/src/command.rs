@@ -55,7 +55,7 @@ enum Command {
     Send(send::Arguments),
     /// Show what tasks printed.
     Logs(logs::Arguments),
-    /// Wait until a session is over, idle, or waits for somebody.
+    /// Wait until a session is over, idle, or waits for a person.
     Wait(wait::Arguments),
     /// Say that a task is done.
     Finish(finish::Arguments),
@@ -65,7 +65,7 @@ enum Command {
     Stop(stop::Arguments),
     /// End a run and all its agents.
     Cancel(cancel::Arguments),
-    /// Let a run go on that nobody looks after.
+    /// Let a run go on that no daemon drives.
     Resume(resume::Arguments),
     /// Try again what failed.
     Retry(retry::Arguments),

@@ -1,4 +1,4 @@
-//! What the shell offers while somebody types: names of sessions, tasks, grimoires, adapters.
+//! What the shell offers on Tab: names of sessions, tasks, grimoires, adapters.
 //! The daemon is asked if it runs, and not started for that.
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use coven_api::intervention::InterventionQuery;
 use coven_api::workflow::{ListQuery, TaskItem};
 use coven_model::Mode;
 use coven_workflow::Known;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 use tokio::time::timeout;
 
 use crate::connect::{self, block_on};
@@ -30,7 +30,7 @@ const NOT_OVER: Option<&str> = Some("running,blocked");
 pub(crate) fn grimoires() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
-        let catalogue = Catalogue::load(&folders::grimoires(), &known);
+        let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
         let usable = catalogue.entries().filter(|entry| entry.is_usable());
         usable.map(|entry| candidate(entry.name.clone(), entry.description())).collect()
     })
@@ -59,7 +59,7 @@ pub(crate) fn terminals() -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| targets(typed, NOT_OVER, fits))
 }
 
-/// What waits for somebody.
+/// The ids of the interventions that wait for a decision.
 pub(crate) fn waiting() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         found(async {
@@ -82,8 +82,8 @@ fn candidate(value: String, help: &str) -> CompletionCandidate {
 
 type Found = Result<Vec<CompletionCandidate>, Failure>;
 
-/// What was found in time; nothing otherwise, because nobody wants an error in the middle of a
-/// line.
+/// What was found in time, otherwise nothing: an error would be printed into the line that is
+/// being typed.
 fn found(ask: impl Future<Output = Found>) -> Vec<CompletionCandidate> {
     let asked = block_on(async { Ok(timeout(PATIENCE, ask).await) });
     asked.ok().and_then(Result::ok).and_then(Result::ok).unwrap_or_default()

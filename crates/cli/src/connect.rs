@@ -63,7 +63,7 @@ fn client() -> Result<Client> {
     Ok(Client::new(Address::Socket(folders::places()?.socket()))?)
 }
 
-/// Whether somebody else started the daemon meanwhile.
+/// Whether another process started the daemon meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// It was started now.

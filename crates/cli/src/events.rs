@@ -12,7 +12,8 @@ use crate::run::Lines;
 use crate::signals::{Signals, Told};
 use crate::{find, output};
 
-/// How many events wait for whoever follows; more hold the stream up, which the daemon bears.
+/// How many events are buffered before stdout takes them; more hold the stream up, which the daemon
+/// tolerates.
 const WAITING: usize = 256;
 
 /// A stream of events that goes on while its reader does something else.

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let wanted =
             if arguments.target.task.is_some() { Wanted::Started } else { Wanted::Running };
         let workflow = find::workflow(&client, &arguments.target.session).await?;
-        // Of a session that nobody runs, what it did last can be explained.
+        // A foreign session is never run here, but its last task can still be explained.
         let wanted = if workflow.item.foreign { Wanted::Started } else { wanted };
         let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?.clone();
         let why = client.explain(workflow.item.id.as_str(), task.id.as_str()).await?;

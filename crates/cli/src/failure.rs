@@ -17,7 +17,7 @@ pub(crate) enum Code {
     Failed = 1,
     /// It was asked for wrongly.
     Usage = 2,
-    /// It waits for a person, and nobody is there to ask.
+    /// The run waits for a person, and the command may not ask one.
     Blocked = 3,
     Cancelled = 4,
     /// The daemon cannot be reached.
@@ -170,12 +170,12 @@ fn hint(problem: &Problem) -> Option<&'static str> {
     })
 }
 
-/// Whether what goes wrong is told as JSON: whoever asked for JSON reads nothing else.
+/// Whether errors are printed as JSON: a program that passes `--json` parses nothing else.
 fn as_json() -> bool {
     std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
-/// Tells how a command ended. Whoever closed our output, as `head` does, has seen enough.
+/// Reports how a command ended. A reader that closed our output, as `head` does, is no failure.
 pub(crate) fn exit(result: Result) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !failure.message.is_empty() {
@@ -190,7 +190,7 @@ fn tell(failure: &Failure) {
         return;
     }
     let paint = output::paint_stderr();
-    // Whoever reads it in a file gets it as it is.
+    // Without a terminal there is no width to wrap for.
     let columns = output::columns_of_stderr().unwrap_or(usize::MAX);
     let message = output::wrapped(&failure.message, columns, "error: ".len());
     eprintln!("{} {message}", paint.red("error:"));

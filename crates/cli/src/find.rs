@@ -1,4 +1,4 @@
-//! What somebody means by `brisk-otter`, `brisk-otter/build.3`, or the beginning of an id.
+//! Resolves `brisk-otter`, `brisk-otter/build.3`, or the beginning of an id to a session or task.
 
 use std::str::FromStr;
 

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use coven_adapters::Folders;
+use coven_adapters::AdapterFolders;
 use coven_daemon::Places as Daemon;
 use coven_workflow::catalogue::Places;
 
@@ -48,20 +48,20 @@ fn project() -> Option<PathBuf> {
     base_dir(None).ok()
 }
 
-/// Whether somebody agreed to exactly what the project brings along.
+/// Whether the user trusted exactly the files that the project brings along.
 fn trusted() -> bool {
     let (Some(base), Ok(places)) = (project(), places()) else { return false };
     coven_daemon::is_trusted(&places, &base)
 }
 
-/// The project, if somebody agreed to what it brings along.
+/// The project, if the user trusted the files that it brings along.
 pub(crate) fn trusted_project() -> Option<PathBuf> {
     project().filter(|_| trusted())
 }
 
 /// Where adapter files are. Those of a project that is not trusted are listed and not used.
-pub(crate) fn adapters() -> Folders {
-    Folders {
+pub(crate) fn adapters() -> AdapterFolders {
+    AdapterFolders {
         user: config().map(|config| config.join("adapters")),
         project: project().map(|base| base.join(".coven/adapters")),
         project_trusted: trusted(),

@@ -8,7 +8,7 @@ mod show;
 use clap::Subcommand;
 use coven_adapters::AdapterConfigLoader;
 use coven_workflow::Known;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 
 use crate::failure::Result;
 use crate::folders;
@@ -69,6 +69,6 @@ fn known() -> Known {
     Known::new(AdapterConfigLoader::new(folders::adapters()).types())
 }
 
-fn catalogue() -> Catalogue {
-    Catalogue::load(&folders::grimoires(), &known())
+fn catalogue() -> GrimoireCatalogue {
+    GrimoireCatalogue::load(&folders::grimoires(), &known())
 }

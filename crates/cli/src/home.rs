@@ -14,7 +14,7 @@ const QUESTIONS: usize = 5;
 /// How many sessions are shown of each kind.
 const SESSIONS: u32 = 8;
 
-/// What somebody sees who has no sessions yet.
+/// What a user without sessions sees.
 const WELCOME: &str = concat!(
     "coven ",
     env!("CARGO_PKG_VERSION"),

@@ -88,7 +88,7 @@ rules:
 pub(crate) fn run(arguments: &Arguments) -> Result {
     let base = match &arguments.folder {
         Some(folder) => folders::base_dir(Some(folder))?,
-        // Where somebody stands, and not the folder above that has one already.
+        // The current folder, and not the folder above that has a project already.
         None => folders::base_dir(Some(Path::new(".")))?,
     };
     block_on(trust::refuse_not_owned(&base))?;

@@ -7,7 +7,7 @@ mod row;
 use std::sync::Arc;
 
 use coven_terminal::screen::{Screen, Size};
-use coven_terminal::snapshot::{Row, Snapshot};
+use coven_terminal::snapshot::{ScreenRow, Snapshot};
 
 use crate::attach::LEAVE;
 use crate::output::Put;
@@ -20,14 +20,14 @@ pub(crate) struct Mirror {
     screen: Screen,
     outside: Outside,
     /// The rows that stand on our terminal, unless bytes go through.
-    painted: Option<Vec<Option<Arc<Row>>>>,
+    painted: Option<Vec<Option<Arc<ScreenRow>>>>,
 }
 
 impl Mirror {
     /// An empty terminal of a size, to be shown on one of ours.
     pub(crate) fn new((columns, rows): (u16, u16), outside: Outside) -> Self {
         let mut screen = Screen::new(Size::new(columns, rows));
-        // The program is answered by whoever owns its terminal.
+        // The runner that owns the terminal answers the program's queries.
         screen.set_replies(false);
         Self { screen, outside, painted: None }
     }
@@ -75,8 +75,8 @@ impl Mirror {
         if self.painted.is_none() { bytes } else { &[] }
     }
 
-    /// Lets bytes go through from now on, or not; what has to be written for that. Whoever types
-    /// is given the size of his terminal, and does not have to wait for it.
+    /// Lets bytes go through from now on, or not; what has to be written for that. The agent
+    /// gets the size of the viewer that types, so bytes go through there even before the resize.
     pub(crate) fn decide(&mut self, types: bool) -> Vec<u8> {
         match (self.painted.is_some(), types || self.fits()) {
             (true, true) => {
@@ -139,7 +139,7 @@ impl Mirror {
 
 /// The last row that is written.
 fn last(picture: &Snapshot) -> usize {
-    let written = |row: &Arc<Row>| !row.text().trim().is_empty() || !row.runs().is_empty();
+    let written = |row: &Arc<ScreenRow>| !row.text().trim().is_empty() || !row.runs().is_empty();
     picture.rows().iter().rposition(written).unwrap_or(0)
 }
 

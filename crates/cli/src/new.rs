@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use coven_adapters::AdapterConfigLoader;
 use coven_api::workflow::{OneAgent, StartWorkflow};
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 
 use crate::attach::{self, Seen, View};
 use crate::connect::{self, block_on};
@@ -73,7 +73,7 @@ enum Level {
     All,
 }
 
-impl From<Level> for Permission {
+impl From<Level> for PermissionLevel {
     fn from(level: Level) -> Self {
         match level {
             Level::ReadOnly => Self::ReadOnly,
@@ -172,7 +172,8 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     Ok(())
 }
 
-/// What is wrong with the agent. The places would be in a definition that nobody wrote.
+/// What is wrong with the agent, without places: they would lie in the definition that this
+/// command generated, which the user has not seen.
 fn plain(failure: Failure) -> Failure {
     let first = failure.problem().and_then(|problem| problem.problems.first().cloned());
     match first {

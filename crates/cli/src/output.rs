@@ -48,7 +48,7 @@ fn colour(terminal: bool) -> bool {
         && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
 }
 
-/// How wide a line on stderr may be, where somebody sees it.
+/// How wide a line on stderr may be; `None` where stderr is no terminal.
 pub(crate) fn columns_of_stderr() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(20))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use coven_api::task::AttemptQuery;
 use coven_notation::HumanDuration;
-use coven_terminal::recording::{Event, EventData, Reader};
+use coven_terminal::recording::{EventData, RecordingEvent, RecordingReader};
 use tokio::time::{Instant, sleep_until};
 
 use crate::attach::LEAVE;
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         }
         let wrong =
             |error| Failure::failed(format!("{} cannot be played: {error}", arguments.what));
-        let reader = Reader::new(BufReader::new(Cursor::new(bytes))).map_err(wrong)?;
+        let reader = RecordingReader::new(BufReader::new(Cursor::new(bytes))).map_err(wrong)?;
         let (width, height) = (reader.header().width, reader.header().height);
         if let Some((columns, rows)) = tty::size()
             && (columns < width || rows < height)
@@ -109,7 +109,7 @@ struct Player {
     shown: Instant,
 }
 
-/// What somebody wants of the player.
+/// A command that a key press gives to the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Pause,
@@ -174,7 +174,9 @@ impl Player {
 
     async fn play(
         mut self,
-        events: impl Iterator<Item = std::result::Result<Event, coven_terminal::recording::Error>>,
+        events: impl Iterator<
+            Item = std::result::Result<RecordingEvent, coven_terminal::recording::Error>,
+        >,
         what: &str,
     ) -> Result {
         for event in events {

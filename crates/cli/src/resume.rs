@@ -1,4 +1,4 @@
-//! `coven resume`: a run that nobody looks after goes on.
+//! `coven resume`: a run that no daemon drives goes on.
 
 use coven_api::workflow::Wish;
 

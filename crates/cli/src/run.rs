@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// The folder to run in; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
-    /// What to do when somebody has to be asked: wait for it, or end with exit code 3.
+    /// What to do when a person has to be asked: wait for it, or end with exit code 3.
     #[arg(long, value_name = "HOW")]
     on_block: Option<Block>,
     /// Answer every question of this run without asking.
@@ -144,7 +144,7 @@ async fn start_and_follow(arguments: Arguments, what: What) -> Result {
     following.answered_by_itself(auto.is_some()).run().await
 }
 
-/// How the run is answered without asking. The tour goes on by itself where nobody can be asked.
+/// How the run is answered without asking. The tour goes on by itself where it cannot ask.
 fn auto(arguments: &Arguments, what: &What) -> Option<Auto> {
     let demo = matches!(what, What::Grimoire(name) if name == DEMO);
     let said = arguments.auto;

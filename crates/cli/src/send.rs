@@ -68,8 +68,8 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     })
 }
 
-/// Waits for the fact that the message reached the agent. Whoever waits for the agent next would
-/// otherwise find it idle still.
+/// Waits for the fact that the message reached the agent. A `coven wait` right after this
+/// command would otherwise find the agent still idle.
 async fn arrived(events: &mut Pump, task: &str) -> Result {
     loop {
         let Some(streamed) = events.next().await? else {

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Interrupt,
-    /// Somebody wants it to end, or its terminal is gone.
+    /// SIGTERM or SIGHUP: the process is to end, or its terminal is gone.
     Terminate,
     /// The terminal has another size.
     Resized,

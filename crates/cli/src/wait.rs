@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Until {
-    /// It waits for somebody, or is over.
+    /// It waits for a person, or is over.
     Blocked,
     /// Every agent is idle; or one asks something, or it is over.
     Idle,

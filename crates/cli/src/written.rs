@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use coven_api::catalogue::Diagnostic;
-use coven_notation::{Problem, Report, Source, Span};
+use coven_notation::{FileProblem, Report, Source, SourceSpan};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
@@ -20,7 +20,7 @@ pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
 /// What is wrong with a file, as a checker finds it.
 pub(crate) fn report(
     (name, bytes): (String, Vec<u8>),
-    check: impl FnOnce(&Source) -> Vec<Problem>,
+    check: impl FnOnce(&Source) -> Vec<FileProblem>,
 ) -> Report {
     match Source::from_bytes(name, bytes) {
         Ok(source) => {
@@ -60,13 +60,13 @@ pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
 pub(crate) fn placed(name: &str, text: &str, found: &[Diagnostic]) -> Report {
     let source = Source::new(name, text);
     let problem = |found: &Diagnostic| {
-        let span = Span::new(
+        let span = SourceSpan::new(
             offset(&source, found.line, found.column),
             offset(&source, found.end_line, found.end_column),
         );
         let problem = match found.severity.as_str() {
-            "warning" => Problem::warning("definition", span, found.message.as_str()),
-            _ => Problem::error("definition", span, found.message.as_str()),
+            "warning" => FileProblem::warning("definition", span, found.message.as_str()),
+            _ => FileProblem::error("definition", span, found.message.as_str()),
         };
         match &found.help {
             Some(help) => problem.help(help.as_str()),
@@ -93,7 +93,7 @@ pub(crate) fn user_folder(name: &str) -> Result<PathBuf> {
 }
 
 /// Makes a file that is not there yet, and says where it is and how it is checked. `noun` is what
-/// somebody would choose another of.
+/// the error asks to choose another of when the file exists.
 pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Result {
     let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
     if let Some(folder) = file.parent() {

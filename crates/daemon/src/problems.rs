@@ -2,21 +2,21 @@
 
 use coven_api::catalogue::Diagnostic;
 use coven_api::{Code, Problem};
-use coven_notation::{Report, Severity, printable};
+use coven_notation::{ProblemSeverity, Report, printable};
 use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
 use coven_store::NotOwned;
 use coven_store::index::ResolveError;
-use coven_workflow::catalogue::Unusable;
+use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::Refused;
 
 /// Something about a text, at its places.
 pub(crate) fn diagnostics(report: &Report) -> Vec<Diagnostic> {
     let source = &report.source;
-    let one = |problem: &coven_notation::Problem| {
+    let one = |problem: &coven_notation::FileProblem| {
         let (start, end) = (source.position(problem.span.start), source.position(problem.span.end));
         let severity = match problem.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Warning => "warning",
         };
         Diagnostic {
             severity: severity.to_owned(),
@@ -84,11 +84,11 @@ pub(crate) fn execute(error: ExecuteError) -> Problem {
     }
 }
 
-pub(crate) fn grimoire(unusable: &Unusable) -> Problem {
+pub(crate) fn grimoire(unusable: &UnusableGrimoire) -> Problem {
     let code = match unusable {
-        Unusable::Unknown { .. } => Code::GrimoireNotFound,
-        Unusable::Broken { .. } => Code::BadDefinition,
-        Unusable::Inert { .. } => Code::NotTrusted,
+        UnusableGrimoire::Unknown { .. } => Code::GrimoireNotFound,
+        UnusableGrimoire::Broken { .. } => Code::BadDefinition,
+        UnusableGrimoire::Inert { .. } => Code::NotTrusted,
     };
     Problem::new(code, printable(&unusable.to_string()))
 }

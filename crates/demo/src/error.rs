@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use crate::script;
 use crate::session;
 
-/// The longest prompt or script, in bytes. Longer ones are more likely a mistake than a wish.
+/// The longest prompt or script, in bytes. Longer ones are more likely a mistake than intended.
 pub const MAX_PROMPT: usize = 4 * 1024 * 1024;
 
 /// Why the agent could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nothing to do and nobody to ask.
+    /// A headless run without a prompt has nothing to do and no person to ask.
     #[error("a headless run needs a prompt")]
     NoPrompt,
     /// The prompt is binary.
@@ -37,11 +37,11 @@ pub enum Error {
         /// The line, counted from 1.
         line: usize,
         /// What is wrong there.
-        problem: script::Problem,
+        problem: script::DirectiveProblem,
     },
     /// The directives of `--first` have a mistake.
     #[error("--first: {0}")]
-    First(script::Problem),
+    First(script::DirectiveProblem),
     /// The session could not be started or found.
     #[error(transparent)]
     Session(#[from] session::Error),
@@ -92,7 +92,7 @@ impl Error {
         }
     }
 
-    /// Whoever read our output went away: not a failure of ours.
+    /// Whether the reader of our output has closed it, which is not a failure of the agent.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
     }

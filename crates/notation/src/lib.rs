@@ -1,13 +1,13 @@
 //! Files that people write: YAML and JSON, read strictly, with every problem at its place.
 //!
-//! Somebody who edits a configuration makes more than one mistake at a time, and wants to see
+//! A person who edits a configuration makes more than one mistake at a time, and wants to see
 //! them all, each with its line and with a suggestion. Deserialising straight into a struct
 //! stops at the first one and, behind tagged or flattened enums, blames the wrong line. So a
 //! file is read in three steps, and [`read()`] does them all:
 //!
-//! 1. [`parse()`] makes a tree of [`Node`]s that know their place in the file;
+//! 1. [`parse()`] makes a tree of [`SourceNode`]s that know their place in the file;
 //! 2. [`check()`] holds the tree against the JSON schema of the struct, the same schema that we
-//!    publish, and collects every [`Problem`];
+//!    publish, and collects every [`FileProblem`];
 //! 3. only a tree without errors becomes the struct.
 //!
 //! ```
@@ -29,7 +29,7 @@
 //! ```
 //!
 //! What a caller checks beyond the schema (a name that is used twice, a variable that does not
-//! exist) becomes a [`Problem`] too, at the span of its [`Node`], or exactly at a piece of a
+//! exist) becomes a [`FileProblem`] too, at the span of its [`SourceNode`], or exactly at a piece of a
 //! string with [`within`].
 
 mod check;
@@ -51,11 +51,11 @@ mod stopwatch;
 pub use check::check;
 pub use duration::HumanDuration;
 pub use near::near;
-pub use node::{Entry, Node, PathStep, Value};
-pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Syntax, parse};
+pub use node::{MapEntry, NodeValue, PathStep, SourceNode};
+pub use parse::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_NODES, parse};
 pub use printable::printable;
-pub use problem::{Problem, Severity};
-pub use read::{Read, read, schema_of};
+pub use problem::{FileProblem, ProblemSeverity};
+pub use read::{ParsedFile, read, schema_of};
 pub use report::Report;
-pub use source::{Position, Source, Span};
+pub use source::{LineColumn, Source, SourceSpan};
 pub use within::{find_within, within};

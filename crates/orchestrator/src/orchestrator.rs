@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use coven_model::{AutoAnswer, SessionId, SessionView, WorkflowStatus};
-use coven_notation::{Problem, Report, Source};
+use coven_notation::{FileProblem, Report, Source};
 use coven_policy::Policies;
 use coven_store::Entry;
-use coven_workflow::catalogue::Catalogue;
-use coven_workflow::input::Creation;
+use coven_workflow::catalogue::GrimoireCatalogue;
+use coven_workflow::input::SessionSpec;
 use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, RwLock};
@@ -146,9 +146,9 @@ impl Orchestrator {
     }
 
     /// The grimoires there are.
-    pub fn catalogue(&self) -> Catalogue {
+    pub fn catalogue(&self) -> GrimoireCatalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        Catalogue::load(&self.shared.options.grimoire_places(trusted), &self.known())
+        GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), &self.known())
     }
 
     /// Whether the `.coven/` of the base directory may be used, from the next start of a session
@@ -187,7 +187,7 @@ impl Orchestrator {
 
     fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
         let mut plan = self.plan(new.what)?;
-        let inputs = |problems: Vec<Problem>| {
+        let inputs = |problems: Vec<FileProblem>| {
             ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
         };
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
@@ -205,7 +205,7 @@ impl Orchestrator {
         let created = WorkflowSession::create(&base, id);
         let mut session = created.inspect_err(|_| manager.unregister(id))?;
         let base_dir = Some(base.path().display().to_string());
-        let creation = Creation { session: id.clone(), name, plan, input, goal, base_dir, auto };
+        let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
         let now = manager.now();
         let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.

@@ -22,7 +22,7 @@ pub enum Error {
     /// A tape was to be created where there is one.
     #[error("{}: this folder already holds a tape", dir.display())]
     Exists { dir: PathBuf },
-    /// Somebody else writes this tape.
+    /// Another writer holds the lock of this tape.
     #[error("{}: another process is writing this tape", dir.display())]
     Locked { dir: PathBuf },
     /// A later version of Coven wrote this tape. Nothing was changed.
@@ -40,7 +40,7 @@ pub enum Error {
     },
     /// A place in the tape is damaged.
     #[error(transparent)]
-    Damaged(#[from] Problem),
+    Damaged(#[from] TapeProblem),
     /// The recording that a tape is exported to could not be written.
     #[error("cannot export the tape")]
     Export {
@@ -52,17 +52,17 @@ pub enum Error {
 /// A place in a tape that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}, byte {position}: {damage}", path.display())]
-pub struct Problem {
+pub struct TapeProblem {
     pub path: PathBuf,
     /// Where in the file.
     pub position: u64,
     /// What is wrong there.
-    pub damage: Damage,
+    pub damage: TapeDamage,
 }
 
 /// What is wrong with a place in a tape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
+pub enum TapeDamage {
     /// An index does not begin as one, or is not the one its name says.
     #[error("this is not the header of this index")]
     Header,
@@ -107,7 +107,7 @@ pub enum Damage {
 /// This is news, not a failure of the caller: the tape goes on, and tells its readers.
 #[derive(Debug, thiserror::Error)]
 #[error("{} at offset {offset} is not on the tape", what(*bytes))]
-pub struct Lost {
+pub struct RecordingLoss {
     /// Where the loss begins.
     pub offset: u64,
     /// How many bytes of output this call lost; 0 if it was to record something else.

@@ -38,11 +38,11 @@ mod walk;
 mod window;
 mod writer;
 
-pub use error::{Damage, Error, Lost, Problem};
+pub use error::{Error, RecordingLoss, TapeDamage, TapeProblem};
 pub use export::export;
-pub use reader::{ReadAt, Reader, Records, Report, verify};
-pub use record::{Event, Gap, Reason, Record, Stream};
-pub use writer::{Cut, Options, Tape};
+pub use reader::{ReadAt, Reader, TapeRecords, VerifyReport, verify};
+pub use record::{Event, GapReason, Stream, TapeGap, TapeRecord};
+pub use writer::{Options, Tape, TruncatedTail};
 
 /// The most bytes one record holds. Longer output and input become several records.
 ///

@@ -7,11 +7,11 @@ mod verify;
 use std::ops::{Deref, Range};
 use std::path::Path;
 
-pub use self::records::Records;
-pub use self::verify::{Report, verify};
-use crate::error::{Damage, Error};
-use crate::folder::{Folder, Part};
-use crate::segment::{Opened, Segment};
+pub use self::records::TapeRecords;
+pub use self::verify::{VerifyReport, verify};
+use crate::error::{Error, TapeDamage};
+use crate::folder::{SegmentFile, TapeFolder};
+use crate::segment::{SegmentLookup, TapeSegment};
 
 /// A reader of a tape.
 ///
@@ -19,16 +19,16 @@ use crate::segment::{Opened, Segment};
 /// what is dropped meanwhile becomes a gap. It never waits, never writes and needs no lock.
 #[derive(Debug)]
 pub struct Reader {
-    folder: Folder,
+    folder: TapeFolder,
     /// Where the segments begin, oldest first; never empty, and the last is that of `newest`.
     bases: Vec<u64>,
-    newest: Segment,
+    newest: TapeSegment,
     /// How many entries of the newest segment count: those up to the last that holds.
     count: u64,
     /// The logical offset after them.
     end: u64,
     /// The older segment that was read last.
-    cursor: Option<Segment>,
+    cursor: Option<TapeSegment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +49,15 @@ pub enum ReadAt {
 
 /// A segment to read from.
 #[derive(Debug)]
-enum Held<'a> {
-    Newest(&'a Segment),
-    Older(Segment),
+enum SegmentHandle<'a> {
+    Newest(&'a TapeSegment),
+    Older(TapeSegment),
 }
 
-impl Deref for Held<'_> {
-    type Target = Segment;
+impl Deref for SegmentHandle<'_> {
+    type Target = TapeSegment;
 
-    fn deref(&self) -> &Segment {
+    fn deref(&self) -> &TapeSegment {
         match self {
             Self::Newest(segment) => segment,
             Self::Older(segment) => segment,
@@ -68,15 +68,15 @@ impl Deref for Held<'_> {
 impl Reader {
     /// Opens the tape in a folder, by an absolute path without links.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        Self::of(Folder::open(dir)?)
+        Self::of(TapeFolder::open(dir)?)
     }
 
     /// Opens the tape in a folder that is open.
     pub fn open_in(folder: &coven_folder::Folder) -> Result<Self, Error> {
-        Self::of(Folder::new(folder))
+        Self::of(TapeFolder::new(folder))
     }
 
-    fn of(folder: Folder) -> Result<Self, Error> {
+    fn of(folder: TapeFolder) -> Result<Self, Error> {
         let (bases, newest) = load(&folder)?;
         let end = newest.base;
         let mut reader = Self { folder, bases, newest, count: 0, end, cursor: None };
@@ -93,7 +93,7 @@ impl Reader {
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.follow()?;
         // Segments are dropped from the front. If the first is still there, so are all.
-        if self.folder.has(self.start(), Part::Index) {
+        if self.folder.has(self.start(), SegmentFile::Index) {
             return Ok(());
         }
         let (bases, newest) = load(&self.folder)?;
@@ -127,12 +127,12 @@ impl Reader {
 
     /// Everything from an offset on, beginning with the record that holds it, up to where the tape
     /// ended at the last refresh. An offset beyond that is the end.
-    pub fn records(&self, from: u64) -> Records<'_> {
-        Records::new(self, from)
+    pub fn records(&self, from: u64) -> TapeRecords<'_> {
+        TapeRecords::new(self, from)
     }
 
     /// Checks every byte of the tape; the same as [`verify()`].
-    pub fn verify(&self) -> Result<Report, Error> {
+    pub fn verify(&self) -> Result<VerifyReport, Error> {
         verify::verify_folder(&self.folder)
     }
 
@@ -147,13 +147,13 @@ impl Reader {
             if self.end == self.newest.base {
                 return Ok(());
             }
-            match Segment::open(&self.folder, self.end)? {
-                Opened::Segment(next) => {
+            match TapeSegment::open(&self.folder, self.end)? {
+                SegmentLookup::Segment(next) => {
                     self.bases.push(next.base);
                     self.count = 0;
                     self.newest = next;
                 }
-                Opened::Unfinished | Opened::Absent => return Ok(()),
+                SegmentLookup::Unfinished | SegmentLookup::Absent => return Ok(()),
             }
         }
     }
@@ -180,13 +180,13 @@ impl Reader {
 
     /// A segment by its place in the list, and how many of its entries count; none if it has been
     /// dropped.
-    fn segment(&self, place: usize) -> Result<Option<(Held<'_>, u64)>, Error> {
+    fn segment(&self, place: usize) -> Result<Option<(SegmentHandle<'_>, u64)>, Error> {
         if place + 1 == self.bases.len() {
-            return Ok(Some((Held::Newest(&self.newest), self.count)));
+            return Ok(Some((SegmentHandle::Newest(&self.newest), self.count)));
         }
         let Some(segment) = open_older(&self.folder, self.bases[place])? else { return Ok(None) };
         let count = segment.count()?;
-        Ok(Some((Held::Older(segment), count)))
+        Ok(Some((SegmentHandle::Older(segment), count)))
     }
 
     /// Whether the first record of a segment, or a segment that is gone, was before a time.
@@ -200,23 +200,23 @@ impl Reader {
 }
 
 /// Opens a segment that others came after; none if it has been dropped.
-fn open_older(folder: &Folder, base: u64) -> Result<Option<Segment>, Error> {
-    match Segment::open(folder, base)? {
-        Opened::Segment(segment) => Ok(Some(segment)),
-        Opened::Absent => Ok(None),
-        Opened::Unfinished => Err(folder.problem(base, 0, Damage::Unfinished)),
+fn open_older(folder: &TapeFolder, base: u64) -> Result<Option<TapeSegment>, Error> {
+    match TapeSegment::open(folder, base)? {
+        SegmentLookup::Segment(segment) => Ok(Some(segment)),
+        SegmentLookup::Absent => Ok(None),
+        SegmentLookup::Unfinished => Err(folder.problem(base, 0, TapeDamage::Unfinished)),
     }
 }
 
 /// The segments that are there now, and the newest of them that can be read.
-fn load(folder: &Folder) -> Result<(Vec<u64>, Segment), Error> {
+fn load(folder: &TapeFolder) -> Result<(Vec<u64>, TapeSegment), Error> {
     let mut bases = folder.bases()?;
     while let Some(base) = bases.last() {
-        match Segment::open(folder, *base)? {
-            Opened::Segment(newest) => return Ok((bases, newest)),
-            Opened::Unfinished => _ = bases.pop(),
+        match TapeSegment::open(folder, *base)? {
+            SegmentLookup::Segment(newest) => return Ok((bases, newest)),
+            SegmentLookup::Unfinished => _ = bases.pop(),
             // Dropped since it was listed, so there are others now.
-            Opened::Absent => bases = folder.bases()?,
+            SegmentLookup::Absent => bases = folder.bases()?,
         }
     }
     Err(Error::NoTape { dir: folder.dir().to_path_buf() })

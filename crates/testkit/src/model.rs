@@ -21,15 +21,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use conversation::Conversation;
-use dialect::Dialect;
-use http::{Request, Responder};
+use conversation::ModelConversation;
+use dialect::ApiDialect;
+use http::{HttpRequest, HttpResponder};
 
 pub use scene::{MODEL, PROBE, REASON, SLOW_WORDS, Scene, TAG, USED};
 
 /// A request to the model, and how far its answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ModelExchange {
     /// The scene that its tag named. Requests without tools or tag are a program's own business
     /// (titles, summaries, suggestions) and have none.
     pub scene: Option<Scene>,
@@ -45,31 +45,31 @@ pub struct Exchange {
 
 /// The server. Dropping it ends it.
 #[derive(Debug)]
-pub struct Server {
+pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedExchanges>,
     listener: Option<JoinHandle<()>>,
 }
 
 /// What all connections share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedExchanges {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<ModelExchange>,
     closing: bool,
 }
 
-impl Server {
+impl ModelServer {
     /// Starts a server on a port that the system picks.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedExchanges>::default();
         let theirs = shared.clone();
         let listener = thread::Builder::new()
             .name("model".to_owned())
@@ -83,12 +83,16 @@ impl Server {
     }
 
     /// Every request so far.
-    pub fn exchanges(&self) -> Vec<Exchange> {
+    pub fn exchanges(&self) -> Vec<ModelExchange> {
         self.shared.lock().exchanges.clone()
     }
 
     /// Waits until the requests are as wanted, but no longer than this. Says whether they are.
-    pub fn wait(&self, patience: Duration, mut wanted: impl FnMut(&[Exchange]) -> bool) -> bool {
+    pub fn wait(
+        &self,
+        patience: Duration,
+        mut wanted: impl FnMut(&[ModelExchange]) -> bool,
+    ) -> bool {
         let state = self.shared.lock();
         let (state, _) = self
             .shared
@@ -99,7 +103,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.lock().closing = true;
         self.shared.changed.notify_all();
@@ -111,7 +115,7 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
+impl SharedExchanges {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,7 +130,7 @@ impl Shared {
         !state.closing
     }
 
-    fn opened(&self, exchange: Exchange) -> usize {
+    fn opened(&self, exchange: ModelExchange) -> usize {
         let mut state = self.lock();
         state.exchanges.push(exchange);
         self.changed.notify_all();
@@ -142,7 +146,7 @@ impl Shared {
 }
 
 /// Takes connections until the server ends, then ends them.
-fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+fn listen(listener: &TcpListener, shared: &Arc<SharedExchanges>) {
     let mut connections: Vec<(TcpStream, JoinHandle<()>)> = Vec::new();
     for stream in listener.incoming() {
         if shared.lock().closing {
@@ -165,11 +169,11 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Answers one connection until either side ends it.
-fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(stream: &TcpStream, shared: &SharedExchanges) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = io::BufReader::new(stream);
-    while let Some(request) = Request::read(&mut reader, stream)? {
-        let mut responder = Responder::new(stream, shared);
+    while let Some(request) = HttpRequest::read(&mut reader, stream)? {
+        let mut responder = HttpResponder::new(stream, shared);
         answer(&request, &mut responder)?;
         if responder.is_last() {
             break;
@@ -178,7 +182,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     stream.shutdown(Shutdown::Both)
 }
 
-fn answer(request: &Request, responder: &mut Responder<'_>) -> io::Result<()> {
+fn answer(request: &HttpRequest, responder: &mut HttpResponder<'_>) -> io::Result<()> {
     let path = request.path();
     if request.method != "POST" {
         return if path.ends_with("/models") {
@@ -195,13 +199,13 @@ fn answer(request: &Request, responder: &mut Responder<'_>) -> io::Result<()> {
     if path.ends_with(":countTokens") {
         return responder.json(200, &json!({"totalTokens": USED.input}));
     }
-    let Some(dialect) = Dialect::of_path(path) else { return responder.json(404, &not_found()) };
+    let Some(dialect) = ApiDialect::of_path(path) else { return responder.json(404, &not_found()) };
     let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
         return responder
             .json(415, &json!({"error": {"message": "no JSON that is understood here"}}));
     };
-    let conversation = Conversation::read(dialect, &body);
-    let number = responder.shared().opened(Exchange {
+    let conversation = ModelConversation::read(dialect, &body);
+    let number = responder.shared().opened(ModelExchange {
         scene: conversation.scene(),
         said: conversation.said.clone(),
         results: conversation.results.clone(),

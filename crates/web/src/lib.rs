@@ -1,6 +1,6 @@
 //! The page, as bytes.
 //!
-//! `web/dist` is built by `cargo xtask web` and committed, so that whoever builds the daemon needs
+//! `web/dist` is built by `cargo xtask web` and committed, so that building the daemon needs
 //! no other tool. Here it becomes part of the program. Who serves it decides about headers; this
 //! crate says what a file is and whether it may be kept for ever.
 

@@ -3,7 +3,7 @@
 //! Every order may be carried out more than once and must then count once: a job that was started
 //! is not started again, an answer that was given is not given again.
 
-use coven_model::event::{Decision, Timer};
+use coven_model::event::{Decision, JobTimer};
 use coven_model::{AttemptId, Digest, InterventionId, JobSpec, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum Command {
     /// Stop this job and everything it started, and leave a mark that a late start respects.
     Stop(AttemptId),
     /// Answer a question of an agent, if it still shows it.
-    Answer(Box<Answer>),
+    Answer(Box<AgentAnswer>),
     /// Type a text and submit it, once the agent is ready for it.
     Send {
         job: AttemptId,
@@ -22,12 +22,12 @@ pub enum Command {
         text: String,
     },
     /// Say so at this time.
-    SetTimer { timer: Timer, due: Timestamp },
+    SetTimer { timer: JobTimer, due: Timestamp },
 }
 
 /// An answer to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Answer {
+pub struct AgentAnswer {
     /// The job that asks.
     pub job: AttemptId,
     pub intervention: InterventionId,

@@ -24,13 +24,13 @@ use coven_model::{AttemptId, Intervention, InterventionId, InterventionKind, Tas
 use crate::command::Command;
 use crate::fold::fold;
 use crate::input::Input;
-use crate::plan::Step;
-use crate::rules::Rule;
-use crate::state::{Live, Run, State, StepRun};
+use crate::plan::PlanStep;
+use crate::rules::DecisionRule;
+use crate::state::{LiveJob, Run, State, StepRun};
 
 /// What follows when `input` happens at `now`: facts to write down first, and orders to give then.
 pub fn decide(state: &State, input: Input, now: Timestamp) -> (Vec<Event>, Vec<Command>) {
-    let mut draft = Draft::new(state, now);
+    let mut draft = DecisionDraft::new(state, now);
     if state.closed().is_none() && state.admits(&input).is_ok() {
         draft.react(input);
         draft.settle();
@@ -40,14 +40,14 @@ pub fn decide(state: &State, input: Input, now: Timestamp) -> (Vec<Event>, Vec<C
 }
 
 /// A decision in the making: the state as it will be, and what led there.
-struct Draft {
+struct DecisionDraft {
     state: State,
     now: Timestamp,
     events: Vec<Event>,
     commands: Vec<Command>,
 }
 
-impl Draft {
+impl DecisionDraft {
     fn new(state: &State, now: Timestamp) -> Self {
         Self { state: state.clone(), now, events: Vec::new(), commands: Vec::new() }
     }
@@ -82,12 +82,12 @@ impl Draft {
         self.state.run()
     }
 
-    fn holds(&self, rule: Rule) -> bool {
+    fn holds(&self, rule: DecisionRule) -> bool {
         self.state.rules.hold(rule)
     }
 
     /// The step whose turn it is.
-    fn current(&self) -> Option<(u32, &Step, &StepRun)> {
+    fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
         self.run()?.current()
     }
 
@@ -151,10 +151,10 @@ impl Draft {
         }
     }
 
-    /// Nobody has to decide about this job any more.
+    /// Withdraws every open intervention of this job.
     fn withdraw(&mut self, job: &AttemptId, reason: &str) {
         let Some(run) = self.run() else { return };
-        let open: Vec<u64> = run.live(job).into_iter().flat_map(Live::open).collect();
+        let open: Vec<u64> = run.live(job).into_iter().flat_map(LiveJob::open).collect();
         for number in open {
             let Some(run) = self.run() else { return };
             let id = InterventionId::in_session(run.session(), number);

@@ -3,7 +3,7 @@
 //! Inputs may come twice, late, or in another order than they happened. A job's observations carry
 //! a number that grows, so that an old one is never taken for news.
 
-use coven_model::event::{Decision, Timer};
+use coven_model::event::{Decision, JobTimer};
 use coven_model::{
     AttemptId, AutoAnswer, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage,
 };
@@ -14,7 +14,7 @@ use crate::plan::Plan;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A session is wanted.
-    Create(Box<Creation>),
+    Create(Box<SessionSpec>),
     /// The run is to begin.
     Begin,
     /// The journal was read and the run goes on from where it stands.
@@ -26,14 +26,14 @@ pub enum Input {
         job: AttemptId,
         outcome: Box<Outcome>,
     },
-    /// A job's process is gone and nobody saw how it ended.
+    /// A job's process is gone and its exit status was not recorded.
     Lost(AttemptId),
     /// Something was seen on a job's screen.
     Observed {
         job: AttemptId,
         /// Larger than that of every earlier observation of the job, also after a restart.
         seen: u64,
-        what: Observation,
+        what: ScreenObservation,
     },
     /// A text was typed, and the agent took it.
     Delivered {
@@ -54,7 +54,7 @@ pub enum Input {
         intervention: InterventionId,
         reason: String,
     },
-    /// Somebody typed to a job, past every queue.
+    /// A person typed into the job's terminal directly, past every queue.
     Typed {
         job: AttemptId,
         text: String,
@@ -70,33 +70,33 @@ pub enum Input {
         job: AttemptId,
         usage: Usage,
     },
-    TimerFired(Timer),
-    /// Somebody, or a policy, decided an intervention.
+    TimerFired(JobTimer),
+    /// A person or a policy decided an intervention.
     Resolve {
         intervention: InterventionId,
         decision: Box<Decision>,
         /// What the decider saw, if it was a screen.
         digest: Option<Digest>,
     },
-    /// Somebody says that a task is done.
+    /// A client declares that a task is done.
     Complete {
         task: TaskId,
         by: String,
     },
-    /// Somebody wants one job stopped; its task has failed then.
+    /// A client wants one job stopped; its task has failed then.
     StopTask {
         task: TaskId,
         by: String,
     },
-    /// Somebody wants the run to end.
+    /// A client wants the run to end.
     Cancel {
         by: String,
         why: String,
     },
-    /// Somebody wants a failed or blocked run to try its step again.
+    /// A client wants a failed or blocked run to try its step again.
     Retry {
-        /// How often that was done before, as the run showed it. A wish that was already
-        /// fulfilled does nothing.
+        /// How often that was done before, as the run showed it. A request that was already
+        /// carried out does nothing.
         run: u32,
         by: String,
         why: String,
@@ -109,7 +109,7 @@ pub enum Input {
 
 /// What a session is made with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Creation {
+pub struct SessionSpec {
     pub session: SessionId,
     pub name: String,
     pub plan: Plan,
@@ -125,11 +125,11 @@ pub struct Creation {
 
 /// What was seen on a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Observation {
+pub enum ScreenObservation {
     /// The agent asks something.
     Awaiting {
-        question: Question,
-        /// The answer, where a policy has one; then nobody is asked.
+        question: ObservedQuestion,
+        /// The answer, where a policy has one; then no intervention is opened.
         decided: Option<Box<Decision>>,
     },
     /// The agent works; whatever it asked, it does not ask any more.
@@ -145,7 +145,7 @@ pub enum Observation {
 
 /// What an agent asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct ObservedQuestion {
     /// What kind of answer it wants.
     pub kind: AwaitingKind,
     /// The rule that saw it.

@@ -1,6 +1,6 @@
 //! The state of a run: the fold of its facts, and nothing else.
 //!
-//! Copying a state is cheap however long the run is ([`Shelf`]), because every decision works on a
+//! Copying a state is cheap however long the run is ([`ChunkedList`]), because every decision works on a
 //! copy. What is to be read from a state is here; only `fold` changes it.
 
 mod identity;
@@ -21,17 +21,17 @@ use coven_model::{
 };
 use serde::{Serialize, Serializer};
 
-pub use identity::Identity;
+pub use identity::RunIdentity;
 pub use refused::Refused;
-pub(crate) use refused::Retryable;
-pub use shelf::Shelf;
+pub(crate) use refused::RetryTarget;
+pub use shelf::ChunkedList;
 pub(crate) use step::place;
-pub use step::{Judged, Progress, StepRun};
-pub use task::{AnswerPhase, Asked, Live, TaskPhase, TaskRun, Typing};
-pub(crate) use variables::{Local, Names};
+pub use step::{RoundVerdict, StepProgress, StepRun};
+pub use task::{AnswerPhase, AskedQuestion, LiveJob, PendingText, TaskPhase, TaskRun};
+pub(crate) use variables::{Local, TaskVariables};
 
-use crate::plan::{Action, Step};
-use crate::rules::Rules;
+use crate::plan::{PlanStep, StepAction};
+use crate::rules::ActiveRules;
 
 /// A session, from before it exists to after its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -41,7 +41,7 @@ pub struct State {
     /// Why nothing may be written any more, if so.
     pub(crate) closed: Option<String>,
     #[serde(skip)]
-    pub(crate) rules: Rules,
+    pub(crate) rules: ActiveRules,
 }
 
 /// A run that was made.
@@ -50,17 +50,17 @@ pub struct State {
 pub struct Run {
     /// What it was made with.
     #[serde(serialize_with = "shared")]
-    pub identity: Arc<Identity>,
-    pub phase: Phase,
+    pub identity: Arc<RunIdentity>,
+    pub phase: RunPhase,
     /// Whether people were told that it waits for them.
     pub blocked: bool,
     /// All steps of the plan.
-    pub steps: Shelf<StepRun>,
+    pub steps: ChunkedList<StepRun>,
     /// The first step that is not over.
     pub cursor: u32,
     /// What waits for a person, by number.
     #[serde(serialize_with = "values")]
-    pub interventions: BTreeMap<u64, Arc<Pending>>,
+    pub interventions: BTreeMap<u64, Arc<PendingIntervention>>,
     /// The number of the next intervention.
     pub next_intervention: u64,
     /// Agents that were left alive on purpose, with their attempts.
@@ -77,7 +77,7 @@ pub struct Run {
 /// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
-pub enum Phase {
+pub enum RunPhase {
     /// Made, and not begun.
     Created,
     Running,
@@ -102,7 +102,7 @@ pub enum Phase {
 /// Something that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pending {
+pub struct PendingIntervention {
     pub intervention: Intervention,
     /// The attempt whose screen it is about.
     pub attempt: Option<u32>,
@@ -134,22 +134,25 @@ impl Run {
     /// Where it stands, in one word.
     pub fn status(&self) -> WorkflowStatus {
         match &self.phase {
-            Phase::Created => WorkflowStatus::Pending,
-            Phase::Running if !self.interventions.is_empty() => WorkflowStatus::Blocked,
-            Phase::Running | Phase::Stopping { .. } => WorkflowStatus::Running,
-            Phase::Completed => WorkflowStatus::Completed,
-            Phase::Failed { .. } => WorkflowStatus::Failed,
-            Phase::Cancelled { .. } => WorkflowStatus::Cancelled,
+            RunPhase::Created => WorkflowStatus::Pending,
+            RunPhase::Running if !self.interventions.is_empty() => WorkflowStatus::Blocked,
+            RunPhase::Running | RunPhase::Stopping { .. } => WorkflowStatus::Running,
+            RunPhase::Completed => WorkflowStatus::Completed,
+            RunPhase::Failed { .. } => WorkflowStatus::Failed,
+            RunPhase::Cancelled { .. } => WorkflowStatus::Cancelled,
         }
     }
 
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Completed | Phase::Failed { .. } | Phase::Cancelled { .. })
+        matches!(
+            self.phase,
+            RunPhase::Completed | RunPhase::Failed { .. } | RunPhase::Cancelled { .. }
+        )
     }
 
     /// The step whose turn it is, with its place.
-    pub fn current(&self) -> Option<(u32, &Step, &StepRun)> {
+    pub fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
         let place = self.cursor as usize;
         Some((self.cursor, self.identity.plan.steps.get(place)?, self.steps.get(place)?))
     }
@@ -160,12 +163,12 @@ impl Run {
     }
 
     /// The same as they are kept, to share them.
-    pub fn open_interventions(&self) -> impl Iterator<Item = Arc<Pending>> {
+    pub fn open_interventions(&self) -> impl Iterator<Item = Arc<PendingIntervention>> {
         self.interventions.values().cloned()
     }
 
     /// An open intervention and its number.
-    pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &Pending)> {
+    pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &PendingIntervention)> {
         let number = self.number(id)?;
         Some((number, self.interventions.get(&number)?))
     }
@@ -190,12 +193,12 @@ impl Run {
     }
 
     /// The live job with this id.
-    pub fn live(&self, job: &AttemptId) -> Option<&Live> {
+    pub fn live(&self, job: &AttemptId) -> Option<&LiveJob> {
         self.task(&job.task).filter(|task| task.attempt == job.attempt)?.live()
     }
 
     /// All jobs that have not ended and were not left alive on purpose.
-    pub fn live_jobs(&self) -> impl Iterator<Item = (&TaskRun, &Live)> {
+    pub fn live_jobs(&self) -> impl Iterator<Item = (&TaskRun, &LiveJob)> {
         let step = self.current().map(|(_, _, run)| run).filter(|run| run.live > 0);
         let tasks = step.into_iter().flat_map(|run| run.tasks.iter());
         tasks.filter_map(|task| Some((task, task.live()?)))
@@ -223,15 +226,15 @@ impl Run {
     pub fn errors(&self) -> impl Iterator<Item = (&str, &str)> {
         let steps = self.identity.plan.steps.iter().zip(self.steps.iter());
         steps.filter_map(|(step, run)| match &run.progress {
-            Progress::Failed { error, .. } => Some((step.name.as_str(), error.as_str())),
+            StepProgress::Failed { error, .. } => Some((step.name.as_str(), error.as_str())),
             _ => None,
         })
     }
 
     /// Whether the step's agents are done at their first idle after working. In a stage, only
     /// those with a queue of inputs are.
-    pub(crate) fn ends_when_idle(step: &Step, live: &Live) -> bool {
-        !matches!(step.action, Action::Stage { .. }) || !live.inputs.is_empty()
+    pub(crate) fn ends_when_idle(step: &PlanStep, live: &LiveJob) -> bool {
+        !matches!(step.action, StepAction::Stage { .. }) || !live.inputs.is_empty()
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder, RegexSetBuilder};
 
-use super::{Region, RegionError, Rule, Set};
+use super::{CompiledRule, RegionError, RegionPatterns, ScreenRegion};
 
 /// The largest compiled pattern, in bytes. A pattern that needs more is a mistake or an attack.
-const LARGEST: usize = 4 << 20;
+const MAX_COMPILED_BYTES: usize = 4 << 20;
 
 /// A pattern that cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -29,8 +29,8 @@ pub enum RuleError {
 }
 
 /// The patterns of all rules, one set for each region, so that a region is searched once.
-pub(super) fn sets(rules: &[Rule]) -> Result<Vec<Set>, RuleError> {
-    let mut by_region: BTreeMap<Region, Vec<usize>> = BTreeMap::new();
+pub(super) fn sets(rules: &[CompiledRule]) -> Result<Vec<RegionPatterns>, RuleError> {
+    let mut by_region: BTreeMap<ScreenRegion, Vec<usize>> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
         by_region.entry(rule.region).or_default().push(index);
     }
@@ -39,13 +39,13 @@ pub(super) fn sets(rules: &[Rule]) -> Result<Vec<Set>, RuleError> {
         .map(|(region, members)| {
             let patterns = RegexSetBuilder::new(members.iter().map(|&rule| &rules[rule].source))
                 .multi_line(true)
-                .size_limit(LARGEST * 4)
+                .size_limit(MAX_COMPILED_BYTES * 4)
                 .build()
                 .map_err(|error| RuleError::Pattern {
                     rule: format!("all rules of {region}"),
                     error: Box::new(error),
                 })?;
-            Ok(Set { region, patterns, rules: members })
+            Ok(RegionPatterns { region, patterns, rules: members })
         })
         .collect()
 }
@@ -67,7 +67,7 @@ pub(super) fn compile(rule: &str, pattern: &str, flags: &str) -> Result<Regex, R
         .case_insensitive(flags.contains('i'))
         .dot_matches_new_line(flags.contains('s'))
         .ignore_whitespace(flags.contains('x'))
-        .size_limit(LARGEST)
+        .size_limit(MAX_COMPILED_BYTES)
         .build()
         .map_err(|error| RuleError::Pattern { rule: rule.to_owned(), error: Box::new(error) })
 }

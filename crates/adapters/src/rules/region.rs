@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The most lines a region can name; no screen has more.
-const MOST: u16 = 1000;
+const MAX_REGION_LINES: u16 = 1000;
 
 /// A part of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Region {
+pub enum ScreenRegion {
     #[default]
     Screen,
     /// The last lines, without the empty ones at the end.
@@ -29,7 +29,7 @@ pub enum RegionError {
     Lines(String),
 }
 
-impl FromStr for Region {
+impl FromStr for ScreenRegion {
     type Err = RegionError;
 
     fn from_str(text: &str) -> Result<Self, RegionError> {
@@ -40,7 +40,7 @@ impl FromStr for Region {
         let lines = || {
             number
                 .and_then(|number| number.parse().ok())
-                .filter(|lines| (1..=MOST).contains(lines))
+                .filter(|lines| (1..=MAX_REGION_LINES).contains(lines))
                 .ok_or_else(|| RegionError::Lines(text.to_owned()))
         };
         match word {
@@ -53,7 +53,7 @@ impl FromStr for Region {
     }
 }
 
-impl fmt::Display for Region {
+impl fmt::Display for ScreenRegion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Screen => formatter.write_str("screen"),

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 /// Follows the error lines on a screen.
 #[derive(Debug, Default)]
-pub(super) struct Errors {
+pub(super) struct ErrorTracker {
     on_screen: HashMap<String, usize>,
-    /// What was on the screen when somebody last typed, and is therefore known.
+    /// The error lines on the screen at the last input, which the person who typed has seen.
     known: HashMap<String, usize>,
 }
 
-impl Errors {
+impl ErrorTracker {
     /// These error lines are on the screen now.
     pub(super) fn look(&mut self, lines: Vec<String>) {
         self.on_screen.clear();
@@ -20,7 +20,7 @@ impl Errors {
         }
     }
 
-    /// Somebody typed: what is on the screen is no news any more.
+    /// Takes note of input to the agent: the errors on the screen are older than what follows.
     pub(super) fn typed(&mut self) {
         self.known.clone_from(&self.on_screen);
     }

@@ -3,23 +3,23 @@
 use std::time::Duration;
 
 /// How long the program must be silent before its screen is looked at.
-const QUIET: Duration = Duration::from_millis(16);
+const QUIET_BEFORE_READ: Duration = Duration::from_millis(16);
 
 /// How long a program that never pauses can keep its screen from being looked at.
-const LONGEST: Duration = Duration::from_millis(48);
+const MAX_READ_DELAY: Duration = Duration::from_millis(48);
 
 /// How long a program may hold its screen back by synchronized output. Terminals paint after
 /// about this long as well, in case the end was lost.
-const HELD: Duration = Duration::from_millis(150);
+const MAX_SYNCHRONIZED_HOLD: Duration = Duration::from_millis(150);
 
 /// Says when a screen that changes is worth a look.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pace {
+pub struct ReadPacer {
     /// When the first and the last change since the last look came.
     changed: Option<(Duration, Duration)>,
 }
 
-impl Pace {
+impl ReadPacer {
     pub fn changed(&mut self, now: Duration) {
         let first = self.changed.map_or(now, |(first, _)| first);
         self.changed = Some((first, now));
@@ -29,7 +29,11 @@ impl Pace {
     /// synchronized output.
     pub fn due(&self, held: bool) -> Option<Duration> {
         let (first, last) = self.changed?;
-        Some(if held { first + HELD } else { (last + QUIET).min(first + LONGEST) })
+        Some(if held {
+            first + MAX_SYNCHRONIZED_HOLD
+        } else {
+            (last + QUIET_BEFORE_READ).min(first + MAX_READ_DELAY)
+        })
     }
 
     /// The screen was looked at.
@@ -48,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_look_comes_after_a_pause_and_never_much_later_than_the_first_change() {
-        let mut pace = Pace::default();
+        let mut pace = ReadPacer::default();
         assert_eq!(pace.due(false), None);
         pace.changed(ms(100));
         assert_eq!(pace.due(false), Some(ms(116)));

@@ -3,20 +3,20 @@
 
 use coven_model::Usage;
 
-use super::json::{Node, message};
-use super::recent::Recent;
-use super::run::{Out, Took};
+use super::json::{JsonNode, message};
+use super::recent::RecentKeys;
+use super::run::{EntrySink, RunStats};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Copilot {
+pub(super) struct CopilotReader {
     /// The tools of calls, to name what was denied.
-    tools: Recent<String>,
+    tools: RecentKeys<String>,
 }
 
-impl Copilot {
+impl CopilotReader {
     /// Reads one event; false if it was not understood.
-    pub(super) fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+    pub(super) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let data = event.get("data");
         let content = data.get("content").str();
         out.aside = data.get("parentToolCallId").exists();
@@ -48,7 +48,7 @@ impl Copilot {
         true
     }
 
-    fn started(&mut self, data: Node<'_>, out: &mut Out<'_>) {
+    fn started(&mut self, data: JsonNode<'_>, out: &mut EntrySink<'_>) {
         let (id, name) = (data.get("toolCallId").str(), data.get("toolName").str());
         let name = name.unwrap_or("a tool");
         if let Some(id) = id {
@@ -57,7 +57,7 @@ impl Copilot {
         out.tool_call(id, name, data.get("arguments").0);
     }
 
-    fn permission(&self, data: Node<'_>, out: &mut Out<'_>) {
+    fn permission(&self, data: JsonNode<'_>, out: &mut EntrySink<'_>) {
         let kind = data.get("result").get("kind").str().unwrap_or_default();
         if kind.starts_with("denied") {
             let tool = data.get("toolCallId").str().and_then(|id| self.tools.get(id));
@@ -66,17 +66,18 @@ impl Copilot {
     }
 }
 
-fn returned(data: Node<'_>, out: &mut Out<'_>) {
+fn returned(data: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let ok = data.get("success").bool() == Some(true);
     let (result, error) = (data.get("result"), data.get("error"));
     let told = [result.get("content"), result, error.get("message"), error];
-    let output = told.into_iter().find(|told| told.exists()).map(Node::words);
+    let output = told.into_iter().find(|told| told.exists()).map(JsonNode::words);
     out.tool_result(data.get("toolCallId").str(), ok, &output.unwrap_or_default());
 }
 
-fn result(event: Node<'_>, out: &mut Out<'_>) {
+fn result(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     out.session(event.get("sessionId").str(), None);
-    let took = Took { turns: None, millis: event.get("usage").get("totalApiDurationMs").count() };
+    let took =
+        RunStats { turns: None, millis: event.get("usage").get("totalApiDurationMs").count() };
     let code = event.get("exitCode");
     match code.count() {
         Some(0) => out.succeed(None, took),
@@ -96,7 +97,7 @@ fn is_chatter(kind: &str) -> bool {
         || matches!(kind, "user.message" | "session.idle" | "permission.requested")
 }
 
-fn tokens(data: Node<'_>) -> Usage {
+fn tokens(data: JsonNode<'_>) -> Usage {
     Usage {
         input_tokens: data.get("inputTokens").count(),
         cached_tokens: data.get("cacheReadTokens").count(),

@@ -2,11 +2,11 @@
 
 use coven_model::Usage;
 
-use super::json::{Node, message};
-use super::run::{Out, Took};
+use super::json::{JsonNode, message};
+use super::run::{EntrySink, RunStats};
 
 /// Reads one event, or the document; false if it was not understood.
-pub(super) fn event(event: Node<'_>, out: &mut Out<'_>) -> bool {
+pub(super) fn event(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     match event.get("type").str() {
         Some("init") => out.session(event.get("session_id").str(), event.get("model").str()),
         Some("message") => return said(event, out),
@@ -35,7 +35,7 @@ pub(super) fn event(event: Node<'_>, out: &mut Out<'_>) -> bool {
     true
 }
 
-fn said(event: Node<'_>, out: &mut Out<'_>) -> bool {
+fn said(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let delta = event.get("delta").bool().unwrap_or(false);
     match (event.get("role").str(), event.get("content").str()) {
         (Some("assistant"), Some(piece)) if delta => out.say_piece(piece),
@@ -47,7 +47,7 @@ fn said(event: Node<'_>, out: &mut Out<'_>) -> bool {
     true
 }
 
-fn result(event: Node<'_>, out: &mut Out<'_>) {
+fn result(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let stats = event.get("stats");
     out.used_in_all(Usage {
         input_tokens: stats.get("input_tokens").count(),
@@ -55,7 +55,7 @@ fn result(event: Node<'_>, out: &mut Out<'_>) {
         output_tokens: stats.get("output_tokens").count(),
         ..Usage::default()
     });
-    let took = Took { turns: None, millis: stats.get("duration_ms").count() };
+    let took = RunStats { turns: None, millis: stats.get("duration_ms").count() };
     let error = event.get("error");
     match event.get("status").str() {
         Some("success") if !error.exists() => out.succeed(None, took),
@@ -66,7 +66,7 @@ fn result(event: Node<'_>, out: &mut Out<'_>) {
 
 /// The document is the result: it has an answer, or an error. On standard error, where Gemini
 /// prints it when it failed, it is only told: what any program may print there decides nothing.
-fn document(event: Node<'_>, out: &mut Out<'_>) -> bool {
+fn document(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let (answer, error) = (event.get("response"), event.get("error"));
     if !answer.exists() && !error.exists() {
         return false;
@@ -78,16 +78,16 @@ fn document(event: Node<'_>, out: &mut Out<'_>) -> bool {
     match answer.str() {
         _ if error.exists() => {
             out.error(&why(error), true);
-            out.fail(&why(error), Took::default());
+            out.fail(&why(error), RunStats::default());
         }
-        Some(answer) => out.succeed(Some(answer), Took::default()),
-        None => out.fail("its result could not be read", Took::default()),
+        Some(answer) => out.succeed(Some(answer), RunStats::default()),
+        None => out.fail("its result could not be read", RunStats::default()),
     }
     true
 }
 
 /// A document on standard error: what went wrong, if that is what it tells.
-pub(super) fn complaint(document: Node<'_>, out: &mut Out<'_>) -> bool {
+pub(super) fn complaint(document: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let error = document.get("error");
     if !error.get("message").exists() {
         return false;
@@ -97,13 +97,13 @@ pub(super) fn complaint(document: Node<'_>, out: &mut Out<'_>) -> bool {
     true
 }
 
-fn why(error: Node<'_>) -> String {
+fn why(error: JsonNode<'_>) -> String {
     let told = error.get("message").str().map_or_else(|| error.words(), str::to_owned);
     message(&told)
 }
 
 /// Here thoughts come on top of what was written.
-fn tokens(tokens: Node<'_>) -> Usage {
+fn tokens(tokens: JsonNode<'_>) -> Usage {
     let (written, thought) = (tokens.get("candidates").count(), tokens.get("thoughts").count());
     Usage {
         input_tokens: tokens.get("prompt").count(),

@@ -1,24 +1,24 @@
 //! What `opencode run --format json` prints. There is no last word: a run has succeeded when its
 //! last step stopped by itself, no error was told and nothing had to be asked.
 
-use coven_model::{Dollars, Usage};
+use coven_model::{UsDollars, Usage};
 
-use super::json::{Node, message};
-use super::recent::Recent;
-use super::run::{Out, Took};
+use super::json::{JsonNode, message};
+use super::recent::RecentKeys;
+use super::run::{EntrySink, RunStats};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Opencode {
+pub(super) struct OpencodeReader {
     /// Tools whose rejection was told by the line on standard error, and not yet by an event.
-    asked: Recent<u64>,
+    asked: RecentKeys<u64>,
     /// The other way round: the two streams come in any order.
-    rejected: Recent<u64>,
+    rejected: RecentKeys<u64>,
 }
 
-impl Opencode {
+impl OpencodeReader {
     /// Reads one event; false if it was not understood.
-    pub(super) fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+    pub(super) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let session = event.get("sessionID").str();
         if out.run.session.is_none() {
             out.session(session, None);
@@ -55,9 +55,9 @@ impl Opencode {
         known
     }
 
-    /// A line that is no event. This one matters: what nobody can be asked for is refused, and the
-    /// turn ends there, with exit code 0.
-    pub(super) fn line(&mut self, line: &str, out: &mut Out<'_>) -> bool {
+    /// A line that is no event. This one matters: without a person to ask, a tool call is refused
+    /// and the turn ends there, with exit code 0.
+    pub(super) fn line(&mut self, line: &str, out: &mut EntrySink<'_>) -> bool {
         let asked = line.trim().strip_prefix("! permission requested: ");
         let Some(asked) = asked.and_then(|rest| rest.strip_suffix("; auto-rejecting")) else {
             return false;
@@ -76,7 +76,7 @@ impl Opencode {
         true
     }
 
-    fn tool(&mut self, part: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn tool(&mut self, part: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let Some(tool) = part.get("tool").str() else { return false };
         let (id, state) = (part.get("callID").str(), part.get("state"));
         out.tool_call(id, tool, state.get("input").0);
@@ -98,7 +98,7 @@ impl Opencode {
 }
 
 /// Whether this is the second telling of a rejection that the other stream told first.
-fn again(told: &mut Recent<u64>, tool: &str) -> bool {
+fn again(told: &mut RecentKeys<u64>, tool: &str) -> bool {
     match told.take(tool) {
         None | Some(0) => false,
         Some(count) => {
@@ -108,21 +108,21 @@ fn again(told: &mut Recent<u64>, tool: &str) -> bool {
     }
 }
 
-fn finished(part: Node<'_>, out: &mut Out<'_>) {
+fn finished(part: JsonNode<'_>, out: &mut EntrySink<'_>) {
     out.used(used(part));
     match part.get("reason").str() {
         _ if out.aside => {}
-        Some("stop") => out.succeed(None, Took::default()),
+        Some("stop") => out.succeed(None, RunStats::default()),
         // The next step follows.
         Some("tool-calls") => {}
         reason => {
             let reason = reason.unwrap_or("for an unknown reason");
-            out.fail(&format!("its last step stopped: {reason}"), Took::default());
+            out.fail(&format!("its last step stopped: {reason}"), RunStats::default());
         }
     }
 }
 
-fn failed(error: Node<'_>, out: &mut Out<'_>) {
+fn failed(error: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let told = error.get("data").get("message").str().or(error.get("message").str());
     let told = told.or(error.get("name").str());
     let mut why = message(&told.map_or_else(|| error.words(), str::to_owned));
@@ -135,7 +135,7 @@ fn failed(error: Node<'_>, out: &mut Out<'_>) {
 
 /// Tokens from the cache come on top of the input; thoughts are on top of the output where the
 /// total says so. A cost of 0 for tokens that were used is a price that opencode does not know.
-fn used(part: Node<'_>) -> Usage {
+fn used(part: JsonNode<'_>) -> Usage {
     let tokens = part.get("tokens");
     let cache = tokens.get("cache");
     let (read, written) = (cache.get("read").count(), cache.get("write").count());
@@ -146,13 +146,13 @@ fn used(part: Node<'_>) -> Usage {
     let (output, thought) = (tokens.get("output").count(), tokens.get("reasoning").count());
     let all = sum(output, &[thought]);
     let apart = tokens.get("total").exists() && tokens.get("total").count() == sum(input, &[all]);
-    let cost = part.get("cost").float().and_then(Dollars::new);
+    let cost = part.get("cost").float().and_then(UsDollars::new);
     let free = input.unwrap_or(0) == 0 && output.unwrap_or(0) == 0;
     Usage {
         input_tokens: input,
         cached_tokens: read,
         output_tokens: if apart { all } else { output },
         reasoning_tokens: thought,
-        cost_usd: cost.filter(|cost| free || *cost != Dollars::default()),
+        cost_usd: cost.filter(|cost| free || *cost != UsDollars::default()),
     }
 }

@@ -20,9 +20,9 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// Whose events are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everybody's.
+    /// The events of all sessions.
     Everything,
-    /// One session's.
+    /// The events of one session.
     Workflow(SessionId),
 }
 
@@ -32,7 +32,7 @@ pub enum Streamed {
     /// How things stand, as JSON: [`crate::event::Snapshot`] or
     /// [`crate::event::SessionSnapshot`], by what is followed.
     Snapshot(serde_json::Value),
-    /// Something happened.
+    /// An event in its envelope.
     Event(Box<Envelope>),
     /// Some events are no longer kept; a snapshot follows.
     Gap(Gap),

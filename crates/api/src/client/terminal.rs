@@ -64,7 +64,7 @@ impl AsyncWrite for Wire {
 /// What a terminal tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromTerminal {
-    /// Bytes to show.
+    /// Bytes that the agent printed, to be shown as they are.
     Bytes(Vec<u8>),
     /// Something about the terminal.
     Said(FromDaemon),
@@ -156,12 +156,12 @@ impl Terminal {
 }
 
 impl ToTerminal {
-    /// Types bytes.
+    /// Sends bytes that the viewer typed.
     pub async fn write(&mut self, bytes: Vec<u8>) -> Result<(), ClientError> {
         self.messages.send(Message::Binary(bytes.into())).await.map_err(failed)
     }
 
-    /// Says something.
+    /// Sends a control message, such as a new size.
     pub async fn say(&mut self, what: &FromViewer) -> Result<(), ClientError> {
         let text = serde_json::to_string(what)
             .map_err(|error| ClientError::Unreadable(error.to_string()))?;

@@ -3,7 +3,7 @@
 use std::env;
 
 use coven_adapters::AdapterConfigLoader;
-use coven_adapters::loader::{FILE, is_type};
+use coven_adapters::loader::{CONFIG_FILE, is_type};
 
 use crate::failure::{Failure, Result};
 use crate::{folders, written};
@@ -77,6 +77,6 @@ pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
         written::user_folder("adapters")
             .map_err(|failure| failure.hint("set HOME, or use --project"))?
     };
-    let file = folder.join(kind).join(FILE);
+    let file = folder.join(kind).join(CONFIG_FILE);
     written::create(&file, &text, "coven adapter check", "type")
 }

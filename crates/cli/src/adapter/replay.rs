@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use coven_adapters::AdapterConfigLoader;
-use coven_adapters::replay::{Told, replay};
+use coven_adapters::replay::{ReplayEvent, replay};
 use coven_model::Verdict;
 use serde_json::json;
 
@@ -44,10 +44,12 @@ fn open(file: &Path) -> Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(open)))
 }
 
-fn tell(told: &Told, as_json: bool) -> Result {
+fn tell(told: &ReplayEvent, as_json: bool) -> Result {
     match told {
-        Told::Verdict(time, verdict) if as_json => output::line(&line(*time, verdict).to_string()),
-        Told::Verdict(time, verdict) => {
+        ReplayEvent::Verdict(time, verdict) if as_json => {
+            output::line(&line(*time, verdict).to_string())
+        }
+        ReplayEvent::Verdict(time, verdict) => {
             let state = match verdict.kind {
                 Some(kind) => format!("{} ({kind})", verdict.state),
                 None => verdict.state.to_string(),
@@ -62,9 +64,9 @@ fn tell(told: &Told, as_json: bool) -> Result {
             );
             output::line(output::shortened(&line, WIDTH).trim_end_matches([' ', ':']))
         }
-        Told::Painted(..) => Ok(()),
-        Told::Mark(..) if as_json => Ok(()),
-        Told::Mark(time, label) => output::line(&format!(
+        ReplayEvent::Painted(..) => Ok(()),
+        ReplayEvent::Mark(..) if as_json => Ok(()),
+        ReplayEvent::Mark(time, label) => output::line(&format!(
             "{:>9.3}  # {}",
             time.as_secs_f64(),
             coven_notation::printable(label)

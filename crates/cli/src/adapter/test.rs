@@ -5,8 +5,8 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_adapters::replay::{Told, agrees, expected, replay};
-use coven_adapters::{AdapterConfigLoader, Rules};
+use coven_adapters::replay::{ReplayEvent, agrees, expected, replay};
+use coven_adapters::{AdapterConfigLoader, ScreenRules};
 use coven_model::Verdict;
 use serde_json::json;
 
@@ -76,15 +76,15 @@ fn casts(path: &Path) -> Vec<PathBuf> {
     entries.iter().filter(|path| !path.is_symlink()).flat_map(|path| casts(path)).collect()
 }
 
-fn test(kind: &str, rules: &Arc<Rules>, file: PathBuf) -> Result<Outcome> {
+fn test(kind: &str, rules: &Arc<ScreenRules>, file: PathBuf) -> Result<Outcome> {
     let failed = |error: String| Failure::failed(format!("{}: {error}", file.display()));
     let open = File::open(&file).map_err(|error| failed(error.to_string()))?;
     let mut now: Option<Verdict> = None;
     let mut marks = 0;
     let mut wrong = Vec::new();
     let told = |told| match told {
-        Told::Verdict(_, verdict) | Told::Painted(_, verdict) => now = Some(verdict),
-        Told::Mark(time, mark) => {
+        ReplayEvent::Verdict(_, verdict) | ReplayEvent::Painted(_, verdict) => now = Some(verdict),
+        ReplayEvent::Mark(time, mark) => {
             let Some(wanted) = expected(&mark) else { return };
             marks += 1;
             if let Some(verdict) = now.as_ref().filter(|verdict| !agrees(verdict, wanted)) {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use coven_terminal::keys::{Code, Key, Modes, Mods};
+use coven_terminal::keys::{Key, KeyCode, KeyModes, KeyModifiers};
 
 /// The bit of Ctrl in the number of modifiers, which is one more than all bits.
 const CTRL: u32 = 4;
@@ -15,7 +15,7 @@ pub(crate) struct Prefix {
 
 impl Default for Prefix {
     fn default() -> Self {
-        let key = Key::new(Code::Char(']'), Mods::CTRL);
+        let key = Key::new(KeyCode::Char(']'), KeyModifiers::CTRL);
         // A bracket is a key.
         Self { key: key.unwrap_or_else(|_| unreachable!()) }
     }
@@ -32,7 +32,7 @@ impl FromStr for Prefix {
             None => text.to_owned(),
         };
         let key: Key = name.parse().map_err(|error| format!("{error}"))?;
-        let typed = key.encode(Modes::default());
+        let typed = key.encode(KeyModes::default());
         match (typed.as_slice(), key.mods().is_empty()) {
             // A key that types something would be lost to the agent.
             ([0x20..=0x7e], _) => Err("use a key that types nothing, such as ctrl-a".to_owned()),
@@ -71,7 +71,7 @@ struct Press<'a> {
 
 impl Filter {
     pub(super) fn new(prefix: Prefix) -> Self {
-        Self { prefix, legacy: prefix.key.encode(Modes::default()), pending: None }
+        Self { prefix, legacy: prefix.key.encode(KeyModes::default()), pending: None }
     }
 
     /// Takes what was typed.
@@ -118,7 +118,7 @@ impl Filter {
         if press.bytes == self.legacy {
             return true;
         }
-        let Code::Char(character) = self.prefix.key.code() else { return false };
+        let KeyCode::Char(character) = self.prefix.key.code() else { return false };
         press.character == Some(character) && press.ctrl == self.prefix.key.mods().ctrl
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{Delivered, Event};
+use coven_model::event::{DeliveredInput, Event};
 use coven_model::{AttemptId, Ending, InterventionId, SessionId, WorkflowStatus};
 use coven_store::Record;
 
@@ -125,7 +125,7 @@ impl Count<'_> {
                 let open = self.open.remove(id);
                 self.holds(open, || format!("fact {seq}: {id} is decided and was not open"));
             }
-            Event::InputDelivered { input: Delivered::Answer(id), .. } => {
+            Event::InputDelivered { input: DeliveredInput::Answer(id), .. } => {
                 let new = self.delivered.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: the answer to {id} was given twice"));
             }

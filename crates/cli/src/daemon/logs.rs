@@ -12,8 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::signals::{Signals, Told};
 use crate::{folders, output};
 
-/// How often a log is looked at that is followed. It is a plain file, which tells nobody when it
-/// grows.
+/// How often a followed log is read again. It is a plain file, which does not notify its readers.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(follow: bool, lines: usize) -> Result {

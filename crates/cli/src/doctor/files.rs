@@ -9,7 +9,7 @@ use coven_daemon::Config;
 use coven_notation::Source;
 use coven_policy::Policy;
 use coven_workflow::Known;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 
 use super::{Check, State};
 use crate::folders;
@@ -85,7 +85,7 @@ fn policy(path: &Path) -> Check {
 
 fn grimoires() -> Vec<Check> {
     let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
-    let catalogue = Catalogue::load(&folders::grimoires(), &known);
+    let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
     let wrong: Vec<Check> = catalogue
         .entries()
         .filter(|entry| entry.report().has_errors())

@@ -29,7 +29,7 @@ fn found(what: &str) -> Result<Vec<Report>> {
     let named: Vec<Report> = catalogue
         .entries()
         .filter(|entry| entry.name == what)
-        .map(coven_workflow::catalogue::Entry::report)
+        .map(coven_workflow::catalogue::CatalogueEntry::report)
         .collect();
     match catalogue.plan(what) {
         Err(error) if named.is_empty() => Err(Failure::failed(error)),

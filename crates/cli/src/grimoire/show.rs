@@ -1,6 +1,6 @@
 //! `coven grimoire show`.
 
-use coven_workflow::catalogue::Unusable;
+use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::view::dry_run;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
         entry
             .plan
             .as_ref()
-            .ok_or_else(|| Failure::failed(Unusable::Broken { name: name.to_owned() }))?,
+            .ok_or_else(|| Failure::failed(UnusableGrimoire::Broken { name: name.to_owned() }))?,
     );
     if as_json {
         return output::json(&serde_json::to_value(&view).map_err(Failure::failed)?);

@@ -1,4 +1,4 @@
-//! Colour, where somebody sees it. What it says is also said in words.
+//! Colour, where the output is a terminal. What it says is also said in words.
 
 /// Paints texts, or leaves them as they are.
 #[derive(Clone, Copy, Debug)]

@@ -52,7 +52,7 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
 
 /// A text on lines of at most this many columns, all but the first behind so many blanks. It is
 /// broken between words; a word that is longer than a line stays whole, as it may be a command or
-/// a path that somebody copies.
+/// a path to be copied.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
     let mut all = String::new();
     for (place, line) in text.split('\n').enumerate() {

@@ -6,7 +6,7 @@ use coven_api::Client;
 use coven_api::intervention::{InterventionItem, InterventionQuery, InterventionState};
 use coven_api::workflow::ListQuery;
 use coven_notation::Source;
-use coven_policy::{Past, Policies, Policy, Row, Ruling, test};
+use coven_policy::{PastQuestion, Policies, Policy, RuleEffect, TrialRow, test};
 use serde_json::json;
 
 use crate::connect::{self, block_on};
@@ -88,8 +88,8 @@ async fn past(client: &Client, session: Option<&str>, limit: u32) -> Result<Vec<
     Ok(past)
 }
 
-fn asked(item: &InterventionItem) -> Past<'_> {
-    Past {
+fn asked(item: &InterventionItem) -> PastQuestion<'_> {
+    PastQuestion {
         intervention: &item.intervention,
         adapter: item.adapter.as_deref().unwrap_or_default(),
         dialog: None,
@@ -98,17 +98,17 @@ fn asked(item: &InterventionItem) -> Past<'_> {
     }
 }
 
-fn ruling(row: &Row<'_>) -> String {
+fn ruling(row: &TrialRow<'_>) -> String {
     match &row.decision {
         None => "-".to_owned(),
         Some(decision) => match &decision.ruling {
-            Ruling::Ask => "ask".to_owned(),
+            RuleEffect::Ask => "ask".to_owned(),
             ruling => ruling.choice().map_or_else(|| "ask".to_owned(), |choice| choice.to_string()),
         },
     }
 }
 
-fn row_cells(row: &Row<'_>, item: &InterventionItem) -> Vec<String> {
+fn row_cells(row: &TrialRow<'_>, item: &InterventionItem) -> Vec<String> {
     let then = row.past.decided.map_or_else(|| "open".to_owned(), |choice| choice.to_string());
     let mark = if row.agrees == Some(false) { " !" } else { "" };
     vec![
@@ -119,7 +119,7 @@ fn row_cells(row: &Row<'_>, item: &InterventionItem) -> Vec<String> {
     ]
 }
 
-fn row_json(row: &Row<'_>) -> serde_json::Value {
+fn row_json(row: &TrialRow<'_>) -> serde_json::Value {
     let rule = row.decision.as_ref().and_then(|decision| decision.rule.as_ref());
     json!({
         "id": row.past.intervention.id,

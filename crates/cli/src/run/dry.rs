@@ -3,7 +3,7 @@
 use coven_adapters::AdapterConfigLoader;
 use coven_model::PlanView;
 use coven_notation::{Report, Source};
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::view::dry_run;
 use coven_workflow::{Known, check};
 
@@ -15,7 +15,7 @@ pub(super) fn run(what: &What, as_json: bool) -> Result {
     let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
     let view = match what {
         What::Grimoire(name) => {
-            let catalogue = Catalogue::load(&folders::grimoires(), &known);
+            let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
             dry_run(catalogue.plan(name).map_err(Failure::failed)?)
         }
         What::Definition(definition) => {

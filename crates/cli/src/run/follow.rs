@@ -31,7 +31,7 @@ const DRAW: Duration = Duration::from_millis(500);
 /// A second Ctrl-C within this time means more than the first.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// What happens when somebody has to be asked.
+/// What happens when a person has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnBlock {
     Wait,
@@ -63,7 +63,7 @@ impl How {
     }
 }
 
-/// Somebody follows a run.
+/// A run that is followed on the terminal, with everything that shows it.
 pub(crate) struct Following {
     client: Client,
     id: SessionId,
@@ -82,9 +82,9 @@ pub(crate) struct Following {
 enum Ending {
     /// The run is over, or does not go on.
     Over,
-    /// Somebody has to be asked.
+    /// A person has to be asked.
     Blocked(Box<Workflow>),
-    /// Whoever followed had enough.
+    /// The user stopped following; the run goes on.
     Left(Told),
 }
 
@@ -174,7 +174,7 @@ impl Following {
         }
     }
 
-    /// Says how somebody elsewhere can answer what waits, if nobody does it by itself.
+    /// Prints the command that answers what waits, unless answers are automatic or asked in place.
     async fn how_to_answer(&self) -> Result {
         if self.auto || !matches!(self.how, How::Lines(_)) {
             return Ok(());
@@ -188,7 +188,7 @@ impl Following {
         Ok(())
     }
 
-    /// Whether somebody has to be asked now and nobody can be.
+    /// The run, if it waits for a person and this command may not ask one.
     async fn is_blocked(&self) -> Result<Option<Box<Workflow>>> {
         if self.how.on_block() == OnBlock::Wait {
             return Ok(None);
@@ -367,7 +367,7 @@ impl Following {
     }
 }
 
-/// What was typed, where somebody can type.
+/// The next bytes from the keyboard; never ready where there is none.
 async fn typed(keyboard: Option<&Keyboard>) -> io::Result<Vec<u8>> {
     match keyboard {
         Some(keyboard) => keyboard.read().await,

@@ -2,7 +2,7 @@
 
 use coven_api::Client;
 use coven_api::catalogue::{BaseDirQuery, Check, InputItem};
-use coven_notation::{Source, Syntax};
+use coven_notation::{FileSyntax, Source};
 use serde_json::{Map, Value};
 
 use super::{Arguments, What};
@@ -12,7 +12,7 @@ use crate::{output, written};
 /// The longest goal that is made up.
 const GOAL: usize = 120;
 
-/// What the run is for, where nobody said: what runs, with what.
+/// The goal of a run that was started without one: the name of what runs and its inputs.
 pub(super) fn goal(what: &What, inputs: &[String]) -> String {
     let name = match what {
         What::Grimoire(name) => name.as_str(),
@@ -99,7 +99,7 @@ fn object(name: &str, bytes: Vec<u8>) -> Result<Map<String, Value>> {
     let source = Source::from_bytes(name, bytes)
         .map_err(|report| wrong(report.render(output::colour_on_stderr())))?;
     let json = std::path::Path::new(name).extension().is_some_and(|ending| ending == "json");
-    let syntax = if json { Syntax::Json } else { Syntax::Yaml };
+    let syntax = if json { FileSyntax::Json } else { FileSyntax::Yaml };
     let read = coven_notation::read::<Map<String, Value>>(&source, syntax);
     read.value.ok_or_else(|| {
         let report = coven_notation::Report::new(source, read.problems);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coven_api::event::Envelope;
-use coven_model::event::{Event, Role};
+use coven_model::event::{Event, TaskRole};
 use coven_model::{Intervention, TaskId, TaskStatus, Work};
 
 use crate::{output, question};
@@ -61,7 +61,7 @@ impl Lines {
             }
             Event::TaskStarted(started) => {
                 let id = &started.spec.job.attempt;
-                if started.role == Role::Main {
+                if started.role == TaskRole::Main {
                     self.mains.insert(id.task.clone());
                     return None;
                 }

@@ -194,7 +194,7 @@ fn a_daemon_that_dies_is_hardly_noticed_and_one_that_is_stopped_stays_so() {
         let now = home.coven(&["daemon", "status", "--json"]).json()["pid"].clone();
         now.is_number() && now != before
     });
-    // Whoever types has the keyboard again, as soon as the agent is there again.
+    // The viewer that types gets the keyboard back as soon as the agent is there again.
     let mut presses = 0;
     terminal.until("the answer", |terminal| {
         if !home.path("project/yes.txt").exists() {
@@ -211,6 +211,6 @@ fn a_daemon_that_dies_is_hardly_noticed_and_one_that_is_stopped_stays_so() {
     assert_eq!(terminal.finish().code(), Some(0));
     assert!(terminal.is_restored());
     assert_eq!(home.coven(&["daemon", "status", "--json"]).code(5).json()["running"], false);
-    // The agent has gone on, and is found by whoever ends it.
+    // The agent has gone on without the daemon, and is still listed.
     assert_eq!(home.coven(&["ls", "--json"]).ok().json()["total"], 1);
 }

@@ -5,9 +5,9 @@ mod versions;
 use std::path::{Path as FilePath, PathBuf};
 
 use axum::extract::State;
-use coven_adapters::loader::{Layer, Loaded, Standing as FileStanding};
-use coven_adapters::registry::Metadata;
-use coven_adapters::{AdapterConfigLoader, Folders};
+use coven_adapters::loader::{AdapterLayer, LoadedAdapter, OriginStatus as FileStanding};
+use coven_adapters::registry::AdapterMetadata;
+use coven_adapters::{AdapterConfigLoader, AdapterFolders};
 use coven_api::catalogue::{
     AdapterItem, Adapters, BaseDirQuery, Check, Checked, Grimoire, GrimoireItem, Grimoires,
     InputItem,
@@ -15,8 +15,8 @@ use coven_api::catalogue::{
 use coven_api::{Code, Problem};
 use coven_notation::{Report, Source, near, printable};
 use coven_workflow::Known;
-use coven_workflow::catalogue::{Catalogue, Entry, Places, Standing};
-use coven_workflow::plan::{Plan, Trigger};
+use coven_workflow::catalogue::{CatalogueEntry, EntryStatus, GrimoireCatalogue, Places};
+use coven_workflow::plan::{Plan, PlanTrigger};
 use coven_workflow::view::dry_run;
 
 pub(crate) use self::versions::Versions;
@@ -45,7 +45,7 @@ impl Shelf {
     }
 
     pub(crate) fn loader(&self) -> AdapterConfigLoader {
-        AdapterConfigLoader::new(Folders {
+        AdapterConfigLoader::new(AdapterFolders {
             user: Some(self.config_dir.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
             project_trusted: self.trusted,
@@ -61,13 +61,13 @@ impl Shelf {
         }
     }
 
-    pub(crate) fn catalogue(&self, known: &Known) -> Catalogue {
+    pub(crate) fn catalogue(&self, known: &Known) -> GrimoireCatalogue {
         let places = Places {
             user: Some(self.config_dir.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
             trusted: self.trusted,
         };
-        Catalogue::load(&places, known)
+        GrimoireCatalogue::load(&places, known)
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn grimoires(
     let grimoires = reading(&house, query.base_dir.as_deref(), |shelf| {
         let catalogue = shelf.catalogue(&shelf.known());
         // What a later layer replaced is not what its name means.
-        let shown = |entry: &&Entry| !matches!(entry.standing, Standing::Overridden(_));
+        let shown = |entry: &&CatalogueEntry| !matches!(entry.standing, EntryStatus::Overridden(_));
         Ok(catalogue.entries().filter(shown).map(item).collect())
     });
     Ok(Json(Grimoires { grimoires: grimoires.await? }))
@@ -142,12 +142,12 @@ pub(super) async fn check(State(house): State<House>, Read(check): Read<Check>) 
     Ok(Json(checked.await?))
 }
 
-fn item(entry: &Entry) -> GrimoireItem {
+fn item(entry: &CatalogueEntry) -> GrimoireItem {
     let why_not = match (&entry.plan, &entry.standing) {
-        (_, Standing::Inert) => Some("its folder is not trusted".to_owned()),
+        (_, EntryStatus::Inert) => Some("its folder is not trusted".to_owned()),
         (None, _) => Some("it has errors".to_owned()),
-        (_, Standing::Overridden(layer)) => Some(format!("the {layer} layer has another")),
-        (Some(_), Standing::Current) => None,
+        (_, EntryStatus::Overridden(layer)) => Some(format!("the {layer} layer has another")),
+        (Some(_), EntryStatus::Current) => None,
     };
     let trigger = entry.plan.as_ref().map(|plan| &plan.trigger);
     GrimoireItem {
@@ -158,8 +158,8 @@ fn item(entry: &Entry) -> GrimoireItem {
         usable: entry.is_usable(),
         why_not,
         trigger: match trigger {
-            Some(Trigger::Event { event, .. }) => event.clone(),
-            Some(Trigger::Manual) | None => "manual".to_owned(),
+            Some(PlanTrigger::Event { event, .. }) => event.clone(),
+            Some(PlanTrigger::Manual) | None => "manual".to_owned(),
         },
         inputs: entry.plan.as_ref().map(inputs).unwrap_or_default(),
     }
@@ -200,9 +200,14 @@ pub(crate) async fn adapters(
     Ok(Json(Adapters { adapters: futures_util::future::join_all(asked).await }))
 }
 
-async fn adapter(house: &House, program: &FilePath, kind: String, loaded: &Loaded) -> AdapterItem {
+async fn adapter(
+    house: &House,
+    program: &FilePath,
+    kind: String,
+    loaded: &LoadedAdapter,
+) -> AdapterItem {
     let config = &loaded.config;
-    let metadata = Metadata::new(&kind, config);
+    let metadata = AdapterMetadata::new(&kind, config);
     let command = config.command.clone().unwrap_or_else(|| kind.clone());
     // The demo agent is part of the program that holds it.
     let found = if kind == "demo" && loaded.origins.len() == 1 {
@@ -217,10 +222,11 @@ async fn adapter(house: &House, program: &FilePath, kind: String, loaded: &Loade
         }
         _ => None,
     };
-    let used = |origin: &&coven_adapters::loader::Origin| {
+    let used = |origin: &&coven_adapters::loader::ConfigOrigin| {
         matches!(origin.standing, FileStanding::Used | FileStanding::LastGood)
     };
-    let layer = loaded.origins.iter().rev().find(used).map_or(Layer::BuiltIn, |last| last.layer);
+    let layer =
+        loaded.origins.iter().rev().find(used).map_or(AdapterLayer::BuiltIn, |last| last.layer);
     let wrong = loaded.reports.iter().find(|report| report.has_errors());
     AdapterItem {
         display_name: printable(&metadata.display_name),
@@ -236,11 +242,11 @@ async fn adapter(house: &House, program: &FilePath, kind: String, loaded: &Loade
     }
 }
 
-fn layer_name(layer: Layer) -> &'static str {
+fn layer_name(layer: AdapterLayer) -> &'static str {
     match layer {
-        Layer::BuiltIn => "built-in",
-        Layer::User => "user",
-        Layer::Project | Layer::Explicit => "project",
+        AdapterLayer::BuiltIn => "built-in",
+        AdapterLayer::User => "user",
+        AdapterLayer::Project | AdapterLayer::Explicit => "project",
     }
 }
 

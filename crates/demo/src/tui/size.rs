@@ -2,19 +2,19 @@
 
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct TuiSize {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
 }
 
-impl Default for Size {
+impl Default for TuiSize {
     /// What a terminal is taken to be that does not say.
     fn default() -> Self {
         Self { columns: 80, rows: 24 }
     }
 }
 
-impl Size {
+impl TuiSize {
     /// A smaller terminal is treated as if it were this big: nothing could be read on it anyway.
     pub(super) const SMALLEST: Self = Self { columns: 16, rows: 6 };
 

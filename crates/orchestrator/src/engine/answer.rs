@@ -3,7 +3,7 @@
 use coven_adapters::AgentAdapter;
 use coven_model::event::Decision;
 use coven_model::{Choice, HandlerName};
-use coven_policy::{Automatic, Policies, Question};
+use coven_policy::{AgentAutomation, AgentQuestion, Policies};
 use coven_runner::Action;
 use coven_terminal::keys::Key;
 
@@ -14,7 +14,7 @@ pub(super) fn decide(
     automatic: bool,
     question: &coven_runner::Question,
 ) -> Option<Decision> {
-    let asked = Question {
+    let asked = AgentQuestion {
         adapter: adapter.kind(),
         kind: question.kind,
         rule: &question.rule,
@@ -28,7 +28,7 @@ pub(super) fn decide(
         return ruled.fact();
     }
     let policy = adapter.auto_policy().filter(|_| automatic)?;
-    Automatic::new(policy).resolve(&asked).fact()
+    AgentAutomation::new(policy).resolve(&asked).fact()
 }
 
 /// How a decision is carried out on a terminal.

@@ -12,7 +12,7 @@ use coven_model::{
 };
 use coven_runner::AgentRunner;
 use coven_workflow::Input;
-use coven_workflow::state::{Pending, Refused, Run};
+use coven_workflow::state::{PendingIntervention, Refused, Run};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 use self::actor::{Actor, Ears};
@@ -105,7 +105,7 @@ pub struct SessionController {
     asks: mpsc::Sender<Ask>,
     events: broadcast::WeakSender<Envelope>,
     status: watch::Receiver<WorkflowStatus>,
-    open: watch::Receiver<Vec<Arc<Pending>>>,
+    open: watch::Receiver<Vec<Arc<PendingIntervention>>>,
     auto: Option<AutoAnswer>,
     trouble: watch::Receiver<Option<String>>,
 }

@@ -17,7 +17,7 @@ use coven_runtime::domain::{Pane, ReadOutcome, Stop};
 use coven_runtime::hold::{Adopted, Folder, adopt, take_back};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
-use coven_workflow::command::Answer;
+use coven_workflow::command::AgentAnswer;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
@@ -54,7 +54,7 @@ pub(crate) enum Order {
     /// End it.
     Stop,
     /// Answer it.
-    Answer(Box<Answer>),
+    Answer(Box<AgentAnswer>),
     /// Send it a message.
     Send { number: u32, text: String },
 }

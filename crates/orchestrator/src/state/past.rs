@@ -9,9 +9,9 @@ use coven_model::{
 };
 use coven_store::session::Look;
 use coven_store::{BaseDir, Reader};
-use coven_workflow::plan::Action;
+use coven_workflow::plan::StepAction;
 use coven_workflow::state::Run;
-use coven_workflow::view::{Viewer, plan_view};
+use coven_workflow::view::{SessionViewBuilder, plan_view};
 use coven_workflow::{State, fold};
 
 use crate::error::RequestError;
@@ -22,14 +22,15 @@ use crate::event::Subscription;
 pub(crate) struct PastSession {
     look: Look,
     state: State,
-    viewer: Viewer,
+    viewer: SessionViewBuilder,
     given_up: bool,
 }
 
 impl PastSession {
     pub(crate) fn read(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
         let look = Look::open(base, id)?;
-        let (mut state, mut viewer, mut given_up) = (State::default(), Viewer::default(), false);
+        let (mut state, mut viewer, mut given_up) =
+            (State::default(), SessionViewBuilder::default(), false);
         for record in look.reader()?.read_from::<Event>(1)? {
             let fact = record?.fact;
             state = fold(state, &fact);
@@ -113,7 +114,7 @@ pub(crate) fn standing(state: &State, task: &TaskId) -> Result<Standing, Request
 /// started.
 fn tasks(run: &Run) -> Vec<TaskId> {
     let planned = run.identity.plan.steps.iter().flat_map(|step| match &step.action {
-        Action::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
+        StepAction::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
         _ => Vec::new(),
     });
     let started = run.steps.iter().flat_map(|step| step.tasks.iter().map(|task| task.id.clone()));

@@ -8,7 +8,7 @@ use coven_model::event::Event;
 use coven_model::{AttemptId, SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_store::journal::{AppendError, CreateError};
 use coven_store::{Attempt, BaseDir, FileError, Reader, Session};
-use coven_workflow::view::Viewer;
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, Input, State, decide, fold};
 
 use crate::error::RequestError;
@@ -18,7 +18,7 @@ use crate::error::RequestError;
 pub struct WorkflowSession {
     store: Session<SessionView>,
     state: State,
-    viewer: Viewer,
+    viewer: SessionViewBuilder,
     /// Something happened since the view was made.
     behind: bool,
 }
@@ -55,7 +55,12 @@ impl WorkflowSession {
     }
 
     fn empty(store: Session<SessionView>) -> Self {
-        Self { store, state: State::default(), viewer: Viewer::default(), behind: false }
+        Self {
+            store,
+            state: State::default(),
+            viewer: SessionViewBuilder::default(),
+            behind: false,
+        }
     }
 
     fn take(&mut self, fact: &Event) {

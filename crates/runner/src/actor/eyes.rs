@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_adapters::AgentAdapter;
-use coven_adapters::sniffer::{Pace, Sniffer};
+use coven_adapters::sniffer::{ReadPacer, ScreenSniffer};
 use coven_adapters::transcript::Decoder;
-use coven_model::{AgentState, Digest, Evidence, EvidenceSource, Verdict};
-use coven_terminal::screen::{Damage, Screen, Size};
+use coven_model::{AgentState, Digest, EvidenceSource, Verdict, VerdictEvidence};
+use coven_terminal::screen::{Screen, ScreenDamage, Size};
 
 use super::handle::{Answered, Delivered};
 use super::resting::Resting;
@@ -28,8 +28,8 @@ pub(crate) enum Eyes {
 /// An agent's terminal, and what is under way on it.
 pub(crate) struct Terminal {
     pub(super) screen: Resting,
-    pub(super) sniffer: Sniffer,
-    pub(super) pace: Pace,
+    pub(super) sniffer: ScreenSniffer,
+    pub(super) pace: ReadPacer,
     /// The question that was reported last.
     pub(super) question: Option<Asked>,
     pub(super) deliveries: VecDeque<(Delivery, Source)>,
@@ -107,7 +107,7 @@ impl Eyes {
         prompt: Option<&str>,
         typed_prompt: Option<String>,
     ) -> Self {
-        let mut terminal = Terminal::new(screen, Sniffer::new(adapter.rules()));
+        let mut terminal = Terminal::new(screen, ScreenSniffer::new(adapter.rules()));
         terminal.turn = prompt.is_some().then_some(Duration::ZERO);
         prompt.unwrap_or_default().clone_into(&mut terminal.submitted);
         if let Some(prompt) = typed_prompt {
@@ -119,7 +119,7 @@ impl Eyes {
     }
 
     pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, past: &Past) -> Self {
-        let sniffer = Sniffer::after(adapter.rules(), &past.said, past.questions);
+        let sniffer = ScreenSniffer::after(adapter.rules(), &past.said, past.questions);
         let mut terminal = Terminal::new(screen, sniffer);
         terminal.fresh = Fresh::No;
         terminal.worked = past.worked;
@@ -137,7 +137,7 @@ impl Eyes {
             Self::Transcript(_) | Self::Gone => Verdict {
                 state: AgentState::Working,
                 kind: None,
-                evidence: Evidence {
+                evidence: VerdictEvidence {
                     source: EvidenceSource::Process,
                     rule: "started".to_owned(),
                     region: "process".to_owned(),
@@ -151,11 +151,11 @@ impl Eyes {
 }
 
 impl Terminal {
-    fn new(screen: Screen, sniffer: Sniffer) -> Self {
+    fn new(screen: Screen, sniffer: ScreenSniffer) -> Self {
         Self {
             screen: Resting::new(screen),
             sniffer,
-            pace: Pace::default(),
+            pace: ReadPacer::default(),
             question: None,
             deliveries: VecDeque::new(),
             pressing: None,
@@ -185,7 +185,7 @@ impl Terminal {
             self.sniffer.signal(&signal, now);
             self.pace.changed(now);
         }
-        if self.screen.take_damage() != Damage::None {
+        if self.screen.take_damage() != ScreenDamage::None {
             self.pace.changed(now);
         }
         self.unsaved = (self.unsaved.0 + bytes.len() as u64, now);

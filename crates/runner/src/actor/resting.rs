@@ -3,8 +3,8 @@
 //! brings a new one to the same state is a few kilobytes.
 
 use coven_terminal::keys;
-use coven_terminal::screen::{Damage, Modes, Options, Screen, Size};
-use coven_terminal::signals::Signal;
+use coven_terminal::screen::{Options, Screen, ScreenDamage, ScreenModes, Size};
+use coven_terminal::signals::TerminalSignal;
 use coven_terminal::snapshot::Snapshot;
 
 /// A screen, at rest or not. It wakes up by itself when something is done with it.
@@ -17,8 +17,8 @@ pub(super) enum Resting {
 pub(super) struct Asleep {
     dump: Box<[u8]>,
     size: Size,
-    modes: Modes,
-    keys: keys::Modes,
+    modes: ScreenModes,
+    keys: keys::KeyModes,
 }
 
 impl Asleep {
@@ -61,11 +61,11 @@ impl Resting {
         self.awake().feed(bytes);
     }
 
-    pub(super) fn take_signals(&mut self) -> Vec<Signal> {
+    pub(super) fn take_signals(&mut self) -> Vec<TerminalSignal> {
         self.awake().take_signals()
     }
 
-    pub(super) fn take_damage(&mut self) -> Damage {
+    pub(super) fn take_damage(&mut self) -> ScreenDamage {
         self.awake().take_damage()
     }
 
@@ -94,14 +94,14 @@ impl Resting {
         }
     }
 
-    pub(super) fn modes(&self) -> Modes {
+    pub(super) fn modes(&self) -> ScreenModes {
         match self {
             Self::Awake(screen) => screen.modes(),
             Self::Asleep(asleep) => asleep.modes,
         }
     }
 
-    pub(super) fn key_modes(&self) -> keys::Modes {
+    pub(super) fn key_modes(&self) -> keys::KeyModes {
         match self {
             Self::Awake(screen) => screen.key_modes(),
             Self::Asleep(asleep) => asleep.keys,

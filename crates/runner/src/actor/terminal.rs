@@ -5,7 +5,7 @@ use std::time::Duration;
 use coven_adapters::adapter::keys;
 use coven_model::{AgentState, Digest, Timestamp, Verdict};
 use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
-use coven_terminal::keys::{Modes, paste};
+use coven_terminal::keys::{KeyModes, paste};
 use coven_terminal::snapshot::Snapshot;
 
 use super::Actor;
@@ -74,7 +74,7 @@ impl Actor {
         }
     }
 
-    pub(super) fn key_modes(&self) -> Option<Modes> {
+    pub(super) fn key_modes(&self) -> Option<KeyModes> {
         match &self.eyes {
             Eyes::Terminal(terminal) => Some(terminal.screen.key_modes()),
             Eyes::Transcript(_) | Eyes::Gone => None,

@@ -13,7 +13,7 @@ use super::{Error, MAX_HEADER};
 /// comes later) are ignored in reading, and so are environment variables without a value, which
 /// some recorders write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Header {
+pub struct RecordingHeader {
     /// The width of the terminal in columns; not 0.
     pub width: u16,
     /// The height of the terminal in rows; not 0.
@@ -32,7 +32,7 @@ pub struct Header {
 
 /// The header as it is written.
 #[derive(Serialize)]
-struct Written<'a> {
+struct HeaderJson<'a> {
     version: u8,
     width: u16,
     height: u16,
@@ -48,7 +48,7 @@ struct Written<'a> {
     env: &'a BTreeMap<String, String>,
 }
 
-impl Header {
+impl RecordingHeader {
     /// A header that says the size and nothing else.
     pub fn new(width: u16, height: u16) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Header {
             let found = limit.to_string();
             return Err(Error::HeaderField { field: "idle_time_limit", expected: SECONDS, found });
         }
-        let written = Written {
+        let written = HeaderJson {
             version: 2,
             width: self.width,
             height: self.height,

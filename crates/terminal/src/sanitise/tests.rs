@@ -7,7 +7,7 @@ fn check(input: &[u8], expected: &str) {
     assert_eq!(strip(input), expected, "whole");
     assert_eq!(strip(expected.as_bytes()), expected, "again");
     for at in 0..=input.len() {
-        let mut stripper = Stripper::new();
+        let mut stripper = SequenceStripper::new();
         let mut text = String::new();
         stripper.feed(&input[..at], |run| text.push_str(run));
         stripper.feed(&input[at..], |run| text.push_str(run));
@@ -19,7 +19,7 @@ fn check(input: &[u8], expected: &str) {
 #[track_caller]
 fn check_lines(input: &[u8], expected: &str) {
     for at in 0..=input.len() {
-        let mut liner = Liner::new();
+        let mut liner = LineStripper::new();
         let mut text = String::new();
         liner.feed(&input[..at], |run| text.push_str(run));
         liner.feed(&input[at..], |run| text.push_str(run));
@@ -65,7 +65,7 @@ fn plain_text_is_not_copied() {
         "plain text, 漢字 too, over several\nlines\tand more than one block of bytes. ".repeat(4);
     assert!(matches!(strip(text.as_bytes()), Cow::Borrowed(_)));
 
-    let mut stripper = Stripper::new();
+    let mut stripper = SequenceStripper::new();
     let mut runs = Vec::new();
     stripper.feed(text.as_bytes(), |run| runs.push(run.as_ptr()));
     assert_eq!(runs, [text.as_ptr()], "one run, where it lies");
@@ -92,7 +92,7 @@ fn line_mode_of_clean_lines_changes_nothing() {
 
 #[test]
 fn a_line_without_end_is_handed_over_in_parts() {
-    let mut liner = Liner::new();
+    let mut liner = LineStripper::new();
     let mut text = String::new();
     for _ in 0..40 {
         liner.feed(&[b'x'; 10_000], |run| text.push_str(run));

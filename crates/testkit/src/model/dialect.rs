@@ -9,12 +9,12 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::http::Responder;
-use super::scene::Turn;
+use super::http::HttpResponder;
+use super::scene::ModelTurn;
 
 /// A way of speaking to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum ApiDialect {
     Messages,
     Responses,
     /// `OpenAI`'s chat completions, which many others speak as well.
@@ -22,7 +22,7 @@ pub(super) enum Dialect {
     Gemini,
 }
 
-impl Dialect {
+impl ApiDialect {
     pub(super) fn of_path(path: &str) -> Option<Self> {
         if path.ends_with("/messages") {
             Some(Self::Messages)
@@ -41,12 +41,12 @@ impl Dialect {
         self,
         body: &Value,
         path: &str,
-        turn: &Turn,
-        responder: &mut Responder<'_>,
+        turn: &ModelTurn,
+        responder: &mut HttpResponder<'_>,
     ) -> io::Result<()> {
         let (speech, call) = match turn {
-            Turn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),
-            Turn::Say(speech, call) => (speech, call.as_ref()),
+            ModelTurn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),
+            ModelTurn::Say(speech, call) => (speech, call.as_ref()),
         };
         match self {
             Self::Messages => messages::answer(body, speech, call, responder),

@@ -5,24 +5,24 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::Shared;
-use super::scene::{PACE, Speech};
+use super::SharedExchanges;
+use super::scene::{SpokenText, WORD_INTERVAL};
 
 /// The longest body. A long conversation with many tools has one or two megabytes.
-const LONGEST_BODY: u64 = 256 << 20;
+const MAX_BODY_BYTES: u64 = 256 << 20;
 
 /// The longest line of a head, and how many there may be.
-const LONGEST_LINE: u64 = 64 << 10;
-const LINES: usize = 200;
+const MAX_HEAD_LINE_BYTES: u64 = 64 << 10;
+const MAX_HEAD_LINES: usize = 200;
 
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: String,
     target: String,
     pub(super) body: Vec<u8>,
 }
 
-impl Request {
+impl HttpRequest {
     /// The next request of a connection; nothing if there is none.
     pub(super) fn read(reader: &mut impl BufRead, writer: &TcpStream) -> io::Result<Option<Self>> {
         let Some(first) = line(reader)? else { return Ok(None) };
@@ -30,7 +30,7 @@ impl Request {
         let (Some(method), Some(target)) = (words.next(), words.next()) else { return Err(bad()) };
         let (mut length, mut chunked) = (0, false);
         for number in 0.. {
-            let header = line(reader)?.filter(|_| number < LINES).ok_or_else(bad)?;
+            let header = line(reader)?.filter(|_| number < MAX_HEAD_LINES).ok_or_else(bad)?;
             if header.is_empty() {
                 break;
             }
@@ -60,7 +60,7 @@ fn bad() -> io::Error {
 /// A line without its end; nothing at the end of the stream.
 fn line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
-    if reader.by_ref().take(LONGEST_LINE).read_line(&mut line)? == 0 {
+    if reader.by_ref().take(MAX_HEAD_LINE_BYTES).read_line(&mut line)? == 0 {
         return Ok(None);
     }
     let text = line.strip_suffix('\n').ok_or_else(bad)?;
@@ -68,7 +68,7 @@ fn line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
 }
 
 fn exactly(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
-    if length > LONGEST_BODY {
+    if length > MAX_BODY_BYTES {
         return Err(bad());
     }
     let mut body = Vec::new();
@@ -82,7 +82,7 @@ fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let size = line(reader)?.ok_or_else(bad)?;
         let size = size.split(';').next().unwrap_or_default().trim();
         let size = u64::from_str_radix(size, 16).map_err(|_| bad())?;
-        if body.len() as u64 + size > LONGEST_BODY {
+        if body.len() as u64 + size > MAX_BODY_BYTES {
             return Err(bad());
         }
         body.append(&mut exactly(reader, size)?);
@@ -98,18 +98,18 @@ fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 /// Where an answer goes.
-pub(super) struct Responder<'a> {
+pub(super) struct HttpResponder<'a> {
     stream: &'a TcpStream,
-    shared: &'a Shared,
+    shared: &'a SharedExchanges,
     last: bool,
 }
 
-impl<'a> Responder<'a> {
-    pub(super) fn new(stream: &'a TcpStream, shared: &'a Shared) -> Self {
+impl<'a> HttpResponder<'a> {
+    pub(super) fn new(stream: &'a TcpStream, shared: &'a SharedExchanges) -> Self {
         Self { stream, shared, last: false }
     }
 
-    pub(super) fn shared(&self) -> &'a Shared {
+    pub(super) fn shared(&self) -> &'a SharedExchanges {
         self.shared
     }
 
@@ -153,7 +153,7 @@ impl<'a> Responder<'a> {
     /// Says a speech word by word at its pace, and gives all of it.
     pub(super) fn say(
         &mut self,
-        speech: &Speech,
+        speech: &SpokenText,
         mut each: impl FnMut(&mut Self, &str) -> io::Result<()>,
     ) -> io::Result<String> {
         self.pause(speech.silence)?;
@@ -161,7 +161,7 @@ impl<'a> Responder<'a> {
         for word in speech.words() {
             each(self, &word)?;
             said.push_str(&word);
-            self.pause(speech.pace.unwrap_or(PACE))?;
+            self.pause(speech.pace.unwrap_or(WORD_INTERVAL))?;
         }
         Ok(said)
     }

@@ -2,29 +2,29 @@
 
 use std::ops::Range;
 
-use coven_notation::{Node, Problem, Source, Span, within};
+use coven_notation::{FileProblem, Source, SourceNode, SourceSpan, within};
 
 use super::Known;
 
-/// How many problems of one file are told. Somebody who has this many reads no further.
-const MOST: usize = 200;
-/// How many of one text.
-pub(super) const MOST_OF_ONE: usize = 20;
+/// How many problems of one file are reported; an author with this many reads no further.
+const MAX_FILE_PROBLEMS: usize = 200;
+/// How many problems of one text in the file are reported.
+pub(super) const MAX_TEXT_PROBLEMS: usize = 20;
 
 /// What all checks share.
-pub(super) struct Context<'a> {
+pub(super) struct CheckContext<'a> {
     pub(super) source: &'a Source,
     pub(super) known: &'a Known,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> CheckContext<'a> {
     pub(super) fn new(source: &'a Source, known: &'a Known) -> Self {
         Self { source, known, problems: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, problem: Problem) {
-        if self.problems.len() < MOST {
+    pub(super) fn push(&mut self, problem: FileProblem) {
+        if self.problems.len() < MAX_FILE_PROBLEMS {
             self.problems.push(problem);
         }
     }
@@ -33,15 +33,15 @@ impl<'a> Context<'a> {
     pub(super) fn error(
         &mut self,
         code: &'static str,
-        span: Span,
+        span: SourceSpan,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.push(Problem::error(code, span, message).help(help));
+        self.push(FileProblem::error(code, span, message).help(help));
     }
 
     /// The place of a piece of a text.
-    pub(super) fn inside(&self, node: &Node, offset: usize, length: usize) -> Span {
+    pub(super) fn inside(&self, node: &SourceNode, offset: usize, length: usize) -> SourceSpan {
         let piece: Range<usize> = offset..offset + length.max(1);
         within(self.source, node, piece)
     }
@@ -78,19 +78,19 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+    pub(super) fn into_problems(mut self) -> Vec<FileProblem> {
         self.problems.sort_by_key(|problem| (problem.span, problem.severity));
         self.problems
     }
 }
 
 /// Whether a schema's problem is about one of these keys itself.
-fn is_about(problem: &Problem, keys: &[&str]) -> bool {
+fn is_about(problem: &FileProblem, keys: &[&str]) -> bool {
     keys.iter().any(|key| problem.message.contains(&format!(".{key}`: ")))
 }
 
 /// Words of other systems, and what they are called here.
-const OTHER_WORDS: [(&str, &str); 18] = [
+const FOREIGN_TERMS: [(&str, &str); 18] = [
     ("ignore", "continue"),
     ("skip", "continue"),
     ("continue", "proceed"),
@@ -111,9 +111,9 @@ const OTHER_WORDS: [(&str, &str); 18] = [
     ("parallel", "parallel-agents"),
 ];
 
-/// What somebody means who uses a word of another system, if it is among what is offered.
+/// Our name for what another system calls `word`, if it is among the offered keys.
 fn meaning(word: &str, offered: &str) -> Option<String> {
-    let meant = OTHER_WORDS.iter().find(|(other, ours)| {
+    let meant = FOREIGN_TERMS.iter().find(|(other, ours)| {
         word.eq_ignore_ascii_case(other) && offered.contains(&format!("`{ours}`"))
     });
     meant.map(|(_, ours)| format!("here it is called `{ours}`"))

@@ -1,36 +1,42 @@
 //! What agents show while they run: questions, turns that are over, texts that arrived.
 
-use coven_model::event::{Decision, Delivered, Event};
+use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, TaskStatus, Work};
 
-use super::Draft;
-use crate::input::{Observation, Question};
-use crate::rules::Rule;
-use crate::state::{AnswerPhase, Live, Phase, Run};
+use super::DecisionDraft;
+use crate::input::{ObservedQuestion, ScreenObservation};
+use crate::rules::DecisionRule;
+use crate::state::{AnswerPhase, LiveJob, Run, RunPhase};
 
-impl Draft {
+impl DecisionDraft {
     /// The live job, if what is seen on its screen still matters.
-    fn watched(&self, job: &AttemptId) -> Option<&Live> {
-        let run = self.run().filter(|run| run.phase == Phase::Running)?;
+    fn watched(&self, job: &AttemptId) -> Option<&LiveJob> {
+        let run = self.run().filter(|run| run.phase == RunPhase::Running)?;
         run.live(job).filter(|live| live.stop.is_none())
     }
 
-    pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: Observation) {
+    pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: ScreenObservation) {
         let Some(live) = self.watched(job) else { return };
-        if seen <= live.seen && self.holds(Rule::ObservationsGrow) {
+        if seen <= live.seen && self.holds(DecisionRule::ObservationsGrow) {
             return;
         }
         match what {
-            Observation::Awaiting { question, decided } => {
+            ScreenObservation::Awaiting { question, decided } => {
                 self.asks(job, seen, question, decided.map(|decision| *decision));
             }
-            Observation::Working => self.moves_on(job, seen),
-            Observation::Idle { worked, output } => self.idles(job, seen, worked, output),
+            ScreenObservation::Working => self.moves_on(job, seen),
+            ScreenObservation::Idle { worked, output } => self.idles(job, seen, worked, output),
         }
     }
 
     /// The agent asks. It has one screen, so it does not ask anything else any more.
-    fn asks(&mut self, job: &AttemptId, seen: u64, question: Question, decided: Option<Decision>) {
+    fn asks(
+        &mut self,
+        job: &AttemptId,
+        seen: u64,
+        question: ObservedQuestion,
+        decided: Option<Decision>,
+    ) {
         let Some(live) = self.watched(job) else { return };
         let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
         if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
@@ -63,7 +69,7 @@ impl Draft {
 
     /// Whatever the agent waited for, it does not any more.
     fn moves_on(&mut self, job: &AttemptId, seen: u64) {
-        if self.watched(job).is_some_and(Live::waits) {
+        if self.watched(job).is_some_and(LiveJob::waits) {
             self.withdraw(job, "the agent went on by itself");
             let status = TaskStatus::Running;
             self.record(Event::TaskStatus { job: job.clone(), status, seen });
@@ -114,14 +120,14 @@ impl Draft {
         let live = self.run().and_then(|run| run.live(&job));
         let typing = live.and_then(|live| live.typing.as_ref());
         if typing.is_some_and(|typing| typing.number == number) {
-            let input = Delivered::Queued(number);
+            let input = DeliveredInput::Queued(number);
             self.record(Event::InputDelivered { job, input, seen });
         }
     }
 
     pub(super) fn answered(&mut self, id: &InterventionId, seen: u64) {
         if let Some(job) = self.answering(id) {
-            let input = Delivered::Answer(id.clone());
+            let input = DeliveredInput::Answer(id.clone());
             self.record(Event::InputDelivered { job, input, seen });
         }
     }
@@ -137,7 +143,7 @@ impl Draft {
     fn answering(&self, id: &InterventionId) -> Option<AttemptId> {
         let run = self.run()?;
         let number = run.number(id)?;
-        let on_its_way = |live: &Live| {
+        let on_its_way = |live: &LiveJob| {
             let asked = live.question(number);
             asked.is_some_and(|asked| matches!(asked.answer, AnswerPhase::Decided(_)))
         };
@@ -146,10 +152,10 @@ impl Draft {
 
     pub(super) fn typed(&mut self, job: AttemptId, text: String, by: String) {
         let Some(run) = self.run() else { return };
-        // One that was left alive is nobody's task any more, and still hears what is said to it.
+        // An agent that was kept alive belongs to no running task any more, and can still be typed to.
         let kept = (run.kept.get(&job.task) == Some(&job.attempt)).then_some(0);
         if let Some(seen) = run.live(&job).map(|live| live.seen).or(kept) {
-            let input = Delivered::Typed { text, by };
+            let input = DeliveredInput::Typed { text, by };
             self.record(Event::InputDelivered { job, input, seen });
         }
     }

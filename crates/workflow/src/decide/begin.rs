@@ -4,14 +4,14 @@ use coven_model::event::{Decision, Event, LoopVerdict, SessionCreated, StepOutpu
 use coven_model::{Choice, InterventionKind};
 use serde_json::Value;
 
-use super::Draft;
-use crate::input::Creation;
-use crate::plan::{Action, OnFailure};
+use super::DecisionDraft;
+use crate::input::SessionSpec;
+use crate::plan::{OnFailure, StepAction};
 use crate::scope::kind;
-use crate::state::Names;
+use crate::state::TaskVariables;
 
-impl Draft {
-    pub(super) fn create(&mut self, creation: Creation) {
+impl DecisionDraft {
+    pub(super) fn create(&mut self, creation: SessionSpec) {
         // A plan is plain data with text keys, so it can always be written.
         let Ok(plan) = serde_json::to_value(&creation.plan) else { return };
         self.record(Event::SessionCreated(Box::new(SessionCreated {
@@ -31,7 +31,7 @@ impl Draft {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = run.current() else { return };
         if let Some(condition) = &step.when {
-            let names = Names { run, local: Vec::new() };
+            let names = TaskVariables { run, local: Vec::new() };
             let scope = names.scope(condition.references().into_iter());
             match condition.evaluate(&scope) {
                 Ok(true) => {}
@@ -64,8 +64,8 @@ impl Draft {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = run.current() else { return };
         let items = match &step.action {
-            Action::ParallelAgents { for_each, .. } => {
-                let names = Names { run, local: Vec::new() };
+            StepAction::ParallelAgents { for_each, .. } => {
+                let names = TaskVariables { run, local: Vec::new() };
                 match names.value(step, "for_each", for_each) {
                     Ok(Value::Array(items)) => Some(items),
                     Ok(other) => {

@@ -1,14 +1,14 @@
 //! Whether something that a person asks for can be done now, and if not, why.
 //!
-//! A decision ignores what cannot be done; whoever takes wishes from people asks here first, to
-//! have something to say to them.
+//! `decide` ignores what cannot be done. A caller that takes requests from people asks here first,
+//! so that the answer can say why.
 
 use coven_model::event::{Decision, StoppingEnd};
 use coven_model::{Choice, Digest, InterventionId, Mode, TaskId, TaskStatus, Work, WorkflowStatus};
 
-use super::{Phase, Progress, Run, State};
+use super::{Run, RunPhase, State, StepProgress};
 use crate::input::Input;
-use crate::rules::Rule;
+use crate::rules::DecisionRule;
 
 /// Why something cannot be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +67,7 @@ pub enum Refused {
     TaskStopping(TaskId),
     #[error("nothing failed that could be tried again")]
     NothingToRetry,
-    /// Somebody else was faster.
+    /// Another request has started the retry that this one asks for.
     #[error("it was tried again already")]
     AlreadyRetried,
 }
@@ -78,7 +78,7 @@ fn list(options: &[Choice]) -> String {
 }
 
 impl State {
-    /// Whether a wish can be fulfilled now. What is no wish but a report is always admitted.
+    /// Whether a request can be carried out now. Reports of what happened are always admitted.
     pub fn admits(&self, input: &Input) -> Result<(), Refused> {
         if let Some(why) = &self.closed {
             return Err(Refused::Closed(why.clone()));
@@ -91,7 +91,7 @@ impl State {
         };
         match input {
             Input::Create(_) => Err(Refused::Exists),
-            Input::Begin if run.phase == Phase::Created => Ok(()),
+            Input::Begin if run.phase == RunPhase::Created => Ok(()),
             Input::Begin => Err(Refused::Begun),
             Input::Resolve { intervention, decision, digest } => {
                 run.admits_decision(intervention, decision, digest.as_ref())
@@ -99,12 +99,12 @@ impl State {
             Input::Complete { task, .. } => run.admits_end(task, true),
             Input::StopTask { task, .. } => run.admits_end(task, false),
             Input::Cancel { .. } => match &run.phase {
-                Phase::Stopping { end: StoppingEnd::Cancelled, .. } => Err(Refused::Stopping),
+                RunPhase::Stopping { end: StoppingEnd::Cancelled, .. } => Err(Refused::Stopping),
                 _ if run.is_over() => Err(Refused::Over(run.status())),
                 _ => Ok(()),
             },
             Input::Retry { run: wish, .. } => {
-                if *wish != run.retries && self.rules.hold(Rule::RetriedOnce) {
+                if *wish != run.retries && self.rules.hold(DecisionRule::RetriedOnce) {
                     return Err(Refused::AlreadyRetried);
                 }
                 run.retryable().map(|_| ())
@@ -117,7 +117,7 @@ impl State {
 
 /// What trying again means for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retryable {
+pub(crate) enum RetryTarget {
     /// It failed and goes on with the step that failed.
     Failed,
     /// It waits, and this decision about this intervention is what trying again means.
@@ -127,9 +127,9 @@ pub(crate) enum Retryable {
 impl Run {
     fn under_way(&self) -> Result<(), Refused> {
         match &self.phase {
-            Phase::Created => Err(Refused::NotBegun),
-            Phase::Running => Ok(()),
-            Phase::Stopping { .. } => Err(Refused::Stopping),
+            RunPhase::Created => Err(Refused::NotBegun),
+            RunPhase::Running => Ok(()),
+            RunPhase::Stopping { .. } => Err(Refused::Stopping),
             _ => Err(Refused::Over(self.status())),
         }
     }
@@ -180,19 +180,21 @@ impl Run {
     }
 
     /// What trying again means now.
-    pub(crate) fn retryable(&self) -> Result<Retryable, Refused> {
-        if matches!(self.phase, Phase::Failed { .. }) {
-            return Ok(Retryable::Failed);
+    pub(crate) fn retryable(&self) -> Result<RetryTarget, Refused> {
+        if matches!(self.phase, RunPhase::Failed { .. }) {
+            return Ok(RetryTarget::Failed);
         }
         self.under_way()?;
         let blocked = self.current().and_then(|(_, _, step)| match step.progress {
-            Progress::Blocked { intervention } => self.interventions.get_key_value(&intervention),
+            StepProgress::Blocked { intervention } => {
+                self.interventions.get_key_value(&intervention)
+            }
             _ => None,
         });
         let (number, pending) = blocked.ok_or(Refused::NothingToRetry)?;
         let again = [Choice::Retry, Choice::RetryFailed].into_iter();
         let mut again = again.filter(|choice| pending.intervention.options.contains(choice));
         let choice = again.next().ok_or(Refused::NothingToRetry)?;
-        Ok(Retryable::Blocked(*number, choice))
+        Ok(RetryTarget::Blocked(*number, choice))
     }
 }

@@ -3,26 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use coven_model::event::{Decision, LoopVerdict, Role};
+use coven_model::event::{Decision, LoopVerdict, TaskRole};
 use coven_model::{InterventionKind, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::shelf::Shelf;
+use super::shelf::ChunkedList;
 use super::task::{TaskPhase, TaskRun};
 use super::{maybe_shared, shared};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRun {
-    pub progress: Progress,
+    pub progress: StepProgress,
     /// Its tasks, each at the place that its role gives it.
-    pub tasks: Shelf<TaskRun>,
+    pub tasks: ChunkedList<TaskRun>,
     /// What it runs over.
     #[serde(serialize_with = "maybe_shared")]
     pub items: Option<Arc<Vec<Value>>>,
     /// What was read from the arbiter, in order.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<RoundVerdict>,
     /// How many rounds it may have.
     pub rounds: u32,
     /// Who let it start, where it had to be asked for.
@@ -44,7 +44,7 @@ pub struct StepRun {
 /// Where a step stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "progress")]
-pub enum Progress {
+pub enum StepProgress {
     /// Its turn has not come.
     Waiting,
     Running,
@@ -78,7 +78,7 @@ pub enum Progress {
 
 /// One answer of an arbiter, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Judged {
+pub struct RoundVerdict {
     pub round: u32,
     pub attempt: u32,
     pub verdict: LoopVerdict,
@@ -86,21 +86,21 @@ pub struct Judged {
 }
 
 /// The place of a task among the tasks of its step.
-pub(crate) fn place(role: Role) -> usize {
+pub(crate) fn place(role: TaskRole) -> usize {
     let round = |round: u32| round.saturating_sub(1) as usize * 2;
     match role {
-        Role::Main => 0,
-        Role::Stage(place) | Role::Item(place) => place as usize,
-        Role::Round(number) => round(number),
-        Role::Arbiter(number) => round(number) + 1,
+        TaskRole::Main => 0,
+        TaskRole::Stage(place) | TaskRole::Item(place) => place as usize,
+        TaskRole::Round(number) => round(number),
+        TaskRole::Arbiter(number) => round(number) + 1,
     }
 }
 
 impl Default for StepRun {
     fn default() -> Self {
         Self {
-            progress: Progress::Waiting,
-            tasks: Shelf::default(),
+            progress: StepProgress::Waiting,
+            tasks: ChunkedList::default(),
             items: None,
             judged: Vec::new(),
             rounds: 0,
@@ -120,9 +120,9 @@ impl StepRun {
     pub fn is_over(&self) -> bool {
         matches!(
             self.progress,
-            Progress::Completed { .. }
-                | Progress::Skipped { .. }
-                | Progress::Failed { continues: true, .. }
+            StepProgress::Completed { .. }
+                | StepProgress::Skipped { .. }
+                | StepProgress::Failed { continues: true, .. }
         )
     }
 
@@ -142,9 +142,9 @@ impl StepRun {
     /// Changes a task and keeps the counts right.
     pub(crate) fn change(&mut self, place: usize, change: impl FnOnce(&mut TaskRun)) {
         let Some(task) = self.tasks.get_mut(place) else { return };
-        let before = Mark::of(&task.phase);
+        let before = TaskCounter::of(&task.phase);
         change(task);
-        let after = Mark::of(&task.phase);
+        let after = TaskCounter::of(&task.phase);
         if before != after {
             self.mark(place as u32, before, false);
             self.mark(place as u32, after, true);
@@ -152,21 +152,21 @@ impl StepRun {
     }
 
     fn count(&mut self, place: u32, phase: &TaskPhase, more: bool) {
-        self.mark(place, Mark::of(phase), more);
+        self.mark(place, TaskCounter::of(phase), more);
     }
 
-    fn mark(&mut self, place: u32, mark: Mark, more: bool) {
+    fn mark(&mut self, place: u32, mark: TaskCounter, more: bool) {
         let count = |number: &mut u32| {
             *number = if more { *number + 1 } else { number.saturating_sub(1) };
         };
         match mark {
-            Mark::Live => count(&mut self.live),
-            Mark::Failed => count(&mut self.failed),
-            Mark::Ready if more => drop(self.ready.insert(place)),
-            Mark::Ready => drop(self.ready.remove(&place)),
-            Mark::Delayed(due) if more => drop(self.delayed.insert(place, due)),
-            Mark::Delayed(_) => drop(self.delayed.remove(&place)),
-            Mark::Other => {}
+            TaskCounter::Live => count(&mut self.live),
+            TaskCounter::Failed => count(&mut self.failed),
+            TaskCounter::Ready if more => drop(self.ready.insert(place)),
+            TaskCounter::Ready => drop(self.ready.remove(&place)),
+            TaskCounter::Delayed(due) if more => drop(self.delayed.insert(place, due)),
+            TaskCounter::Delayed(_) => drop(self.delayed.remove(&place)),
+            TaskCounter::Other => {}
         }
     }
 
@@ -191,7 +191,7 @@ impl StepRun {
     }
 
     /// What the arbiter said in the end about a round.
-    pub fn verdict(&self, round: u32) -> Option<&Judged> {
+    pub fn verdict(&self, round: u32) -> Option<&RoundVerdict> {
         self.judged.iter().rev().find(|judged| judged.round == round)
     }
 
@@ -206,7 +206,7 @@ impl StepRun {
 
 /// What is counted about a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum TaskCounter {
     Live,
     Failed,
     Ready,
@@ -214,7 +214,7 @@ enum Mark {
     Other,
 }
 
-impl Mark {
+impl TaskCounter {
     fn of(phase: &TaskPhase) -> Self {
         match phase {
             TaskPhase::Live(_) => Self::Live,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Decision, Role, StopCause};
+use coven_model::event::{Decision, StopCause, TaskRole};
 use coven_model::{AttemptId, Choice, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage, Work};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,10 +17,10 @@ pub struct TaskRun {
     /// What people call it.
     pub name: String,
     /// What it is in its step.
-    pub role: Role,
+    pub role: TaskRole,
     /// The newest attempt, from 1.
     pub attempt: u32,
-    /// The last attempt that is made without asking anybody.
+    /// The last attempt that is made without asking a person.
     pub limit: u32,
     pub phase: TaskPhase,
     /// Why the last attempt that failed did.
@@ -50,7 +50,7 @@ pub enum TaskPhase {
     /// It is to be started again at this time.
     Delayed { due: Timestamp },
     /// Its job was asked for and has not ended.
-    Live(Box<Live>),
+    Live(Box<LiveJob>),
     Done {
         #[serde(serialize_with = "shared")]
         value: Arc<Value>,
@@ -63,7 +63,7 @@ pub enum TaskPhase {
     Failed {
         /// The exit code, if there was an exit.
         exit_code: Option<i32>,
-        /// Whether nobody saw how it ended.
+        /// Whether the process is gone without a recorded exit status.
         lost: bool,
     },
     /// It was stopped with the run.
@@ -73,7 +73,7 @@ pub enum TaskPhase {
 /// A job that was asked for and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Live {
+pub struct LiveJob {
     #[serde(serialize_with = "shared")]
     pub spec: Arc<JobSpec>,
     /// When its time is up, once it is known.
@@ -87,17 +87,17 @@ pub struct Live {
     pub inputs: Arc<Vec<String>>,
     /// How many of those were taken up.
     pub taken: u32,
-    /// How many texts were given to it, whoever wrote them.
+    /// How many texts were given to it, by the plan or by people.
     pub sent: u32,
     /// The text that is being typed.
-    pub typing: Option<Typing>,
+    pub typing: Option<PendingText>,
     /// What it is told when it is idle, because it was not allowed something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub say: Option<String>,
     /// The intervention that says its turn is over.
     pub turn: Option<u64>,
     /// What it asked, the newest last.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<AskedQuestion>,
     /// The newest observation that something followed from.
     pub seen: u64,
     /// What it has used up so far.
@@ -109,7 +109,7 @@ pub struct Live {
 
 /// A text on its way to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Typing {
+pub struct PendingText {
     /// Which text of the job, from 1.
     pub number: u32,
     pub text: String,
@@ -117,7 +117,7 @@ pub struct Typing {
 
 /// Something an agent asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Asked {
+pub struct AskedQuestion {
     pub number: u64,
     /// What was on the screen.
     pub digest: Digest,
@@ -129,7 +129,7 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerPhase {
-    /// Somebody has to decide.
+    /// A person has to decide.
     Open,
     /// It was decided, and the answer is on its way.
     Decided(Box<Decision>),
@@ -140,9 +140,9 @@ pub enum AnswerPhase {
 }
 
 /// How many old questions of a job are remembered, to know a late repetition.
-const REMEMBERED: usize = 32;
+const MAX_REMEMBERED_QUESTIONS: usize = 32;
 
-impl Live {
+impl LiveJob {
     /// A job that was just asked for.
     pub fn new(spec: JobSpec, inputs: Vec<String>) -> Self {
         Self {
@@ -175,14 +175,15 @@ impl Live {
     }
 
     /// The question with this number.
-    pub fn question(&self, number: u64) -> Option<&Asked> {
+    pub fn question(&self, number: u64) -> Option<&AskedQuestion> {
         self.asked.iter().find(|asked| asked.number == number)
     }
 
     /// Adds a question and forgets the oldest that nothing can follow from.
-    pub(crate) fn ask(&mut self, question: Asked) {
-        let over = |asked: &Asked| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
-        if self.asked.len() >= REMEMBERED
+    pub(crate) fn ask(&mut self, question: AskedQuestion) {
+        let over =
+            |asked: &AskedQuestion| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
+        if self.asked.len() >= MAX_REMEMBERED_QUESTIONS
             && let Some(oldest) = self.asked.iter().position(over)
         {
             self.asked.remove(oldest);
@@ -201,8 +202,8 @@ impl Live {
         matches!(&self.spec.work, Work::Agent(agent) if agent.keep_alive)
     }
 
-    /// A question was decided. Whoever says no may say more than the agent's dialog takes: that
-    /// goes out as a message once the agent is idle.
+    /// Remembers that a question was decided. A denial may carry a text, which the agent's dialog
+    /// does not take: it goes out as a message once the agent is idle.
     pub(crate) fn remember(&mut self, decision: &Decision) {
         let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
         if let (Choice::Deny, Some(text)) = (decision.choice, text) {
@@ -225,7 +226,7 @@ impl TaskRun {
     }
 
     /// Its live job, if it has one.
-    pub fn live(&self) -> Option<&Live> {
+    pub fn live(&self) -> Option<&LiveJob> {
         match &self.phase {
             TaskPhase::Live(live) => Some(live),
             _ => None,

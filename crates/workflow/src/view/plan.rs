@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::event::Role;
+use coven_model::event::TaskRole;
 use coven_model::{PlanLane, PlanRow, PlanView, TaskStatus, Work, WorkflowStatus};
 
-use crate::plan::{Action, AgentSpec, Plan, Step};
-use crate::state::{Progress, Run, StepRun, TaskPhase, TaskRun};
-use crate::template::Template;
+use crate::plan::{AgentSpec, Plan, PlanStep, StepAction};
+use crate::state::{Run, StepProgress, StepRun, TaskPhase, TaskRun};
+use crate::template::TextTemplate;
 
 /// How many lanes a row has at most; the rest is in the counts.
-const LANES: usize = 100;
+const MAX_LANES: usize = 100;
 /// How long a note is at most, in characters.
-const NOTE: usize = 160;
+const MAX_NOTE_CHARS: usize = 160;
 
 /// What a plan will do, without a run.
 pub fn dry_run(plan: &Plan) -> PlanView {
@@ -45,11 +45,11 @@ pub fn plan_view(run: &Run) -> PlanView {
     }
 }
 
-fn row(run: &Run, step: &Step, state: &StepRun) -> PlanRow {
+fn row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
     let note = match &state.progress {
-        Progress::Failed { error, .. } => error.clone(),
-        Progress::Skipped { reason } => reason.clone(),
-        Progress::Blocked { intervention } => {
+        StepProgress::Failed { error, .. } => error.clone(),
+        StepProgress::Skipped { reason } => reason.clone(),
+        StepProgress::Blocked { intervention } => {
             let pending = run.interventions.get(intervention);
             pending.map(|pending| pending.intervention.reason.clone()).unwrap_or_default()
         }
@@ -79,7 +79,7 @@ fn row(run: &Run, step: &Step, state: &StepRun) -> PlanRow {
 
 /// The tasks that were started, and of a stage also the others. Of very many: those that live or
 /// failed, then the newest.
-fn lanes(run: &Run, step: &Step, state: &StepRun) -> Vec<PlanLane> {
+fn lanes(run: &Run, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
     let planned = planned(step);
     if state.tasks.is_empty() {
         return planned;
@@ -90,23 +90,24 @@ fn lanes(run: &Run, step: &Step, state: &StepRun) -> Vec<PlanLane> {
             TaskPhase::Live(_) | TaskPhase::Failed { .. } | TaskPhase::Delayed { .. }
         )
     };
-    let mut chosen: Vec<&TaskRun> = if state.tasks.len() <= LANES {
+    let mut chosen: Vec<&TaskRun> = if state.tasks.len() <= MAX_LANES {
         state.tasks.iter().collect()
     } else {
-        let mut chosen: Vec<&TaskRun> = state.tasks.iter().filter(matters).take(LANES).collect();
+        let mut chosen: Vec<&TaskRun> =
+            state.tasks.iter().filter(matters).take(MAX_LANES).collect();
         let rest = state.tasks.iter().rev().filter(|task| !matters(task));
-        chosen.extend(rest.take(LANES - chosen.len()));
+        chosen.extend(rest.take(MAX_LANES - chosen.len()));
         chosen
     };
     chosen.sort_by_key(|task| crate::state::place(task.role));
     let mut lanes: Vec<PlanLane> = chosen.into_iter().map(|task| lane(run, step, task)).collect();
-    if matches!(step.action, Action::Stage { .. }) {
+    if matches!(step.action, StepAction::Stage { .. }) {
         lanes.extend(planned.into_iter().skip(state.tasks.len()));
     }
     lanes
 }
 
-fn lane(run: &Run, step: &Step, task: &TaskRun) -> PlanLane {
+fn lane(run: &Run, step: &PlanStep, task: &TaskRun) -> PlanLane {
     let adapter = match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
         (Some(Work::Agent(agent)), _) => agent.adapter.clone(),
         (_, Some(agent)) => agent.adapter.clone(),
@@ -124,16 +125,16 @@ fn lane(run: &Run, step: &Step, task: &TaskRun) -> PlanLane {
     }
 }
 
-fn agent_of(step: &Step, role: Role) -> Option<&AgentSpec> {
+fn agent_of(step: &PlanStep, role: TaskRole) -> Option<&AgentSpec> {
     match (&step.action, role) {
-        (Action::AgentLoop { arbiter, .. }, Role::Arbiter(_)) => Some(arbiter),
+        (StepAction::AgentLoop { arbiter, .. }, TaskRole::Arbiter(_)) => Some(arbiter),
         (
-            Action::Agent { agent }
-            | Action::AgentLoop { agent, .. }
-            | Action::ParallelAgents { agent, .. },
+            StepAction::Agent { agent }
+            | StepAction::AgentLoop { agent, .. }
+            | StepAction::ParallelAgents { agent, .. },
             _,
         ) => Some(agent),
-        (Action::Stage { tasks }, role) => {
+        (StepAction::Stage { tasks }, role) => {
             tasks.get(crate::state::place(role)).map(|task| &task.agent)
         }
         _ => None,
@@ -141,7 +142,7 @@ fn agent_of(step: &Step, role: Role) -> Option<&AgentSpec> {
 }
 
 /// The lanes that a step will have, as far as the plan tells.
-fn planned(step: &Step) -> Vec<PlanLane> {
+fn planned(step: &PlanStep) -> Vec<PlanLane> {
     let lane = |task: String, name: Option<&String>, adapter: &str, note: &str| PlanLane {
         name: name.cloned().unwrap_or_else(|| task.clone()),
         task,
@@ -158,30 +159,30 @@ fn planned(step: &Step) -> Vec<PlanLane> {
     };
     let name = &step.name;
     match &step.action {
-        Action::Agent { agent: spec } => vec![agent(name.clone(), spec)],
-        Action::AgentLoop { agent: spec, arbiter, .. } => {
+        StepAction::Agent { agent: spec } => vec![agent(name.clone(), spec)],
+        StepAction::AgentLoop { agent: spec, arbiter, .. } => {
             vec![agent(format!("{name}.r1"), spec), agent(format!("{name}.r1.arbiter"), arbiter)]
         }
-        Action::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
-        Action::Script { script, .. } | Action::Gate { script: Some(script), .. } => {
+        StepAction::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
+        StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {
             vec![lane(name.clone(), None, "shell", script.command.source())]
         }
-        Action::Gate { script: None, .. } => Vec::new(),
-        Action::Stage { tasks } => {
+        StepAction::Gate { script: None, .. } => Vec::new(),
+        StepAction::Stage { tasks } => {
             tasks.iter().map(|task| agent(task.id.to_string(), &task.agent)).collect()
         }
     }
 }
 
 /// What a step does, in one line.
-fn about(step: &Step) -> String {
+fn about(step: &PlanStep) -> String {
     let what = match &step.action {
-        Action::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
-        Action::ParallelAgents { for_each, max_concurrent, .. } => {
+        StepAction::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
+        StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
         }
-        Action::Gate { script: None, message } => {
-            let message = message.as_ref().map(Template::source);
+        StepAction::Gate { script: None, message } => {
+            let message = message.as_ref().map(TextTemplate::source);
             format!("asks: {}", message.unwrap_or("go on?"))
         }
         _ => String::new(),
@@ -195,7 +196,7 @@ fn about(step: &Step) -> String {
 /// The first line, not too long.
 fn cut(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(NOTE) {
+    match line.char_indices().nth(MAX_NOTE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.to_owned(),
     }

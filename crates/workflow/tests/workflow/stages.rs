@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use coven_model::{ExitCodes, Mode, Permission};
+use coven_model::{ExitCodes, Mode, PermissionLevel};
 use coven_notation::{Report, Source};
 use coven_workflow::check::check;
-use coven_workflow::plan::{Action, Form, OnFailure, Plan, StageTask};
+use coven_workflow::plan::{OnFailure, Plan, PlanForm, StageTask, StepAction};
 
 use crate::{codes, known, plan};
 
 fn tasks(plan: &Plan, stage: usize) -> &[StageTask] {
     match &plan.steps[stage].action {
-        Action::Stage { tasks } => tasks,
+        StepAction::Stage { tasks } => tasks,
         other => panic!("a stage became {}", other.kind()),
     }
 }
@@ -29,7 +29,7 @@ fn stages_become_steps_in_order_and_their_tasks_stay_together() {
             {"id": "check", "tasks": [{"id": "c", "adapter": "codex"}]}
         ]}"#,
     );
-    assert_eq!((plan.name.as_str(), plan.form), ("release", Form::Stages));
+    assert_eq!((plan.name.as_str(), plan.form), ("release", PlanForm::Stages));
     assert_eq!(plan.goal.as_deref(), Some("Ship it"));
     let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(names, ["build", "check"]);
@@ -68,7 +68,7 @@ fn every_field_of_a_full_task_is_in_the_plan() {
     );
     let task = &tasks(&plan, 0)[0];
     let agent = &task.agent;
-    let texts = |templates: &[coven_workflow::Template]| {
+    let texts = |templates: &[coven_workflow::TextTemplate]| {
         templates.iter().map(|template| template.literal().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(agent.name.as_deref(), Some("The reviewer"));
@@ -79,7 +79,7 @@ fn every_field_of_a_full_task_is_in_the_plan() {
     assert_eq!(task.cwd.as_ref().unwrap().literal(), Some("src"));
     assert_eq!(task.env["A"].literal(), Some("1"));
     assert_eq!(agent.model.as_ref().unwrap().literal(), Some("large"));
-    assert_eq!(agent.permissions, Some(Permission::Edits));
+    assert_eq!(agent.permissions, Some(PermissionLevel::Edits));
     assert!(agent.auto_approve && agent.keep_alive);
     assert!(agent.ok_exit_codes.accept(3) && !agent.ok_exit_codes.accept(1));
     assert_eq!(task.timeout, Some(Duration::from_mins(90)));
@@ -149,12 +149,12 @@ fn any_exit_code_can_be_made_to_count() {
 #[test]
 fn a_stage_workflow_may_be_yaml_and_a_grimoire_json() {
     let stages = plan("w.yaml", "id: w\nstages:\n  - {id: s, tasks: [{id: t, adapter: gemini}]}\n");
-    assert_eq!(stages.form, Form::Stages);
+    assert_eq!(stages.form, PlanForm::Stages);
     let grimoire = plan(
         "g.json",
         r#"{"name": "g", "description": "G.", "steps": [{"name": "s", "type": "script", "command": "date"}]}"#,
     );
-    assert_eq!(grimoire.form, Form::Grimoire);
+    assert_eq!(grimoire.form, PlanForm::Grimoire);
 }
 
 #[test]

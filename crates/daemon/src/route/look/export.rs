@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use axum::body::Bytes;
 use coven_api::{Code, Problem};
 use coven_tape::{Event, Reader, export};
-use coven_terminal::recording::Header;
+use coven_terminal::recording::RecordingHeader;
 use futures_util::stream::{self, Stream};
 use tokio::sync::mpsc;
 
@@ -37,7 +37,7 @@ pub(super) async fn stream(
     Ok(stream::unfold(taken, |mut taken| async move { Some((taken.recv().await?, taken)) }))
 }
 
-fn open(folder: &Path, title: String) -> Result<(Reader, Header), Problem> {
+fn open(folder: &Path, title: String) -> Result<(Reader, RecordingHeader), Problem> {
     let reader = Reader::open(folder).map_err(|error| {
         if piece::is_absent(&error) {
             let detail = "nothing was recorded: it has not been started";
@@ -52,7 +52,7 @@ fn open(folder: &Path, title: String) -> Result<(Reader, Header), Problem> {
         _ => None,
     });
     let (width, height) = size.unwrap_or((80, 24));
-    Ok((reader, Header { title: Some(title), ..Header::new(width, height) }))
+    Ok((reader, RecordingHeader { title: Some(title), ..RecordingHeader::new(width, height) }))
 }
 
 struct Chunks {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coven_adapters::transcript::{Decoder, Entry, Format};
+use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
 use coven_api::Problem;
 use coven_api::task::TranscriptEntry;
 use coven_model::{Ending, Mode, Usage};
@@ -17,18 +17,18 @@ use crate::route::Shelf;
 const MOST: usize = 10_000;
 
 /// How the agent of a task writes, as its adapter says now.
-pub(super) fn format(house: &House, access: &TaskAccess) -> Format {
+pub(super) fn format(house: &House, access: &TaskAccess) -> TranscriptFormat {
     let base = access.folder.ancestors().find(|path| path.ends_with(".coven"));
     let shelf = base.and_then(Path::parent).and_then(|base| Shelf::of(house, base).ok());
     let known = shelf.and_then(|shelf| shelf.loader().load(&access.adapter, None).ok());
     let mode = known.as_ref().and_then(|known| known.config.modes.get(Mode::Headless));
-    mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(Format::Text)
+    mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(TranscriptFormat::Text)
 }
 
 /// The entries so far, and what was used up.
 pub(super) fn read(
     folder: &Path,
-    format: Format,
+    format: TranscriptFormat,
 ) -> Result<(Vec<TranscriptEntry>, Usage), Problem> {
     let reader = match Reader::open(folder) {
         Ok(reader) => reader,

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::{Event, Timer};
+use coven_model::event::{Event, JobTimer};
 use coven_model::{AttemptId, TaskId, Timestamp, Verdict, WorkflowStatus};
 use coven_store::register::RegisterError;
-use coven_workflow::state::{Pending, Refused, Run};
+use coven_workflow::state::{PendingIntervention, Refused, Run};
 use coven_workflow::view::plan_view;
 use coven_workflow::{Command, Input};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -43,7 +43,7 @@ pub(super) struct Actor {
     jobs: HashMap<AttemptId, JobHandle>,
     /// What is to happen, by when: so much time from when that was said. The clock may be set
     /// meanwhile, and then it still happens when that time has passed.
-    timers: BTreeMap<(Instant, u64), (Timestamp, Timer)>,
+    timers: BTreeMap<(Instant, u64), (Timestamp, JobTimer)>,
     next_timer: u64,
     /// Whether the listing says that agents were left alive.
     kept: bool,
@@ -53,7 +53,7 @@ pub(super) struct Actor {
     purging: Option<(String, oneshot::Sender<Result<(), Refused>>)>,
     /// When it may leave the memory, once it is over.
     leaves: Instant,
-    open: watch::Sender<Vec<Arc<Pending>>>,
+    open: watch::Sender<Vec<Arc<PendingIntervention>>>,
     /// Why nothing can be written down at the moment.
     trouble: watch::Sender<Option<String>>,
     /// The last to go: whoever waits for it to close knows then that nobody holds the session.
@@ -66,7 +66,7 @@ pub(super) struct Ears {
     pub(super) reports: mpsc::Sender<Report>,
     pub(super) events: broadcast::Sender<Envelope>,
     pub(super) status: watch::Sender<WorkflowStatus>,
-    pub(super) open: watch::Sender<Vec<Arc<Pending>>>,
+    pub(super) open: watch::Sender<Vec<Arc<PendingIntervention>>>,
     pub(super) trouble: watch::Sender<Option<String>>,
 }
 
@@ -485,7 +485,7 @@ impl Actor {
     /// Shows what waits for a person to whoever asks for all sessions at once.
     fn show_open(&self) {
         let open = self.session.state().run().into_iter().flat_map(Run::open_interventions);
-        let open: Vec<Arc<Pending>> = open.collect();
+        let open: Vec<Arc<PendingIntervention>> = open.collect();
         self.open.send_if_modified(|shown| {
             let same = shown.len() == open.len()
                 && shown.iter().zip(&open).all(|(one, other)| Arc::ptr_eq(one, other));

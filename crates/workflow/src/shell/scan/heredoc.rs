@@ -1,21 +1,21 @@
 //! Here-documents, and text in which nothing is expanded.
 
-use super::super::rules::Spot;
-use super::super::words::Command;
+use super::super::rules::ForbiddenSpot;
+use super::super::words::SimpleCommand;
 use super::dollar::is_ours;
-use super::{Heredoc, Quoting, Scanner};
+use super::{PendingHeredoc, QuoteContext, ShellScanner};
 use crate::template::reference_at;
 
-impl Scanner<'_> {
+impl ShellScanner<'_> {
     /// `<<WORD`: remembers what to look for behind the end of the line.
-    pub(super) fn heredoc_start(&mut self, spot: Option<Spot>) {
+    pub(super) fn heredoc_start(&mut self, spot: Option<ForbiddenSpot>) {
         self.skip(2);
         let tabs = self.starts_with("-");
         self.skip(usize::from(tabs));
         while self.peek().is_some_and(|c| c == ' ' || c == '\t') {
             self.skip(1);
         }
-        let mut heredoc = Heredoc { delimiter: String::new(), quoted: false, tabs, spot };
+        let mut heredoc = PendingHeredoc { delimiter: String::new(), quoted: false, tabs, spot };
         while let Some(next) = self.peek() {
             match next {
                 '\'' | '"' => {
@@ -57,10 +57,10 @@ impl Scanner<'_> {
             }
             let outer_end = std::mem::replace(&mut self.end, body_end);
             if heredoc.quoted {
-                self.refusing(Spot::QuotedHeredoc, Self::literal);
+                self.refusing(ForbiddenSpot::QuotedHeredoc, Self::literal);
             } else {
                 let spot = heredoc.spot;
-                self.doubly_quoted(None, spot.as_ref(), &mut Command::inert());
+                self.doubly_quoted(None, spot.as_ref(), &mut SimpleCommand::inert());
             }
             self.end = outer_end;
             self.at = after;
@@ -80,7 +80,7 @@ impl Scanner<'_> {
                 self.skip(2);
             } else if let Some(reference) = ours {
                 self.at = start + reference.length;
-                self.variable(reference, Quoting::Double, None, &mut Command::inert());
+                self.variable(reference, QuoteContext::Double, None, &mut SimpleCommand::inert());
             } else {
                 self.skip(2);
             }
