@@ -26,7 +26,7 @@ const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(5);
 /// The version of the format this program writes and knows.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// An adapter file.
+/// An adapter file: how to start, read, answer and stop one agent CLI.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(title = "Coven adapter")]
@@ -108,7 +108,7 @@ pub struct MetadataConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Env")]
 pub struct EnvConfig {
-    /// Variables to set.
+    /// Variables to set, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
     /// Variables to take away.
@@ -121,7 +121,7 @@ pub struct EnvConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Modes")]
 pub struct ModesConfig {
-    /// On a terminal.
+    /// How the program is started on a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<ModeConfig>,
     /// One prompt, no terminal.
@@ -202,9 +202,9 @@ pub enum StdinSource {
 #[serde(untagged)]
 #[schemars(rename = "Grant")]
 pub enum PermissionGrant {
-    /// Arguments alone.
+    /// Arguments that are added to the command.
     Args(Vec<String>),
-    /// Arguments and variables.
+    /// Arguments that are added, and variables that are set.
     Full(FullGrant),
 }
 
@@ -231,9 +231,9 @@ impl PermissionGrant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FullGrant {
-    /// Arguments.
+    /// Arguments that are added to the command.
     pub args: Vec<String>,
-    /// Variables.
+    /// Variables that are set, by name.
     pub env: BTreeMap<String, String>,
     /// What this level really means for this program, where it is not what the name says.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -299,7 +299,7 @@ pub enum CursorRule {
 pub enum MatchKind {
     /// The program is starting up.
     Starting,
-    /// It works.
+    /// It works on its turn.
     Working,
     /// It is ready for the next message.
     Idle,
@@ -345,13 +345,13 @@ pub struct TitleRule {
     pub kind: MatchKind,
 }
 
-/// What silence means.
+/// What it means that a program prints nothing for a while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuietRule {
     /// How long nothing was printed.
     pub after: HumanDuration,
-    /// What that means.
+    /// What the agent is doing then.
     pub kind: MatchKind,
 }
 
@@ -360,7 +360,7 @@ pub struct QuietRule {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Dialog")]
 pub struct DialogConfig {
-    /// Its name.
+    /// The name of the dialog, for policies and messages.
     pub name: String,
     /// A regular expression over the lines of the region.
     pub pattern: String,
@@ -392,22 +392,22 @@ pub struct DialogConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Keys")]
 pub struct KeysConfig {
-    /// Yes, this once.
+    /// Keys that approve, this once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approve: Vec<String>,
-    /// Yes, and do not ask again.
+    /// Keys that approve, so that the agent does not ask again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approve_always: Vec<String>,
-    /// No.
+    /// Keys that deny what the agent asks for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Stop what you are doing.
+    /// Keys that interrupt the agent's turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupt: Vec<String>,
-    /// Send what was typed.
+    /// Keys that submit the text that was typed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submit: Vec<String>,
-    /// Quit the program.
+    /// Keys that quit the program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quit: Vec<String>,
 }

@@ -17,7 +17,8 @@ pub struct BaseDirQuery {
 /// The grimoires there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Grimoires {
+#[schemars(rename = "Grimoires")]
+pub struct GrimoireList {
     /// The grimoires, sorted by name.
     pub grimoires: Vec<GrimoireItem>,
 }
@@ -68,14 +69,15 @@ pub struct InputItem {
 /// A grimoire with its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Grimoire {
+#[schemars(rename = "Grimoire")]
+pub struct GrimoireText {
     /// The same as in lists of grimoires.
     #[serde(flatten)]
     pub item: GrimoireItem,
     /// The text of the file.
     pub text: String,
     /// What is wrong with it.
-    pub problems: Vec<Diagnostic>,
+    pub problems: Vec<TextDiagnostic>,
     /// What it would do, as a picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -84,7 +86,8 @@ pub struct Grimoire {
 /// What `POST /grimoires/check` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Check {
+#[schemars(rename = "Check")]
+pub struct CheckRequest {
     /// The text of a definition of either form.
     pub text: String,
     /// What it is called in messages.
@@ -98,11 +101,12 @@ pub struct Check {
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Checked {
+#[schemars(rename = "Checked")]
+pub struct CheckResponse {
     /// Whether it can be run.
     pub ok: bool,
     /// What was found, in the order of the text.
-    pub problems: Vec<Diagnostic>,
+    pub problems: Vec<TextDiagnostic>,
     /// The inputs that a run takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputItem>,
@@ -114,7 +118,8 @@ pub struct Checked {
 /// Something about a text, at its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Diagnostic {
+#[schemars(rename = "Diagnostic")]
+pub struct TextDiagnostic {
     /// How much it matters: `error` or `warning`.
     pub severity: String,
     /// What is wrong, for people.
@@ -135,7 +140,8 @@ pub struct Diagnostic {
 /// The adapters there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Adapters {
+#[schemars(rename = "Adapters")]
+pub struct AdapterList {
     /// The adapters, sorted by type.
     pub adapters: Vec<AdapterItem>,
 }

@@ -14,34 +14,38 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use events::{Events, Scope, Streamed};
-pub use terminal::{FromTerminal, Terminal, ToTerminal};
+pub use events::{EventStream, Scope, Streamed};
+pub use terminal::{FromTerminal, TerminalConnection, ToTerminal};
 
-use crate::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoires};
-use crate::event::{PostEvent, Triggered};
-use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use crate::catalogue::{
+    AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
+};
+use crate::event::{PostEvent, TriggeredSessions};
+use crate::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::Problem;
 use crate::system::{
-    BaseDirStatus, OpenBaseDir, SetTrust, Shutdown, SignInCode, Status, Trust, Version,
+    BaseDirStatus, OpenBaseDir, SetTrust, ShutdownRequest, SignInCode, StatusResponse, Trust,
+    VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
+    AttemptQuery, OutputQuery, ScreenSize, TaskOutput, TaskScreen, TaskTranscript, Typing,
+    VerdictExplanation,
 };
 use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
 
 /// How long the daemon may take to accept a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a connection is kept for the next request. The daemon lets go of one that says nothing
 /// for ten seconds, and a request must not be on its way just then.
-const IDLE: Duration = Duration::from_secs(5);
+const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an answer may take. Adapters ask programs for their versions, which takes a while.
-const ANSWER: Duration = Duration::from_mins(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Where the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum DaemonAddress {
     /// The daemon's socket, which only its user can open.
     Socket(PathBuf),
     /// Its port on loopback, with the token.
@@ -93,22 +97,24 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// A client of the daemon.
 #[derive(Clone, Debug)]
 pub struct Client {
-    address: Address,
+    address: DaemonAddress,
     base: String,
     http: reqwest::Client,
 }
 
 impl Client {
     /// A client of the daemon at this address. Nothing is sent yet.
-    pub fn new(address: Address) -> Result<Self, ClientError> {
-        let mut builder =
-            reqwest::Client::builder().connect_timeout(CONNECT).pool_idle_timeout(IDLE).no_proxy();
+    pub fn new(address: DaemonAddress) -> Result<Self, ClientError> {
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
+            .no_proxy();
         let base = match &address {
-            Address::Socket(path) => {
+            DaemonAddress::Socket(path) => {
                 builder = builder.unix_socket(path.as_path());
                 "http://localhost".to_owned()
             }
-            Address::Tcp { address, token } => {
+            DaemonAddress::Tcp { address, token } => {
                 let mut headers = HeaderMap::new();
                 let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
                     .map_err(|_| ClientError::Unreadable("the token is no text".to_owned()))?;
@@ -122,12 +128,12 @@ impl Client {
     }
 
     /// Where the daemon is.
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &DaemonAddress {
         &self.address
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base)).timeout(ANSWER)
+        self.http.request(method, format!("{}{path}", self.base)).timeout(ANSWER_TIMEOUT)
     }
 
     async fn get<T: DeserializeOwned>(
@@ -197,8 +203,8 @@ impl Client {
     }
 
     /// Follows what happens: after this cursor, or from a snapshot on.
-    pub fn events(&self, scope: &Scope, after: Option<u64>) -> Events {
-        Events::new(self.clone(), scope.path(), after)
+    pub fn events(&self, scope: &Scope, after: Option<u64>) -> EventStream {
+        EventStream::new(self.clone(), scope.path(), after)
     }
 
     /// What the terminal of a task shows.
@@ -207,7 +213,7 @@ impl Client {
         id: &str,
         task: &str,
         query: AttemptQuery,
-    ) -> Result<Screen, ClientError> {
+    ) -> Result<TaskScreen, ClientError> {
         self.get(&task_path(id, task, "screen"), &query).await
     }
 
@@ -217,7 +223,7 @@ impl Client {
         id: &str,
         task: &str,
         query: &OutputQuery,
-    ) -> Result<Output, ClientError> {
+    ) -> Result<TaskOutput, ClientError> {
         self.get(&task_path(id, task, "output"), query).await
     }
 
@@ -244,7 +250,7 @@ impl Client {
         id: &str,
         task: &str,
         query: AttemptQuery,
-    ) -> Result<Transcript, ClientError> {
+    ) -> Result<TaskTranscript, ClientError> {
         self.get(&task_path(id, task, "transcript"), &query).await
     }
 
@@ -261,7 +267,7 @@ impl Client {
     }
 
     /// Why we think what we say of a task.
-    pub async fn explain(&self, id: &str, task: &str) -> Result<Explanation, ClientError> {
+    pub async fn explain(&self, id: &str, task: &str) -> Result<VerdictExplanation, ClientError> {
         self.get(&task_path(id, task, "explain"), &()).await
     }
 
@@ -271,30 +277,30 @@ impl Client {
     }
 
     /// Gives the terminal of a task another size.
-    pub async fn resize(&self, id: &str, task: &str, size: Size) -> Result<(), ClientError> {
+    pub async fn resize(&self, id: &str, task: &str, size: ScreenSize) -> Result<(), ClientError> {
         self.act(&task_path(id, task, "resize"), &size).await
     }
 
     /// Presses the interrupt key of a task's agent.
     pub async fn interrupt(&self, id: &str, task: &str) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "interrupt"), &Nothing {}).await
+        self.act(&task_path(id, task, "interrupt"), &EmptyBody {}).await
     }
 
     /// Says that a task is done.
     pub async fn complete(&self, id: &str, task: &str) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "complete"), &Nothing {}).await
+        self.act(&task_path(id, task, "complete"), &EmptyBody {}).await
     }
 
     /// Stops the agent of a task.
     pub async fn stop(&self, id: &str, task: &str) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "stop"), &Nothing {}).await
+        self.act(&task_path(id, task, "stop"), &EmptyBody {}).await
     }
 
     /// What waits for a person.
     pub async fn interventions(
         &self,
         query: &InterventionQuery,
-    ) -> Result<Interventions, ClientError> {
+    ) -> Result<InterventionList, ClientError> {
         self.get("/interventions", query).await
     }
 
@@ -303,12 +309,12 @@ impl Client {
         &self,
         id: &InterventionId,
         decide: &Decide,
-    ) -> Result<Decided, ClientError> {
+    ) -> Result<DecideResponse, ClientError> {
         self.post(&format!("/interventions/{id}"), decide).await
     }
 
     /// The grimoires there are.
-    pub async fn grimoires(&self, query: &BaseDirQuery) -> Result<Grimoires, ClientError> {
+    pub async fn grimoires(&self, query: &BaseDirQuery) -> Result<GrimoireList, ClientError> {
         self.get("/grimoires", query).await
     }
 
@@ -317,22 +323,22 @@ impl Client {
         &self,
         name: &str,
         query: &BaseDirQuery,
-    ) -> Result<Grimoire, ClientError> {
+    ) -> Result<GrimoireText, ClientError> {
         self.get(&format!("/grimoires/{}", part(name)), query).await
     }
 
     /// Checks a definition without starting it.
-    pub async fn check(&self, check: &Check) -> Result<Checked, ClientError> {
+    pub async fn check(&self, check: &CheckRequest) -> Result<CheckResponse, ClientError> {
         self.post("/grimoires/check", check).await
     }
 
     /// The agents that can be run.
-    pub async fn adapters(&self, query: &BaseDirQuery) -> Result<Adapters, ClientError> {
+    pub async fn adapters(&self, query: &BaseDirQuery) -> Result<AdapterList, ClientError> {
         self.get("/adapters", query).await
     }
 
     /// Tells of an event.
-    pub async fn post_event(&self, event: &PostEvent) -> Result<Triggered, ClientError> {
+    pub async fn post_event(&self, event: &PostEvent) -> Result<TriggeredSessions, ClientError> {
         self.post("/events", event).await
     }
 
@@ -353,21 +359,21 @@ impl Client {
 
     /// A code that signs a page in.
     pub async fn sign_in_code(&self) -> Result<SignInCode, ClientError> {
-        self.post("/sign-in/codes", &Nothing {}).await
+        self.post("/sign-in/codes", &EmptyBody {}).await
     }
 
     /// What the daemon does.
-    pub async fn status(&self) -> Result<Status, ClientError> {
+    pub async fn status(&self) -> Result<StatusResponse, ClientError> {
         self.get("/status", &()).await
     }
 
     /// Which daemon this is.
-    pub async fn version(&self) -> Result<Version, ClientError> {
+    pub async fn version(&self) -> Result<VersionResponse, ClientError> {
         self.get("/version", &()).await
     }
 
     /// Lets the daemon go away.
-    pub async fn shutdown(&self, how: Shutdown) -> Result<(), ClientError> {
+    pub async fn shutdown(&self, how: ShutdownRequest) -> Result<(), ClientError> {
         self.act("/shutdown", &how).await
     }
 
@@ -377,15 +383,15 @@ impl Client {
         id: &str,
         task: &str,
         query: crate::attach::AttachQuery,
-    ) -> Result<Terminal, ClientError> {
+    ) -> Result<TerminalConnection, ClientError> {
         let path = format!("{}{}", task_path(id, task, "attach"), query_string(&query));
-        Terminal::open(&self.address, &path).await
+        TerminalConnection::open(&self.address, &path).await
     }
 }
 
 /// The body of requests that take no arguments.
 #[derive(Serialize)]
-struct Nothing {}
+struct EmptyBody {}
 
 /// The path of something about a task.
 fn task_path(id: &str, task: &str, what: &str) -> String {

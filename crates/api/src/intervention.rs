@@ -30,7 +30,8 @@ pub enum InterventionState {
 /// The answer of `GET /interventions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Interventions {
+#[schemars(rename = "Interventions")]
+pub struct InterventionList {
     /// The longest waiting first.
     pub interventions: Vec<InterventionItem>,
 }
@@ -80,7 +81,8 @@ pub struct Decide {
 /// A decision that was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Decided {
+#[schemars(rename = "Decided")]
+pub struct DecideResponse {
     /// The session that waited.
     pub workflow_id: SessionId,
     /// The choice that counts.

@@ -35,7 +35,8 @@ pub const EVENTS: [&str; 6] = [
 /// A command of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Command {
+#[schemars(rename = "Command")]
+pub struct IpcCommand {
     /// Names the command in its answer: a number or a text.
     pub id: Value,
     /// The name of the command, one of [`COMMANDS`].
@@ -60,7 +61,8 @@ pub struct Answer {
 
 /// A pushed event. Its data always has `sessionId`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Push {
+#[schemars(rename = "Push")]
+pub struct IpcPush {
     /// The name of the event, one of [`EVENTS`].
     pub event: String,
     /// The data of the event.

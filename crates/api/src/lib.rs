@@ -22,7 +22,7 @@ pub mod task;
 pub mod workflow;
 
 #[cfg(feature = "client")]
-pub use client::{Address, Client, ClientError};
+pub use client::{Client, ClientError, DaemonAddress};
 pub use problem::{Code, Problem};
 
 /// The version of this API. It grows when something is added; what is there keeps its meaning.

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Diagnostic;
+use crate::catalogue::TextDiagnostic;
 
 /// The media type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -141,7 +141,7 @@ pub struct Problem {
     pub hint: Option<String>,
     /// What is wrong in a text, at its places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Diagnostic>,
+    pub problems: Vec<TextDiagnostic>,
     /// Names the request in the daemon's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
@@ -170,7 +170,7 @@ impl Problem {
 
     /// The same with places in a text.
     #[must_use]
-    pub fn with_problems(self, problems: Vec<Diagnostic>) -> Self {
+    pub fn with_problems(self, problems: Vec<TextDiagnostic>) -> Self {
         Self { problems, ..self }
     }
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The answer of `GET /health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Health {
+#[schemars(rename = "Health")]
+pub struct HealthResponse {
     /// Whether the daemon takes requests: `ok`, or `stopping`.
     pub status: String,
 }
@@ -16,7 +17,8 @@ pub struct Health {
 /// The answer of `GET /version`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Version {
+#[schemars(rename = "Version")]
+pub struct VersionResponse {
     /// The version of the program.
     pub version: String,
     /// The version of this API.
@@ -30,7 +32,8 @@ pub struct Version {
 /// The answer of `GET /status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+#[schemars(rename = "Status")]
+pub struct StatusResponse {
     /// The version of the program.
     pub version: String,
     /// The process id of the daemon.
@@ -51,7 +54,7 @@ pub struct Status {
     /// How many agents there are, by what they do.
     pub agents: BTreeMap<String, u64>,
     /// How many jobs run, wait for a slot, and how many slots there are.
-    pub slots: Slots,
+    pub slots: SlotCounts,
     /// How many questions wait for a person.
     pub waiting: u64,
     /// The folders whose sessions it keeps.
@@ -61,7 +64,8 @@ pub struct Status {
 /// How many jobs run at once, and how many may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Slots {
+#[schemars(rename = "Slots")]
+pub struct SlotCounts {
     /// How many jobs run now.
     pub running: u64,
     /// Jobs that wait for a slot.
@@ -88,7 +92,8 @@ pub struct BaseDirStatus {
 /// What `POST /shutdown` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Shutdown {
+#[schemars(rename = "Shutdown")]
+pub struct ShutdownRequest {
     /// Cancel all runs and stop their agents. Otherwise agents go on, and the next daemon takes
     /// them up.
     #[serde(default)]

@@ -16,7 +16,8 @@ pub struct AttemptQuery {
 /// What an agent's terminal shows, or showed last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Screen {
+#[schemars(rename = "Screen")]
+pub struct TaskScreen {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// The width of the terminal in columns.
@@ -74,7 +75,8 @@ pub enum OutputStream {
 /// A piece of what a process printed, without escape sequences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
+#[schemars(rename = "Output")]
+pub struct TaskOutput {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// The offset of the first byte of this piece on the tape.
@@ -100,7 +102,8 @@ fn is_zero(number: &u64) -> bool {
 /// A headless agent's structured output, readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Transcript {
+#[schemars(rename = "Transcript")]
+pub struct TaskTranscript {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// What it said and did, in order.
@@ -128,7 +131,8 @@ pub struct TranscriptEntry {
 /// Why we think that an agent does what we say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Explanation {
+#[schemars(rename = "Explanation")]
+pub struct VerdictExplanation {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// The type of the task's adapter.
@@ -170,7 +174,8 @@ pub struct Typing {
 /// A size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Size {
+#[schemars(rename = "Size")]
+pub struct ScreenSize {
     /// Columns, 2 to 1,000.
     #[schemars(range(min = 2, max = 1000))]
     pub cols: u16,

@@ -23,7 +23,7 @@ pub struct StartWorkflow {
     pub grimoire: Option<String>,
     /// A definition of either form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<Definition>,
+    pub definition: Option<WorkflowDefinition>,
     /// One agent, as a session of one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<OneAgent>,
@@ -53,7 +53,8 @@ pub struct StartWorkflow {
 /// A definition that is sent with the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Definition {
+#[schemars(rename = "Definition")]
+pub struct WorkflowDefinition {
     /// What it is called in messages, such as the name of its file.
     #[serde(default = "definition_name")]
     pub name: String,

@@ -26,7 +26,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 blocked, 4 cancelled, 5 daemon unreacha
 
 Start here: coven run demo"
 )]
-pub(crate) struct Cli {
+pub(crate) struct CovenCli {
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -46,9 +46,9 @@ enum Command {
     /// Decide what waits: approve, deny, retry, skip, send a text, and so on.
     Answer(answer::Arguments),
     /// Say yes to what an agent asks.
-    Approve(answer::Approve),
+    Approve(answer::ApproveArguments),
     /// Say no to what an agent asks.
-    Deny(answer::Deny),
+    Deny(answer::DenyArguments),
     /// Show an agent's terminal here and type into it.
     Attach(attach::Arguments),
     /// Type a message to an agent.
@@ -115,7 +115,7 @@ enum Command {
 }
 
 /// Runs the command that was given.
-pub(crate) fn run(cli: Cli) -> ExitCode {
+pub(crate) fn run(cli: CovenCli) -> ExitCode {
     match cli.command {
         Some(Command::DemoAgent(arguments)) => demo_agent::run(*arguments),
         Some(Command::Hold(arguments)) => hold::run(arguments),

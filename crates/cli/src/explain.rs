@@ -2,8 +2,8 @@
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::find::{self, Target, Wanted};
-use crate::output::Put;
+use crate::find::{self, SessionTarget, TaskFilter};
+use crate::output::PutText;
 use crate::{output, tree};
 
 /// What `coven explain` takes.
@@ -12,7 +12,7 @@ use crate::{output, tree};
   coven explain brisk-otter/build.3   what it does, by which rule, and what its screen shows")]
 pub(crate) struct Arguments {
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
-    target: Target,
+    target: SessionTarget,
     #[arg(long)]
     json: bool,
 }
@@ -21,10 +21,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let wanted =
-            if arguments.target.task.is_some() { Wanted::Started } else { Wanted::Running };
+            if arguments.target.task.is_some() { TaskFilter::Started } else { TaskFilter::Running };
         let workflow = find::workflow(&client, &arguments.target.session).await?;
         // A foreign session is never run here, but its last task can still be explained.
-        let wanted = if workflow.item.foreign { Wanted::Started } else { wanted };
+        let wanted = if workflow.item.foreign { TaskFilter::Started } else { wanted };
         let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?.clone();
         let why = client.explain(workflow.item.id.as_str(), task.id.as_str()).await?;
         if arguments.json {

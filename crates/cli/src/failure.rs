@@ -12,7 +12,7 @@ use crate::output;
 
 /// The exit codes, as documented in `docs/reference/exit-codes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum FailureCode {
     /// What was asked for failed.
     Failed = 1,
     /// It was asked for wrongly.
@@ -28,7 +28,7 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
-impl Code {
+impl FailureCode {
     fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -44,26 +44,26 @@ impl Code {
 
 /// A command that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    code: Code,
+pub(crate) struct CommandFailure {
+    code: FailureCode,
     message: String,
     hint: Option<String>,
     problem: Option<Box<Problem>>,
 }
 
-pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = ()> = std::result::Result<T, CommandFailure>;
 
-impl Failure {
-    pub(crate) fn new(code: Code, message: impl Display) -> Self {
+impl CommandFailure {
+    pub(crate) fn new(code: FailureCode, message: impl Display) -> Self {
         Self { code, message: message.to_string(), hint: None, problem: None }
     }
 
     pub(crate) fn failed(message: impl Display) -> Self {
-        Self::new(Code::Failed, message)
+        Self::new(FailureCode::Failed, message)
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self::new(Code::Usage, message)
+        Self::new(FailureCode::Usage, message)
     }
 
     /// Says what to do next.
@@ -74,11 +74,11 @@ impl Failure {
 
     /// A failure that was already told in full.
     pub(crate) fn told() -> Self {
-        Self::silent(Code::Failed)
+        Self::silent(FailureCode::Failed)
     }
 
     /// Only an exit code; what there is to say was said.
-    pub(crate) fn silent(code: Code) -> Self {
+    pub(crate) fn silent(code: FailureCode) -> Self {
         Self::new(code, "")
     }
 
@@ -94,7 +94,7 @@ impl Failure {
 
     /// Whether the daemon cannot be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.code == Code::Unreachable
+        self.code == FailureCode::Unreachable
     }
 
     /// Whether it will be told as JSON.
@@ -115,36 +115,36 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     fn from(error: io::Error) -> Self {
         Self::failed(format!("could not write to stdout: {error}"))
     }
 }
 
-impl From<ClientError> for Failure {
+impl From<ClientError> for CommandFailure {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Problem(problem) => (*problem).into(),
             ClientError::Unreachable(_) => {
-                Self::new(Code::Unreachable, printable(&error.to_string()))
+                Self::new(FailureCode::Unreachable, printable(&error.to_string()))
                     .hint("`coven daemon status` looks for it, `coven daemon start` starts it")
             }
             ClientError::Unreadable(_) => {
-                Self::new(Code::Unreachable, printable(&error.to_string()))
+                Self::new(FailureCode::Unreachable, printable(&error.to_string()))
                     .hint("the daemon may be of another version: coven daemon stop, then try again")
             }
         }
     }
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for CommandFailure {
     fn from(problem: Problem) -> Self {
         let code = match problem.code {
             Wrong::BadRequest | Wrong::BadInput | Wrong::BadDecision | Wrong::BadBaseDir => {
-                Code::Usage
+                FailureCode::Usage
             }
-            Wrong::Stopping => Code::Unreachable,
-            _ => Code::Failed,
+            Wrong::Stopping => FailureCode::Unreachable,
+            _ => FailureCode::Failed,
         };
         let hint = hint(&problem).map(str::to_owned).or_else(|| problem.hint.clone());
         let message = printable(&problem.detail);
@@ -184,7 +184,7 @@ pub(crate) fn exit(result: Result) -> ExitCode {
     ExitCode::from(failure.code as u8)
 }
 
-fn tell(failure: &Failure) {
+fn tell(failure: &CommandFailure) {
     if as_json() {
         eprintln!("{}", failure.to_json());
         return;
@@ -222,5 +222,5 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
-    exit(Err(Failure::usage(message).hint("coven --help")))
+    exit(Err(CommandFailure::usage(message).hint("coven --help")))
 }

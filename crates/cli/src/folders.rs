@@ -7,12 +7,13 @@ use coven_adapters::AdapterFolders;
 use coven_daemon::Places as Daemon;
 use coven_workflow::catalogue::Places;
 
-use crate::failure::{Code, Failure, Result};
+use crate::failure::{CommandFailure, FailureCode, Result};
 
 /// The folders of the user and of the daemon.
 pub(crate) fn places() -> Result<Daemon> {
     Daemon::from_env().map_err(|error| {
-        Failure::new(Code::Unreachable, error).hint("set HOME to a folder of your own")
+        CommandFailure::new(FailureCode::Unreachable, error)
+            .hint("set HOME to a folder of your own")
     })
 }
 
@@ -25,12 +26,12 @@ pub(crate) fn config() -> Option<PathBuf> {
 /// the folder above it in the same git repository that has a `.coven/`.
 pub(crate) fn base_dir(said: Option<&Path>) -> Result<PathBuf> {
     let wrong = |path: &Path, error: std::io::Error| {
-        Failure::usage(format!("the folder {} cannot be used: {error}", path.display()))
+        CommandFailure::usage(format!("the folder {} cannot be used: {error}", path.display()))
     };
     if let Some(path) = said {
         let path = path.canonicalize().map_err(|error| wrong(path, error))?;
         if !path.is_dir() {
-            return Err(Failure::usage(format!("{} is not a folder", path.display())));
+            return Err(CommandFailure::usage(format!("{} is not a folder", path.display())));
         }
         return Ok(path);
     }

@@ -18,7 +18,7 @@ use crate::folders;
 pub(crate) enum Command {
     /// List the grimoires there are.
     Ls {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -29,7 +29,7 @@ pub(crate) enum Command {
         /// Show the steps and tasks of a run instead of the text.
         #[arg(long)]
         plan: bool,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -38,7 +38,7 @@ pub(crate) enum Command {
         /// Files, or names of grimoires.
         #[arg(required = true, value_name = "FILE|NAME")]
         what: Vec<String>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },

@@ -6,7 +6,7 @@ use coven_api::intervention::{InterventionItem, InterventionQuery};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::output::Put;
+use crate::output::PutText;
 use crate::{output, question};
 
 /// What `coven inbox` takes.

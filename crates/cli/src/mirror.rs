@@ -10,20 +10,20 @@ use coven_terminal::screen::{Screen, Size};
 use coven_terminal::snapshot::{ScreenRow, Snapshot};
 
 use crate::attach::LEAVE;
-use crate::output::Put;
+use crate::output::PutText;
 
 /// Columns and rows of a terminal of ours.
 pub(crate) type Outside = (u16, u16);
 
 /// The other terminal, as it has to be shown here.
-pub(crate) struct Mirror {
+pub(crate) struct ScreenMirror {
     screen: Screen,
     outside: Outside,
     /// The rows that stand on our terminal, unless bytes go through.
     painted: Option<Vec<Option<Arc<ScreenRow>>>>,
 }
 
-impl Mirror {
+impl ScreenMirror {
     /// An empty terminal of a size, to be shown on one of ours.
     pub(crate) fn new((columns, rows): (u16, u16), outside: Outside) -> Self {
         let mut screen = Screen::new(Size::new(columns, rows));
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_fits_goes_through_and_what_does_not_is_cut() {
         let outside = (10, 3);
-        let mut mirror = Mirror::new((20, 5), outside);
+        let mut mirror = ScreenMirror::new((20, 5), outside);
         let first = mirror.decide(false);
         let text = b"\x1b[31m0123456789abcdef\x1b[m\r\n\r\nthree\r\n\r\nfive";
         assert!(mirror.feed(text).is_empty());
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn only_what_changed_is_painted_again() {
         let outside = (10, 3);
-        let mut mirror = Mirror::new((20, 2), outside);
+        let mut mirror = ScreenMirror::new((20, 2), outside);
         let mut all = mirror.decide(false);
         mirror.feed(b"one\r\ntwo");
         all.extend(mirror.paint());
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn whoever_types_sees_the_bytes_themselves() {
-        let mut mirror = Mirror::new((20, 5), (10, 3));
+        let mut mirror = ScreenMirror::new((20, 5), (10, 3));
         assert!(mirror.decide(true).is_empty());
         assert_eq!(mirror.feed(b"x"), b"x");
     }

@@ -7,9 +7,9 @@ mod time;
 
 use std::io::{self, IsTerminal, Write};
 
-pub(crate) use paint::Paint;
+pub(crate) use paint::OutputPaint;
 pub(crate) use table::table;
-pub(crate) use text::{Put, clean, one_line, shortened, width, wrapped};
+pub(crate) use text::{PutText, clean, one_line, shortened, width, wrapped};
 pub(crate) use time::{age, ago, clock, moment, now};
 
 use crate::failure::Result;
@@ -39,7 +39,7 @@ pub(crate) fn json(value: &serde_json::Value) -> Result {
 
 /// Writes anything as JSON that people can read.
 pub(crate) fn as_json(value: &impl serde::Serialize) -> Result {
-    json(&serde_json::to_value(value).map_err(crate::failure::Failure::failed)?)
+    json(&serde_json::to_value(value).map_err(crate::failure::CommandFailure::failed)?)
 }
 
 fn colour(terminal: bool) -> bool {
@@ -60,13 +60,13 @@ pub(crate) fn colour_on_stderr() -> bool {
 }
 
 /// How stdout is painted.
-pub(crate) fn paint() -> Paint {
-    Paint::new(colour(io::stdout().is_terminal()))
+pub(crate) fn paint() -> OutputPaint {
+    OutputPaint::new(colour(io::stdout().is_terminal()))
 }
 
 /// How stderr is painted.
-pub(crate) fn paint_stderr() -> Paint {
-    Paint::new(colour_on_stderr())
+pub(crate) fn paint_stderr() -> OutputPaint {
+    OutputPaint::new(colour_on_stderr())
 }
 
 /// How wide a line may be: the terminal's width, and 80 where there is none.

@@ -1,7 +1,7 @@
 //! `coven rm`: sessions that are over are deleted.
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{find, output};
 
 /// What `coven rm` takes.
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             let workflow = find::own_workflow(&client, session).await?;
             let item = &workflow.item;
             if !item.status.is_final() {
-                return Err(Failure::failed(format!("{} is {}", item.name, item.status))
+                return Err(CommandFailure::failed(format!("{} is {}", item.name, item.status))
                     .hint(format!("coven cancel {0}, then coven rm {0}", item.name)));
             }
             client.purge(item.id.as_str()).await?;

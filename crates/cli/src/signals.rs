@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Something that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum SignalEvent {
     Interrupt,
     /// SIGTERM or SIGHUP: the process is to end, or its terminal is gone.
     Terminate,
@@ -16,7 +16,7 @@ pub(crate) enum Told {
 
 /// Listens to signals instead of being ended by them.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -24,7 +24,7 @@ pub(crate) struct Signals {
     resized: Signal,
 }
 
-impl Signals {
+impl SignalListener {
     /// Begins to listen. Must be called inside the runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
@@ -36,13 +36,13 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Told {
+    pub(crate) async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.interrupt.recv() => Told::Interrupt,
-            _ = self.terminate.recv() => Told::Terminate,
-            _ = self.hang_up.recv() => Told::Terminate,
-            _ = self.quit.recv() => Told::Terminate,
-            _ = self.resized.recv() => Told::Resized,
+            _ = self.interrupt.recv() => SignalEvent::Interrupt,
+            _ = self.terminate.recv() => SignalEvent::Terminate,
+            _ = self.hang_up.recv() => SignalEvent::Terminate,
+            _ = self.quit.recv() => SignalEvent::Terminate,
+            _ = self.resized.recv() => SignalEvent::Resized,
         }
     }
 }

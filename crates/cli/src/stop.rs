@@ -2,7 +2,7 @@
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::find::{self, Target, Wanted};
+use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output;
 
 /// What `coven stop` takes.
@@ -12,13 +12,13 @@ use crate::output;
   coven cancel brisk-otter         ends the whole run instead")]
 pub(crate) struct Arguments {
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
-    target: Target,
+    target: SessionTarget,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Running).await?;
+        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Running).await?;
         client.stop(workflow.item.id.as_str(), task.id.as_str()).await?;
         output::line(&format!("{}/{} is being stopped", workflow.item.name, task.id))
     })

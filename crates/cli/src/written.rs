@@ -4,16 +4,17 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use coven_api::catalogue::Diagnostic;
+use coven_api::catalogue::TextDiagnostic;
 use coven_notation::{FileProblem, Report, Source, SourceSpan};
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 /// The bytes of a file, with the name it has in messages.
 pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
-    let failed = |error| Failure::failed(format!("could not read {}: {error}", path.display()));
+    let failed =
+        |error| CommandFailure::failed(format!("could not read {}: {error}", path.display()));
     Ok((path.display().to_string(), fs::read(path).map_err(failed)?))
 }
 
@@ -53,13 +54,13 @@ pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
             }
         }
     }
-    if reports.iter().any(Report::has_errors) { Err(Failure::told()) } else { Ok(()) }
+    if reports.iter().any(Report::has_errors) { Err(CommandFailure::told()) } else { Ok(()) }
 }
 
 /// What the daemon found in a text, shown at its places.
-pub(crate) fn placed(name: &str, text: &str, found: &[Diagnostic]) -> Report {
+pub(crate) fn placed(name: &str, text: &str, found: &[TextDiagnostic]) -> Report {
     let source = Source::new(name, text);
-    let problem = |found: &Diagnostic| {
+    let problem = |found: &TextDiagnostic| {
         let span = SourceSpan::new(
             offset(&source, found.line, found.column),
             offset(&source, found.end_line, found.end_column),
@@ -88,20 +89,21 @@ fn offset(source: &Source, line: u32, column: u32) -> usize {
 /// A folder of the user's own configuration.
 pub(crate) fn user_folder(name: &str) -> Result<PathBuf> {
     folders::config().map(|config| config.join(name)).ok_or_else(|| {
-        Failure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
+        CommandFailure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
     })
 }
 
 /// Makes a file that is not there yet, and says where it is and how it is checked. `noun` is what
 /// the error asks to choose another of when the file exists.
 pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Result {
-    let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
+    let failed =
+        |error| CommandFailure::failed(format!("could not write {}: {error}", file.display()));
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
     let mut open = match fs::File::create_new(file) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Err(Failure::failed(format!("{} is already there", file.display()))
+            return Err(CommandFailure::failed(format!("{} is already there", file.display()))
                 .hint(format!("edit it, or choose another {noun}")));
         }
         opened => opened.map_err(failed)?,

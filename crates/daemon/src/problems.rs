@@ -1,6 +1,6 @@
 //! What goes wrong below, in the words of the API.
 
-use coven_api::catalogue::Diagnostic;
+use coven_api::catalogue::TextDiagnostic;
 use coven_api::{Code, Problem};
 use coven_notation::{ProblemSeverity, Report, printable};
 use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
@@ -10,7 +10,7 @@ use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::Refused;
 
 /// Something about a text, at its places.
-pub(crate) fn diagnostics(report: &Report) -> Vec<Diagnostic> {
+pub(crate) fn diagnostics(report: &Report) -> Vec<TextDiagnostic> {
     let source = &report.source;
     let one = |problem: &coven_notation::FileProblem| {
         let (start, end) = (source.position(problem.span.start), source.position(problem.span.end));
@@ -18,7 +18,7 @@ pub(crate) fn diagnostics(report: &Report) -> Vec<Diagnostic> {
             ProblemSeverity::Error => "error",
             ProblemSeverity::Warning => "warning",
         };
-        Diagnostic {
+        TextDiagnostic {
             severity: severity.to_owned(),
             message: printable(&problem.message),
             help: problem.help.as_deref().map(printable),

@@ -128,7 +128,7 @@ impl HeadlessTurn<'_> {
     fn ask(&mut self, question: &str, options: &[String]) -> io::Result<()> {
         let call = ToolCall::question(question, options);
         let id = self.want(&call)?;
-        self.deny(&call, &id, "There is nobody to ask in a headless run.")?;
+        self.deny(&call, &id, "A headless run cannot ask a person.")?;
         self.unsaid.push(format!("I could not ask: {question}"));
         Ok(())
     }
@@ -137,7 +137,7 @@ impl HeadlessTurn<'_> {
         let call = ToolCall::of(tool);
         let id = self.want(&call)?;
         if asks && self.rules.of(tool) != ToolPermission::Granted {
-            self.deny(&call, &id, "This needs an approval, and nobody is there to give it.")?;
+            self.deny(&call, &id, "This needs an approval, which a headless run cannot ask for.")?;
             self.unsaid.push(reply::refused(tool));
             return Ok(());
         }

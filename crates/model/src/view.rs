@@ -116,7 +116,7 @@ pub struct ErrorEntry {
 }
 
 /// A value that is kept aside because it is large.
-pub fn aside(digest: &Digest, bytes: usize) -> Value {
+pub fn large_value_reference(digest: &Digest, bytes: usize) -> Value {
     serde_json::json!({ "$value": digest, "bytes": bytes })
 }
 

@@ -64,7 +64,7 @@ struct RawRule {
     /// ends of a line.
     #[expect(dead_code, reason = "compiled from the tree, which knows its place")]
     matches: Option<String>,
-    /// What happens.
+    /// What happens with a question that the rule matches.
     decision: RawDecision,
     /// The reason, shown beside the decision; a denied agent is told.
     reason: Option<String>,
@@ -74,7 +74,7 @@ struct RawRule {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OneOrMore<T> {
-    /// One.
+    /// A single value, without a list.
     One(T),
     /// Several; one of them must fit.
     More(#[schemars(length(min = 1))] Vec<T>),
@@ -85,15 +85,15 @@ enum OneOrMore<T> {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Decision")]
 enum RawDecision {
-    /// Yes, this once.
+    /// The agent may do it, this once.
     Allow,
-    /// Yes, and the agent need not ask again.
+    /// The agent may do it, and need not ask again.
     AllowAlways,
-    /// No.
+    /// The agent may not do it.
     Deny,
-    /// A person decides.
+    /// A person is asked to decide.
     Ask,
-    /// This text.
+    /// The agent is answered with this text.
     Answer(String),
 }
 

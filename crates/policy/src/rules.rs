@@ -112,7 +112,7 @@ impl Policies {
             (Some(user), Some(project)) if project.ruling.is_stricter_than(&user.ruling) => project,
             (Some(user), _) => user,
             (None, Some(project)) => project,
-            (None, None) => return PolicyDecision::nobody(),
+            (None, None) => return PolicyDecision::ask_a_person(),
         };
         decision.possible(question)
     }
@@ -209,7 +209,7 @@ impl RuleEffect {
 }
 
 impl PolicyDecision {
-    fn nobody() -> Self {
+    fn ask_a_person() -> Self {
         let reason = "no rule is about this question".to_owned();
         Self { ruling: RuleEffect::Ask, rule: None, layer: None, reason }
     }

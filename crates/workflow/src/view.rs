@@ -6,7 +6,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, aside};
+use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
 use coven_model::{Digest, Event, TaskId, TaskStatus};
 use serde_json::Value;
 
@@ -90,14 +90,14 @@ impl SessionViewBuilder {
     /// A value, or what stands for it if it is large.
     fn shown(&mut self, value: &Arc<Value>) -> Value {
         if let Some(large) = self.large.iter().find(|large| Arc::ptr_eq(&large.value, value)) {
-            return aside(&large.digest, large.bytes);
+            return large_value_reference(&large.digest, large.bytes);
         }
         if size(value, MAX_INLINE_BYTES) <= MAX_INLINE_BYTES {
             return value.as_ref().clone();
         }
         let text = value.to_string();
         let (digest, bytes) = (Digest::of_bytes(text.as_bytes()), text.len());
-        let shown = aside(&digest, bytes);
+        let shown = large_value_reference(&digest, bytes);
         self.large.push(LargeValue { digest, bytes, value: Arc::clone(value) });
         shown
     }

@@ -66,7 +66,7 @@ impl OpencodeReader {
         let detail =
             detail.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(detail);
         out.spoil(&format!(
-            "stopped: a permission was asked for and nobody could give it: {asked}"
+            "stopped: it asked for a permission, which a headless run cannot give: {asked}"
         ));
         if !again(&mut self.rejected, tool) {
             let count = self.asked.get(tool).copied().unwrap_or(0);

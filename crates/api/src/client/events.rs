@@ -8,14 +8,14 @@ use futures_util::StreamExt;
 use reqwest::Method;
 
 use super::{Client, ClientError, checked};
-use crate::event::{Envelope, Gap};
+use crate::event::{EventEnvelope, EventGap};
 
 /// How long to wait before connecting again: at first, and at most.
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const FIRST_RECONNECT_DELAY: Duration = Duration::from_millis(50);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// How long the daemon may say nothing at all. It says something every fifteen seconds.
-const SILENCE: Duration = Duration::from_mins(1);
+const STREAM_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Whose events are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub enum Streamed {
     /// [`crate::event::SessionSnapshot`], by what is followed.
     Snapshot(serde_json::Value),
     /// An event in its envelope.
-    Event(Box<Envelope>),
+    Event(Box<EventEnvelope>),
     /// Some events are no longer kept; a snapshot follows.
-    Gap(Gap),
+    Gap(EventGap),
     /// The follower was too slow for what is live; no fact is missing.
     Lagged,
     /// The connection was lost; following goes on by itself.
@@ -46,28 +46,28 @@ pub enum Streamed {
 
 /// A stream of events that resumes by itself.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventStream {
     client: Client,
     path: String,
     cursor: Option<u64>,
-    connection: Option<Connection>,
+    connection: Option<StreamConnection>,
     ready: VecDeque<Streamed>,
     wait: Duration,
     ended: bool,
 }
 
-struct Connection {
+struct StreamConnection {
     bytes: futures_util::stream::BoxStream<'static, reqwest::Result<Vec<u8>>>,
-    reader: Reader,
+    reader: SseReader,
 }
 
-impl std::fmt::Debug for Connection {
+impl std::fmt::Debug for StreamConnection {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Connection").finish_non_exhaustive()
     }
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn new(client: Client, path: String, cursor: Option<u64>) -> Self {
         Self {
             client,
@@ -75,7 +75,7 @@ impl Events {
             cursor,
             connection: None,
             ready: VecDeque::new(),
-            wait: FIRST_WAIT,
+            wait: FIRST_RECONNECT_DELAY,
             ended: false,
         }
     }
@@ -106,10 +106,10 @@ impl Events {
                     }
                 },
                 Some(connection) => {
-                    let next = tokio::time::timeout(SILENCE, connection.bytes.next()).await;
+                    let next = tokio::time::timeout(STREAM_TIMEOUT, connection.bytes.next()).await;
                     match next {
                         Ok(Some(Ok(bytes))) => {
-                            self.wait = FIRST_WAIT;
+                            self.wait = FIRST_RECONNECT_DELAY;
                             let messages = connection.reader.feed(&bytes);
                             for message in messages {
                                 self.take(&message);
@@ -130,7 +130,7 @@ impl Events {
         }
     }
 
-    async fn connect(&mut self) -> Result<Connection, ClientError> {
+    async fn connect(&mut self) -> Result<StreamConnection, ClientError> {
         let url = format!("{}{}", self.client.base, self.path);
         let mut request = self.client.http.request(Method::GET, url);
         if let Some(cursor) = self.cursor {
@@ -138,18 +138,18 @@ impl Events {
         }
         let answer = checked(request.send().await?).await?;
         let bytes = answer.bytes_stream().map(|bytes| bytes.map(|bytes| bytes.to_vec()));
-        Ok(Connection { bytes: bytes.boxed(), reader: Reader::default() })
+        Ok(StreamConnection { bytes: bytes.boxed(), reader: SseReader::default() })
     }
 
     /// Forgets the connection and lets some time pass, longer each time.
     async fn again(&mut self, why: String) -> Streamed {
         self.connection = None;
         tokio::time::sleep(self.wait).await;
-        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        self.wait = (self.wait * 2).min(MAX_RECONNECT_DELAY);
         Streamed::Reconnecting(why)
     }
 
-    fn take(&mut self, message: &Message) {
+    fn take(&mut self, message: &SseMessage) {
         if let Some(id) = message.id {
             // A fact that was told before is not told again.
             if self.cursor.is_some_and(|cursor| id <= cursor) && message.event != "snapshot" {
@@ -172,7 +172,7 @@ impl Events {
 
 /// One message of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Message {
+struct SseMessage {
     id: Option<u64>,
     event: String,
     data: String,
@@ -180,13 +180,13 @@ struct Message {
 
 /// Cuts a stream into messages, however it arrives.
 #[derive(Debug, Default)]
-struct Reader {
+struct SseReader {
     line: Vec<u8>,
-    message: Message,
+    message: SseMessage,
 }
 
-impl Reader {
-    fn feed(&mut self, bytes: &[u8]) -> Vec<Message> {
+impl SseReader {
+    fn feed(&mut self, bytes: &[u8]) -> Vec<SseMessage> {
         let mut messages = Vec::new();
         for &byte in bytes {
             if byte != b'\n' {
@@ -234,12 +234,12 @@ mod tests {
 
     #[test]
     fn a_stream_reads_the_same_wherever_it_is_cut() {
-        let whole = Reader::default().feed(STREAM);
+        let whole = SseReader::default().feed(STREAM);
         assert_eq!(whole.len(), 2);
         assert_eq!(whole[0].id, Some(7));
         assert_eq!(whole[0].data, "{\"a\":\n1}");
         for cut in 0..STREAM.len() {
-            let mut reader = Reader::default();
+            let mut reader = SseReader::default();
             let mut messages = reader.feed(&STREAM[..cut]);
             messages.extend(reader.feed(&STREAM[cut..]));
             assert_eq!(messages, whole, "cut at {cut}");

@@ -12,16 +12,16 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::{Address, ClientError, problem};
+use super::{ClientError, DaemonAddress, problem};
 use crate::attach::{FromDaemon, FromViewer, SUBPROTOCOL};
 
 /// A connection of either kind.
-enum Wire {
+enum ClientSocket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for ClientSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -34,7 +34,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for ClientSocket {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -71,13 +71,13 @@ pub enum FromTerminal {
 }
 
 /// The terminal of a task. Its two halves may be used at once.
-pub struct Terminal {
+pub struct TerminalConnection {
     /// What is said to it.
     pub sender: ToTerminal,
-    messages: SplitStream<WebSocketStream<Wire>>,
+    messages: SplitStream<WebSocketStream<ClientSocket>>,
 }
 
-impl std::fmt::Debug for Terminal {
+impl std::fmt::Debug for TerminalConnection {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Terminal").finish_non_exhaustive()
     }
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Terminal {
 
 /// The half that speaks.
 pub struct ToTerminal {
-    messages: SplitSink<WebSocketStream<Wire>, Message>,
+    messages: SplitSink<WebSocketStream<ClientSocket>, Message>,
 }
 
 impl std::fmt::Debug for ToTerminal {
@@ -107,18 +107,18 @@ fn failed(error: Error) -> ClientError {
     }
 }
 
-impl Terminal {
-    pub(super) async fn open(address: &Address, path: &str) -> Result<Self, ClientError> {
+impl TerminalConnection {
+    pub(super) async fn open(address: &DaemonAddress, path: &str) -> Result<Self, ClientError> {
         let (wire, host, token) = match address {
-            Address::Socket(socket) => {
+            DaemonAddress::Socket(socket) => {
                 let stream = UnixStream::connect(socket).await.map_err(unreachable)?;
-                (Wire::Unix(stream), "localhost".to_owned(), None)
+                (ClientSocket::Unix(stream), "localhost".to_owned(), None)
             }
-            Address::Tcp { address, token } => {
+            DaemonAddress::Tcp { address, token } => {
                 let stream = TcpStream::connect(address).await.map_err(unreachable)?;
                 // A key is typed and to be seen at once.
                 stream.set_nodelay(true).map_err(unreachable)?;
-                (Wire::Tcp(stream), address.to_string(), Some(token))
+                (ClientSocket::Tcp(stream), address.to_string(), Some(token))
             }
         };
         let mut request = format!("ws://{host}{path}").into_client_request().map_err(failed)?;

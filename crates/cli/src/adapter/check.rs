@@ -6,7 +6,7 @@ use coven_adapters::loader::CONFIG_FILE;
 use coven_adapters::{AdapterConfigLoader, Config, builtin};
 use coven_notation::near;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::folders;
 use crate::written::{read, report, tell};
 
@@ -41,7 +41,7 @@ fn sources(what: &str) -> Result<Vec<(String, Vec<u8>)>> {
         }
     }
     if found.is_empty() {
-        let failure = Failure::failed(format!("`{what}` is neither a file nor an adapter"));
+        let failure = CommandFailure::failed(format!("`{what}` is neither a file nor an adapter"));
         let types = AdapterConfigLoader::new(folders::adapters()).types();
         return Err(match near(what, types.iter().map(String::as_str)).first() {
             Some(name) => failure.hint(format!("did you mean `{name}`?")),

@@ -3,7 +3,7 @@
 use coven_terminal::snapshot::{CellColor, CellStyle, ScreenRow, UnderlineStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::output::Put;
+use crate::output::PutText;
 
 /// The row as text with its colours.
 pub(super) fn painted(row: &ScreenRow, columns: usize) -> String {

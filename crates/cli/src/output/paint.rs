@@ -2,11 +2,11 @@
 
 /// Paints texts, or leaves them as they are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint {
+pub(crate) struct OutputPaint {
     on: bool,
 }
 
-impl Paint {
+impl OutputPaint {
     pub(crate) fn new(on: bool) -> Self {
         Self { on }
     }

@@ -5,12 +5,12 @@ use coven_terminal::sanitise::strip;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A text that grows.
-pub(crate) trait Put {
+pub(crate) trait PutText {
     /// Puts this at its end.
     fn put(&mut self, text: String);
 }
 
-impl Put for String {
+impl PutText for String {
     fn put(&mut self, text: String) {
         self.push_str(&text);
     }

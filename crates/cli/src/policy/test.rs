@@ -10,7 +10,7 @@ use coven_policy::{PastQuestion, Policies, Policy, RuleEffect, TrialRow, test};
 use serde_json::json;
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{find, folders, output, question, written};
 
 pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_json: bool) -> Result {
@@ -49,7 +49,7 @@ fn policies(file: Option<&Path>) -> Result<Policies> {
         let (name, bytes) = written::read(path)?;
         let tell = |report: coven_notation::Report| {
             eprint!("{}", report.render(output::colour_on_stderr()));
-            Failure::told()
+            CommandFailure::told()
         };
         let source = Source::from_bytes(name, bytes).map_err(tell)?;
         Policy::read(&source).map_err(tell)
@@ -61,7 +61,7 @@ fn policies(file: Option<&Path>) -> Result<Policies> {
     let user = folders::config().and_then(|config| here(config.join("policy.yaml")));
     let project = folders::trusted_project().and_then(|base| here(base.join(".coven/policy.yaml")));
     if user.is_none() && project.is_none() {
-        return Err(Failure::failed("there is no policy, so every question is asked")
+        return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
     }
     Ok(Policies {

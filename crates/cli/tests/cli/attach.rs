@@ -141,10 +141,10 @@ fn there_is_one_keyboard_and_whoever_wants_it_takes_it() {
     let mut first = home.terminal(&["attach", &name]);
     first.until_shows("3. No (esc)");
     let mut second = home.terminal(&["attach", &name]);
-    second.until("somebody else", |terminal| terminal.title().contains("somebody else types"));
+    second.until("another viewer", |terminal| terminal.title().contains("another viewer types"));
     second.send("1");
     second.send("\x1dt");
-    first.until("the loss", |terminal| terminal.title().contains("somebody else types"));
+    first.until("the loss", |terminal| terminal.title().contains("another viewer types"));
     assert!(!home.path("project/yes.txt").exists());
     second.send("1");
     second.until_shows("Type a message");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use coven_api::event::Snapshot;
+use coven_api::event::EventSnapshot;
 use coven_api::intervention::InterventionState;
 use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
 use coven_api::{Code, Problem};
@@ -74,7 +74,7 @@ impl House {
     }
 
     /// How everything looks now.
-    pub(crate) async fn snapshot(&self) -> Snapshot {
+    pub(crate) async fn snapshot(&self) -> EventSnapshot {
         // The position comes first: what happens while we look is told again, and never left out.
         let pos = self.feed().last();
         let bases: Vec<Sessions> =
@@ -93,7 +93,7 @@ impl House {
         let workflows = self.items(&bases, all).await;
         let interventions =
             self.interventions(InterventionState::Open, None).await.unwrap_or_default();
-        Snapshot { pos, workflows, interventions }
+        EventSnapshot { pos, workflows, interventions }
     }
 
     async fn items(&self, bases: &[Sessions], entries: Vec<(Entry, usize)>) -> Vec<WorkflowItem> {

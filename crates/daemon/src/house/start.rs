@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use coven_api::workflow::{Definition, OneAgent, StartWorkflow, Started};
+use coven_api::workflow::{OneAgent, StartWorkflow, Started, WorkflowDefinition};
 use coven_api::{Code, Problem};
 use coven_model::{Mode, WorkflowStatus};
 use coven_notation::{Report, Source};
@@ -128,7 +128,7 @@ pub(crate) fn environment(
 
 fn what(
     grimoire: Option<String>,
-    definition: Option<Definition>,
+    definition: Option<WorkflowDefinition>,
     agent: Option<OneAgent>,
 ) -> Result<What, Problem> {
     match (grimoire, definition, agent) {

@@ -9,8 +9,8 @@ use coven_adapters::loader::{AdapterLayer, LoadedAdapter, OriginStatus as FileSt
 use coven_adapters::registry::AdapterMetadata;
 use coven_adapters::{AdapterConfigLoader, AdapterFolders};
 use coven_api::catalogue::{
-    AdapterItem, Adapters, BaseDirQuery, Check, Checked, Grimoire, GrimoireItem, Grimoires,
-    InputItem,
+    AdapterItem, AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireItem,
+    GrimoireList, GrimoireText, InputItem,
 };
 use coven_api::{Code, Problem};
 use coven_notation::{Report, Source, near, printable};
@@ -86,14 +86,14 @@ async fn reading<T: Send + 'static>(
 pub(super) async fn grimoires(
     State(house): State<House>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Grimoires> {
+) -> Answer<GrimoireList> {
     let grimoires = reading(&house, query.base_dir.as_deref(), |shelf| {
         let catalogue = shelf.catalogue(&shelf.known());
         // What a later layer replaced is not what its name means.
         let shown = |entry: &&CatalogueEntry| !matches!(entry.standing, EntryStatus::Overridden(_));
         Ok(catalogue.entries().filter(shown).map(item).collect())
     });
-    Ok(Json(Grimoires { grimoires: grimoires.await? }))
+    Ok(Json(GrimoireList { grimoires: grimoires.await? }))
 }
 
 /// `GET /grimoires/{name}`.
@@ -101,7 +101,7 @@ pub(super) async fn grimoire(
     State(house): State<House>,
     Path(name): Path<String>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Grimoire> {
+) -> Answer<GrimoireText> {
     let grimoire = reading(&house, query.base_dir.as_deref(), move |shelf| {
         let catalogue = shelf.catalogue(&shelf.known());
         let Some(entry) = catalogue.get(&name) else {
@@ -114,7 +114,7 @@ pub(super) async fn grimoire(
             });
             return Err(Problem::new(Code::GrimoireNotFound, detail).with_hint(hint));
         };
-        Ok(Grimoire {
+        Ok(GrimoireText {
             item: item(entry),
             text: entry.source.text().to_owned(),
             problems: diagnostics(&entry.report()),
@@ -125,14 +125,17 @@ pub(super) async fn grimoire(
 }
 
 /// `POST /grimoires/check`.
-pub(super) async fn check(State(house): State<House>, Read(check): Read<Check>) -> Answer<Checked> {
+pub(super) async fn check(
+    State(house): State<House>,
+    Read(check): Read<CheckRequest>,
+) -> Answer<CheckResponse> {
     let base_dir = check.base_dir.clone();
     let checked = reading(&house, base_dir.as_deref(), move |shelf| {
         let name = check.name.unwrap_or_else(|| "definition".to_owned());
         let source = Source::new(name, check.text);
         let checked = coven_workflow::check(&source, &shelf.known());
         let report = Report::new(source, checked.problems);
-        Ok(Checked {
+        Ok(CheckResponse {
             ok: checked.plan.is_some(),
             problems: diagnostics(&report),
             inputs: checked.plan.as_ref().map(inputs).unwrap_or_default(),
@@ -183,7 +186,7 @@ fn inputs(plan: &Plan) -> Vec<InputItem> {
 pub(crate) async fn adapters(
     State(house): State<House>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Adapters> {
+) -> Answer<AdapterList> {
     let listed = reading(&house, query.base_dir.as_deref(), |shelf| Ok(shelf.loader().load_all()));
     let program = house.options().program.clone();
     let mut asked = Vec::new();
@@ -197,7 +200,7 @@ pub(crate) async fn adapters(
             }
         });
     }
-    Ok(Json(Adapters { adapters: futures_util::future::join_all(asked).await }))
+    Ok(Json(AdapterList { adapters: futures_util::future::join_all(asked).await }))
 }
 
 async fn adapter(

@@ -1,7 +1,7 @@
 //! Events from outside.
 
 use axum::extract::State;
-use coven_api::event::{PostEvent, Triggered};
+use coven_api::event::{PostEvent, TriggeredSessions};
 use coven_api::{Code, Problem};
 
 use crate::answer::{Answer, Json, Read};
@@ -14,7 +14,7 @@ const LONGEST: usize = 200;
 pub(super) async fn post(
     State(house): State<House>,
     Read(event): Read<PostEvent>,
-) -> Answer<Triggered> {
+) -> Answer<TriggeredSessions> {
     let decent = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:/".contains(&byte);
     if !(1..=LONGEST).contains(&event.kind.len()) || !event.kind.bytes().all(decent) {
         let detail = "the type of an event has letters, digits, and `. - _ : /`, 200 at most";
@@ -24,5 +24,5 @@ pub(super) async fn post(
     let orchestrator = house.orchestrator(&path).await?;
     house.trust_of(&path)?;
     let started = crate::house::post(&orchestrator, event).await?;
-    Ok(Json(Triggered { started }))
+    Ok(Json(TriggeredSessions { started }))
 }

@@ -2,7 +2,7 @@
 
 use axum::Extension;
 use axum::extract::State;
-use coven_api::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use coven_api::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
 use coven_api::{Code, Problem};
 use coven_model::{Decision, InterventionId, SessionId};
 
@@ -15,10 +15,10 @@ use crate::problems;
 pub(super) async fn list(
     State(house): State<House>,
     Query(query): Query<InterventionQuery>,
-) -> Answer<Interventions> {
+) -> Answer<InterventionList> {
     let state = query.state.unwrap_or_default();
     let interventions = house.interventions(state, query.workflow.as_deref()).await?;
-    Ok(Json(Interventions { interventions }))
+    Ok(Json(InterventionList { interventions }))
 }
 
 /// `POST /interventions/{session}/{number}`.
@@ -27,7 +27,7 @@ pub(super) async fn decide(
     Extension(caller): Extension<Caller>,
     Path((session, number)): Path<(String, String)>,
     Read(decide): Read<Decide>,
-) -> Answer<Decided> {
+) -> Answer<DecideResponse> {
     let id = intervention(&session, &number)?;
     let orchestrator = house.asked(&id).await?;
     let mut decision = Decision::new(decide.decision, caller.name());
@@ -45,7 +45,7 @@ pub(super) async fn decide(
             .into());
     }
     match orchestrator.answer(&id, decision, decide.digest).await {
-        Ok(()) => Ok(Json(Decided { workflow_id: id.session(), decision: decide.decision })),
+        Ok(()) => Ok(Json(DecideResponse { workflow_id: id.session(), decision: decide.decision })),
         Err(error) => {
             let problem = problems::request(&error);
             if problem.code != Code::AlreadyDecided && problem.code != Code::NotNow {

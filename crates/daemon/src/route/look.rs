@@ -10,7 +10,9 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coven_api::task::{AttemptQuery, Explanation, Output, OutputQuery, Screen, Transcript};
+use coven_api::task::{
+    AttemptQuery, OutputQuery, TaskOutput, TaskScreen, TaskTranscript, VerdictExplanation,
+};
 use coven_api::{Code, Problem};
 use coven_model::{AttemptId, Mode, Verdict};
 use coven_orchestrator::TaskAccess;
@@ -77,12 +79,12 @@ pub(super) async fn screen(
     State(house): State<House>,
     Path((id, task)): Path<(String, String)>,
     Query(query): Query<AttemptQuery>,
-) -> Answer<Screen> {
+) -> Answer<TaskScreen> {
     let found = find(&house, &id, &task, query.attempt).await?;
     Ok(Json(shown(found).await?))
 }
 
-async fn shown(found: Found) -> Result<Screen, Problem> {
+async fn shown(found: Found) -> Result<TaskScreen, Problem> {
     let (attempt, live) = (found.access.attempt.clone(), found.live);
     if let Some(agent) = &found.access.agent
         && let Some(view) = agent.view().await
@@ -128,10 +130,10 @@ fn picture(
     dump: &[u8],
     offset: u64,
     live: bool,
-) -> Screen {
+) -> TaskScreen {
     let (size, cursor) = (snapshot.size(), snapshot.cursor());
     let lines = snapshot.rows().iter().map(|row| row.text().trim_end_matches(' ').to_owned());
-    Screen {
+    TaskScreen {
         attempt,
         cols: size.columns,
         rows: size.rows,
@@ -164,7 +166,7 @@ pub(super) async fn output(
     }
     let text = coven_terminal::sanitise::strip(&piece.bytes).into_owned();
     let (offset, next, end) = (piece.offset, piece.next, piece.end);
-    let output = Output { attempt, offset, next, end, live, dropped: piece.dropped, text };
+    let output = TaskOutput { attempt, offset, next, end, live, dropped: piece.dropped, text };
     Ok(Json(output).into_response())
 }
 
@@ -173,12 +175,12 @@ pub(super) async fn transcript(
     State(house): State<House>,
     Path((id, task)): Path<(String, String)>,
     Query(query): Query<AttemptQuery>,
-) -> Answer<Transcript> {
+) -> Answer<TaskTranscript> {
     let found = find(&house, &id, &task, query.attempt).await?;
     let format = transcript::format(&house, &found.access);
     let (folder, live, attempt) = (found.access.folder, found.live, found.access.attempt);
     let (entries, usage) = aside(move || transcript::read(&folder, format)).await?;
-    Ok(Json(Transcript { attempt, entries, usage, live }))
+    Ok(Json(TaskTranscript { attempt, entries, usage, live }))
 }
 
 /// `GET …/recording`.
@@ -201,7 +203,7 @@ pub(super) async fn recording(
 pub(super) async fn explain(
     State(house): State<House>,
     Path((id, task)): Path<(String, String)>,
-) -> Answer<Explanation> {
+) -> Answer<VerdictExplanation> {
     let found = find(&house, &id, &task, None).await?;
     let access = found.access.clone();
     let verdict = access.agent.as_ref().map(coven_runner::AgentRunner::verdict);
@@ -221,7 +223,7 @@ pub(super) async fn explain(
         lines.pop();
     }
     let (attempt, adapter, mode) = (access.attempt, access.adapter, access.mode);
-    Ok(Json(Explanation { attempt, adapter, mode, verdict, since, words, lines }))
+    Ok(Json(VerdictExplanation { attempt, adapter, mode, verdict, since, words, lines }))
 }
 
 /// What was seen where, by which rule.

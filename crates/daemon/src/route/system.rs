@@ -8,8 +8,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use coven_api::system::{
-    BaseDirStatus, Health, OpenBaseDir, Shutdown, SignIn, SignInCode, SignedIn, Slots, Status,
-    Version,
+    BaseDirStatus, HealthResponse, OpenBaseDir, ShutdownRequest, SignIn, SignInCode, SignedIn,
+    SlotCounts, StatusResponse, VersionResponse,
 };
 use coven_api::{API_VERSION, Code, Problem, openapi};
 
@@ -18,14 +18,14 @@ use crate::house::House;
 use crate::peer::{Caller, Via};
 
 /// `GET /health`.
-pub(super) async fn health(State(house): State<House>) -> Json<Health> {
+pub(super) async fn health(State(house): State<House>) -> Json<HealthResponse> {
     let status = if house.stopping().is_cancelled() { "stopping" } else { "ok" };
-    Json(Health { status: status.to_owned() })
+    Json(HealthResponse { status: status.to_owned() })
 }
 
 /// `GET /version`.
-pub(super) async fn version() -> Json<Version> {
-    Json(Version {
+pub(super) async fn version() -> Json<VersionResponse> {
+    Json(VersionResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         api: API_VERSION,
         events: coven_api::event::ENVELOPE_VERSION,
@@ -68,7 +68,7 @@ pub(super) async fn sign_in(
 pub(super) async fn shutdown(
     State(house): State<House>,
     Extension(caller): Extension<Caller>,
-    MayRead(shutdown): MayRead<Shutdown>,
+    MayRead(shutdown): MayRead<ShutdownRequest>,
 ) -> Done {
     tracing::info!(by = caller.name(), stop_agents = shutdown.stop_agents, "told to stop");
     house.stop(shutdown.stop_agents);
@@ -76,11 +76,11 @@ pub(super) async fn shutdown(
 }
 
 /// `GET /status`.
-pub(super) async fn status(State(house): State<House>) -> Json<Status> {
+pub(super) async fn status(State(house): State<House>) -> Json<StatusResponse> {
     let (sessions, agents, slots, waiting) =
-        (BTreeMap::new(), BTreeMap::new(), Slots::default(), 0);
+        (BTreeMap::new(), BTreeMap::new(), SlotCounts::default(), 0);
     let places = &house.options().places;
-    let mut status = Status {
+    let mut status = StatusResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         since: house.since(),

@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use coven_api::task::{Size, Typing};
+use coven_api::task::{ScreenSize, Typing};
 use coven_api::{Code, Problem};
 use coven_model::{SessionId, TaskId};
 use coven_orchestrator::{Orchestrator, RequestError};
@@ -104,7 +104,7 @@ pub(crate) fn keys(names: &[String]) -> Result<Vec<Key>, Problem> {
 }
 
 /// A size that a terminal can have.
-pub(crate) fn size(size: Size) -> Result<coven_terminal::screen::Size, Problem> {
+pub(crate) fn size(size: ScreenSize) -> Result<coven_terminal::screen::Size, Problem> {
     if (2..=1000).contains(&size.cols) && (1..=1000).contains(&size.rows) {
         return Ok(coven_terminal::screen::Size::new(size.cols, size.rows));
     }
@@ -116,7 +116,7 @@ pub(crate) fn size(size: Size) -> Result<coven_terminal::screen::Size, Problem> 
 pub(crate) async fn resize(
     State(house): State<House>,
     Path((id, task)): Path<(String, String)>,
-    Read(wanted): Read<Size>,
+    Read(wanted): Read<ScreenSize>,
 ) -> Done {
     let size = size(wanted)?;
     named(&house, &id, &task).await?.agent().await?.resize(size).await;

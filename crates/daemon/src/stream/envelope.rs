@@ -10,7 +10,7 @@ use coven_runtime::domain::Stream;
 use serde::Serialize;
 use serde_json::Value;
 
-/// [`coven_api::event::Envelope`] without copies: the same fact goes to many.
+/// [`coven_api::event::EventEnvelope`] without copies: the same fact goes to many.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -133,7 +133,7 @@ pub(super) fn frame(kind: &str, id: Option<u64>, data: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use coven_api::event::Envelope as Told;
+    use coven_api::event::EventEnvelope as Told;
     use coven_model::TaskId;
     use serde_json::json;
 

@@ -49,7 +49,7 @@ fn check_task(context: &mut CheckContext<'_>, task: &SourceNode) {
         context.error(
             "headless-without-prompt",
             span,
-            "a headless task needs a prompt: nobody can tell it anything later",
+            "a headless task needs a prompt: it gets no other input",
             "add `prompt`, or make the task `interactive`",
         );
     }

@@ -48,7 +48,11 @@ impl DecisionDraft {
     pub(super) fn job_lost(&mut self, job: &AttemptId) {
         self.job_ended(
             job,
-            Outcome::new(false, Ending::Lost, "its process is gone, and nobody saw how it ended"),
+            Outcome::new(
+                false,
+                Ending::Lost,
+                "its process is gone, and its exit status was not recorded",
+            ),
         );
     }
 

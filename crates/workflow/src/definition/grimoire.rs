@@ -76,7 +76,7 @@ pub struct StepDefaults {
     pub adapter: Option<String>,
     /// `headless` (the default: one prompt, no questions) or `interactive` (on a terminal).
     pub mode: Option<Mode>,
-    /// The model.
+    /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// What agents may do without asking: `read-only`, `ask`, `edits` or `all`.
     pub permissions: Option<PermissionLevel>,
@@ -193,13 +193,13 @@ pub struct StepDefinition {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum StepType {
-    /// One agent, once.
+    /// Runs one agent once.
     Agent,
     /// An agent and an arbiter in turns.
     AgentLoop,
     /// One agent for each element of an array.
     ParallelAgents,
-    /// A command.
+    /// Runs a command in a shell.
     Script,
     /// A check that has to pass.
     Gate,
@@ -249,7 +249,7 @@ pub struct ArbiterDefinition {
     pub prompt: String,
     /// Its type; that of the step if nothing is said.
     pub adapter: Option<String>,
-    /// The model.
+    /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// Further arguments for its program.
     pub extra_args: Option<Vec<String>>,

@@ -35,7 +35,7 @@ pub struct StageDefinition {
     /// What it is called; once in the workflow.
     #[schemars(schema_with = "id")]
     pub id: String,
-    /// The tasks.
+    /// The tasks of the stage, which run side by side.
     #[schemars(length(min = 1))]
     pub tasks: Vec<TaskDefinition>,
 }
@@ -65,7 +65,7 @@ pub struct TaskDefinition {
     /// What people call the agent; the id if nothing is said.
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// The model.
+    /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// What the agent may do without asking: `read-only`, `ask`, `edits` or `all`.
     pub permissions: Option<PermissionLevel>,

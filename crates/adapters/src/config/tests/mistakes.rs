@@ -255,7 +255,7 @@ fn a_value_of_the_wrong_type_is_told_with_what_is_expected() {
     1 | []
       | ^^
       |
-      = help: An adapter file
+      = help: An adapter file: how to start, read, answer and stop one agent CLI
     ");
 }
 

@@ -2,8 +2,8 @@
 
 use axum::extract::{Extension, State};
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::ipc::{Answer, COMMANDS, Command};
-use coven_api::task::{Size, Typing};
+use coven_api::ipc::{Answer, COMMANDS, IpcCommand};
+use coven_api::task::{ScreenSize, Typing};
 use coven_api::workflow::{ListQuery, StartWorkflow, Wish};
 use coven_api::{Code, Problem};
 use coven_notation::near;
@@ -59,8 +59,8 @@ struct Resizing {
 }
 
 /// Does what a command says, and answers it.
-pub(super) async fn answer(house: House, caller: Caller, command: Command) -> Answer {
-    let Command { id, command, args } = command;
+pub(super) async fn answer(house: House, caller: Caller, command: IpcCommand) -> Answer {
+    let IpcCommand { id, command, args } = command;
     match carry_out(house, caller, &command, args).await {
         Ok(result) => Answer { id, result: Some(result), error: None },
         Err(Failure(problem)) => Answer { id, result: None, error: Some(*problem) },
@@ -98,7 +98,7 @@ async fn carry_out(
         }
         "task:resize" => {
             let Resizing { session_id, task_id, cols, rows } = read(args)?;
-            let (path, size) = (Path((session_id, task_id)), Size { cols, rows });
+            let (path, size) = (Path((session_id, task_id)), ScreenSize { cols, rows });
             task::resize(State(house), path, Read(size)).await?;
             Ok(nothing())
         }
