@@ -11,6 +11,7 @@ mod begin;
 mod jobs;
 mod many;
 mod people;
+mod question;
 mod rounds;
 mod settle;
 mod single;

@@ -38,7 +38,7 @@ fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
     let said = home.run(ASKS, &[]).code(3);
     let name = home.only();
     assert_snapshot!(home.tidy(&said.err), @r#"
-    error: NAME waits for a person: ask asks whether it may go on (interaction_approval)
+    error: NAME waits for a person: ask asks for approval: Run this command? echo done > said.txt
       │  Run this command?
       │
       │  echo done > said.txt

@@ -4,6 +4,7 @@ use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, TaskStatus, Work};
 
 use super::DecisionDraft;
+use super::question::question_line;
 use crate::input::{ObservedQuestion, ScreenObservation};
 use crate::rules::DecisionRule;
 use crate::state::{AnswerPhase, LiveJob, Run, RunPhase};
@@ -45,12 +46,16 @@ impl DecisionDraft {
         let deadline = live.deadline;
         self.withdraw(job, "the agent asks something else now");
         let (kind, reason) = match question.kind {
-            AwaitingKind::Approval => (InterventionKind::Approval, "asks whether it may go on"),
+            AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),
             AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
-            AwaitingKind::Choice => (InterventionKind::Choice, "wants a choice"),
+            AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
-        let reason = format!("{} {reason} ({})", job.task, question.rule);
+        let asked = question_line(&question.excerpt);
+        let reason = match asked.as_str() {
+            "" => format!("{} {reason}", job.task),
+            asked => format!("{} {reason}: {asked}", job.task),
+        };
         let Some(mut intervention) = self.intervention(kind, Some(job.task.clone()), reason) else {
             return;
         };
