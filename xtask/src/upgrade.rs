@@ -1,7 +1,7 @@
-//! `cargo xtask upgrade`: older builds beside this one. Builds a commit of the past, lets its daemon
-//! and its holders run agents, and has this tree's build go on with them; and the last commit that
-//! did not register sessions, whose sessions are foreign. Opt-in: it builds everything twice more,
-//! in target/upgrade/.
+//! `cargo xtask upgrade`: older builds beside this one. Builds a commit of the past, lets its
+//! daemon and its holders run agents, and has this tree's build go on with them; and the last
+//! commit that did not register sessions, whose sessions are foreign. Opt-in: it builds everything
+//! twice more, in target/upgrade/.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -37,8 +37,8 @@ pub struct OutputChunk<'a> {
 
 /// Whatever differs between agent CLIs.
 ///
-/// The adapter files make [`ConfigAdapter`]s. A program that embeds Coven can bring a type of its own;
-/// everything but the launch has an answer that fits a program about which nothing is known.
+/// The adapter files make [`ConfigAdapter`]s. A program that embeds Coven can bring a type of its
+/// own; everything but the launch has an answer that fits a program about which nothing is known.
 pub trait AgentAdapter: Send + Sync {
     /// The type, as it is named in workflows.
     fn kind(&self) -> &str;

@@ -2,7 +2,7 @@
 //!
 //! The structs here are the published schema (`coven schema adapter`): their doc comments are its
 //! descriptions. Every key may be missing, because a file of a later layer says only what it
-//! changes; [`crate::Adapter`] fills in the defaults.
+//! changes; [`crate::ConfigAdapter`] fills in the defaults.
 
 mod check;
 mod merge;

@@ -1,8 +1,8 @@
 //! Turns what an agent shows into what it is doing, with the evidence.
 //!
-//! A [`ScreenSniffer`] is told everything that can be observed (screens, titles and signals, what was
-//! typed, time passing) and says what the agent is doing. It is usable alone: with snapshots of a
-//! terminal, or with nothing but text.
+//! A [`ScreenSniffer`] is told everything that can be observed (screens, titles and signals, what
+//! was typed, time passing) and says what the agent is doing. It is usable alone: with snapshots of
+//! a terminal, or with nothing but text.
 //!
 //! Sources count in this order: the program's own status (OSC 7501), its window title, the rules
 //! that read the screen, silence, and the end of the process. A title that says idle never hides
@@ -89,9 +89,9 @@ impl ScreenSniffer {
         }
     }
 
-    /// The same for an agent that was followed before, by another process or run: with what it signalled last, which it
-    /// does not say again before something changes, and how many questions it has asked, so that
-    /// the one it may be showing now keeps its digest.
+    /// The same for an agent that was followed before, by another process or run: with what it
+    /// signalled last, which it does not say again before something changes, and how many questions
+    /// it has asked, so that the one it may be showing now keeps its digest.
     pub fn after(rules: Arc<ScreenRules>, said: &[TerminalSignal], asked: u64) -> Self {
         let mut sniffer = Self::new(rules);
         for signal in said {

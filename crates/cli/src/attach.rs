@@ -23,7 +23,8 @@ use crate::{output, tty};
 
 pub(crate) use outside::LEAVE;
 
-/// How often a new daemon is asked for an agent that it has not taken up yet, and how often at most.
+/// How often a new daemon is asked for an agent that it has not taken up yet, and how often at
+/// most.
 const ATTACH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_ATTACH_TRIES: u32 = 100;
 

@@ -1,5 +1,5 @@
-//! The agent on a real terminal: carries bytes, time and news to the [`AgentTui`] and does what it says.
-//! One loop waits for everything at once, and for nothing while nothing happens.
+//! The agent on a real terminal: carries bytes, time and news to the [`AgentTui`] and does what it
+//! says. One loop waits for everything at once, and for nothing while nothing happens.
 
 mod screen;
 

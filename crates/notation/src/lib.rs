@@ -29,8 +29,8 @@
 //! ```
 //!
 //! What a caller checks beyond the schema (a name that is used twice, a variable that does not
-//! exist) becomes a [`FileProblem`] too, at the span of its [`SourceNode`], or exactly at a piece of a
-//! string with [`within`].
+//! exist) becomes a [`FileProblem`] too, at the span of its [`SourceNode`], or exactly at a piece
+//! of a string with [`within`].
 
 mod check;
 pub mod duration;

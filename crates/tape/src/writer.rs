@@ -45,9 +45,9 @@ impl Default for Options {
 /// Nothing is buffered: when a call returns, the kernel has the record and every reader sees it,
 /// even if this process is killed. To survive the machine it needs [`sync`](Self::sync).
 ///
-/// A call that cannot write says so with [`RecordingLoss`], and that is all: the bytes count as written, and
-/// the next call that succeeds first declares the gap. Whether the caller wants to know is up to
-/// the caller.
+/// A call that cannot write says so with [`RecordingLoss`], and that is all: the bytes count as
+/// written, and the next call that succeeds first declares the gap. Whether the caller wants to
+/// know is up to the caller.
 ///
 /// Times are microseconds since the start; one before that of the last record becomes that one.
 #[derive(Debug)]

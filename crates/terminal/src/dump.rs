@@ -50,8 +50,8 @@ pub(crate) fn dump(engine: &mut ScreenEmulator) -> Vec<u8> {
     });
     keyboard(&mut painter, engine.kitty_stacks().get(false));
     if modes.alternate_screen {
-        // The usual way in saves the cursor as it stands; where it was not saved or saved elsewhere,
-        // there is another way. Where it stands matters when the size changes.
+        // The usual way in saves the cursor as it stands; where it was not saved or saved
+        // elsewhere, there is another way. Where it stands matters when the size changes.
         match saved {
             Some(saved) if saved.cursor.point == main_cursor => {
                 painter.push("\x1b8\x1b[?1049h\x1b[?6l");

@@ -2,9 +2,9 @@
 //! through here, so all of it is right at the same time when a sequence or a character arrives
 //! in pieces.
 //!
-//! The parser holds back an unfinished sequence as raw bytes ([`SequenceParser::pending`]) and hands
-//! over only whole ones. What it holds is bounded: a sequence longer than its limit is skipped to
-//! its end and never reported.
+//! The parser holds back an unfinished sequence as raw bytes ([`SequenceParser::pending`]) and
+//! hands over only whole ones. What it holds is bounded: a sequence longer than its limit is
+//! skipped to its end and never reported.
 
 mod csi;
 

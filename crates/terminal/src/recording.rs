@@ -1,9 +1,9 @@
 //! Recordings of terminal sessions as asciicast v2 files, read and written as a stream.
 //!
 //! The format is <https://docs.asciinema.org/manual/asciicast/v2/>: a header line, then one line
-//! per event, each line a piece of JSON. [`RecordingReader`] never holds more than one line, [`RecordingWriter`]
-//! writes each line at once, so a recording may be longer than memory and may be cut off anywhere
-//! without losing what came before.
+//! per event, each line a piece of JSON. [`RecordingReader`] never holds more than one line,
+//! [`RecordingWriter`] writes each line at once, so a recording may be longer than memory and may
+//! be cut off anywhere without losing what came before.
 
 mod error;
 mod header;

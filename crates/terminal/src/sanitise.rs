@@ -3,8 +3,8 @@
 //! [`Screen`](crate::screen::Screen), because programs that address the cursor print words
 //! without the blanks between them.
 //!
-//! [`SequenceStripper`] only removes. [`LineStripper`] also plays carriage return, backspace and erase-in-line
-//! within a line, so that a progress bar leaves its last state.
+//! [`SequenceStripper`] only removes. [`LineStripper`] also plays carriage return, backspace and
+//! erase-in-line within a line, so that a progress bar leaves its last state.
 
 mod liner;
 

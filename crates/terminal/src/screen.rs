@@ -2,7 +2,7 @@
 //! corrects it where programs can meet the difference, bounds its memory, and tells what changed.
 //!
 //! Synchronized output (mode 2026) is applied as it arrives and told by
-//! [`KeyModes::synchronized`]: the screen is always a function of exactly the bytes fed, and a
+//! [`ScreenModes::synchronized`]: the screen is always a function of exactly the bytes fed, and a
 //! reader that wants whole frames waits until the mode is off again.
 
 mod buffer;

@@ -1,8 +1,9 @@
 //! What a program tells its terminal beside the screen: window title, working directory, links,
 //! notifications, prompt marks, program status and the bell.
 //!
-//! [`SignalTap`] reads them out of a stream on its own; a [`Screen`](crate::screen::Screen) collects
-//! the same signals from the bytes it is fed. A payload that does not fit its sequence is ignored.
+//! [`SignalTap`] reads them out of a stream on its own; a [`Screen`](crate::screen::Screen)
+//! collects the same signals from the bytes it is fed. A payload that does not fit its sequence is
+//! ignored.
 
 mod osc;
 mod status;

@@ -143,7 +143,8 @@ fn choices(most: usize) -> impl Strategy<Value = Vec<(u16, bool)>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The checks are in `TestRun`: orders are outstanding, counts are right, nothing is left to do.
+    /// The checks are in `TestRun`: orders are outstanding, counts are right, nothing is left to
+    /// do.
     #[test]
     fn a_random_run_keeps_every_promise(which in 0usize..8, choices in choices(120)) {
         let plans = plans();

@@ -1,7 +1,7 @@
 //! The state of a run: the fold of its facts, and nothing else.
 //!
-//! Copying a state is cheap however long the run is ([`ChunkedList`]), because every decision works on a
-//! copy. What is to be read from a state is here; only `fold` changes it.
+//! Copying a state is cheap however long the run is ([`ChunkedList`]), because every decision works
+//! on a copy. What is to be read from a state is here; only `fold` changes it.
 
 mod identity;
 mod outstanding;

@@ -1,5 +1,5 @@
-//! What is known of a run so far. Everything a format finds goes through [`EntrySink`], which tells it
-//! to the caller and keeps what the conclusion needs.
+//! What is known of a run so far. Everything a format finds goes through [`EntrySink`], which tells
+//! it to the caller and keeps what the conclusion needs.
 
 use coven_model::Usage;
 use serde_json::Value;

@@ -150,7 +150,7 @@ impl Cast {
             match told {
                 ReplayEvent::Verdict(time, verdict) => history.verdicts.push((time, verdict)),
                 ReplayEvent::Painted(_, verdict) => {
-                    history.verdicts.last_mut().unwrap().1 = verdict
+                    history.verdicts.last_mut().unwrap().1 = verdict;
                 }
                 ReplayEvent::Mark(time, label) => {
                     let (_, verdict) = history.verdicts.last().unwrap();

@@ -29,7 +29,7 @@ pub enum Scope {
 /// What a follower is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Streamed {
-    /// How things stand, as JSON: [`crate::event::Snapshot`] or
+    /// How things stand, as JSON: [`crate::event::EventSnapshot`] or
     /// [`crate::event::SessionSnapshot`], by what is followed.
     Snapshot(serde_json::Value),
     /// An event in its envelope.

@@ -150,7 +150,8 @@ impl Terminal {
         count > 0
     }
 
-    /// Reads everything up to the end of the output, which is when no process has the terminal open.
+    /// Reads everything up to the end of the output, which is when no process has the terminal
+    /// open.
     pub(crate) fn read_to_end(&mut self) {
         let end = Instant::now() + PATIENCE;
         while !self.ended {

@@ -1,9 +1,10 @@
 //! Alternatives of a schema: which of them the author meant, and what is wrong with a value that
 //! has the wrong type altogether.
 //!
-//! "Matches none of the alternatives" does not say what to change. The type of the value says most: of a string
-//! and a map, only one can have been meant. Maps that differ in a key with a fixed value are told
-//! apart by that key, and for what is left the alternative with the fewest problems is blamed.
+//! "Matches none of the alternatives" does not say what to change. The type of the value says most:
+//! of a string and a map, only one can have been meant. Maps that differ in a key with a fixed
+//! value are told apart by that key, and for what is left the alternative with the fewest problems
+//! is blamed.
 
 use serde_json::Value as Json;
 

@@ -249,7 +249,7 @@ impl TreeBuilder<'_> {
             NodeValue::List(items) => items.push(node),
             NodeValue::Map(entries) => match frame.key.take() {
                 Some((Some(key), key_span)) => {
-                    entries.push(MapEntry { key, key_span, value: node })
+                    entries.push(MapEntry { key, key_span, value: node });
                 }
                 Some((None, _)) => {}
                 None => {

@@ -35,7 +35,8 @@ impl QuestionHandler for HandlerName {
         Cow::Owned(self.to_string())
     }
 
-    /// The standard handlers never fail. In a dialog that no adapter describes, only `escape` answers.
+    /// The standard handlers never fail. In a dialog that no adapter describes, only `escape`
+    /// answers.
     fn answer(&self, question: &AgentQuestion<'_>) -> Result<Option<TerminalInput>, HandlerError> {
         if question.is_unknown_dialog() && *self != Self::Escape {
             return Ok(None);

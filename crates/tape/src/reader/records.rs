@@ -9,8 +9,8 @@ use crate::window::IndexWindow;
 /// The records of a tape from an offset on; made by [`Reader::records`].
 ///
 /// A record that does not hold is an error and ends the iteration, as does output that is missing
-/// without a reason. Output that was dropped is a [`TapeGap`] at the time of the record before it, or at
-/// 0 if there is none.
+/// without a reason. Output that was dropped is a [`TapeGap`] at the time of the record before it,
+/// or at 0 if there is none.
 ///
 /// Inputs, marks and sizes do not move the offset. A caller that goes on at the offset where it
 /// stopped gets those again that happened there.

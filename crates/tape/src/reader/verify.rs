@@ -30,8 +30,8 @@ pub struct VerifyReport {
 ///
 /// A tape that cannot be opened otherwise is looked at too; only a folder without a tape, and one
 /// that cannot be read, are errors. A tape that is being written may show
-/// [`Trailing`](Damage::Trailing), [`Unfinished`](Damage::Unfinished) or
-/// [`Incomplete`](Damage::Incomplete) at its end, which are gone the next time.
+/// [`Trailing`](TapeDamage::Trailing), [`Unfinished`](TapeDamage::Unfinished) or
+/// [`Incomplete`](TapeDamage::Incomplete) at its end, which are gone the next time.
 pub fn verify(dir: &Path) -> Result<VerifyReport, Error> {
     verify_folder(&TapeFolder::open(dir)?)
 }

@@ -112,18 +112,18 @@ pub enum Error {
         /// What is there, shortened if it is long.
         found: String,
     },
-    /// A [`Writer`](super::Writer) was given a time that cannot be written.
+    /// A [`Writer`](super::RecordingWriter) was given a time that cannot be written.
     #[error("the time of an event must be a number of seconds from 0 to {max}, but it is {time}")]
     Time {
         time: f64,
         /// The largest time that can be written exactly.
         max: f64,
     },
-    /// A [`Writer`](super::Writer) was given a size without columns or rows.
+    /// A [`Writer`](super::RecordingWriter) was given a size without columns or rows.
     #[error("a terminal of {cols} columns and {rows} rows cannot be recorded")]
     Size { cols: u16, rows: u16 },
-    /// A [`Writer`](super::Writer) was given a label or a header that no [`Reader`](super::Reader)
-    /// would take.
+    /// A [`Writer`](super::RecordingWriter) was given a label or a header that no
+    /// [`Reader`](super::RecordingReader) would take.
     #[error("a line of {bytes} bytes is too long for a recording; the most is {limit}")]
     TooLong {
         /// How long the line would be.

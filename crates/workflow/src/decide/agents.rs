@@ -157,7 +157,8 @@ impl DecisionDraft {
 
     pub(super) fn typed(&mut self, job: AttemptId, text: String, by: String) {
         let Some(run) = self.run() else { return };
-        // An agent that was kept alive belongs to no running task any more, and can still be typed to.
+        // An agent that was kept alive belongs to no running task any more, and can still be typed
+        // to.
         let kept = (run.kept.get(&job.task) == Some(&job.attempt)).then_some(0);
         if let Some(seen) = run.live(&job).map(|live| live.seen).or(kept) {
             let input = DeliveredInput::Typed { text, by };

@@ -20,7 +20,7 @@ impl DecisionDraft {
         let Some(task) = state.tasks.last() else { return self.start(TaskRole::Round(1)) };
         match (task.role, &task.phase) {
             (TaskRole::Round(round), TaskPhase::Done { .. }) => {
-                self.start(TaskRole::Arbiter(round))
+                self.start(TaskRole::Arbiter(round));
             }
             (TaskRole::Arbiter(round), TaskPhase::Done { value, .. }) => {
                 let (attempt, text) = (task.attempt, text(value));
@@ -45,7 +45,7 @@ impl DecisionDraft {
         match judged.verdict {
             LoopVerdict::Done => self.complete_loop(),
             LoopVerdict::Actionable if round < state.rounds => {
-                self.start(TaskRole::Round(round + 1))
+                self.start(TaskRole::Round(round + 1));
             }
             LoopVerdict::Actionable => {
                 let StepAction::AgentLoop { on_max_iterations, .. } = step.action else { return };

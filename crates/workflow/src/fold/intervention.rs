@@ -110,7 +110,7 @@ fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
         change_live(run, &job, |live| match (intervention.kind, digest) {
             (InterventionKind::EndedTurn, _) | (_, None) => live.turn = Some(number),
             (_, Some(digest)) => {
-                live.ask(AskedQuestion { number, digest, answer: AnswerPhase::Open })
+                live.ask(AskedQuestion { number, digest, answer: AnswerPhase::Open });
             }
         });
     } else {
