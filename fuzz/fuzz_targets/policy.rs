@@ -65,7 +65,7 @@ fn decisions(alone: &Policies, both: &Policies, question: &AgentQuestion<'_>) {
     if question.is_unknown_dialog() {
         assert!(matches!(decided.ruling, RuleEffect::Ask | RuleEffect::Deny));
     }
-    assert_eq!(decided.fact().is_none(), decided.ruling == RuleEffect::Ask);
+    assert_eq!(decided.to_decision().is_none(), decided.ruling == RuleEffect::Ask);
 }
 
 fn handlers(question: &AgentQuestion<'_>, text: &str) {

@@ -6,7 +6,7 @@
 //! stays in use.
 
 mod error;
-mod pile;
+mod layer_stack;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::builtin;
 use crate::config::Config;
 use crate::rules::ScreenRules;
-use pile::LayerStack;
+use layer_stack::LayerStack;
 
 pub use error::LoadError;
 
@@ -148,7 +148,7 @@ impl AdapterConfigLoader {
             pile.file(layer, folder.join(kind).join(CONFIG_FILE), trusted)?;
         }
         if let Some(path) = explicit {
-            pile.explicit(kind, path)?;
+            pile.add_explicit_file(kind, path)?;
         }
         pile.finish(kind)
     }

@@ -139,7 +139,7 @@ impl RecordingReplay {
     /// Does everything that is due before `time`.
     fn until(&mut self, time: Duration, told: &mut impl FnMut(ReplayEvent)) {
         loop {
-            let look = self.pace.due(self.screen.modes().synchronized);
+            let look = self.pace.next_read(self.screen.modes().synchronized);
             let gone = match self.terminal {
                 TerminalUse::Returned(at) => Some(at),
                 _ => None,
@@ -149,12 +149,12 @@ impl RecordingReplay {
             self.now = at.max(self.now);
             let changed = if gone.is_some_and(|gone| gone <= self.now) {
                 self.terminal = TerminalUse::Left;
-                self.pace.looked();
+                self.pace.screen_was_read();
                 self.sniffer.exited("it gave the terminal back", self.now)
             } else {
                 let looked = look.is_some_and(|due| due <= self.now) && {
-                    self.pace.looked();
-                    self.sniffer.look(&self.screen.snapshot(), self.now)
+                    self.pace.screen_was_read();
+                    self.sniffer.read_screen(&self.screen.snapshot(), self.now)
                 };
                 self.sniffer.tick(self.now) || looked
             };
@@ -218,6 +218,6 @@ pub fn expected(mark: &str) -> Option<(AgentState, Option<AwaitingKind>)> {
 }
 
 /// Whether a verdict is what a mark says.
-pub fn agrees(verdict: &Verdict, (state, kind): (AgentState, Option<AwaitingKind>)) -> bool {
+pub fn matches_mark(verdict: &Verdict, (state, kind): (AgentState, Option<AwaitingKind>)) -> bool {
     verdict.state == state && (kind.is_none() || verdict.kind == kind)
 }

@@ -160,7 +160,7 @@ impl ScreenRules {
         for rule in self.ranked.iter().filter(|rule| rule.kind == kind) {
             let text = view.region(rule.region);
             for found in rule.pattern.find_iter(&text.joined) {
-                lines.push(text.lines[text.telling_line(found.range())].trim().to_owned());
+                lines.push(text.lines[text.most_telling_line(found.range())].trim().to_owned());
             }
         }
         lines
@@ -198,7 +198,7 @@ pub(crate) fn kind_by_name(name: &str) -> MatchKind {
 impl MatchKind {
     /// The state this means, and what is awaited. Nothing for [`MatchKind::Rest`], which only says
     /// what is not.
-    pub fn meaning(self) -> Option<(AgentState, Option<AwaitingKind>)> {
+    pub fn agent_state(self) -> Option<(AgentState, Option<AwaitingKind>)> {
         Some(match self {
             Self::Starting => (AgentState::Starting, None),
             Self::Working => (AgentState::Working, None),
@@ -214,7 +214,7 @@ impl MatchKind {
 
     /// Whether the program waits for an answer.
     pub fn awaits(self) -> bool {
-        self.meaning().is_some_and(|(state, _)| state == AgentState::Awaiting)
+        self.agent_state().is_some_and(|(state, _)| state == AgentState::Awaiting)
     }
 }
 

@@ -14,7 +14,7 @@
 //! what nothing explains is `unknown`, not a guess.
 
 mod errors;
-mod pace;
+mod pacer;
 mod question;
 mod reading;
 
@@ -31,7 +31,7 @@ use errors::ErrorTracker;
 use question::QuestionTracker;
 use reading::{StateReading, TimedSignal};
 
-pub use pace::ReadPacer;
+pub use pacer::ReadPacer;
 
 /// How long after a resize the screen may be in disorder, because the program repaints it.
 const RESIZE_REPAINT_TIME: Duration = Duration::from_millis(250);
@@ -92,14 +92,14 @@ impl ScreenSniffer {
     /// The same for an agent that was followed before, by another process or run: with what it
     /// signalled last, which it does not say again before something changes, and how many questions
     /// it has asked, so that the one it may be showing now keeps its digest.
-    pub fn after(rules: Arc<ScreenRules>, said: &[TerminalSignal], asked: u64) -> Self {
+    pub fn resumed(rules: Arc<ScreenRules>, said: &[TerminalSignal], asked: u64) -> Self {
         let mut sniffer = Self::new(rules);
         for signal in said {
             sniffer.signal(signal, Duration::ZERO);
         }
         // That it has worked, and what it has asked, was noticed before.
         Self {
-            questions: QuestionTracker::after(asked.saturating_sub(1)),
+            questions: QuestionTracker::resumed(asked.saturating_sub(1)),
             worked: false,
             ..sniffer
         }
@@ -134,7 +134,7 @@ impl ScreenSniffer {
                 if status.state == ProgramState::Blocked {
                     self.questions.announced();
                 } else {
-                    self.questions.left();
+                    self.questions.question_gone();
                 }
                 self.worked |= status.state == ProgramState::Working;
                 self.status = match status.state {
@@ -155,7 +155,7 @@ impl ScreenSniffer {
             if kind.is_some_and(MatchKind::awaits) {
                 self.questions.announced();
             } else if before.is_some_and(MatchKind::awaits) {
-                self.questions.left();
+                self.questions.question_gone();
             }
         }
         self.title = told.map(|value| {
@@ -185,7 +185,7 @@ impl ScreenSniffer {
     }
 
     /// Looks at the screen. Says whether the verdict changed.
-    pub fn look(&mut self, snapshot: &Snapshot, now: Duration) -> bool {
+    pub fn read_screen(&mut self, snapshot: &Snapshot, now: Duration) -> bool {
         self.look_at(&LineView::of_screen(snapshot), now)
     }
 
@@ -198,7 +198,7 @@ impl ScreenSniffer {
         if self.exited {
             return false;
         }
-        self.errors.look(self.rules.lines_of(view, MatchKind::Error));
+        self.errors.set_lines(self.rules.lines_of(view, MatchKind::Error));
         let mut reading = StateReading::take(
             &self.rules,
             view,
@@ -211,7 +211,7 @@ impl ScreenSniffer {
             _ => reading.told_at.unwrap_or(now),
         };
         self.last = Some(reading.clone());
-        self.consider(reading, now)
+        self.apply_reading(reading, now)
     }
 
     /// Time has passed. Says whether the verdict changed.
@@ -229,7 +229,7 @@ impl ScreenSniffer {
             // A question that is still there some time after an answer is asked again.
             match self.last.clone().filter(|reading| reading.asks() && !reading.unpainted) {
                 Some(reading) => return self.adopt(reading, now),
-                None => self.questions.left(),
+                None => self.questions.question_gone(),
             }
         }
         self.quiet(now)
@@ -241,7 +241,7 @@ impl ScreenSniffer {
             return None;
         }
         let candidate = self.candidate.as_ref().map(|(_, due)| *due);
-        let again = self.questions.again_at();
+        let again = self.questions.asked_again_at();
         let quiet = self.quiet_at();
         [candidate, again, quiet].into_iter().flatten().min()
     }
@@ -268,7 +268,7 @@ impl ScreenSniffer {
     pub fn exited(&mut self, how: &str, now: Duration) -> bool {
         self.exited = true;
         self.candidate = None;
-        self.questions.left();
+        self.questions.question_gone();
         let evidence = VerdictEvidence {
             source: EvidenceSource::Process,
             rule: "exited".to_owned(),
@@ -280,7 +280,7 @@ impl ScreenSniffer {
         self.publish(verdict, now)
     }
 
-    fn consider(&mut self, reading: StateReading, now: Duration) -> bool {
+    fn apply_reading(&mut self, reading: StateReading, now: Duration) -> bool {
         let mut wait = reading.settles_in(self.verdict.state, self.questions.was_answered());
         if let Some(quiet_at) = self.resized
             && reading.weak
@@ -312,7 +312,7 @@ impl ScreenSniffer {
         if self.questions.is_open() {
             return false;
         }
-        self.questions.left();
+        self.questions.question_gone();
         self.publish(reading.into_verdict(None), now)
     }
 
@@ -320,14 +320,14 @@ impl ScreenSniffer {
         let digest = if reading.asks() {
             Some(self.questions.ask(&self.rules, &reading, now))
         } else {
-            self.questions.left();
+            self.questions.question_gone();
             None
         };
         if reading.state == AgentState::Working {
             self.worked = true;
             // Only when work begins: who interrupts it has seen what stands there.
             if self.verdict.state != AgentState::Working {
-                self.errors.rearm();
+                self.errors.forget_known();
             }
         }
         self.publish(reading.into_verdict(digest), now)

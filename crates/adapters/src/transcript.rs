@@ -131,13 +131,13 @@ impl Decoder {
             }
             StdoutReader::Json { mut lines, mut document } => {
                 lines.finish(|line| reader.line(line, &mut document, &mut out));
-                if let Some(rest) = document.give_up() {
+                if let Some(rest) = document.abandon() {
                     out.unknown(rest);
                 }
             }
         }
         stderr.finish(|line| reader.complaint(line, &mut complaint, &mut out));
-        if let Some(rest) = complaint.give_up() {
+        if let Some(rest) = complaint.abandon() {
             out.warn(&rest.text);
         }
         conclusion::conclude(run, format, ending, &accepted)

@@ -1,7 +1,7 @@
 //! `coven attach`: the terminal of an agent, passed through to this one.
 
 mod keys;
-mod outside;
+mod viewer_terminal;
 
 use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
 use coven_api::client::{FromTerminal, Streamed, TerminalConnection};
@@ -12,7 +12,7 @@ use coven_model::{Mode, SessionId, TaskStatus};
 use tokio::time::{Duration, interval};
 
 use self::keys::{PrefixFilter, TypedInput};
-use self::outside::ViewerTerminal;
+use self::viewer_terminal::ViewerTerminal;
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
 use crate::failure::{CommandFailure, Result};
@@ -21,7 +21,7 @@ use crate::signals::{SignalEvent, SignalListener};
 use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{output, tty};
 
-pub(crate) use outside::LEAVE;
+pub(crate) use viewer_terminal::LEAVE;
 
 /// How often a new daemon is asked for an agent that it has not taken up yet, and how often at
 /// most.

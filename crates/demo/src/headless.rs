@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::flood;
 use crate::helper::leave_streams;
 use crate::job::{self, ProcessGroup, ToolOutcome};
+use crate::misbehaviour::LateWriters;
 use crate::options::Options;
 use crate::permission::{PermissionRules, ToolPermission};
 use crate::script::{AgentMisbehaviour, ProcessExit, ScriptDirective, ToolUse};
 use crate::session::{DemoSession, DemoSessionStore};
 use crate::task::PromptTask;
-use crate::trick::LateWriters;
 use crate::{reply, signals, tool, wait};
 use report::{ToolCall, TurnReport};
 use transcript::{PermissionDenial, ResultEvent, ResultSubtype, TokenCounts};
@@ -118,7 +118,7 @@ impl HeadlessTurn<'_> {
                 return Ok(TurnFlow::Exit(1));
             }
             ScriptDirective::Trick(trick) => self.play(&trick)?,
-            ScriptDirective::End(end) => return self.leave(&end).map(TurnFlow::Exit),
+            ScriptDirective::End(end) => return self.end_run(&end).map(TurnFlow::Exit),
             // A program keeps these to itself.
             ScriptDirective::Repeat(_) => {}
         }
@@ -127,7 +127,7 @@ impl HeadlessTurn<'_> {
 
     fn ask(&mut self, question: &str, options: &[String]) -> io::Result<()> {
         let call = ToolCall::question(question, options);
-        let id = self.want(&call)?;
+        let id = self.request_tool(&call)?;
         self.deny(&call, &id, "A headless run cannot ask a person.")?;
         self.unsaid.push(format!("I could not ask: {question}"));
         Ok(())
@@ -135,7 +135,7 @@ impl HeadlessTurn<'_> {
 
     fn use_tool(&mut self, tool: &ToolUse, asks: bool) -> io::Result<()> {
         let call = ToolCall::of(tool);
-        let id = self.want(&call)?;
+        let id = self.request_tool(&call)?;
         if asks && self.rules.of(tool) != ToolPermission::Granted {
             self.deny(&call, &id, "This needs an approval, which a headless run cannot ask for.")?;
             self.unsaid.push(reply::refused(tool));
@@ -147,7 +147,7 @@ impl HeadlessTurn<'_> {
             ToolUse::Write { path, text } => tool::write(path, text),
         };
         self.read = outcome.output;
-        self.report.returned(&id, &self.read, !outcome.ok)
+        self.report.write_tool_result(&id, &self.read, !outcome.ok)
     }
 
     fn play(&mut self, trick: &AgentMisbehaviour) -> io::Result<()> {
@@ -163,7 +163,7 @@ impl HeadlessTurn<'_> {
         Ok(())
     }
 
-    fn leave(&mut self, end: &ProcessExit) -> io::Result<u8> {
+    fn end_run(&mut self, end: &ProcessExit) -> io::Result<u8> {
         self.flush()?;
         match end {
             ProcessExit::Exit { code, now: true } => return Ok(*code),
@@ -171,7 +171,7 @@ impl HeadlessTurn<'_> {
                 self.end(ResultSubtype::Success, None)?;
                 return Ok(*code);
             }
-            ProcessExit::Die(signal) => signals::die(*signal)?,
+            ProcessExit::Die(signal) => signals::die_by_signal(*signal)?,
             ProcessExit::SplitUtf8 => self.report.split()?,
             ProcessExit::CloseTty(time) => {
                 leave_streams()?;
@@ -188,16 +188,16 @@ impl HeadlessTurn<'_> {
         }
         let text = std::mem::take(&mut self.unsaid).join("\n");
         let usage = self.count(&text);
-        self.report.said(&text, usage)?;
+        self.report.write_text(&text, usage)?;
         self.answer = Some(text);
         Ok(())
     }
 
-    fn want(&mut self, call: &ToolCall) -> io::Result<String> {
+    fn request_tool(&mut self, call: &ToolCall) -> io::Result<String> {
         self.flush()?;
         self.answer = None;
         let usage = self.count(&call.input.to_string());
-        self.report.wants(call, usage)
+        self.report.write_tool_use(call, usage)
     }
 
     fn deny(&mut self, call: &ToolCall, id: &str, message: &str) -> io::Result<()> {

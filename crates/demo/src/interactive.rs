@@ -13,12 +13,12 @@ use signal_hook::consts::{SIGCHLD, SIGWINCH};
 use crate::error::Error;
 use crate::helper::leave_streams;
 use crate::job::{RunningCommand, ToolOutcome};
+use crate::misbehaviour::LateWriters;
 use crate::options::Options;
 use crate::script::{AgentMisbehaviour, ProcessExit, ToolUse};
 use crate::session::{DemoSession, DemoSessionStore};
 use crate::streams::{AgentStreams, UnbufferedOutput};
 use crate::task::PromptTask;
-use crate::trick::LateWriters;
 use crate::tui::{AgentTui, TuiAction, TuiEffect};
 use crate::wait::{self, SignalWakeups};
 use crate::{AGENT_VERSION, flood, signals, tool};
@@ -51,7 +51,7 @@ pub(crate) fn run(
         input_ended: false,
     };
     agent.tui.start(&banner, task, Duration::ZERO);
-    let end = match agent.converse() {
+    let end = match agent.run_conversation() {
         Ok(end) => end,
         Err(error) if is_hangup(&error) => ProcessExit::Exit { code: HANGUP_EXIT_CODE, now: true },
         Err(error) => return Err(Error::Terminal(error)),
@@ -89,7 +89,7 @@ struct InteractiveAgent<'a> {
 }
 
 impl InteractiveAgent<'_> {
-    fn converse(&mut self) -> io::Result<ProcessExit> {
+    fn run_conversation(&mut self) -> io::Result<ProcessExit> {
         loop {
             if let Some(end) = self.carry_out()? {
                 return Ok(end);
@@ -212,7 +212,7 @@ impl InteractiveAgent<'_> {
                 Ok(0)
             }
             ProcessExit::Die(signal) => {
-                signals::die(*signal)?;
+                signals::die_by_signal(*signal)?;
                 Ok(0)
             }
             ProcessExit::CloseTty(time) => {

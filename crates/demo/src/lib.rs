@@ -15,6 +15,7 @@ mod headless;
 mod helper;
 mod interactive;
 mod job;
+mod misbehaviour;
 mod options;
 mod permission;
 mod reply;
@@ -25,7 +26,6 @@ mod streams;
 mod task;
 mod text;
 mod tool;
-mod trick;
 mod tui;
 mod wait;
 

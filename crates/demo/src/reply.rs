@@ -19,7 +19,7 @@ pub(crate) fn echo(prompt: &str, before: &[String]) -> String {
 }
 
 /// The answer to an answer.
-pub(crate) fn heard(answer: &str) -> String {
+pub(crate) fn acknowledge(answer: &str) -> String {
     format!("You answered: {answer}")
 }
 

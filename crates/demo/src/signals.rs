@@ -31,7 +31,7 @@ pub(crate) fn ignored() -> bool {
 }
 
 /// Dies by the signal, as a process does that has not thought of it, without a core file.
-pub(crate) fn die(signal: i32) -> io::Result<()> {
+pub(crate) fn die_by_signal(signal: i32) -> io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     signal_hook::low_level::emulate_default_handler(signal)
 }

@@ -39,7 +39,7 @@ const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h";
 const LEAVE_ALTERNATE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?1049l\x1b[?25h";
 
 /// Sequences that give the terminal back whatever is on the screen, for an abrupt end.
-pub(crate) fn last_words(alternate: bool) -> String {
+pub(crate) fn restore_sequences(alternate: bool) -> String {
     let clear = TuiStatus::Gone.announcement();
     if alternate {
         format!("{clear}{LEAVE_ALTERNATE}")
@@ -127,7 +127,7 @@ impl AgentTui {
         self.blocks.push(ConversationBlock::new(LineStyle::Bold, "✻ ", banner));
         if self.session.turns > 0 {
             let turns = self.session.turns;
-            self.tell(&format!("Resumed. Turns so far: {turns}"));
+            self.print_note(&format!("Resumed. Turns so far: {turns}"));
         }
         // Announce idle first, so that a watcher of the status sees the turn begin.
         self.refresh(now);
@@ -156,7 +156,7 @@ impl AgentTui {
             self.press(&key, now);
         }
         self.quit_until = self.quit_until.filter(|until| *until > now);
-        self.go_on(now);
+        self.advance_turn(now);
         self.refresh(now);
     }
 
@@ -180,13 +180,13 @@ impl AgentTui {
 
     /// A note from outside.
     pub(crate) fn note(&mut self, text: &str, now: Duration) {
-        self.tell(text);
+        self.print_note(text);
         self.refresh(now);
     }
 
     /// What was to be done has been done.
     pub(crate) fn finished(&mut self, outcome: &ToolOutcome, now: Duration) {
-        self.deed_done(outcome, now);
+        self.effect_done(outcome, now);
         self.refresh(now);
     }
 
@@ -245,7 +245,7 @@ impl AgentTui {
             command if command.starts_with('/') && !command.contains(char::is_whitespace) => {
                 let note = format!("There is no {command}. Try /help or /exit.");
                 self.editor.clear();
-                self.tell(&note);
+                self.print_note(&note);
             }
             _ => {
                 let prompt = self.editor.take();
@@ -275,7 +275,7 @@ impl AgentTui {
         self.mode = TuiMode::Ended;
     }
 
-    fn tell(&mut self, text: &str) {
+    fn print_note(&mut self, text: &str) {
         self.blocks.push(ConversationBlock::new(LineStyle::Dim, "  ", text));
     }
 

@@ -171,7 +171,7 @@ impl<'s> SchemaChecker<'s> {
         path: &ValuePath<'_>,
         out: &mut Vec<LocatedProblem>,
     ) {
-        let expected = own_words(schema).map(|words| format!("expected {words}"));
+        let expected = title_phrase(schema).map(|words| format!("expected {words}"));
         if schema.get("format").and_then(Json::as_str) == Some("coven-duration") {
             if let Err(error) = crate::duration::parse(text) {
                 add(out, path, FileProblem::error("bad-duration", node.span, error.to_string()));
@@ -196,7 +196,7 @@ impl<'s> SchemaChecker<'s> {
         let regex = self.patterns.entry(pattern).or_insert_with(|| Regex::new(pattern).ok());
         if regex.as_ref().is_some_and(|regex| !regex.is_match(text)) {
             let shown = quote(text);
-            let message = match own_words(schema) {
+            let message = match title_phrase(schema) {
                 Some(words) => format!("{shown} is not {words}"),
                 None => format!("{shown} does not have the form `{pattern}`"),
             };
@@ -231,7 +231,11 @@ impl<'s> SchemaChecker<'s> {
                 if let Some(first) = seen.insert(item.to_json().to_string(), item.span) {
                     let message = format!("{} is in the list twice", found(item));
                     let problem = FileProblem::error("duplicate-entry", item.span, message);
-                    add(out, &ValuePath::Index(path, index), problem.also(first, "first here"));
+                    add(
+                        out,
+                        &ValuePath::Index(path, index),
+                        problem.with_related(first, "first here"),
+                    );
                 }
             }
         }
@@ -376,7 +380,7 @@ fn bound(schema: &Json, key: &str) -> Option<u64> {
 }
 
 /// A title that reads as a part of a sentence.
-fn own_words(schema: &Json) -> Option<&str> {
+fn title_phrase(schema: &Json) -> Option<&str> {
     let title = schema.get("title").and_then(Json::as_str)?;
     title.starts_with(char::is_lowercase).then_some(title)
 }

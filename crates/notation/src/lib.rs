@@ -34,7 +34,6 @@
 
 mod check;
 pub mod duration;
-mod near;
 mod node;
 mod parse;
 pub mod pattern;
@@ -43,6 +42,7 @@ mod problem;
 mod read;
 mod report;
 mod source;
+mod suggestions;
 mod within;
 
 #[cfg(test)]
@@ -50,7 +50,6 @@ mod stopwatch;
 
 pub use check::check;
 pub use duration::HumanDuration;
-pub use near::near;
 pub use node::{MapEntry, NodeValue, PathStep, SourceNode};
 pub use parse::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_NODES, parse};
 pub use printable::printable;
@@ -58,4 +57,5 @@ pub use problem::{FileProblem, ProblemSeverity};
 pub use read::{ParsedFile, read, schema_of};
 pub use report::Report;
 pub use source::{LineColumn, Source, SourceSpan};
+pub use suggestions::near;
 pub use within::{find_within, within};

@@ -56,7 +56,7 @@ impl LimitUsage {
         Self { nodes: self.nodes + other.nodes, bytes: self.bytes + other.bytes }
     }
 
-    fn is_too_much(self) -> bool {
+    fn exceeds_limits(self) -> bool {
         self.nodes > MAX_NODES || self.bytes > MAX_EXPANDED
     }
 }
@@ -99,7 +99,7 @@ fn duplicates(node: &SourceNode, problems: &mut Vec<FileProblem>) {
             problems.push(
                 FileProblem::error("duplicate-key", entry.key_span, message)
                     .label("again here")
-                    .also(original.key_span, "first here")
+                    .with_related(original.key_span, "first here")
                     .help("remove one of the two, or merge them"),
             );
         } else {

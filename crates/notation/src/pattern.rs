@@ -30,7 +30,7 @@ pub fn compile(source: &Source, node: &SourceNode, flags: &str) -> Result<Regex,
         };
         let mut problem = problem(format!("not a regular expression: {message}"));
         problem.span = within(source, node, piece.start.offset..piece.end.offset);
-        problem.help = advice(text);
+        problem.help = dialect_hint(text);
         return Err(problem);
     }
     RegexBuilder::new(text)
@@ -43,7 +43,7 @@ pub fn compile(source: &Source, node: &SourceNode, flags: &str) -> Result<Regex,
 }
 
 /// What people who know other dialects try, and this one does not have.
-fn advice(text: &str) -> Option<String> {
+fn dialect_hint(text: &str) -> Option<String> {
     let look_around = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|piece| text.contains(piece));
     let help = "look-ahead and look-behind do not exist here; match the text itself";
     look_around.then(|| help.to_owned())

@@ -73,7 +73,7 @@ impl FileProblem {
 
     /// Adds another place that belongs to it.
     #[must_use]
-    pub fn also(mut self, span: SourceSpan, label: impl Into<String>) -> Self {
+    pub fn with_related(mut self, span: SourceSpan, label: impl Into<String>) -> Self {
         self.also.push((span, label.into()));
         self
     }

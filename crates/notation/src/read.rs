@@ -39,7 +39,7 @@ pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
         match serde_path_to_error::deserialize(node.to_json()) {
             Ok(read) => value = Some(read),
             Err(error) => {
-                let place = blamed(&node, error.path());
+                let place = node_at_serde_path(&node, error.path());
                 let message = error.into_inner().to_string();
                 problems.push(FileProblem::error("bad-value", place.span, message));
             }
@@ -63,7 +63,7 @@ fn cached<T: JsonSchema + 'static>() -> Arc<serde_json::Value> {
 }
 
 /// The node that a refusal of serde is about, as far as its path leads.
-fn blamed<'a>(node: &'a SourceNode, path: &Path) -> &'a SourceNode {
+fn node_at_serde_path<'a>(node: &'a SourceNode, path: &Path) -> &'a SourceNode {
     let mut node = node;
     for segment in path {
         let next = match segment {

@@ -140,7 +140,7 @@ impl Orchestrator {
     pub fn known(&self) -> Known {
         let known = Known::new(self.shared.executor.adapters());
         match &self.shared.options.default_adapter {
-            Some(adapter) => known.or_else(adapter),
+            Some(adapter) => known.with_default_adapter(adapter),
             None => known,
         }
     }

@@ -112,7 +112,7 @@ pub fn schema() -> serde_json::Value {
 impl Policy {
     /// Reads a policy file; refuses one with any error, and reports all of them.
     pub fn read(source: &Source) -> Result<Self, Report> {
-        if let Some(problem) = newer(source) {
+        if let Some(problem) = newer_version_problem(source) {
             return Err(Report::new(source.clone(), vec![problem]));
         }
         let read = read::<PolicyFile>(source, FileSyntax::Yaml);
@@ -137,7 +137,7 @@ impl Policy {
                 raw.into_rule(RuleName { name, line }, regex)
             })
             .collect();
-        pointless(items, &rules, &mut problems);
+        warn_about_unreachable_rules(items, &rules, &mut problems);
         Ok(Self { rules, warnings: problems })
     }
 
@@ -178,7 +178,7 @@ impl<T> OneOrMore<T> {
 }
 
 /// A file of a newer version is not judged by the rules of this one.
-fn newer(source: &Source) -> Option<FileProblem> {
+fn newer_version_problem(source: &Source) -> Option<FileProblem> {
     let node = parse(source, FileSyntax::Yaml).ok()?;
     let version = node.get("version")?;
     let number = version.to_json().as_u64().filter(|number| *number > POLICY_VERSION)?;
@@ -210,13 +210,17 @@ fn names(rules: &[SourceNode], problems: &mut Vec<FileProblem>) {
             let text = name.as_str().unwrap_or_default();
             let message = format!("two rules are named `{text}`");
             let problem = FileProblem::error("duplicate-name", name.span, message);
-            problems.push(problem.also(first.span, "the first one is here"));
+            problems.push(problem.with_related(first.span, "the first one is here"));
         }
     }
 }
 
 /// Rules that can never decide anything.
-fn pointless(items: &[SourceNode], rules: &[PolicyRule], problems: &mut Vec<FileProblem>) {
+fn warn_about_unreachable_rules(
+    items: &[SourceNode],
+    rules: &[PolicyRule],
+    problems: &mut Vec<FileProblem>,
+) {
     let all = rules.iter().position(PolicyRule::is_about_everything);
     if let Some(all) = all.filter(|all| all + 1 < rules.len()) {
         let place = |index: usize| {
@@ -226,7 +230,7 @@ fn pointless(items: &[SourceNode], rules: &[PolicyRule], problems: &mut Vec<File
         let message = "this rule and those after it are never reached";
         problems.push(
             FileProblem::warning("unreachable-rule", place(all + 1), message)
-                .also(place(all), "this rule is about every question")
+                .with_related(place(all), "this rule is about every question")
                 .help("put rules that are about less before it"),
         );
     }

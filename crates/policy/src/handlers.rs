@@ -154,7 +154,7 @@ impl AgentAutomation {
 
 impl HandlerResolution {
     /// The decision as a fact; `None` when a person is asked.
-    pub fn fact(&self) -> Option<coven_model::Decision> {
+    pub fn to_decision(&self) -> Option<coven_model::Decision> {
         let (action, by) = (self.action.as_ref()?, self.by.as_ref()?);
         let choice = match &self.standard {
             Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => Choice::Approve,
@@ -181,7 +181,8 @@ fn ask(
 ) -> Result<Option<TerminalInput>, HandlerError> {
     // A handler of a library's user is a stranger: its panic is its own.
     let answer = catch_unwind(AssertUnwindSafe(|| handler.answer(question)));
-    let action = answer.unwrap_or_else(|panic| Err(HandlerError::Panicked(said(&*panic))))?;
+    let action =
+        answer.unwrap_or_else(|panic| Err(HandlerError::Panicked(panic_message(&*panic))))?;
     match action {
         Some(action) if question.is_unknown_dialog() && action.has_enter() => {
             Err(HandlerError::Blind)
@@ -190,7 +191,7 @@ fn ask(
     }
 }
 
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason".into())
 }

@@ -114,7 +114,7 @@ impl Policies {
             (None, Some(project)) => project,
             (None, None) => return PolicyDecision::ask_a_person(),
         };
-        decision.possible(question)
+        decision.permitted_for(question)
     }
 
     /// Every rule of both policies, the user's first.
@@ -215,7 +215,7 @@ impl PolicyDecision {
     }
 
     /// The same, or asking, when the question does not permit it.
-    fn possible(self, question: &AgentQuestion<'_>) -> Self {
+    fn permitted_for(self, question: &AgentQuestion<'_>) -> Self {
         let answers = matches!(
             self.ruling,
             RuleEffect::Allow | RuleEffect::AllowAlways | RuleEffect::Answer(_)
@@ -234,7 +234,7 @@ impl PolicyDecision {
     }
 
     /// The decision as a fact; `None` when a person is asked.
-    pub fn fact(&self) -> Option<coven_model::Decision> {
+    pub fn to_decision(&self) -> Option<coven_model::Decision> {
         let choice = self.ruling.choice()?;
         let text = match &self.ruling {
             RuleEffect::Answer(text) => Some(text.clone()),
@@ -242,11 +242,15 @@ impl PolicyDecision {
             _ => None,
         };
         let why = self.reason.clone();
-        Some(coven_model::Decision { text, why, ..coven_model::Decision::new(choice, self.by()) })
+        Some(coven_model::Decision {
+            text,
+            why,
+            ..coven_model::Decision::new(choice, self.decided_by())
+        })
     }
 
     /// Who decided, for the record: `policy:user:no-force-push`.
-    pub fn by(&self) -> String {
+    pub fn decided_by(&self) -> String {
         match (&self.rule, self.layer) {
             (Some(rule), Some(layer)) => format!("policy:{layer}:{}", rule.name),
             _ => "policy".to_owned(),

@@ -151,7 +151,8 @@ mod tests {
         ]);
         let said = |until: u64| past(&*adapter, folder.path(), until).unwrap();
         let works = |past: &Past| {
-            let mut sniffer = coven_adapters::ScreenSniffer::after(adapter.rules(), &past.said, 0);
+            let mut sniffer =
+                coven_adapters::ScreenSniffer::resumed(adapter.rules(), &past.said, 0);
             sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
             sniffer.verdict().state == AgentState::Working
         };

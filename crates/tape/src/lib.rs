@@ -26,6 +26,7 @@
 //!
 //! Times are microseconds since a start that the caller knows. There is no clock here.
 
+mod cursor;
 mod entry;
 mod error;
 mod export;
@@ -34,7 +35,6 @@ mod header;
 mod reader;
 mod record;
 mod segment;
-mod walk;
 mod window;
 mod writer;
 

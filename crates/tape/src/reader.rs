@@ -91,7 +91,7 @@ impl Reader {
 
     /// Looks for what was written, and what was dropped, since the last time.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.follow()?;
+        self.read_appended()?;
         // Segments are dropped from the front. If the first is still there, so are all.
         if self.folder.has(self.start(), SegmentFile::Index) {
             return Ok(());
@@ -102,7 +102,7 @@ impl Reader {
             (self.count, self.end) = (0, newest.base);
             self.newest = newest;
         }
-        self.follow()
+        self.read_appended()
     }
 
     /// The offset of the first byte that was written at this time or later, in microseconds since
@@ -141,9 +141,9 @@ impl Reader {
     }
 
     /// Reads what was appended, through all segments that were begun meanwhile.
-    fn follow(&mut self) -> Result<(), Error> {
+    fn read_appended(&mut self) -> Result<(), Error> {
         loop {
-            self.grow()?;
+            self.find_last_entry()?;
             if self.end == self.newest.base {
                 return Ok(());
             }
@@ -159,7 +159,7 @@ impl Reader {
     }
 
     /// Finds the last entry that holds. The ones before it are checked when they are read.
-    fn grow(&mut self) -> Result<(), Error> {
+    fn find_last_entry(&mut self) -> Result<(), Error> {
         let count = self.newest.count()?;
         if count < self.count {
             // A writer that came after has cut the tail off.

@@ -139,7 +139,7 @@ impl Tape {
                 self.append(time, NewRecord::Payload(PayloadKind::Output(stream), chunk))
             {
                 // Without another try for what is after, so that the loss is in one piece.
-                return Err(self.lose(time, rest.len() as u64, source));
+                return Err(self.note_loss(time, rest.len() as u64, source));
             }
             self.end += chunk.len() as u64;
             rest = after;
@@ -151,7 +151,7 @@ impl Tape {
     pub fn input(&mut self, time: u64, bytes: &[u8]) -> Result<(), RecordingLoss> {
         for chunk in bytes.chunks(MAX_PAYLOAD) {
             if let Err(source) = self.append(time, NewRecord::Payload(PayloadKind::Input, chunk)) {
-                return Err(self.lose(time, 0, source));
+                return Err(self.note_loss(time, 0, source));
             }
         }
         Ok(())
@@ -160,14 +160,14 @@ impl Tape {
     /// Records that the terminal has a new size.
     pub fn resize(&mut self, time: u64, cols: u16, rows: u16) -> Result<(), RecordingLoss> {
         self.append(time, NewRecord::Resize { cols, rows })
-            .map_err(|source| self.lose(time, 0, source))
+            .map_err(|source| self.note_loss(time, 0, source))
     }
 
     /// Records a note, cut to [`MAX_PAYLOAD`] bytes.
     pub fn mark(&mut self, time: u64, label: &str) -> Result<(), RecordingLoss> {
         let label = &label[..label.floor_char_boundary(MAX_PAYLOAD)];
         self.append(time, NewRecord::Payload(PayloadKind::Mark, label.as_bytes()))
-            .map_err(|source| self.lose(time, 0, source))
+            .map_err(|source| self.note_loss(time, 0, source))
     }
 
     /// The logical offset after everything the program wrote, lost or not.
@@ -212,7 +212,7 @@ impl Tape {
     }
 
     /// Notes a loss of output, or of one record that is none.
-    fn lose(&mut self, time: u64, bytes: u64, source: io::Error) -> RecordingLoss {
+    fn note_loss(&mut self, time: u64, bytes: u64, source: io::Error) -> RecordingLoss {
         let offset = self.end;
         self.time = self.time.max(time);
         let gap = TapeGap { len: 0, events: 0, reason: GapReason::of(&source) };
@@ -238,7 +238,7 @@ impl Tape {
     /// Begins a new segment and drops the oldest for it, if there are too many.
     fn rotate(&mut self) -> io::Result<()> {
         let base = self.next_base();
-        let due = self.due();
+        let due = self.segments_to_drop();
         let kept = self.older.get(due).map_or(self.newest.base, |older| older.base);
         // The new segment declares what is dropped, so it comes first, unless there is no room.
         let next = match NewestSegment::create(&self.folder, base, kept) {
@@ -258,7 +258,7 @@ impl Tape {
     }
 
     /// How many of the older segments must go before there may be another one.
-    fn due(&self) -> usize {
+    fn segments_to_drop(&self) -> usize {
         let older: u64 = self.older.iter().map(|older| older.size).sum();
         let mut size = older + self.newest.size() + self.options.segment_size;
         let too_many = self.older.iter().take_while(|older| {

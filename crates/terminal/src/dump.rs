@@ -33,7 +33,7 @@ pub(crate) fn dump(engine: &mut ScreenEmulator) -> Vec<u8> {
         };
         painter.push(&format!("\x1b]{name};{}\x1b\\", color.spec()));
     }
-    if let Some(parked) = engine.parked() {
+    if let Some(parked) = engine.inactive_grid() {
         painter.push("\x1b[?47h");
         painter.rows(parked);
         painter.push("\x1b[?47l");

@@ -6,13 +6,13 @@
 //! [`SequenceStripper`] only removes. [`LineStripper`] also plays carriage return, backspace and
 //! erase-in-line within a line, so that a progress bar leaves its last state.
 
-mod liner;
+mod line_stripper;
 
 use std::borrow::Cow;
 
 use crate::parser::{ParserSink, SequenceParser};
 
-pub use liner::LineStripper;
+pub use line_stripper::LineStripper;
 
 /// Clean text of a whole output at once. Output without anything to remove is not copied.
 pub fn strip(bytes: &[u8]) -> Cow<'_, str> {

@@ -12,7 +12,7 @@ mod context;
 mod fan_out;
 mod grimoire;
 mod inputs;
-mod places;
+mod positions;
 mod stages;
 mod step;
 mod text;
@@ -32,7 +32,7 @@ use context::CheckContext;
 
 pub use trigger::{RUN_EVENTS, TriggerMatch, fires_on};
 
-pub(crate) use places::PositionFinder;
+pub(crate) use positions::PositionFinder;
 
 /// What a checker has to be told about the machine it is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Known {
 
     /// The same with a default.
     #[must_use]
-    pub fn or_else(mut self, adapter: impl Into<String>) -> Self {
+    pub fn with_default_adapter(mut self, adapter: impl Into<String>) -> Self {
         self.default_adapter = Some(adapter.into());
         self
     }
@@ -128,7 +128,7 @@ fn check_as(
     for problem in coven_notation::check(node, schema) {
         context.push(problem);
     }
-    context.improve();
+    context.improve_schema_problems();
     match form {
         PlanForm::Grimoire => grimoire::check(&mut context, node),
         PlanForm::Stages => stages::check(&mut context, node),

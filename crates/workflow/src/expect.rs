@@ -75,7 +75,7 @@ const MAX_SCHEMA_DEPTH: usize = 64;
 impl OutputSchema {
     /// Accepts a schema if every keyword in it is one we check.
     pub fn new(schema: Value) -> Result<Self, BadSchema> {
-        understand(&schema, "", 0)?;
+        check_keywords(&schema, "", 0)?;
         Ok(Self(schema))
     }
 
@@ -104,7 +104,7 @@ impl From<OutputSchema> for Value {
     }
 }
 
-fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema> {
+fn check_keywords(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema> {
     let bad = |path: &str, why: &str| BadSchema {
         path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
         why: why.to_owned(),
@@ -131,12 +131,12 @@ fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema>
                     return Err(bad(&here, "it must be an object of schemas"));
                 };
                 for (name, property) in properties {
-                    understand(property, &format!("{here}/{name}"), depth + 1)?;
+                    check_keywords(property, &format!("{here}/{name}"), depth + 1)?;
                 }
                 true
             }
             "items" | "additionalProperties" | "not" => {
-                understand(value, &here, depth + 1)?;
+                check_keywords(value, &here, depth + 1)?;
                 true
             }
             "anyOf" | "oneOf" | "allOf" => {
@@ -144,7 +144,7 @@ fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema>
                     return Err(bad(&here, "it must be a list of schemas"));
                 };
                 for (index, choice) in choices.iter().enumerate() {
-                    understand(choice, &format!("{here}/{index}"), depth + 1)?;
+                    check_keywords(choice, &format!("{here}/{index}"), depth + 1)?;
                 }
                 true
             }

@@ -141,7 +141,7 @@ impl Run {
         if matches!(self.phase, RunPhase::Failed { .. }) {
             self.phase = RunPhase::Running;
             self.ended_at = None;
-            step::try_again(self);
+            step::retry_step(self);
         }
     }
 

@@ -52,7 +52,7 @@ fn begun(plan: Plan) -> TestRun {
 }
 
 /// Everything that could be told now, good and bad.
-fn possible(told: &TestRun, seen: u64) -> Vec<Input> {
+fn possible_inputs(told: &TestRun, seen: u64) -> Vec<Input> {
     let mut inputs = Vec::new();
     let run = told.run();
     for (task, live) in run.live_jobs() {
@@ -104,7 +104,7 @@ fn random_run(plan: Plan, choices: &[(u16, bool)]) -> (TestRun, Vec<Input>) {
     let mut told = begun(plan);
     let mut inputs = vec![];
     for (seen, (choice, again)) in choices.iter().enumerate() {
-        let mut possible = possible(&told, seen as u64 + 1);
+        let mut possible = possible_inputs(&told, seen as u64 + 1);
         if *again && !inputs.is_empty() {
             possible = vec![Clone::clone(&inputs[*choice as usize % inputs.len()])];
         } else if choice % 97 == 0 {
@@ -168,7 +168,7 @@ proptest! {
         let now = Timestamp::from_millis(1_000_000);
         let mut inputs = Vec::new();
         for (seen, (choice, _)) in choices.iter().enumerate() {
-            let mut possible = possible(&told, seen as u64 + 1);
+            let mut possible = possible_inputs(&told, seen as u64 + 1);
             let chosen = *choice as usize % possible.len();
             let input = possible.swap_remove(chosen);
             // A refused request is not repeated by the session on its own.
@@ -198,7 +198,7 @@ proptest! {
     fn nothing_panics_on_facts_that_never_belong_together(
         order in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..80),
     ) {
-        let pool = strange();
+        let pool = strange_events();
         let mut state = State::default();
         for (index, choice) in order {
             state = fold(state, index.get(&pool));
@@ -217,7 +217,7 @@ proptest! {
 }
 
 /// Facts of all kinds of runs, and some that no run ever writes.
-fn strange() -> Vec<Event> {
+fn strange_events() -> Vec<Event> {
     let mut pool = Vec::new();
     for (number, plan) in plans().into_iter().enumerate() {
         let choices: Vec<(u16, bool)> =
@@ -319,7 +319,7 @@ fn all_choices_lead_somewhere() {
                 let decision = coven_model::Decision::new(options[0], "she").with_text("1");
                 decide_with(number, decision)
             } else {
-                possible(&told, seen).swap_remove(0)
+                possible_inputs(&told, seen).swap_remove(0)
             };
             told.tell(input);
         }

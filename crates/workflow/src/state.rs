@@ -3,10 +3,10 @@
 //! Copying a state is cheap however long the run is ([`ChunkedList`]), because every decision works
 //! on a copy. What is to be read from a state is here; only `fold` changes it.
 
+mod chunked_list;
 mod identity;
 mod outstanding;
-mod refused;
-mod shelf;
+mod refusal;
 mod step;
 mod task;
 mod variables;
@@ -21,10 +21,10 @@ use coven_model::{
 };
 use serde::{Serialize, Serializer};
 
+pub use chunked_list::ChunkedList;
 pub use identity::RunIdentity;
-pub use refused::Refused;
-pub(crate) use refused::RetryTarget;
-pub use shelf::ChunkedList;
+pub use refusal::Refused;
+pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
 pub use step::{RoundVerdict, StepProgress, StepRun};
 pub use task::{AnswerPhase, AskedQuestion, LiveJob, PendingText, TaskPhase, TaskRun};

@@ -45,7 +45,7 @@ impl TextTemplate {
     /// Reads a text and tells everything that is wrong with it, in order. What is wrong is plain
     /// text in the template.
     pub fn parse_all(source: &str) -> (Self, Vec<TemplateError>) {
-        let (parts, errors) = parse::parts(source);
+        let (parts, errors) = parse::parse_parts(source);
         (Self { source: source.to_owned(), parts }, errors)
     }
 

@@ -118,7 +118,7 @@ fn measure(
             let now = Duration::from_millis(u64::from(frame) * 16);
             look += cpu::of(|| {
                 let snapshot = screen.snapshot();
-                sniffer.look(&snapshot, now);
+                sniffer.read_screen(&snapshot, now);
             });
         }
         let cost = Cost { feed: feed / frames, look: look / frames };

@@ -214,7 +214,7 @@ impl ConfigCheck<'_> {
                         name.span,
                         format!("`{text}` is here twice"),
                     )
-                    .also(twin.span, "the first")
+                    .with_related(twin.span, "the first")
                     .help("give each dialog a name of its own"),
                 );
             }

@@ -51,7 +51,7 @@ pub(super) fn sets(rules: &[CompiledRule]) -> Result<Vec<RegionPatterns>, RuleEr
 }
 
 /// A pattern with its flags in itself. The line break ends a comment that `x` may have allowed.
-pub(super) fn in_a_set(pattern: &str, flags: &str) -> String {
+pub(super) fn with_inline_flags(pattern: &str, flags: &str) -> String {
     let pattern = ascii_boundaries(pattern);
     let flags: String = flags.chars().filter(|flag| matches!(flag, 'i' | 's' | 'x')).collect();
     match flags.as_str() {

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::compile::{RuleError, compile, in_a_set};
+use super::compile::{RuleError, compile, with_inline_flags};
 use super::{LineView, ScreenRegion, kind_by_name, view};
 use crate::config::{CursorRule, MatchKind, StateRule};
 
@@ -50,7 +50,7 @@ impl CompiledRule {
                 .parse()
                 .map_err(|error| RuleError::Region { rule: name.to_owned(), error })?,
             pattern: compile(name, &rule.pattern, &rule.flags)?,
-            source: in_a_set(&rule.pattern, &rule.flags),
+            source: with_inline_flags(&rule.pattern, &rule.flags),
             not: optional(&rule.not)?,
             begins: optional(&rule.begins)?,
             below: optional(&rule.below)?,
@@ -80,7 +80,7 @@ impl CompiledRule {
         let line = text.line_at(found.start());
         Some(RuleHit {
             rule: index,
-            line: text.lines[text.telling_line(found.range())].trim().to_owned(),
+            line: text.lines[text.most_telling_line(found.range())].trim().to_owned(),
             excerpt: self.question(view, text.first + line, text.first + text.lines.len()),
         })
     }

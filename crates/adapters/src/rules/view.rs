@@ -115,7 +115,7 @@ impl<'a> RegionText<'a> {
 
     /// Out of the lines that a match spans, the one that tells a person most: the first with words
     /// in it, or the last.
-    pub(super) fn telling_line(&self, found: Range<usize>) -> usize {
+    pub(super) fn most_telling_line(&self, found: Range<usize>) -> usize {
         let last = self.line_at(found.end.saturating_sub(1).max(found.start));
         let mut lines = self.line_at(found.start)..=last;
         lines.find(|&line| self.lines[line].contains(char::is_alphanumeric)).unwrap_or(last)

@@ -13,7 +13,7 @@ pub(super) struct ErrorTracker {
 
 impl ErrorTracker {
     /// These error lines are on the screen now.
-    pub(super) fn look(&mut self, lines: Vec<String>) {
+    pub(super) fn set_lines(&mut self, lines: Vec<String>) {
         self.on_screen.clear();
         for line in lines {
             *self.on_screen.entry(line).or_default() += 1;
@@ -26,12 +26,12 @@ impl ErrorTracker {
     }
 
     /// The agent works again: if the same message stands there afterwards, it is a new one.
-    pub(super) fn rearm(&mut self) {
+    pub(super) fn forget_known(&mut self) {
         self.known.clear();
     }
 
     /// Whether this line says something new.
-    pub(super) fn is_news(&self, line: &str) -> bool {
+    pub(super) fn is_new(&self, line: &str) -> bool {
         let known = self.known.get(line).copied().unwrap_or(0);
         self.on_screen.get(line).copied().unwrap_or(1) > known
     }

@@ -36,7 +36,7 @@ struct OpenQuestion {
 }
 
 impl QuestionTracker {
-    pub(super) fn after(asked: u64) -> Self {
+    pub(super) fn resumed(asked: u64) -> Self {
         Self { asked, ..Self::default() }
     }
 
@@ -56,7 +56,7 @@ impl QuestionTracker {
     }
 
     /// The question is gone.
-    pub(super) fn left(&mut self) {
+    pub(super) fn question_gone(&mut self) {
         self.current = None;
         self.announced = false;
     }
@@ -77,12 +77,12 @@ impl QuestionTracker {
     }
 
     /// When a question that was answered counts as asked again if it is still there.
-    pub(super) fn again_at(&self) -> Option<Duration> {
+    pub(super) fn asked_again_at(&self) -> Option<Duration> {
         Some(self.current.as_ref()?.answered? + ASKED_AGAIN_AFTER)
     }
 
     pub(super) fn asks_again(&self, now: Duration) -> bool {
-        self.again_at().is_some_and(|at| at <= now)
+        self.asked_again_at().is_some_and(|at| at <= now)
     }
 
     /// The agent asks this. Gives the digest that an answer must name.

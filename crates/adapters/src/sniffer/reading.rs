@@ -167,7 +167,7 @@ impl StateReading {
             resting: false,
             unpainted: false,
         };
-        match kind.meaning() {
+        match kind.agent_state() {
             Some((AgentState::Idle, _)) => {
                 let asks = |rule: &CompiledRule| rule.kind.awaits();
                 if let Some(hit) = rules.first(view, asks) {
@@ -212,7 +212,7 @@ impl StateReading {
 
     fn screen(rules: &ScreenRules, hit: RuleHit) -> Self {
         let rule = rules.get(hit.rule);
-        let (state, kind) = rule.kind.meaning().unwrap_or((AgentState::Unknown, None));
+        let (state, kind) = rule.kind.agent_state().unwrap_or((AgentState::Unknown, None));
         Self {
             state,
             kind,
@@ -232,7 +232,7 @@ impl StateReading {
     /// An idle agent whose last turn ended with an error that was not there at the last input.
     fn find_error(&mut self, rules: &ScreenRules, view: &LineView<'_>, errors: &ErrorTracker) {
         if let Some(hit) = rules.first(view, |rule| rule.kind == MatchKind::Error)
-            && errors.is_news(&hit.line)
+            && errors.is_new(&hit.line)
         {
             let told_at = self.told_at;
             *self = Self { told_at, ..Self::screen(rules, hit) };
@@ -243,7 +243,7 @@ impl StateReading {
     fn find_question(&mut self, rules: &ScreenRules, view: &LineView<'_>) {
         if let Some(hit) = rules.first(view, |rule| rule.kind.awaits()) {
             let rule = rules.get(hit.rule);
-            self.kind = rule.kind.meaning().and_then(|(_, kind)| kind);
+            self.kind = rule.kind.agent_state().and_then(|(_, kind)| kind);
             self.rule.clone_from(&rule.name);
             self.region.clone_from(&rule.region_name);
             self.text = shortened(&format!("{}; {}", hit.line, self.text));
@@ -273,7 +273,7 @@ impl StateReading {
     }
 
     pub(super) fn of_silence(kind: MatchKind, after: Duration, since: Duration) -> Self {
-        let (state, kind) = kind.meaning().unwrap_or((AgentState::Unknown, None));
+        let (state, kind) = kind.agent_state().unwrap_or((AgentState::Unknown, None));
         Self {
             state,
             kind,

@@ -71,7 +71,7 @@ impl ClaudeReader {
                 true
             }
             Some("permission_denied") => {
-                self.deny(event, &event.get("message").words(), out);
+                self.deny(event, &event.get("message").readable_text(), out);
                 true
             }
             Some("api_retry") => {
@@ -102,7 +102,7 @@ impl ClaudeReader {
                 (Some("tool_use"), _, Some(name)) => {
                     out.tool_call(part.get("id").str(), name, part.get("input").0);
                 }
-                (Some("thinking"), ..) => out.think(&part.get("thinking").words()),
+                (Some("thinking"), ..) => out.add_thought(&part.get("thinking").readable_text()),
                 _ => known = false,
             }
         }
@@ -117,7 +117,7 @@ impl ClaudeReader {
         let before = self.messages.put(id, usage).unwrap_or_default();
         let more = usage.since(before);
         if usage != before && more != Usage::default() {
-            out.used(more);
+            out.add_usage(more);
         }
     }
 
@@ -133,7 +133,7 @@ impl ClaudeReader {
         };
         let structured = event.get("structured_output");
         let text = match event.get("result").str() {
-            Some("") | None if structured.exists() => Some(structured.words()),
+            Some("") | None if structured.exists() => Some(structured.readable_text()),
             text => text.map(str::to_owned),
         };
         match (event.get("is_error").bool(), event.get("subtype").str(), text) {
@@ -169,7 +169,7 @@ impl ClaudeReader {
         let total = event.get("total_cost_usd").float().and_then(UsDollars::new);
         let cost = Usage { cost_usd: total, ..Usage::default() };
         let cost_usd = cost.since(out.run.previous).cost_usd;
-        out.used_in_all(Usage { cost_usd, ..self.turns });
+        out.set_total_usage(Usage { cost_usd, ..self.turns });
     }
 
     fn tokens(&self, usage: JsonNode<'_>) -> Usage {
@@ -222,7 +222,7 @@ fn user(message: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         match part.get("type").str() {
             Some("tool_result") => {
                 let failed = part.get("is_error").bool().unwrap_or(false);
-                let output = part.get("content").words();
+                let output = part.get("content").readable_text();
                 out.tool_result(part.get("tool_use_id").str(), !failed, &output);
             }
             // What the agent was asked is not news.
@@ -237,5 +237,5 @@ fn user(message: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
 pub(super) fn wanted(input: JsonNode<'_>) -> String {
     let usual = ["command", "file_path", "path", "url", "query"];
     let found = usual.into_iter().find_map(|name| input.get(name).str());
-    found.map_or_else(|| input.words(), str::to_owned)
+    found.map_or_else(|| input.readable_text(), str::to_owned)
 }

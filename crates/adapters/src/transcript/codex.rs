@@ -19,16 +19,19 @@ impl CodexReader {
     pub(super) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         match event.get("type").str() {
             Some("thread.started") => out.session(event.get("thread_id").str(), None),
-            Some("turn.started") => out.goes_on(),
+            Some("turn.started") => out.reopen_turn(),
             Some("turn.completed") => {
                 let total = tokens(event.get("usage"));
-                out.used_in_all(total.since(out.run.previous));
+                out.set_total_usage(total.since(out.run.previous));
                 out.succeed(None, RunStats::default());
             }
             Some("turn.failed") => {
                 let error = event.get("error");
                 let why = message(
-                    &error.get("message").str().map_or_else(|| error.words(), str::to_owned),
+                    &error
+                        .get("message")
+                        .str()
+                        .map_or_else(|| error.readable_text(), str::to_owned),
                 );
                 out.error(&why, true);
                 out.fail(&why, RunStats::default());
@@ -57,15 +60,15 @@ impl CodexReader {
         let text = item.get("text").str();
         match (item.get("type").str(), text) {
             (Some("agent_message"), Some(text)) => out.say(text),
-            (Some("reasoning"), Some(text)) => out.think(text),
+            (Some("reasoning"), Some(text)) => out.add_thought(text),
             // Not the end of anything: an unknown model is told like this.
-            (Some("error"), _) => out.warn(&message(&item.get("message").words())),
-            _ => return self.returned(item, out),
+            (Some("error"), _) => out.warn(&message(&item.get("message").readable_text())),
+            _ => return self.tool_returned(item, out),
         }
         true
     }
 
-    fn returned(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
+    fn tool_returned(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let Some((tool, input)) = tool(item) else { return false };
         let id = item.get("id").str();
         if id.is_none_or(|id| self.started.take(id).is_none()) {
@@ -73,7 +76,7 @@ impl CodexReader {
         }
         let status = item.get("status").str();
         if status == Some("declined") {
-            out.deny(&tool, &item.get("command").words());
+            out.deny(&tool, &item.get("command").readable_text());
         }
         let code = item.get("exit_code");
         let ok = status.is_none_or(|status| status == "completed")
@@ -82,7 +85,7 @@ impl CodexReader {
         let told = [item.get("aggregated_output"), item.get("error").get("message")];
         let output = told.into_iter().find_map(JsonNode::str).map(str::to_owned);
         let content = item.get("result").get("content");
-        out.tool_result(id, ok, &output.unwrap_or_else(|| content.words()));
+        out.tool_result(id, ok, &output.unwrap_or_else(|| content.readable_text()));
         true
     }
 }
@@ -108,7 +111,7 @@ fn tool(item: JsonNode<'_>) -> Option<(String, Value)> {
 
 /// An error is not the end of the turn: codex tries again by itself, and tells it like this.
 fn error(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
-    let text = message(&event.get("message").words());
+    let text = message(&event.get("message").readable_text());
     if let Some(rest) = text.strip_prefix("Reconnecting... ") {
         let numbers = rest.split([' ', '(']).next().unwrap_or_default();
         if let Some((attempt, max)) = numbers.split_once('/')

@@ -27,18 +27,20 @@ impl CopilotReader {
             // A message that only asks for tools says nothing; the tools follow.
             (Some("assistant.message"), Some("")) => {}
             (Some("assistant.message"), Some(text)) => out.say(text),
-            (Some("assistant.reasoning"), Some(text)) => out.think(text),
-            (Some("assistant.usage"), _) => out.used(tokens(data)),
+            (Some("assistant.reasoning"), Some(text)) => out.add_thought(text),
+            (Some("assistant.usage"), _) => out.add_usage(tokens(data)),
             (Some("tool.execution_start"), _) => self.started(data, out),
-            (Some("tool.execution_complete"), _) => returned(data, out),
+            (Some("tool.execution_complete"), _) => tool_returned(data, out),
             (Some("permission.completed"), _) => self.permission(data, out),
-            (Some("session.warning"), _) => out.warn(&data.get("message").words()),
-            (Some("session.error"), _) => out.error(&message(&data.get("message").words()), false),
+            (Some("session.warning"), _) => out.warn(&data.get("message").readable_text()),
+            (Some("session.error"), _) => {
+                out.error(&message(&data.get("message").readable_text()), false)
+            }
             (Some("abort"), _) => {
-                out.error(&format!("aborted: {}", data.get("reason").words()), true);
+                out.error(&format!("aborted: {}", data.get("reason").readable_text()), true);
             }
             (Some("result"), _) => result(event, out),
-            (Some(kind), _) if is_chatter(kind) => {}
+            (Some(kind), _) if is_ignored_event(kind) => {}
             _ => {
                 out.aside = false;
                 return false;
@@ -66,11 +68,11 @@ impl CopilotReader {
     }
 }
 
-fn returned(data: JsonNode<'_>, out: &mut EntrySink<'_>) {
+fn tool_returned(data: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let ok = data.get("success").bool() == Some(true);
     let (result, error) = (data.get("result"), data.get("error"));
     let told = [result.get("content"), result, error.get("message"), error];
-    let output = told.into_iter().find(|told| told.exists()).map(JsonNode::words);
+    let output = told.into_iter().find(|told| told.exists()).map(JsonNode::readable_text);
     out.tool_result(data.get("toolCallId").str(), ok, &output.unwrap_or_default());
 }
 
@@ -83,14 +85,14 @@ fn result(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
         Some(0) => out.succeed(None, took),
         _ if code.float().is_some() => {
             let told = out.run.error.clone();
-            out.fail(&told.unwrap_or_else(|| format!("exit code {}", code.words())), took);
+            out.fail(&told.unwrap_or_else(|| format!("exit code {}", code.readable_text())), took);
         }
         _ => out.fail("its result could not be read", took),
     }
 }
 
 /// Events that say nothing a transcript needs: pieces of what follows whole, and bookkeeping.
-fn is_chatter(kind: &str) -> bool {
+fn is_ignored_event(kind: &str) -> bool {
     let pieces =
         ["_delta", ".message_start", ".turn_start", ".turn_end", ".call_start", ".call_end"];
     pieces.iter().any(|end| kind.ends_with(end))

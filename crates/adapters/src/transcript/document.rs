@@ -49,7 +49,7 @@ impl PrintedDocument {
         };
         let last = trimmed == open.closing;
         if !last && !trimmed.is_empty() && !line.starts_with(b" ") && !line.starts_with(b"\t") {
-            return DocumentLine::Foreign(self.give_up());
+            return DocumentLine::Foreign(self.abandon());
         }
         if open.omitted == 0 && open.bytes.len() + 1 + trimmed.len() <= LINE_LIMIT {
             append(&mut open.bytes, b"\n");
@@ -71,7 +71,7 @@ impl PrintedDocument {
     }
 
     /// There is no more of it: what was there so far.
-    pub(super) fn give_up(&mut self) -> Option<TextExcerpt> {
+    pub(super) fn abandon(&mut self) -> Option<TextExcerpt> {
         self.open.take().map(|open| excerpt(&open))
     }
 

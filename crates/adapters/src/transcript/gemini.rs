@@ -9,7 +9,7 @@ use super::run::{EntrySink, RunStats};
 pub(super) fn event(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     match event.get("type").str() {
         Some("init") => out.session(event.get("session_id").str(), event.get("model").str()),
-        Some("message") => return said(event, out),
+        Some("message") => return read_message(event, out),
         Some("tool_use") => {
             let Some(name) = event.get("tool_name").str() else { return false };
             out.tool_call(event.get("tool_id").str(), name, event.get("parameters").0);
@@ -18,11 +18,11 @@ pub(super) fn event(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
             let ok = event.get("status").str() == Some("success");
             let error = event.get("error");
             let output = event.get("output").str().or(error.get("message").str());
-            let output = output.map_or_else(|| error.words(), str::to_owned);
+            let output = output.map_or_else(|| error.readable_text(), str::to_owned);
             out.tool_result(event.get("tool_id").str(), ok, &output);
         }
         Some("error") => {
-            let text = message(&event.get("message").words());
+            let text = message(&event.get("message").readable_text());
             match event.get("severity").str() {
                 Some("warning") => out.warn(&text),
                 _ => out.error(&text, false),
@@ -35,7 +35,7 @@ pub(super) fn event(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     true
 }
 
-fn said(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
+fn read_message(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let delta = event.get("delta").bool().unwrap_or(false);
     match (event.get("role").str(), event.get("content").str()) {
         (Some("assistant"), Some(piece)) if delta => out.say_piece(piece),
@@ -49,7 +49,7 @@ fn said(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
 
 fn result(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let stats = event.get("stats");
-    out.used_in_all(Usage {
+    out.set_total_usage(Usage {
         input_tokens: stats.get("input_tokens").count(),
         cached_tokens: stats.get("cached").count(),
         output_tokens: stats.get("output_tokens").count(),
@@ -74,7 +74,7 @@ fn document(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     out.session(event.get("session_id").str(), None);
     let models =
         event.get("stats").get("models").fields().map(|(_, model)| tokens(model.get("tokens")));
-    out.used_in_all(models.fold(Usage::default(), Usage::plus));
+    out.set_total_usage(models.fold(Usage::default(), Usage::plus));
     match answer.str() {
         _ if error.exists() => {
             out.error(&why(error), true);
@@ -98,7 +98,7 @@ pub(super) fn complaint(document: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool
 }
 
 fn why(error: JsonNode<'_>) -> String {
-    let told = error.get("message").str().map_or_else(|| error.words(), str::to_owned);
+    let told = error.get("message").str().map_or_else(|| error.readable_text(), str::to_owned);
     message(&told)
 }
 

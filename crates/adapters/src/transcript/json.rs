@@ -23,7 +23,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
 struct CountedValue<'a>(&'a mut usize);
 
 impl CountedValue<'_> {
-    fn again(&mut self) -> CountedValue<'_> {
+    fn reborrow(&mut self) -> CountedValue<'_> {
         CountedValue(self.0)
     }
 }
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for CountedValue<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = items.next_element_seed(self.again())? {
+        while let Some(value) = items.next_element_seed(self.reborrow())? {
             values.push(value);
         }
         Ok(values.into())
@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for CountedValue<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
         let mut values = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            let value = fields.next_value_seed(self.again())?;
+            let value = fields.next_value_seed(self.reborrow())?;
             values.insert(key, value);
         }
         Ok(values.into())
@@ -138,7 +138,7 @@ impl<'a> JsonNode<'a> {
 
     /// What a person would read here: a text as it is, the texts of a list of parts one after the
     /// other, anything else as JSON.
-    pub(super) fn words(self) -> String {
+    pub(super) fn readable_text(self) -> String {
         match self.0 {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),

@@ -28,7 +28,7 @@ impl OpencodeReader {
         let known = match (event.get("type").str(), part.get("text").str()) {
             (Some("step_start"), _) => {
                 if !out.aside {
-                    out.goes_on();
+                    out.reopen_turn();
                 }
                 true
             }
@@ -37,7 +37,7 @@ impl OpencodeReader {
                 true
             }
             (Some("reasoning"), Some(text)) => {
-                out.think(text);
+                out.add_thought(text);
                 true
             }
             (Some("tool_use"), _) => self.tool(part, out),
@@ -65,10 +65,10 @@ impl OpencodeReader {
         let (tool, detail) = asked.split_once(' ').unwrap_or((asked, ""));
         let detail =
             detail.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(detail);
-        out.spoil(&format!(
+        out.mark_failed(&format!(
             "stopped: it asked for a permission, which a headless run cannot give: {asked}"
         ));
-        if !again(&mut self.rejected, tool) {
+        if !is_repeated_rejection(&mut self.rejected, tool) {
             let count = self.asked.get(tool).copied().unwrap_or(0);
             self.asked.put(tool, count + 1);
             out.deny(tool, detail);
@@ -82,7 +82,7 @@ impl OpencodeReader {
         out.tool_call(id, tool, state.get("input").0);
         let error = state.get("error").str();
         if error.is_some_and(|error| error.contains("rejected permission")) {
-            if !again(&mut self.asked, tool) {
+            if !is_repeated_rejection(&mut self.asked, tool) {
                 let count = self.rejected.get(tool).copied().unwrap_or(0);
                 self.rejected.put(tool, count + 1);
                 out.deny(tool, &super::claude::wanted(state.get("input")));
@@ -91,14 +91,14 @@ impl OpencodeReader {
             out.deny(tool, rule);
         }
         let ok = state.get("status").str() == Some("completed");
-        let output = error.map_or_else(|| state.get("output").words(), str::to_owned);
+        let output = error.map_or_else(|| state.get("output").readable_text(), str::to_owned);
         out.tool_result(id, ok, &output);
         true
     }
 }
 
 /// Whether this is the second telling of a rejection that the other stream told first.
-fn again(told: &mut RecentKeys<u64>, tool: &str) -> bool {
+fn is_repeated_rejection(told: &mut RecentKeys<u64>, tool: &str) -> bool {
     match told.take(tool) {
         None | Some(0) => false,
         Some(count) => {
@@ -109,7 +109,7 @@ fn again(told: &mut RecentKeys<u64>, tool: &str) -> bool {
 }
 
 fn finished(part: JsonNode<'_>, out: &mut EntrySink<'_>) {
-    out.used(used(part));
+    out.add_usage(usage_of(part));
     match part.get("reason").str() {
         _ if out.aside => {}
         Some("stop") => out.succeed(None, RunStats::default()),
@@ -125,17 +125,17 @@ fn finished(part: JsonNode<'_>, out: &mut EntrySink<'_>) {
 fn failed(error: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let told = error.get("data").get("message").str().or(error.get("message").str());
     let told = told.or(error.get("name").str());
-    let mut why = message(&told.map_or_else(|| error.words(), str::to_owned));
+    let mut why = message(&told.map_or_else(|| error.readable_text(), str::to_owned));
     if let Some(status) = error.get("data").get("statusCode").count() {
         why = format!("{status} {why}");
     }
     out.error(&why, true);
-    out.spoil(&why);
+    out.mark_failed(&why);
 }
 
 /// Tokens from the cache come on top of the input; thoughts are on top of the output where the
 /// total says so. A cost of 0 for tokens that were used is a price that opencode does not know.
-fn used(part: JsonNode<'_>) -> Usage {
+fn usage_of(part: JsonNode<'_>) -> Usage {
     let tokens = part.get("tokens");
     let cache = tokens.get("cache");
     let (read, written) = (cache.get("read").count(), cache.get("write").count());

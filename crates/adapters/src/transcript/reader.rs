@@ -50,7 +50,7 @@ impl FormatReader {
         out: &mut EntrySink<'_>,
     ) {
         if line.omitted > 0 {
-            if let Some(before) = document.give_up() {
+            if let Some(before) = document.abandon() {
                 out.unknown(before);
             }
             out.unknown(TextExcerpt::of_bytes(line.bytes, line.omitted, LINE_EXCERPT));
@@ -90,7 +90,7 @@ impl FormatReader {
         if text.is_empty() {
             return;
         }
-        if !self.stray(text, out) {
+        if !self.read_stray_line(text, out) {
             out.hint(text);
             out.unknown(TextExcerpt::of_bytes(line, 0, LINE_EXCERPT));
         }
@@ -124,7 +124,7 @@ impl FormatReader {
                 }
             }
         }
-        if line.trim().is_empty() || self.stray(line, out) {
+        if line.trim().is_empty() || self.read_stray_line(line, out) {
             return;
         }
         out.hint(line);
@@ -132,7 +132,7 @@ impl FormatReader {
     }
 
     /// A line that is no event, and may mean something all the same.
-    fn stray(&mut self, line: &str, out: &mut EntrySink<'_>) -> bool {
+    fn read_stray_line(&mut self, line: &str, out: &mut EntrySink<'_>) -> bool {
         match self {
             Self::Opencode(opencode) => opencode.line(line, out),
             _ => false,

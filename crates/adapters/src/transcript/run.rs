@@ -117,7 +117,7 @@ impl<'a> EntrySink<'a> {
     pub(super) fn say(&mut self, text: &str) {
         let text = TextExcerpt::of(text, TEXT_LIMIT);
         if !self.aside {
-            self.goes_on();
+            self.reopen_turn();
             self.run.answer = LastAnswer { text: Some(text.clone()), continues: false };
         }
         (self.emit)(Entry::Text { text, delta: false });
@@ -126,7 +126,7 @@ impl<'a> EntrySink<'a> {
     /// The agent said a piece of something.
     pub(super) fn say_piece(&mut self, piece: &str) {
         let text = TextExcerpt::of(piece, TEXT_LIMIT);
-        self.goes_on();
+        self.reopen_turn();
         let answer = &mut self.run.answer;
         match &mut answer.text {
             Some(whole) if answer.continues => {
@@ -140,13 +140,13 @@ impl<'a> EntrySink<'a> {
         (self.emit)(Entry::Text { text, delta: true });
     }
 
-    pub(super) fn think(&mut self, text: &str) {
+    pub(super) fn add_thought(&mut self, text: &str) {
         (self.emit)(Entry::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
     }
 
     pub(super) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
         if !self.aside {
-            self.goes_on();
+            self.reopen_turn();
             self.run.answer.continues = false;
         }
         let (id, name) = (id.map(entry::name), entry::name(name));
@@ -191,7 +191,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// This was used on top of everything before.
-    pub(super) fn used(&mut self, usage: Usage) {
+    pub(super) fn add_usage(&mut self, usage: Usage) {
         if !usage.is_unknown() {
             self.run.usage = self.run.usage.plus(usage);
             (self.emit)(Entry::Usage { usage, cumulative: false });
@@ -199,7 +199,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// This is all that was used in this run so far.
-    pub(super) fn used_in_all(&mut self, usage: Usage) {
+    pub(super) fn set_total_usage(&mut self, usage: Usage) {
         if !usage.is_unknown() {
             self.run.usage = usage;
             (self.emit)(Entry::Usage { usage, cumulative: true });
@@ -227,12 +227,12 @@ impl<'a> EntrySink<'a> {
     }
 
     /// Whatever comes, the run is no success.
-    pub(super) fn spoil(&mut self, why: &str) {
+    pub(super) fn mark_failed(&mut self, why: &str) {
         self.run.spoiled.get_or_insert_with(|| one_line(why));
     }
 
     /// The agent does something: its turn is not over, even if it said so before.
-    pub(super) fn goes_on(&mut self) {
+    pub(super) fn reopen_turn(&mut self) {
         if matches!(self.run.end, TurnEnd::Succeeded | TurnEnd::Failed(_)) {
             self.run.end = TurnEnd::Reopened;
             self.run.answer.continues = false;

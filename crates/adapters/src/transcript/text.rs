@@ -55,14 +55,14 @@ impl TextTail {
     pub(super) fn push(&mut self, piece: &str) {
         // Cutting moves what is kept, so it is done once per mebibyte and not for every line.
         if self.text.len() + piece.len() > 2 * TEXT_LIMIT {
-            self.cut(piece.len());
+            self.trim_front(piece.len());
         }
         self.text.push_str(piece);
     }
 
     /// What is left, without blank lines around it.
     pub(super) fn answer(mut self) -> Option<TextExcerpt> {
-        self.cut(0);
+        self.trim_front(0);
         let mut text = self.text.trim_end();
         if self.omitted == 0 {
             // The indentation of the first line stays.
@@ -77,7 +77,7 @@ impl TextTail {
         self.text.capacity()
     }
 
-    fn cut(&mut self, more: usize) {
+    fn trim_front(&mut self, more: usize) {
         let surplus = (self.text.len() + more).saturating_sub(TEXT_LIMIT).min(self.text.len());
         let surplus = self.text.ceil_char_boundary(surplus);
         self.text.drain(..surplus);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_adapters::replay::{ReplayEvent, agrees, expected, replay};
+use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
 use coven_adapters::{ScreenRules, builtin, config};
 use coven_model::{AgentState, AwaitingKind, Verdict};
 use coven_terminal::recording::{
@@ -209,7 +209,7 @@ impl History {
     pub(crate) fn wrong(&self) -> Vec<String> {
         let wrong = self.marks.iter().filter_map(|(time, label, verdict)| {
             let wanted: (AgentState, Option<AwaitingKind>) = expected(label)?;
-            (!agrees(verdict, wanted)).then(|| {
+            (!matches_mark(verdict, wanted)).then(|| {
                 let mut line = format!("{:<36} {:>8.2} s  ", self.cast, time.as_secs_f64());
                 let evidence = &verdict.evidence;
                 let _ = write!(

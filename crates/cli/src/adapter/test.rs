@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_adapters::replay::{ReplayEvent, agrees, expected, replay};
+use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
 use coven_adapters::{AdapterConfigLoader, ScreenRules};
 use coven_model::Verdict;
 use serde_json::json;
@@ -87,7 +87,7 @@ fn test(kind: &str, rules: &Arc<ScreenRules>, file: PathBuf) -> Result<Recording
         ReplayEvent::Mark(time, mark) => {
             let Some(wanted) = expected(&mark) else { return };
             marks += 1;
-            if let Some(verdict) = now.as_ref().filter(|verdict| !agrees(verdict, wanted)) {
+            if let Some(verdict) = now.as_ref().filter(|verdict| !matches_mark(verdict, wanted)) {
                 let kind = verdict.kind.map_or_else(String::new, |kind| format!(" ({kind})"));
                 wrong.push(format!(
                     "{:.2} s: marked `{}`, read as {}{kind} by {}: {}",

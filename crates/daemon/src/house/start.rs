@@ -70,7 +70,7 @@ impl House {
         given: &Map<String, Value>,
     ) -> Result<What, Problem> {
         let folder = Shelf::of(self, path)?;
-        let known = folder.known().or_else(adapter);
+        let known = folder.known().with_default_adapter(adapter);
         if !known.adapters.iter().any(|kind| kind == adapter) {
             let detail = format!("there is no adapter `{}`", super::short(adapter));
             return Err(

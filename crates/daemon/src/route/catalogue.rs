@@ -56,7 +56,7 @@ impl Shelf {
     pub(crate) fn known(&self) -> Known {
         let known = Known::new(self.loader().types());
         match &self.default_adapter {
-            Some(adapter) => known.or_else(adapter),
+            Some(adapter) => known.with_default_adapter(adapter),
             None => known,
         }
     }

@@ -58,12 +58,16 @@ impl<'a> TurnReport<'a> {
     }
 
     /// The agent said something.
-    pub(super) fn said(&mut self, text: &str, usage: TokenCounts) -> io::Result<()> {
+    pub(super) fn write_text(&mut self, text: &str, usage: TokenCounts) -> io::Result<()> {
         self.assistant(ContentPart::Text { text: text.to_owned() }, usage)
     }
 
     /// The agent wants to use a tool. Returns the id of the use.
-    pub(super) fn wants(&mut self, call: &ToolCall, usage: TokenCounts) -> io::Result<String> {
+    pub(super) fn write_tool_use(
+        &mut self,
+        call: &ToolCall,
+        usage: TokenCounts,
+    ) -> io::Result<String> {
         self.tool_uses += 1;
         let id = format!("toolu_{:04}", self.tool_uses);
         let content = ContentPart::ToolUse {
@@ -83,11 +87,16 @@ impl<'a> TurnReport<'a> {
             message: message.to_owned(),
             session_id: self.session_id.clone(),
         }))?;
-        self.returned(id, message, true)
+        self.write_tool_result(id, message, true)
     }
 
     /// What came of the use of a tool.
-    pub(super) fn returned(&mut self, id: &str, content: &str, is_error: bool) -> io::Result<()> {
+    pub(super) fn write_tool_result(
+        &mut self,
+        id: &str,
+        content: &str,
+        is_error: bool,
+    ) -> io::Result<()> {
         let content = ContentPart::ToolResult {
             tool_use_id: id.to_owned(),
             content: content.to_owned(),

@@ -46,7 +46,7 @@ impl<'a> RawTerminal<'a> {
         let terminal = streams.input.try_clone_to_owned()?;
         let last_will = Arc::new(Mutex::new(LastWill {
             terminal: Some(SavedTermios { terminal, termios }),
-            last_words: tui::last_words(alternate),
+            last_words: tui::restore_sequences(alternate),
             job: None,
         }));
         let ending = Signals::new(signals::ENDING_SIGNALS)?;
@@ -64,7 +64,7 @@ impl<'a> RawTerminal<'a> {
 
     pub(super) fn size(&self) -> TuiSize {
         tcgetwinsize(self.output)
-            .map_or(TuiSize::default(), |size| TuiSize::told(size.ws_col, size.ws_row))
+            .map_or(TuiSize::default(), |size| TuiSize::reported(size.ws_col, size.ws_row))
     }
 
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -134,7 +134,7 @@ fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_
     for signal in ending.forever() {
         if !signals::ignored() {
             lock(last_will).execute(output);
-            let _ = signals::die(signal);
+            let _ = signals::die_by_signal(signal);
         }
     }
 }

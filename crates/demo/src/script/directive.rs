@@ -142,12 +142,14 @@ fn arguments(name: &str, rest: &str) -> Result<ScriptDirective, String> {
         "say" => ScriptDirective::Say(prose(rest)?),
         "json" => ScriptDirective::Json(json(rest)?),
         "think" => ScriptDirective::Think(seconds(rest)?),
-        "approve" => {
-            ScriptDirective::Use { tool: ToolUse::Command(some(rest)?.to_owned()), asks: true }
-        }
-        "disobey" => {
-            ScriptDirective::Use { tool: ToolUse::Command(some(rest)?.to_owned()), asks: false }
-        }
+        "approve" => ScriptDirective::Use {
+            tool: ToolUse::Command(expect_argument(rest)?.to_owned()),
+            asks: true,
+        },
+        "disobey" => ScriptDirective::Use {
+            tool: ToolUse::Command(expect_argument(rest)?.to_owned()),
+            asks: false,
+        },
         "write" => ScriptDirective::Use { tool: write(rest)?, asks: true },
         "ask" => ScriptDirective::Ask(prose(rest)?),
         "choose" => choose(rest)?,
@@ -155,9 +157,8 @@ fn arguments(name: &str, rest: &str) -> Result<ScriptDirective, String> {
         "fail" => ScriptDirective::Fail(prose(rest)?),
         "exit" => ScriptDirective::End(exit(rest)?),
         "repeat" => ScriptDirective::Repeat(repeats(rest)?),
-        "ignore-signals" => {
-            nothing(rest).map(|()| ScriptDirective::Trick(AgentMisbehaviour::IgnoreSignals))?
-        }
+        "ignore-signals" => expect_nothing(rest)
+            .map(|()| ScriptDirective::Trick(AgentMisbehaviour::IgnoreSignals))?,
         "double-fork" => ScriptDirective::Trick(double_fork(rest)?),
         "flood" => ScriptDirective::Trick(AgentMisbehaviour::Flood(number(rest, "bytes")?)),
         "late-writer" if rest.is_empty() => {
@@ -165,27 +166,29 @@ fn arguments(name: &str, rest: &str) -> Result<ScriptDirective, String> {
         }
         "late-writer" => ScriptDirective::Trick(AgentMisbehaviour::LateWriter(seconds(rest)?)),
         "close-tty" => ScriptDirective::End(ProcessExit::CloseTty(seconds(rest)?)),
-        "split-utf8" => nothing(rest).map(|()| ScriptDirective::End(ProcessExit::SplitUtf8))?,
+        "split-utf8" => {
+            expect_nothing(rest).map(|()| ScriptDirective::End(ProcessExit::SplitUtf8))?
+        }
         "die" => ScriptDirective::End(ProcessExit::Die(signal(rest)?)),
-        _ => nothing(rest).map(|()| ScriptDirective::Hang)?,
+        _ => expect_nothing(rest).map(|()| ScriptDirective::Hang)?,
     })
 }
 
-fn nothing(rest: &str) -> Result<(), String> {
+fn expect_nothing(rest: &str) -> Result<(), String> {
     if rest.is_empty() { Ok(()) } else { Err(format!("takes nothing, but got {rest:?}")) }
 }
 
-fn some(rest: &str) -> Result<&str, String> {
+fn expect_argument(rest: &str) -> Result<&str, String> {
     if rest.is_empty() { Err("needs something to work with".to_owned()) } else { Ok(rest) }
 }
 
 /// Text for people, in which `\n` stands for a new line.
 fn prose(rest: &str) -> Result<String, String> {
-    Ok(some(rest)?.replace("\\n", "\n"))
+    Ok(expect_argument(rest)?.replace("\\n", "\n"))
 }
 
 fn json(rest: &str) -> Result<String, String> {
-    match serde_json::from_str::<serde::de::IgnoredAny>(some(rest)?) {
+    match serde_json::from_str::<serde::de::IgnoredAny>(expect_argument(rest)?) {
         Ok(_) => Ok(rest.to_owned()),
         Err(error) => Err(format!("not JSON: {error}")),
     }
@@ -193,7 +196,7 @@ fn json(rest: &str) -> Result<String, String> {
 
 fn seconds(rest: &str) -> Result<Duration, String> {
     // People write `2s` as well.
-    let number = some(rest)?;
+    let number = expect_argument(rest)?;
     match number.strip_suffix('s').unwrap_or(number).trim_end().parse::<f64>() {
         Ok(seconds) if (0.0..=MAX_DIRECTIVE_SECONDS).contains(&seconds) => {
             Ok(Duration::from_secs_f64(seconds))
@@ -203,7 +206,7 @@ fn seconds(rest: &str) -> Result<Duration, String> {
 }
 
 fn amount(rest: &str) -> Result<f64, String> {
-    match some(rest)?.trim_start_matches('$').parse::<f64>() {
+    match expect_argument(rest)?.trim_start_matches('$').parse::<f64>() {
         Ok(usd) if usd >= 0.0 && usd.is_finite() => Ok(usd),
         _ => Err(format!("{rest:?} is not an amount of dollars")),
     }
@@ -211,7 +214,7 @@ fn amount(rest: &str) -> Result<f64, String> {
 
 fn number(rest: &str, what: &str) -> Result<u64, String> {
     let error = |_| format!("{rest:?} is not a number of {what}");
-    some(rest)?.replace('_', "").parse().map_err(error)
+    expect_argument(rest)?.replace('_', "").parse().map_err(error)
 }
 
 fn repeats(rest: &str) -> Result<u32, String> {
@@ -222,7 +225,7 @@ fn repeats(rest: &str) -> Result<u32, String> {
 }
 
 fn exit(rest: &str) -> Result<ProcessExit, String> {
-    let (code, how) = split(some(rest)?);
+    let (code, how) = split(expect_argument(rest)?);
     let code = code.parse().map_err(|_| format!("{code:?} is not a code from 0 to 255"))?;
     match how {
         "" => Ok(ProcessExit::Exit { code, now: false }),
@@ -232,7 +235,7 @@ fn exit(rest: &str) -> Result<ProcessExit, String> {
 }
 
 fn write(rest: &str) -> Result<ToolUse, String> {
-    let (path, text) = split(some(rest)?);
+    let (path, text) = split(expect_argument(rest)?);
     // `write a poem` is prose, not a request to write a file called `a`.
     if !path.contains(['.', '/']) {
         return Err(format!("{path:?} does not look like a path; write it as \"./{path}\""));
@@ -241,7 +244,7 @@ fn write(rest: &str) -> Result<ToolUse, String> {
 }
 
 fn choose(rest: &str) -> Result<ScriptDirective, String> {
-    let (question, options) = match some(rest)?.split_once("? ") {
+    let (question, options) = match expect_argument(rest)?.split_once("? ") {
         Some((question, options)) => (format!("{question}?"), options),
         None => ("Choose one:".to_owned(), rest),
     };
@@ -253,7 +256,7 @@ fn choose(rest: &str) -> Result<ScriptDirective, String> {
 }
 
 fn double_fork(rest: &str) -> Result<AgentMisbehaviour, String> {
-    let (time, file) = split(some(rest)?);
+    let (time, file) = split(expect_argument(rest)?);
     let pid_file = (!file.is_empty()).then(|| PathBuf::from(file));
     Ok(AgentMisbehaviour::DoubleFork { time: seconds(time)?, pid_file })
 }
@@ -261,7 +264,7 @@ fn double_fork(rest: &str) -> Result<AgentMisbehaviour, String> {
 /// A signal that ends a process, by name or number.
 fn signal(rest: &str) -> Result<i32, String> {
     const LAST_SIGNAL: i32 = 31;
-    let wanted = some(rest)?.to_ascii_uppercase();
+    let wanted = expect_argument(rest)?.to_ascii_uppercase();
     let wanted = wanted.trim_start_matches("SIG");
     let named = |number: &i32| {
         signal_hook::low_level::signal_name(*number).is_some_and(|name| &name[3..] == wanted)

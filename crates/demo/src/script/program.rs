@@ -37,7 +37,7 @@ impl Iterator for TurnScript {
 
     fn next(&mut self) -> Option<ScriptDirective> {
         // A `repeat` with nothing after it would turn round for nothing.
-        while self.next < self.steps.len() || self.turn_back() {
+        while self.next < self.steps.len() || self.jump_back() {
             let step = self.steps[self.next].clone();
             self.next += 1;
             match step {
@@ -55,7 +55,7 @@ impl Iterator for TurnScript {
 
 impl TurnScript {
     /// At the end, back to the start of the innermost loop that is not done.
-    fn turn_back(&mut self) -> bool {
+    fn jump_back(&mut self) -> bool {
         while let Some(last) = self.loops.last_mut() {
             if last.left > 0 {
                 last.left -= 1;

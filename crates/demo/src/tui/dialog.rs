@@ -137,7 +137,7 @@ fn options(
     options: &[&str],
     selected: usize,
 ) -> TuiFrame {
-    let columns = size.usable();
+    let columns = size.usable_columns();
     let roomy = size.rows >= ROOMY_DIALOG_ROWS;
     let gap = || roomy.then(StyledLine::empty);
     // Rule, question and detail need a row each. Of too many options, those around the selected
@@ -168,7 +168,7 @@ fn options(
 }
 
 fn question(size: TuiSize, question: &str, editor: &TextEditor) -> TuiFrame {
-    let columns = size.usable();
+    let columns = size.usable_columns();
     let mut below = Vec::new();
     if size.rows >= ROOMY_DIALOG_ROWS {
         below.push(StyledLine::empty());
@@ -187,7 +187,7 @@ fn question(size: TuiSize, question: &str, editor: &TextEditor) -> TuiFrame {
 
 /// What a dialog begins with. Some rows are needed for what follows.
 fn heading(size: TuiSize, question: &str, needed: usize) -> Vec<StyledLine> {
-    let columns = size.usable();
+    let columns = size.usable_columns();
     let room = size.rows.saturating_sub(needed + 1).max(1);
     let mut lines = vec![StyledLine::rule(columns)];
     lines.extend(

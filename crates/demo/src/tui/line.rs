@@ -69,7 +69,7 @@ impl ConversationBlock {
     }
 
     /// Something that the next block belongs to.
-    pub(super) fn tight(self) -> Self {
+    pub(super) fn without_gap(self) -> Self {
         Self { spaced: false, ..self }
     }
 
@@ -135,12 +135,12 @@ mod tests {
     fn a_block_is_indented_under_its_mark() {
         let block = ConversationBlock::new(LineStyle::Plain, "● ", "one two three\nfour");
         assert_eq!(texts(&block.lines(9)), ["● one two", "  three", "  four", ""]);
-        assert_eq!(texts(&block.tight().lines(80)), ["● one two three", "  four"]);
+        assert_eq!(texts(&block.without_gap().lines(80)), ["● one two three", "  four"]);
     }
 
     #[test]
     fn a_screen_too_narrow_for_anything_still_gets_lines() {
-        let block = ConversationBlock::new(LineStyle::Plain, "  └ ", "abc").tight();
+        let block = ConversationBlock::new(LineStyle::Plain, "  └ ", "abc").without_gap();
         assert_eq!(texts(&block.lines(3)), ["  └ a", "    b", "    c"]);
     }
 

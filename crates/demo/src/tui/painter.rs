@@ -92,7 +92,7 @@ impl InlinePainter {
             return String::new();
         }
         let mut out = format!("{SYNC_START}{HIDE_CURSOR}{}", self.erase());
-        for line in blocks.iter().flat_map(|block| block.lines(self.size.usable())) {
+        for line in blocks.iter().flat_map(|block| block.lines(self.size.usable_columns())) {
             push(&mut out, &line);
             out.push_str("\r\n");
         }
@@ -149,7 +149,7 @@ impl AlternatePainter {
             self.history.push(block);
         }
         let room = self.size.rows - frame.lines.len();
-        let mut rows = self.history.tail(self.size.usable(), room);
+        let mut rows = self.history.tail(self.size.usable_columns(), room);
         rows.resize(room, StyledLine::empty());
         rows.extend(frame.lines);
         let cursor = frame.cursor.map(|(row, column)| (room + row, column));

@@ -19,7 +19,7 @@ impl TuiSize {
     pub(super) const SMALLEST: Self = Self { columns: 16, rows: 6 };
 
     /// The size that a terminal tells, in which nought means that it does not know.
-    pub(crate) fn told(columns: u16, rows: u16) -> Self {
+    pub(crate) fn reported(columns: u16, rows: u16) -> Self {
         if columns == 0 || rows == 0 {
             return Self::default();
         }
@@ -31,7 +31,7 @@ impl TuiSize {
 
     /// How wide a line gets. The last column stays free: what happens behind it differs between
     /// terminals.
-    pub(super) fn usable(self) -> usize {
+    pub(super) fn usable_columns(self) -> usize {
         self.columns - 1
     }
 }

@@ -79,7 +79,7 @@ impl Play {
     }
 
     fn resize(&mut self, columns: u16, rows: u16) -> &mut Self {
-        self.tui.resize(TuiSize::told(columns, rows), self.now);
+        self.tui.resize(TuiSize::reported(columns, rows), self.now);
         self.collect();
         self
     }

@@ -69,7 +69,7 @@ impl AgentTui {
     }
 
     /// Does what the passing of time allows.
-    pub(super) fn go_on(&mut self, now: Duration) {
+    pub(super) fn advance_turn(&mut self, now: Duration) {
         let TuiMode::Turn(turn) = &mut self.mode else { return };
         if turn.spin_at <= now {
             turn.spin_at = now + SPINNER_INTERVAL;
@@ -97,8 +97,8 @@ impl AgentTui {
                     self.say(&answer);
                 }
                 Some(ScriptDirective::Say(text) | ScriptDirective::Json(text)) => self.say(&text),
-                Some(ScriptDirective::Think(time)) => return self.think(Some(now + time)),
-                Some(ScriptDirective::Hang) => return self.think(None),
+                Some(ScriptDirective::Think(time)) => return self.start_thinking(Some(now + time)),
+                Some(ScriptDirective::Hang) => return self.start_thinking(None),
                 Some(ScriptDirective::Ask(question)) => {
                     return self.ask(TuiDialog::question(question));
                 }
@@ -146,7 +146,7 @@ impl AgentTui {
         }
     }
 
-    fn think(&mut self, until: Option<Duration>) {
+    fn start_thinking(&mut self, until: Option<Duration>) {
         self.set(TurnActivity::Thinking { until });
     }
 
@@ -163,7 +163,7 @@ impl AgentTui {
             TuiEffect::Trick(_) => None,
         };
         if let Some(label) = label {
-            self.blocks.push(ConversationBlock::new(LineStyle::Plain, "● ", &label).tight());
+            self.blocks.push(ConversationBlock::new(LineStyle::Plain, "● ", &label).without_gap());
         }
         if let TuiEffect::Trick(AgentMisbehaviour::Flood(_)) = deed {
             // What was said so far stays above the flood, and nothing of ours gets into it.
@@ -176,7 +176,7 @@ impl AgentTui {
     }
 
     /// What was being done has been done.
-    pub(super) fn deed_done(&mut self, outcome: &ToolOutcome, now: Duration) {
+    pub(super) fn effect_done(&mut self, outcome: &ToolOutcome, now: Duration) {
         let TuiMode::Turn(turn) = &mut self.mode else { return };
         let TurnActivity::Doing(deed) = &turn.activity else { return };
         turn.spoke = true;
@@ -189,7 +189,7 @@ impl AgentTui {
                     &shortened(&outcome.output),
                 ));
                 // The model hears of it, and thinks.
-                self.think(Some(now + self.delay));
+                self.start_thinking(Some(now + self.delay));
             }
             TuiEffect::Trick(trick) => {
                 if let AgentMisbehaviour::Flood(bytes) = trick
@@ -198,7 +198,7 @@ impl AgentTui {
                     self.print("\r\n".to_owned());
                 }
                 self.say(&outcome.output);
-                self.think(Some(now));
+                self.start_thinking(Some(now));
             }
         }
     }
@@ -216,10 +216,10 @@ impl AgentTui {
                 return self.perform(TuiEffect::Tool(tool));
             }
             DialogAnswer::No(tool) => self.say(&reply::refused(&tool)),
-            DialogAnswer::Text(text) => self.say(&reply::heard(&text)),
+            DialogAnswer::Text(text) => self.say(&reply::acknowledge(&text)),
             DialogAnswer::Nothing => self.say("You did not answer."),
         }
-        self.think(Some(now + self.delay));
+        self.start_thinking(Some(now + self.delay));
     }
 
     /// Breaks the turn off. What waited to be said comes back to be changed.

@@ -53,12 +53,12 @@ impl AgentTui {
         };
         let seconds = time.as_secs();
         let line = format!("{} {what}… ({seconds}s · esc to interrupt)", SPINNER_FRAMES[picture]);
-        StyledLine::new(LineStyle::Accent, text::clip(&line, self.size.usable()))
+        StyledLine::new(LineStyle::Accent, text::clip(&line, self.size.usable_columns()))
     }
 
     /// The place to type, with a line above it and a hint below.
     fn prompt(&self, above: Vec<StyledLine>) -> TuiFrame {
-        let columns = self.size.usable();
+        let columns = self.size.usable_columns();
         let roomy = self.size.rows >= ROOMY_PROMPT_ROWS;
         let mut lines = above;
         let working = !lines.is_empty();

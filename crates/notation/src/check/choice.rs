@@ -69,7 +69,7 @@ impl<'s> SchemaChecker<'s> {
         if let Some(values) = enumerated {
             return add(out, path, not_one_of(node, &values.concat()));
         }
-        if let Some((key, problem)) = undecided(node, &fitting) {
+        if let Some((key, problem)) = choose_by_key(node, &fitting) {
             return match key {
                 Some(key) => add(out, &ValuePath::Key(path, key), problem),
                 None => add(out, path, problem),
@@ -193,7 +193,7 @@ impl SourceNode {
 
 /// Maps whose alternatives differ in a key, when that key is missing or says something else; with
 /// the key when the problem is its value.
-fn undecided<'s>(
+fn choose_by_key<'s>(
     node: &SourceNode,
     branches: &[&'s Json],
 ) -> Option<(Option<&'s str>, FileProblem)> {

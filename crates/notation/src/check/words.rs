@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{SchemaChecker, array, enumeration, own_words};
+use super::{SchemaChecker, array, enumeration, title_phrase};
 use crate::{NodeValue, SourceNode};
 
 /// How much of a text is quoted.
@@ -31,7 +31,7 @@ impl<'s> SchemaChecker<'s> {
     fn phrases(&self, schema: &'s Json, depth: usize) -> Vec<String> {
         let outer = schema;
         let schema = self.resolve(schema);
-        if let Some(words) = own_words(outer).or_else(|| own_words(schema)) {
+        if let Some(words) = title_phrase(outer).or_else(|| title_phrase(schema)) {
             return vec![words.to_owned()];
         }
         if let Some(values) = enumeration(schema) {

@@ -28,13 +28,13 @@ struct JsonReader<'a> {
 
 impl JsonReader<'_> {
     fn document(&mut self) -> Result<SourceNode, JsonAborted> {
-        self.space()?;
+        self.skip_space()?;
         if self.at == self.text.len() {
             self.problems.push(super::empty_file());
             return Err(JsonAborted);
         }
         let root = self.value(0)?;
-        self.space()?;
+        self.skip_space()?;
         if self.at < self.text.len() {
             let span = self.character();
             let what = if self.peek() == Some(b',') { "a comma" } else { "more" };
@@ -66,7 +66,7 @@ impl JsonReader<'_> {
         let bytes = if let NodeValue::String(text) = &value { text.len() } else { 0 };
         self.total = self.total.plus(LimitUsage { nodes: 1, bytes });
         let node = SourceNode { value, span: SourceSpan::new(start, self.at) };
-        if self.total.is_too_much() {
+        if self.total.exceeds_limits() {
             self.problems.push(too_many_nodes(node.span));
             return Err(JsonAborted);
         }
@@ -87,7 +87,7 @@ impl JsonReader<'_> {
         let mut entries = Vec::new();
         self.collection(b'}', "map", |reader| {
             let (key, key_span) = reader.key()?;
-            reader.space()?;
+            reader.skip_space()?;
             if reader.peek() == Some(b':') {
                 reader.at += 1;
             } else {
@@ -98,7 +98,7 @@ impl JsonReader<'_> {
                     reader.at += 1;
                 }
             }
-            reader.space()?;
+            reader.skip_space()?;
             let value = reader.value(depth)?;
             entries.push(MapEntry { key, key_span, value });
             Ok(())
@@ -118,7 +118,7 @@ impl JsonReader<'_> {
         let mut comma: Option<SourceSpan> = None;
         let mut first = true;
         loop {
-            self.space()?;
+            self.skip_space()?;
             match self.peek() {
                 Some(byte) if byte == close => {
                     if let Some(comma) = comma {
@@ -149,7 +149,7 @@ impl JsonReader<'_> {
                                 format!("expected a comma or `{}`, found `{found}`", close as char);
                             self.problems.push(
                                 FileProblem::error("syntax", span, message)
-                                    .also(open, format!("the {what} starts here")),
+                                    .with_related(open, format!("the {what} starts here")),
                             );
                             return Err(JsonAborted);
                         }
@@ -164,7 +164,7 @@ impl JsonReader<'_> {
                     self.problems.push(
                         FileProblem::error("syntax", end, message)
                             .label(format!("`{}` is missing", close as char))
-                            .also(open, format!("the {what} starts here")),
+                            .with_related(open, format!("the {what} starts here")),
                     );
                     return Err(JsonAborted);
                 }
@@ -221,7 +221,7 @@ impl JsonReader<'_> {
                         format!("the control character U+{byte:04X} cannot be written as it is");
                     let help = format!("write it as \\u{byte:04x}");
                     self.problems.push(FileProblem::error("syntax", span, message).help(help));
-                    self.enough()?;
+                    self.check_problem_limit()?;
                     text.push(byte as char);
                     self.at += 1;
                 }
@@ -232,7 +232,7 @@ impl JsonReader<'_> {
             let span = SourceSpan::new(start, self.at);
             let message = "JSON strings are in double quotes";
             self.problems.push(FileProblem::error("syntax", span, message));
-            self.enough()?;
+            self.check_problem_limit()?;
         }
         Ok(text)
     }
@@ -262,7 +262,7 @@ impl JsonReader<'_> {
             FileProblem::error("syntax", span, message)
                 .help("a backslash itself is written as \\\\"),
         );
-        self.enough()
+        self.check_problem_limit()
     }
 
     /// The digits behind `\u`, and a second escape when the first is half of a pair.
@@ -317,12 +317,12 @@ impl JsonReader<'_> {
         let message = format!("`{word}` is not a value in JSON");
         let problem = FileProblem::error("syntax", span, message);
         self.problems.push(problem.help(format!("did you mean {meant}?")));
-        self.enough()?;
+        self.check_problem_limit()?;
         Ok(NodeValue::Null)
     }
 
     /// Skips white space, and comments, which it reports.
-    fn space(&mut self) -> Result<(), JsonAborted> {
+    fn skip_space(&mut self) -> Result<(), JsonAborted> {
         loop {
             let rest = &self.text[self.at..];
             self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
@@ -339,7 +339,7 @@ impl JsonReader<'_> {
                 FileProblem::error("json-comment", span, "JSON has no comments")
                     .help("remove the comment"),
             );
-            self.enough()?;
+            self.check_problem_limit()?;
             self.at = span.end;
         }
     }
@@ -365,10 +365,10 @@ impl JsonReader<'_> {
 
     fn report(&mut self, span: SourceSpan, message: String) -> Result<(), JsonAborted> {
         self.problems.push(FileProblem::error("syntax", span, message));
-        self.enough()
+        self.check_problem_limit()
     }
 
-    fn enough(&self) -> Result<(), JsonAborted> {
+    fn check_problem_limit(&self) -> Result<(), JsonAborted> {
         if self.problems.len() < MAX_PROBLEMS { Ok(()) } else { Err(JsonAborted) }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn plain(text: &str) -> Option<NodeValue> {
         "true" | "True" | "TRUE" => NodeValue::Bool(true),
         "false" | "False" | "FALSE" => NodeValue::Bool(false),
         ".nan" | ".NaN" | ".NAN" => return None,
-        _ if infinite(text) => return None,
+        _ if is_infinite(text) => return None,
         _ => match number(text) {
             Some(NodeValue::Float(number)) if !number.is_finite() => return None,
             Some(number) => number,
@@ -27,7 +27,7 @@ pub(super) fn plain(text: &str) -> Option<NodeValue> {
     })
 }
 
-fn infinite(text: &str) -> bool {
+fn is_infinite(text: &str) -> bool {
     matches!(text.trim_start_matches(['+', '-']), ".inf" | ".Inf" | ".INF") && text.len() <= 5
 }
 

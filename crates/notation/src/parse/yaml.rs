@@ -121,7 +121,7 @@ impl TreeBuilder<'_> {
                 self.tag(tag.as_deref(), "map", span);
                 self.enter(NodeValue::Map(Vec::new()), style, anchor, span)?;
             }
-            Event::SequenceEnd | Event::MappingEnd => return self.leave(span),
+            Event::SequenceEnd | Event::MappingEnd => return self.close_collection(span),
             Event::Anchor(_, name) => {
                 self.names.insert(name.into_owned());
             }
@@ -173,7 +173,7 @@ impl TreeBuilder<'_> {
         Ok(())
     }
 
-    fn leave(&mut self, span: SourceSpan) -> Result<(), YamlAborted> {
+    fn close_collection(&mut self, span: SourceSpan) -> Result<(), YamlAborted> {
         let Some(frame) = self.open.pop() else { return Ok(()) };
         // A block ends in front of whatever ends it; its own end is that of its last value.
         let end = match frame.style {
@@ -216,7 +216,7 @@ impl TreeBuilder<'_> {
     /// Counts what was read, before it is kept.
     fn charge(&mut self, weight: LimitUsage, span: SourceSpan) -> Result<(), YamlAborted> {
         self.total = self.total.plus(weight);
-        if self.total.is_too_much() {
+        if self.total.exceeds_limits() {
             self.problems.push(too_many_nodes(span));
             return Err(YamlAborted);
         }
@@ -233,7 +233,7 @@ impl TreeBuilder<'_> {
     ) -> Result<(), YamlAborted> {
         if anchor != 0 {
             self.kept = self.kept.plus(weight);
-            if self.kept.is_too_much() {
+            if self.kept.exceeds_limits() {
                 self.problems.push(too_many_nodes(node.span));
                 return Err(YamlAborted);
             }
@@ -282,7 +282,7 @@ impl TreeBuilder<'_> {
             Some(_) => None,
             None => {
                 if let Some(tag) = tag.filter(|tag| tag.original() != "!") {
-                    self.unsupported(tag, span);
+                    self.report_unsupported_tag(tag, span);
                 }
                 if !plain || tag.is_some() {
                     return NodeValue::String(text.to_owned());
@@ -313,11 +313,11 @@ impl TreeBuilder<'_> {
             && tag.core_suffix() != Some(own)
             && tag.original() != "!"
         {
-            self.unsupported(tag, span);
+            self.report_unsupported_tag(tag, span);
         }
     }
 
-    fn unsupported(&mut self, tag: &Tag, span: SourceSpan) {
+    fn report_unsupported_tag(&mut self, tag: &Tag, span: SourceSpan) {
         let message = format!("the tag `{}` is not supported", tag.original());
         let help = "write the value without a tag";
         self.problems.push(FileProblem::error("unsupported-tag", span, message).help(help));

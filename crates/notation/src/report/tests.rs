@@ -13,7 +13,7 @@ fn one(text: &str, problem: FileProblem) -> Report {
 fn a_problem_shows_its_place_its_words_and_what_to_do() {
     let problem = FileProblem::warning("odd", SourceSpan::new(14, 19), "this is odd")
         .label("here")
-        .also(SourceSpan::new(3, 6), "and there")
+        .with_related(SourceSpan::new(3, 6), "and there")
         .help("do something");
     assert_snapshot!(one("a: one\nb: two three\n", problem).render(false), @r"
     warning[odd]: this is odd
@@ -52,7 +52,7 @@ fn problems_are_in_the_order_of_the_file() {
 fn programs_get_every_part() {
     let problem = FileProblem::error("odd", SourceSpan::new(3, 10), "this is odd")
         .label("here")
-        .also(SourceSpan::new(0, 1), "and there")
+        .with_related(SourceSpan::new(0, 1), "and there")
         .help("do something");
     let json = one("ü: one\nb: two\n", problem).to_json();
     assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
@@ -97,7 +97,7 @@ fn control_characters_of_a_file_never_reach_the_output() {
         FileProblem::error("odd", SourceSpan::new(0, 60), "found \u{1b}[31m`\u{0}`\nand more")
             .label("at \u{8}\u{1b}c")
             .help("not \u{9d}this\u{2028}")
-            .also(SourceSpan::new(42, 43), "also\r\nhere\u{1b}[2J");
+            .with_related(SourceSpan::new(42, 43), "also\r\nhere\u{1b}[2J");
     let report = Report::new(Source::new("na\u{1b}me\n", text), vec![problem]);
     let plain = report.render(false);
     let bad = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2028}\u{feff}".contains(c));
@@ -181,7 +181,7 @@ fn of_a_line_nobody_wrote_by_hand_only_a_piece_is_quoted() {
 fn places_outside_the_file_are_its_end_and_never_a_panic() {
     for (start, end) in [(0, 0), (2, 1), (5, 5), (3, 900), (900, 1000), (1, 2)] {
         let span = SourceSpan { start, end };
-        let problem = FileProblem::error("odd", span, "x").also(span, "y");
+        let problem = FileProblem::error("odd", span, "x").with_related(span, "y");
         for text in ["", "ä\r\nö", "\n\n"] {
             let report = one(text, problem.clone());
             assert!(report.render(false).contains("error[odd]: x"));

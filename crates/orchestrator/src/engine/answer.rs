@@ -25,10 +25,10 @@ pub(super) fn decide(
     };
     let ruled = policies.decide(&asked);
     if ruled.rule.is_some() {
-        return ruled.fact();
+        return ruled.to_decision();
     }
     let policy = adapter.auto_policy().filter(|_| automatic)?;
-    AgentAutomation::new(policy).resolve(&asked).fact()
+    AgentAutomation::new(policy).resolve(&asked).to_decision()
 }
 
 /// How a decision is carried out on a terminal.

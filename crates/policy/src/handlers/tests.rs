@@ -81,7 +81,7 @@ fn the_first_handler_that_returns_an_action_decides_and_the_others_are_not_asked
     assert_eq!(resolution.action, Some(TerminalInput::new("1")));
     assert_eq!(resolution.by.as_deref(), Some("1"));
     assert!(resolution.skipped.is_empty());
-    assert!(resolution.fact().is_some(), "it is a decision, so no person is called");
+    assert!(resolution.to_decision().is_some(), "it is a decision, so no person is called");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn when_every_handler_declines_a_person_is_asked() {
     let resolution = approval(|question| automatic.resolve(question));
     assert_eq!(resolution.action, None);
     assert_eq!(resolution.by, None);
-    assert_eq!(resolution.fact(), None);
+    assert_eq!(resolution.to_decision(), None);
     assert!(resolution.skipped.is_empty(), "to decline is not to fail");
 }
 
@@ -206,7 +206,8 @@ fn a_dialog_that_the_adapter_knows_may_be_answered() {
 
 #[test]
 fn a_decision_names_its_handler() {
-    let decided = |automatic: AgentAutomation| approval(|q| automatic.resolve(q)).fact().unwrap();
+    let decided =
+        |automatic: AgentAutomation| approval(|q| automatic.resolve(q)).to_decision().unwrap();
     let enter = decided(policy(&["pressEnter"]));
     assert_eq!((enter.choice, enter.by.as_str()), (Choice::Approve, "handler:pressEnter"));
     assert_eq!(enter.handler, Some(HandlerName::PressEnter));

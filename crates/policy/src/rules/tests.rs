@@ -35,7 +35,7 @@ fn decided(policies: &Policies, lines: &[&str]) -> String {
 
 fn said(policies: &Policies, question: &AgentQuestion<'_>) -> String {
     let decision = policies.decide(question);
-    format!("{} by {}: {}", decision.ruling, decision.by(), decision.reason)
+    format!("{} by {}: {}", decision.ruling, decision.decided_by(), decision.reason)
 }
 
 #[test]
@@ -192,13 +192,13 @@ fn a_rule_about_a_tool_is_careful_when_the_tool_is_not_known() {
 #[test]
 fn a_decision_becomes_a_fact_that_says_who_and_why() {
     let policies = user("- {name: no, decision: deny, reason: Not here.}\n");
-    let fact = policies.decide(&APPROVAL).fact().unwrap();
+    let fact = policies.decide(&APPROVAL).to_decision().unwrap();
     assert_eq!(fact.choice, Choice::Deny);
     assert_eq!(fact.by, "policy:user:no");
     assert_eq!((fact.why.as_str(), fact.text.as_deref()), ("Not here.", Some("Not here.")));
     let policies = user("- {decision: {answer: \"2\"}}\n");
-    let fact = policies.decide(&APPROVAL).fact().unwrap();
+    let fact = policies.decide(&APPROVAL).to_decision().unwrap();
     assert_eq!((fact.choice, fact.text.as_deref()), (Choice::Answer, Some("2")));
     assert_eq!(fact.by, "policy:user:rule 1");
-    assert_eq!(Policies::default().decide(&APPROVAL).fact(), None);
+    assert_eq!(Policies::default().decide(&APPROVAL).to_decision(), None);
 }

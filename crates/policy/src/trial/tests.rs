@@ -49,8 +49,10 @@ fn each_past_intervention_is_held_against_the_rules() {
     });
     let trial = test(&policies, past);
     let rows = trial.rows.iter().map(|row| {
-        let says =
-            row.decision.as_ref().map(|decision| format!("{} {}", decision.ruling, decision.by()));
+        let says = row
+            .decision
+            .as_ref()
+            .map(|decision| format!("{} {}", decision.ruling, decision.decided_by()));
         format!("{:?} | {:?} | {:?}", says, row.past.decided, row.agrees)
     });
     assert_snapshot!(rows.collect::<Vec<_>>().join("\n"), @r#"

@@ -119,7 +119,7 @@ impl Eyes {
     }
 
     pub(crate) fn adopted(adapter: &dyn AgentAdapter, screen: Screen, past: &Past) -> Self {
-        let sniffer = ScreenSniffer::after(adapter.rules(), &past.said, past.questions);
+        let sniffer = ScreenSniffer::resumed(adapter.rules(), &past.said, past.questions);
         let mut terminal = Terminal::new(screen, sniffer);
         terminal.fresh = Fresh::No;
         terminal.worked = past.worked;
@@ -204,7 +204,7 @@ impl Terminal {
 
     /// When it has to be looked at again.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        let look = self.pace.due(self.screen.modes().synchronized);
+        let look = self.pace.next_read(self.screen.modes().synchronized);
         [look, self.sniffer.deadline()].into_iter().flatten().min()
     }
 }

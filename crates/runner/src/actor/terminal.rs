@@ -113,7 +113,7 @@ impl Actor {
     pub(super) fn look(&mut self) {
         let now = self.now();
         let Eyes::Terminal(terminal) = &mut self.eyes else { return };
-        let due = terminal.pace.due(terminal.screen.modes().synchronized);
+        let due = terminal.pace.next_read(terminal.screen.modes().synchronized);
         let mut snapshot = None;
         if due.is_some_and(|due| due <= now) {
             snapshot = Some(terminal.look(now));
@@ -248,9 +248,9 @@ impl Terminal {
     /// Looks at the screen. Only then does it count that the agent has worked: a signal may have
     /// come before the screen that belongs to it.
     pub(super) fn look(&mut self, now: Duration) -> Snapshot {
-        self.pace.looked();
+        self.pace.screen_was_read();
         let snapshot = self.screen.snapshot();
-        self.sniffer.look(&snapshot, now);
+        self.sniffer.read_screen(&snapshot, now);
         let worked = self.sniffer.take_worked();
         self.worked |= worked;
         self.fresh_work |= worked;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use crate::cursor::SegmentCursor;
 use crate::entry::{EntryBody, IndexEntry, PayloadKind};
 use crate::error::{Error, TapeDamage, TapeProblem};
 use crate::folder::{SegmentFile, TapeFolder};
 use crate::header::IndexHeader;
 use crate::segment::{SegmentLookup, TapeSegment};
-use crate::walk::SegmentCursor;
 use crate::window::IndexWindow;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl VerifyPass {
         while walk.entries < count {
             let number = walk.entries;
             let stepped = if lost_track {
-                segment.check(number).inspect(|entry| walk.pass(entry))
+                segment.check(number).inspect(|entry| walk.advance_past(entry))
             } else {
                 walk.step(segment, &mut window)
             };

@@ -37,14 +37,14 @@ impl AppendFile {
                 Ok(())
             }
             Err(error) => {
-                self.cut(self.len);
+                self.roll_back(self.len);
                 Err(error)
             }
         }
     }
 
     /// Takes back what was written last.
-    pub(super) fn cut(&mut self, len: u64) {
+    pub(super) fn roll_back(&mut self, len: u64) {
         self.len = len;
         // If this fails nothing is wrong: no entry speaks of these bytes.
         let _ = trim(&self.file, len);

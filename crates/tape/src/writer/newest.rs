@@ -96,8 +96,8 @@ impl NewestSegment {
             }
         };
         written.inspect_err(|_| match entry.place() {
-            Some(PayloadFile::Output) => self.output.cut(output),
-            Some(PayloadFile::Side) => self.side.cut(side),
+            Some(PayloadFile::Output) => self.output.roll_back(output),
+            Some(PayloadFile::Side) => self.side.roll_back(side),
             None => {}
         })
     }

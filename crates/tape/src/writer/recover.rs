@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use super::ClosedSegment;
 use super::newest::{FileLengths, NewestSegment};
+use crate::cursor::SegmentCursor;
 use crate::entry::IndexEntry;
 use crate::error::{Error, TapeDamage, TapeProblem};
 use crate::folder::{SegmentFile, TapeFolder};
 use crate::header::IndexHeader;
 use crate::segment::{SegmentLookup, TapeSegment};
-use crate::walk::SegmentCursor;
 use crate::window::IndexWindow;
 
 /// What was cut off a tape because its writer was interrupted in the middle of it.

@@ -22,21 +22,21 @@ pub(super) fn encode(key: Key, modes: KeyModes) -> Vec<u8> {
         KeyCode::Esc => control_key(27, key, modes),
         KeyCode::Tab => control_key(9, key, modes),
         KeyCode::Backspace => control_key(127, key, modes),
-        KeyCode::Up => lettered('A', short_cursor, held),
-        KeyCode::Down => lettered('B', short_cursor, held),
-        KeyCode::Right => lettered('C', short_cursor, held),
-        KeyCode::Left => lettered('D', short_cursor, held),
-        KeyCode::End => lettered('F', short_cursor, held),
-        KeyCode::Home => lettered('H', short_cursor, held),
+        KeyCode::Up => letter_sequence('A', short_cursor, held),
+        KeyCode::Down => letter_sequence('B', short_cursor, held),
+        KeyCode::Right => letter_sequence('C', short_cursor, held),
+        KeyCode::Left => letter_sequence('D', short_cursor, held),
+        KeyCode::End => letter_sequence('F', short_cursor, held),
+        KeyCode::Home => letter_sequence('H', short_cursor, held),
         KeyCode::Insert => numbered(2, held),
         KeyCode::Delete => numbered(3, held),
         KeyCode::PageUp => numbered(5, held),
         KeyCode::PageDown => numbered(6, held),
-        KeyCode::F(1) => lettered('P', short, held),
-        KeyCode::F(2) => lettered('Q', short, held),
+        KeyCode::F(1) => letter_sequence('P', short, held),
+        KeyCode::F(2) => letter_sequence('Q', short, held),
         // `CSI 1;2R` is also a cursor position report, so in the protocol F3 is `CSI 13~`.
-        KeyCode::F(3) if !kitty => lettered('R', short, held),
-        KeyCode::F(4) => lettered('S', short, held),
+        KeyCode::F(3) if !kitty => letter_sequence('R', short, held),
+        KeyCode::F(4) => letter_sequence('S', short, held),
         KeyCode::F(n) if kitty && n > 12 => csi_u(57_376 + u32::from(n - 13), None, held, None),
         KeyCode::F(n) => numbered(function_number(n), held),
     }
@@ -126,7 +126,7 @@ fn function_number(n: u8) -> u8 {
 }
 
 /// `ESC O letter`, or `CSI letter` with the modifiers as its second parameter.
-fn lettered(letter: char, short: bool, mods: KeyModifiers) -> Vec<u8> {
+fn letter_sequence(letter: char, short: bool, mods: KeyModifiers) -> Vec<u8> {
     if short {
         format!("\x1bO{letter}").into_bytes()
     } else if mods.is_empty() {

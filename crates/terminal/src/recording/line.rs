@@ -47,11 +47,11 @@ impl EventArray {
                 return Err(Error::NegativeTime { line, time });
             }
             EventField::Number(time) => time,
-            other => return Err(other.not(line, "time", "a number of seconds")),
+            other => return Err(other.wrong_part(line, "time", "a number of seconds")),
         };
         let code = match code {
             EventField::Text(code) => code,
-            other => return Err(other.not(line, "code", "text")),
+            other => return Err(other.wrong_part(line, "code", "text")),
         };
         Ok(RecordingEvent { time, data: event_data(code, data, line)? })
     }
@@ -66,7 +66,7 @@ impl EventField {
         }
     }
 
-    fn not(&self, line: u64, part: &'static str, expected: &'static str) -> Error {
+    fn wrong_part(&self, line: u64, part: &'static str, expected: &'static str) -> Error {
         Error::Type { line, part, expected, found: self.kind() }
     }
 }
@@ -76,7 +76,7 @@ fn event_data(code: String, data: EventField, line: u64) -> Result<EventData, Er
     let data = match data {
         EventField::Text(data) => data,
         _ if !known => return Ok(EventData::Other { code, data: None }),
-        other => return Err(other.not(line, "data", "text")),
+        other => return Err(other.wrong_part(line, "data", "text")),
     };
     Ok(match code.as_str() {
         "o" => EventData::Output(data),

@@ -125,7 +125,7 @@ impl ScreenEmulator {
         &self.saved
     }
 
-    pub(crate) fn parked(&self) -> Option<&Grid> {
+    pub(crate) fn inactive_grid(&self) -> Option<&Grid> {
         self.parked.as_ref()
     }
 

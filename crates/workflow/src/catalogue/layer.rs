@@ -22,7 +22,7 @@ pub(super) fn read(
     let listed = match files(folder) {
         Ok(files) => files,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => return vec![unreadable(folder, layer, standing, &error)],
+        Err(error) => return vec![unreadable_entry(folder, layer, standing, &error)],
     };
     let one = |path: &PathBuf| match text(path) {
         Ok(bytes) => {
@@ -42,7 +42,7 @@ pub(super) fn read(
                 },
             }
         }
-        Err(error) => unreadable(path, layer, standing.clone(), &error),
+        Err(error) => unreadable_entry(path, layer, standing.clone(), &error),
     };
     listed.iter().map(one).collect()
 }
@@ -76,7 +76,7 @@ fn text(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-fn unreadable(
+fn unreadable_entry(
     path: &Path,
     layer: GrimoireLayer,
     standing: EntryStatus,

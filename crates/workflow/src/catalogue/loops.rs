@@ -21,8 +21,10 @@ pub(super) fn find(entries: &mut [CatalogueEntry]) {
             }
         }
     }
-    let circles: Vec<(usize, Vec<usize>)> =
-        usable.iter().filter_map(|start| Some((*start, circle(*start, &starts)?))).collect();
+    let circles: Vec<(usize, Vec<usize>)> = usable
+        .iter()
+        .filter_map(|start| Some((*start, shortest_cycle(*start, &starts)?)))
+        .collect();
     for (start, way) in circles {
         let names: Vec<String> = way.iter().map(|index| entries[*index].name.clone()).collect();
         let entry = &mut entries[start];
@@ -35,7 +37,7 @@ pub(super) fn find(entries: &mut [CatalogueEntry]) {
 }
 
 /// The shortest way from a grimoire back to itself.
-fn circle(start: usize, starts: &BTreeMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
+fn shortest_cycle(start: usize, starts: &BTreeMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
     let mut ways = std::collections::VecDeque::from([vec![start]]);
     let mut seen = BTreeSet::new();
     while let Some(way) = ways.pop_front() {

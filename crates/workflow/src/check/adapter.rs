@@ -2,7 +2,7 @@
 
 use coven_notation::{FileProblem, SourceNode};
 
-use super::context::{CheckContext, list, meant};
+use super::context::{CheckContext, did_you_mean, list};
 use super::variables::StepVariables;
 use crate::condition::ValueType;
 use crate::template::TextTemplate;
@@ -15,7 +15,7 @@ impl CheckContext<'_> {
         if name.is_empty() || adapters.iter().any(|known| known == name) {
             return;
         }
-        let message = format!("unknown adapter `{name}`{}", meant(name, adapters));
+        let message = format!("unknown adapter `{name}`{}", did_you_mean(name, adapters));
         let help = format!(
             "there are {}; a folder `.coven/adapters/{name}/` with a `config.json` adds another",
             list(adapters)

@@ -57,7 +57,7 @@ impl CheckContext<'_> {
     /// Checks a text without variables: all that can be wrong is a NUL.
     pub(super) fn plain_text(&mut self, node: &SourceNode) {
         if let Some(offset) = node.as_str().and_then(|text| text.find('\0')) {
-            let span = self.inside(node, offset, 1);
+            let span = self.span_inside(node, offset, 1);
             self.error(
                 "nul-character",
                 span,

@@ -18,7 +18,7 @@ impl CheckContext<'_> {
         self.shared_fields(step, variables);
         self.expectation(step);
         if kind == "script" {
-            self.need(step, kind, "command", "write what is to be run");
+            self.require_key(step, kind, "command", "write what is to be run");
         }
         let Some(command) = step.get("command") else { return };
         let own =

@@ -41,13 +41,18 @@ impl<'a> CheckContext<'a> {
     }
 
     /// The place of a piece of a text.
-    pub(super) fn inside(&self, node: &SourceNode, offset: usize, length: usize) -> SourceSpan {
+    pub(super) fn span_inside(
+        &self,
+        node: &SourceNode,
+        offset: usize,
+        length: usize,
+    ) -> SourceSpan {
         let piece: Range<usize> = offset..offset + length.max(1);
         within(self.source, node, piece)
     }
 
     /// Adds what we know better than a schema to the problems that a schema finds.
-    pub(super) fn improve(&mut self) {
+    pub(super) fn improve_schema_problems(&mut self) {
         for problem in &mut self.problems {
             let text = self.source.slice(problem.span).trim_matches(['"', '\'']);
             let better = match (problem.code, text) {
@@ -65,7 +70,7 @@ impl<'a> CheckContext<'a> {
                 ("wrong-type", _) if is_about(problem, &["retry"]) => {
                     Some("write `retry: {attempts: 3}`".to_owned())
                 }
-                ("not-one-of", _) => meaning(text, &problem.message),
+                ("not-one-of", _) => our_term(text, &problem.message),
                 ("unknown-key", "stages") => Some(
                     "a file has `steps` (a grimoire) or `stages` (a stage workflow)".to_owned(),
                 ),
@@ -112,7 +117,7 @@ const FOREIGN_TERMS: [(&str, &str); 18] = [
 ];
 
 /// Our name for what another system calls `word`, if it is among the offered keys.
-fn meaning(word: &str, offered: &str) -> Option<String> {
+fn our_term(word: &str, offered: &str) -> Option<String> {
     let meant = FOREIGN_TERMS.iter().find(|(other, ours)| {
         word.eq_ignore_ascii_case(other) && offered.contains(&format!("`{ours}`"))
     });
@@ -130,7 +135,7 @@ pub(super) fn list<S: AsRef<str>>(words: &[S]) -> String {
 }
 
 /// `; did you mean ...?`, or nothing.
-pub(super) fn meant<'a, S: AsRef<str> + ?Sized + 'a>(
+pub(super) fn did_you_mean<'a, S: AsRef<str> + ?Sized + 'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a S>,
 ) -> String {

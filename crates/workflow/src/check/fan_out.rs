@@ -42,12 +42,12 @@ impl CheckContext<'_> {
     /// Checks what a step runs over; tells what an element is.
     pub(super) fn for_each(&mut self, step: &SourceNode, variables: &StepVariables) -> ValueType {
         let help = "name the array, as in `for_each: ${tasks}`";
-        if !self.need(step, "parallel-agents", "for_each", help) {
+        if !self.require_key(step, "parallel-agents", "for_each", help) {
             return ValueType::Any;
         }
         let Some(node) = step.get("for_each") else { return ValueType::Any };
         let Some(text) = node.as_str() else {
-            self.listed(node);
+            self.check_written_items(node);
             return ValueType::Any;
         };
         self.template(node, variables);
@@ -86,7 +86,7 @@ impl CheckContext<'_> {
     }
 
     /// Elements that are written out are taken as they are.
-    pub(super) fn listed(&mut self, node: &SourceNode) {
+    pub(super) fn check_written_items(&mut self, node: &SourceNode) {
         for item in node.items() {
             let (template, _) = TextTemplate::parse_all(item.as_str().unwrap_or_default());
             if let Some(reference) = template.references().next() {
@@ -94,7 +94,7 @@ impl CheckContext<'_> {
                     "`${{{reference}}}` is only text here: a written list is taken as it is"
                 );
                 let help = "run over a variable, or write `$${` for the text `${`";
-                let span = self.inside(item, reference.offset, reference.length);
+                let span = self.span_inside(item, reference.offset, reference.length);
                 self.error("variable-in-list", span, message, help);
             }
         }

@@ -23,7 +23,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
     for step in steps {
         let result = step::check(context, step, &mut variables, &around);
         let output = step.get("output").and_then(SourceNode::as_str);
-        variables.pass(name(step), output, result);
+        variables.add_result(name(step), output, result);
     }
 }
 
@@ -57,8 +57,9 @@ fn unique_names(context: &mut CheckContext<'_>, steps: &[SourceNode]) {
         if let Some(first) = seen.get(name) {
             let message = format!("there are two steps `{name}`");
             let problem = FileProblem::error("duplicate-name", node.span, message);
-            let problem =
-                problem.also(*first, "the first one").help("give each step a name of its own");
+            let problem = problem
+                .with_related(*first, "the first one")
+                .help("give each step a name of its own");
             context.push(problem);
         } else {
             seen.insert(name, node.span);
@@ -76,7 +77,7 @@ fn unique_outputs(context: &mut CheckContext<'_>, steps: &[SourceNode], variable
             let message = format!("two steps have the output `{output}`");
             let problem = FileProblem::error("duplicate-output", node.span, message);
             let help = "give each step an output of its own; a step that is skipped would otherwise wipe out the other's";
-            context.push(problem.also(*first, "the first one").help(help));
+            context.push(problem.with_related(*first, "the first one").help(help));
         } else {
             seen.insert(output, node.span);
         }

@@ -29,8 +29,8 @@ fn unique<'a>(
     let Some(text) = id.as_str() else { return };
     if let Some(first) = seen.get(text) {
         let message = format!("there are two {what} `{text}`");
-        let problem =
-            FileProblem::error("duplicate-id", id.span, message).also(*first, "the first one");
+        let problem = FileProblem::error("duplicate-id", id.span, message)
+            .with_related(*first, "the first one");
         context.push(problem.help("every id may stand once in the whole workflow"));
     } else {
         seen.insert(text, id.span);

@@ -165,7 +165,7 @@ pub(super) fn answer(step: &SourceNode, text: ValueType) -> ValueType {
 
 impl CheckContext<'_> {
     /// A key that a type of step cannot do without.
-    pub(super) fn need(
+    pub(super) fn require_key(
         &mut self,
         step: &SourceNode,
         kind: &str,
@@ -199,7 +199,7 @@ impl CheckContext<'_> {
         let kind = step.get("type").and_then(SourceNode::as_str).unwrap_or_default();
         self.shared_fields(step, variables);
         self.expectation(step);
-        if self.need(step, kind, "prompt", "write what the agent is told")
+        if self.require_key(step, kind, "prompt", "write what the agent is told")
             && let Some(prompt) = step.get("prompt")
         {
             self.prompt(prompt, variables);
@@ -245,7 +245,7 @@ impl CheckContext<'_> {
         ]);
         self.agent_step(step, variables, around);
         let help = "write `arbiter: {prompt: Is anything left to do?}`";
-        if self.need(step, "agent-loop", "arbiter", help)
+        if self.require_key(step, "agent-loop", "arbiter", help)
             && let Some(arbiter) = step.get("arbiter")
         {
             self.shared_fields(arbiter, variables);

@@ -17,14 +17,14 @@ impl CheckContext<'_> {
         }
         let (template, errors) = TextTemplate::parse_all(text);
         for error in errors.iter().take(MAX_TEXT_PROBLEMS) {
-            let span = self.inside(node, error.offset, error.length);
+            let span = self.span_inside(node, error.offset, error.length);
             self.push(FileProblem::error("bad-variable", span, error.to_string()));
         }
         self.references(node, template.references(), variables);
     }
 
     fn nul(&mut self, node: &SourceNode, text: &str) {
-        let span = self.inside(node, text.find('\0').unwrap_or_default(), 1);
+        let span = self.span_inside(node, text.find('\0').unwrap_or_default(), 1);
         self.error(
             "nul-character",
             span,
@@ -43,16 +43,16 @@ impl CheckContext<'_> {
             variables.type_of(reference).err().map(|wrong| (reference, wrong))
         });
         for (reference, wrong) in wrong.take(MAX_TEXT_PROBLEMS).collect::<Vec<_>>() {
-            let span = self.inside(node, reference.offset, reference.length);
-            self.wrong(span, wrong);
+            let span = self.span_inside(node, reference.offset, reference.length);
+            self.report_variable(span, wrong);
         }
     }
 
-    fn wrong(&mut self, span: SourceSpan, wrong: VariableProblem) {
+    fn report_variable(&mut self, span: SourceSpan, wrong: VariableProblem) {
         let mut problem =
             FileProblem::error(wrong.code, span, wrong.message).maybe_help(wrong.help);
         if let Some((span, label)) = wrong.also {
-            problem = problem.also(span, label);
+            problem = problem.with_related(span, label);
         }
         self.push(problem);
     }
@@ -62,7 +62,7 @@ impl CheckContext<'_> {
         let condition = match Condition::parse(text) {
             Ok(condition) => condition,
             Err(error) => {
-                let span = self.inside(node, error.offset, error.length);
+                let span = self.span_inside(node, error.offset, error.length);
                 let mut problem = FileProblem::error("bad-condition", span, error.to_string());
                 if matches!(error.problem, ConditionProblem::Syntax(_)) {
                     problem = problem
@@ -75,7 +75,7 @@ impl CheckContext<'_> {
         let type_of =
             |reference: &VariableReference| variables.type_of(reference).unwrap_or(ValueType::Any);
         for mistake in condition.check(&type_of) {
-            let span = self.inside(node, mistake.offset, mistake.length);
+            let span = self.span_inside(node, mistake.offset, mistake.length);
             self.push(type_problem(span, mistake.what));
         }
     }
@@ -93,13 +93,13 @@ impl CheckContext<'_> {
         }
         let (command, errors) = ShellCommand::parse_all(text);
         for error in errors.iter().take(MAX_TEXT_PROBLEMS) {
-            let span = self.inside(node, error.offset, error.length);
+            let span = self.span_inside(node, error.offset, error.length);
             let (code, help) = shell_help(&error.problem);
             self.push(FileProblem::error(code, span, error.to_string()).help(help));
         }
         self.references(node, command.references(), variables);
         for own in command.own().filter(|own| variables.has(&own.name)).take(MAX_TEXT_PROBLEMS) {
-            let span = self.inside(node, own.offset, own.length);
+            let span = self.span_inside(node, own.offset, own.length);
             let name = &own.name;
             self.push(
                 FileProblem::warning(
@@ -123,7 +123,7 @@ impl CheckContext<'_> {
         for reference in
             template.references().filter(|one| variables.has(&one.name)).take(MAX_TEXT_PROBLEMS)
         {
-            let span = self.inside(node, reference.offset, reference.length);
+            let span = self.span_inside(node, reference.offset, reference.length);
             let message = format!("`${{{reference}}}` stays as it is in a program for `{program}`");
             self.push(
                 FileProblem::warning("foreign-shell", span, message).help(

@@ -3,7 +3,7 @@
 use coven_notation::{FileProblem, SourceNode};
 use serde_json::Value;
 
-use super::context::{CheckContext, meant};
+use super::context::{CheckContext, did_you_mean};
 use crate::condition::Condition;
 use crate::plan::{Plan, PlanTrigger};
 use crate::scope::VariableScope;
@@ -60,7 +60,8 @@ pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
     let Some(event) = trigger.get("event") else { return };
     let Some(event_name) = event.as_str() else { return };
     if event_name.starts_with("workflow.") && !RUN_EVENTS.contains(&event_name) {
-        let message = format!("there is no event `{event_name}`{}", meant(event_name, RUN_EVENTS));
+        let message =
+            format!("there is no event `{event_name}`{}", did_you_mean(event_name, RUN_EVENTS));
         let help =
             "events that you post yourself may have any name that does not begin with `workflow.`";
         context.error("unknown-event", event.span, message, help);
@@ -70,7 +71,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
         match Condition::parse(node.as_str().unwrap_or_default()) {
             Ok(parsed) => {
                 for mistake in parsed.check(&|_| crate::condition::ValueType::Any) {
-                    let span = context.inside(node, mistake.offset, mistake.length);
+                    let span = context.span_inside(node, mistake.offset, mistake.length);
                     let message = "this is never true or false, and a condition must be";
                     context.push(FileProblem::error("condition-not-boolean", span, message).help(
                         "compare something of the event, as in `grimoire == 'spec-to-beads'`",
@@ -79,7 +80,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
                 condition = Some(parsed);
             }
             Err(error) if node.as_str().is_some() => {
-                let span = context.inside(node, error.offset, error.length);
+                let span = context.span_inside(node, error.offset, error.length);
                 context.push(
                     FileProblem::error("bad-condition", span, error.to_string())
                         .help("a condition is written as in `grimoire == 'spec-to-beads'`"),

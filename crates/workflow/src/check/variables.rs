@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use coven_notation::SourceSpan;
 use serde_json::Value;
 
-use super::context::{list, meant};
+use super::context::{did_you_mean, list};
 use crate::condition::ValueType;
 use crate::template::VariableReference;
 
@@ -83,7 +83,7 @@ impl StepVariables {
     }
 
     /// Passes a step: from here on its result can be used.
-    pub(super) fn pass(&mut self, step: &str, output: Option<&str>, result: ValueType) {
+    pub(super) fn add_result(&mut self, step: &str, output: Option<&str>, result: ValueType) {
         self.later_steps.remove(step);
         if let Some(output) = output {
             self.later.remove(output);
@@ -155,7 +155,7 @@ impl StepVariables {
             }
             let message = format!(
                 "`${{{reference}}}` is not defined: there is no step `{step}`{}",
-                meant(step, self.steps.keys())
+                did_you_mean(step, self.steps.keys())
             );
             return Err(VariableProblem::new("undefined-variable", message));
         };
@@ -175,7 +175,7 @@ impl StepVariables {
                 Ok(found)
             }
             other => {
-                let near = meant(other.unwrap_or_default(), STEP_FIELDS);
+                let near = did_you_mean(other.unwrap_or_default(), STEP_FIELDS);
                 let message = format!(
                     "`${{{reference}}}` is not defined: a step has {}{near}",
                     list(&STEP_FIELDS)
@@ -215,7 +215,7 @@ impl StepVariables {
                 let known: Vec<&str> = self.visible().collect();
                 match coven_notation::near(name, known.iter().copied()).first() {
                     Some(best) => wrong.help(format!("did you mean `${{{best}}}`?")),
-                    None => wrong.help(format!("here there are {}", list(&short(known)))),
+                    None => wrong.help(format!("here there are {}", list(&first_names(known)))),
                 }
             }
         }
@@ -236,7 +236,7 @@ impl StepVariables {
 }
 
 /// The first few of many names.
-fn short(mut names: Vec<&str>) -> Vec<&str> {
+fn first_names(mut names: Vec<&str>) -> Vec<&str> {
     names.truncate(12);
     names
 }

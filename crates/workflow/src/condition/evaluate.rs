@@ -21,7 +21,7 @@ pub(super) fn truth(
     match value(expression, scope)?.as_ref() {
         Value::Bool(truth) => Ok(*truth),
         other => Err(expression
-            .wrong(ConditionProblem::NotBoolean { found: kind(other), hint: hint(other) })),
+            .error_here(ConditionProblem::NotBoolean { found: kind(other), hint: hint(other) })),
     }
 }
 
@@ -37,12 +37,12 @@ fn hint(value: &Value) -> &'static str {
 }
 
 impl ConditionExpr {
-    pub(super) fn wrong(&self, problem: ConditionProblem) -> ConditionError {
+    pub(super) fn error_here(&self, problem: ConditionProblem) -> ConditionError {
         ConditionError { offset: self.offset, length: self.length, problem }
     }
 
     pub(super) fn kinds(&self, message: String) -> ConditionError {
-        self.wrong(ConditionProblem::Kinds(message))
+        self.error_here(ConditionProblem::Kinds(message))
     }
 }
 
@@ -52,7 +52,7 @@ fn value<'a>(expression: &'a ConditionExpr, scope: &'a VariableScope) -> Evaluat
         ExprKind::Literal(value) => Ok(Cow::Borrowed(value)),
         ExprKind::Variable(reference) => match scope.resolve(reference) {
             Ok(value) => Ok(Cow::Borrowed(value)),
-            Err(undefined) => Err(expression.wrong(undefined.into())),
+            Err(undefined) => Err(expression.error_here(undefined.into())),
         },
         ExprKind::List(items) => {
             let items: Result<Vec<Value>, _> =

@@ -41,14 +41,18 @@ pub(super) fn tokens(source: &str) -> Result<Vec<SpannedToken>, ConditionError> 
             at += first.len_utf8();
             continue;
         }
-        let (token, length) = one(source, at, first)?;
+        let (token, length) = next_token(source, at, first)?;
         found.push(SpannedToken { token, offset: at, length });
         at += length;
     }
     Ok(found)
 }
 
-fn one(source: &str, at: usize, first: char) -> Result<(ConditionToken, usize), ConditionError> {
+fn next_token(
+    source: &str,
+    at: usize,
+    first: char,
+) -> Result<(ConditionToken, usize), ConditionError> {
     let rest = &source[at..];
     match first {
         '\'' | '"' => text(rest, first, at),

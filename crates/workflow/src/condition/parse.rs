@@ -34,7 +34,7 @@ pub(super) fn expression(source: &str) -> Result<ConditionExpr, ConditionError> 
         return Err(error(0, source.len(), "the condition is empty"));
     }
     let mut reader = ConditionParser { source, tokens, at: 0, depth: 0 };
-    let expression = reader.or()?;
+    let expression = reader.parse_or()?;
     match reader.peek() {
         None => Ok(expression),
         Some(token) => Err(reader.unexpected(&token.clone())),
@@ -81,34 +81,34 @@ impl ConditionParser<'_> {
         error(placed.offset, placed.length, format!("`{text}` was not expected here"))
     }
 
-    fn or(&mut self) -> Parsed {
-        let mut left = self.and()?;
+    fn parse_or(&mut self) -> Parsed {
+        let mut left = self.parse_and()?;
         while self.take(&["or", "||"]) {
-            let right = self.and()?;
+            let right = self.parse_and()?;
             left = binary(left, right, ExprKind::Or);
         }
         Ok(left)
     }
 
-    fn and(&mut self) -> Parsed {
-        let mut left = self.not()?;
+    fn parse_and(&mut self) -> Parsed {
+        let mut left = self.parse_not()?;
         while self.take(&["and", "&&"]) {
-            let right = self.not()?;
+            let right = self.parse_not()?;
             left = binary(left, right, ExprKind::And);
         }
         Ok(left)
     }
 
-    fn not(&mut self) -> Parsed {
+    fn parse_not(&mut self) -> Parsed {
         let start = self.peek().map(|placed| placed.offset);
         if !self.take(&["not", "!"]) {
             return self.comparison();
         }
-        let inner = self.deeper(Self::not)?;
+        let inner = self.parse_nested(Self::parse_not)?;
         Ok(wrap(start, inner, ExprKind::Not))
     }
 
-    fn deeper(&mut self, read: fn(&mut Self) -> Parsed) -> Parsed {
+    fn parse_nested(&mut self, read: fn(&mut Self) -> Parsed) -> Parsed {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             let at = self.peek().map_or(self.source.len(), |placed| placed.offset);
@@ -250,13 +250,13 @@ impl ConditionParser<'_> {
                 ExprKind::Variable(reference)
             }
             ConditionToken::Sign("(") => {
-                let inner = self.deeper(Self::or)?;
+                let inner = self.parse_nested(Self::parse_or)?;
                 self.close(")", offset)?;
                 return Ok(inner);
             }
             ConditionToken::Sign("[") => return self.list(offset),
             ConditionToken::Sign("-") => {
-                let inner = self.deeper(Self::primary)?;
+                let inner = self.parse_nested(Self::primary)?;
                 return Ok(wrap(Some(offset), inner, ExprKind::Negative));
             }
             ConditionToken::Sign(_) => return Err(self.unexpected(&placed)),
@@ -267,7 +267,7 @@ impl ConditionParser<'_> {
     fn list(&mut self, offset: usize) -> Parsed {
         let mut items = Vec::new();
         while !self.is_next(&["]"]) {
-            items.push(self.deeper(Self::or)?);
+            items.push(self.parse_nested(Self::parse_or)?);
             if !self.take(&[","]) {
                 break;
             }

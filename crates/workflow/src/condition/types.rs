@@ -134,7 +134,7 @@ impl TypeChecker<'_> {
         self.problems.push(TypeProblem { offset: at.offset, length: at.length, what });
     }
 
-    fn misfit(&mut self, at: &ConditionExpr, left: ValueType, right: ValueType) {
+    fn report_mismatch(&mut self, at: &ConditionExpr, left: ValueType, right: ValueType) {
         self.report(at, TypeMistake::Kinds { left, right, how: "used as" });
     }
 
@@ -190,7 +190,7 @@ impl TypeChecker<'_> {
     fn number(&mut self, expression: &ConditionExpr) {
         let found = self.infer(expression);
         if !matches!(found, ValueType::Any | ValueType::Number) {
-            self.misfit(expression, found, ValueType::Number);
+            self.report_mismatch(expression, found, ValueType::Number);
         }
     }
 
@@ -203,21 +203,21 @@ impl TypeChecker<'_> {
         let found = self.infer(of);
         match (filter, &found) {
             (ValueFilter::Length, ValueType::Number | ValueType::Boolean) => {
-                self.misfit(whole, found, ValueType::array(ValueType::Any));
+                self.report_mismatch(whole, found, ValueType::array(ValueType::Any));
                 ValueType::Number
             }
             (ValueFilter::Length, _) => ValueType::Number,
             (ValueFilter::First | ValueFilter::Last, ValueType::Array(of)) => of.as_ref().clone(),
             (ValueFilter::First | ValueFilter::Last, ValueType::Any) => ValueType::Any,
             (ValueFilter::First | ValueFilter::Last, _) => {
-                self.misfit(whole, found, ValueType::array(ValueType::Any));
+                self.report_mismatch(whole, found, ValueType::array(ValueType::Any));
                 ValueType::Any
             }
             // Text stays as free as it was: trimming an answer does not make it a fixed word.
             (_, ValueType::FreeText) => ValueType::FreeText,
             (_, ValueType::Any | ValueType::Text) => ValueType::Text,
             _ => {
-                self.misfit(whole, found, ValueType::Text);
+                self.report_mismatch(whole, found, ValueType::Text);
                 ValueType::Text
             }
         }

@@ -11,34 +11,36 @@ use crate::state::{AnswerPhase, LiveJob, Run, RunPhase};
 
 impl DecisionDraft {
     /// The live job, if what is seen on its screen still matters.
-    fn watched(&self, job: &AttemptId) -> Option<&LiveJob> {
+    fn watched_job(&self, job: &AttemptId) -> Option<&LiveJob> {
         let run = self.run().filter(|run| run.phase == RunPhase::Running)?;
         run.live(job).filter(|live| live.stop.is_none())
     }
 
     pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: ScreenObservation) {
-        let Some(live) = self.watched(job) else { return };
+        let Some(live) = self.watched_job(job) else { return };
         if seen <= live.seen && self.holds(DecisionRule::ObservationsGrow) {
             return;
         }
         match what {
             ScreenObservation::Awaiting { question, decided } => {
-                self.asks(job, seen, question, decided.map(|decision| *decision));
+                self.agent_asks(job, seen, question, decided.map(|decision| *decision));
             }
-            ScreenObservation::Working => self.moves_on(job, seen),
-            ScreenObservation::Idle { worked, output } => self.idles(job, seen, worked, output),
+            ScreenObservation::Working => self.agent_moves_on(job, seen),
+            ScreenObservation::Idle { worked, output } => {
+                self.agent_idles(job, seen, worked, output)
+            }
         }
     }
 
     /// The agent asks. It has one screen, so it does not ask anything else any more.
-    fn asks(
+    fn agent_asks(
         &mut self,
         job: &AttemptId,
         seen: u64,
         question: ObservedQuestion,
         decided: Option<Decision>,
     ) {
-        let Some(live) = self.watched(job) else { return };
+        let Some(live) = self.watched_job(job) else { return };
         let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
         if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
             return;
@@ -73,8 +75,8 @@ impl DecisionDraft {
     }
 
     /// Whatever the agent waited for, it does not any more.
-    fn moves_on(&mut self, job: &AttemptId, seen: u64) {
-        if self.watched(job).is_some_and(LiveJob::waits) {
+    fn agent_moves_on(&mut self, job: &AttemptId, seen: u64) {
+        if self.watched_job(job).is_some_and(LiveJob::waits_for_person) {
             self.withdraw(job, "the agent went on by itself");
             let status = TaskStatus::Running;
             self.record(Event::TaskStatus { job: job.clone(), status, seen });
@@ -82,8 +84,8 @@ impl DecisionDraft {
     }
 
     /// The agent is ready for a text: the next of its queue, or its turn is over.
-    fn idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
-        let Some(live) = self.watched(job) else { return };
+    fn agent_idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
+        let Some(live) = self.watched_job(job) else { return };
         if live.typing.is_some() || !live.spec.work.is_interactive() {
             return;
         }
@@ -137,7 +139,7 @@ impl DecisionDraft {
         }
     }
 
-    pub(super) fn stale(&mut self, id: &InterventionId, reason: String) {
+    pub(super) fn answer_is_stale(&mut self, id: &InterventionId, reason: String) {
         if let Some(job) = self.answering(id) {
             let intervention = id.clone();
             self.record(Event::InputRefused { job, intervention, reason });

@@ -54,7 +54,7 @@ impl DecisionDraft {
         }
         if step.needs_approval {
             let reason = format!("step `{}` waits for leave to start", step.name);
-            return self.block(InterventionKind::StartApproval, None, reason);
+            return self.open_intervention(InterventionKind::StartApproval, None, reason);
         }
         self.start_step(None);
     }
@@ -86,9 +86,9 @@ impl DecisionDraft {
     }
 
     /// Writes down what follows from a decision about the current step.
-    pub(super) fn follow(&mut self, kind: InterventionKind, decision: Decision) {
+    pub(super) fn apply_decision(&mut self, kind: InterventionKind, decision: Decision) {
         let Some((index, step, state)) = self.current() else { return };
-        let by = said(&decision);
+        let by = decided_by(&decision);
         let continues = step.on_failure == OnFailure::Continue;
         match (kind, decision.choice) {
             (InterventionKind::StartApproval, Choice::Approve | Choice::ApproveAlways) => {
@@ -142,7 +142,7 @@ impl DecisionDraft {
 }
 
 /// Who decided and why, as the end of a sentence.
-fn said(decision: &Decision) -> String {
+fn decided_by(decision: &Decision) -> String {
     let why = [decision.why.as_str(), decision.text.as_deref().unwrap_or_default()];
     let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
     if why.is_empty() {

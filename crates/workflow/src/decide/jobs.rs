@@ -71,7 +71,7 @@ impl DecisionDraft {
         }
     }
 
-    pub(super) fn used(&mut self, job: AttemptId, usage: Usage) {
+    pub(super) fn usage_reported(&mut self, job: AttemptId, usage: Usage) {
         let known = self.run().and_then(|run| run.live(&job)).map(|live| live.usage);
         if known.is_some_and(|known| known != usage) {
             self.record(Event::AgentUsage { job, usage });

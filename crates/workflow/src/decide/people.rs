@@ -19,7 +19,7 @@ impl DecisionDraft {
     /// A task that was called done and whose agent stays has ended.
     fn keep(&mut self, task: &TaskId) {
         let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
-        let Some(live) = task.live().filter(|live| live.keeps()) else { return };
+        let Some(live) = task.live().filter(|live| live.stays_alive()) else { return };
         if let Some((StopCause::Completed, by)) = &live.stop {
             let (job, by) = (task.job(), by.clone());
             self.end_alive(job, &by, None);
@@ -43,7 +43,7 @@ impl DecisionDraft {
     pub(super) fn finish(&mut self, task: &TaskId, by: String, output: Option<String>) {
         let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
         let Some(live) = task.live() else { return };
-        let (job, kept) = (task.job(), live.keeps());
+        let (job, kept) = (task.job(), live.stays_alive());
         self.withdraw(&job, "the task is done");
         if kept {
             self.end_alive(job, &by, output);

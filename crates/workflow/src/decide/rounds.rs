@@ -53,18 +53,20 @@ impl DecisionDraft {
                 let reason =
                     format!("{round} {rounds} over, and there is still to do: {}", judged.reason);
                 match on_max_iterations {
-                    OnLimit::Block => self.block(InterventionKind::LoopLimit, None, reason),
+                    OnLimit::Block => {
+                        self.open_intervention(InterventionKind::LoopLimit, None, reason)
+                    }
                     OnLimit::Proceed => self.complete_loop(),
                     OnLimit::Fail => self.fail_step(reason, InterventionKind::FailedStep),
                 }
             }
-            LoopVerdict::Unreadable if state.unreadable(round) < 2 => {
+            LoopVerdict::Unreadable if state.unreadable_in_a_row(round) < 2 => {
                 self.start(TaskRole::Arbiter(round));
             }
             LoopVerdict::Unreadable => {
                 let task = state.tasks.last().map(|task| task.id.clone());
                 let reason = format!("the arbiter cannot be understood: {}", judged.reason);
-                self.block(InterventionKind::UnreadableVerdict, task, reason);
+                self.open_intervention(InterventionKind::UnreadableVerdict, task, reason);
             }
         }
     }

@@ -50,7 +50,7 @@ impl DecisionDraft {
             },
             StepProgress::Decided { kind, decision } => {
                 let (kind, decision) = (*kind, decision.as_ref().clone());
-                self.follow(kind, decision);
+                self.apply_decision(kind, decision);
             }
             StepProgress::Failed { error, continues: false, .. } => {
                 let (error, name, over) = (error.clone(), step.name.clone(), run.is_over());
@@ -133,8 +133,8 @@ impl DecisionDraft {
         let task = state.tasks.last().map(|task| task.id.clone());
         match step.on_failure {
             OnFailure::Continue => self.step_failed(error, true),
-            OnFailure::Block => self.block(kind, task, error),
-            OnFailure::Fail if lost => self.block(kind, task, error),
+            OnFailure::Block => self.open_intervention(kind, task, error),
+            OnFailure::Fail if lost => self.open_intervention(kind, task, error),
             OnFailure::Fail => self.step_failed(error, false),
         }
     }

@@ -39,7 +39,7 @@ impl DecisionDraft {
         };
         if script.is_none() {
             let reason = message.unwrap_or_else(|| format!("gate `{}` asks you", step.name));
-            return self.block(InterventionKind::HumanGate, None, reason);
+            return self.open_intervention(InterventionKind::HumanGate, None, reason);
         }
         match state.task(0) {
             Some(task) if matches!(task.phase, TaskPhase::Failed { .. }) => {

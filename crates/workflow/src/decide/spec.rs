@@ -90,7 +90,7 @@ impl TaskVariables<'_> {
         template.map(|template| self.text(step, name, template)).transpose()
     }
 
-    fn texts(
+    fn render_texts(
         &self,
         step: &PlanStep,
         name: &str,
@@ -139,12 +139,12 @@ impl TaskVariables<'_> {
             mode: agent.mode,
             model: self.maybe(step, &at("model"), agent.model.as_ref())?,
             permissions: agent.permissions,
-            extra_args: self.texts(step, &at("extra_args"), &agent.extra_args)?,
+            extra_args: self.render_texts(step, &at("extra_args"), &agent.extra_args)?,
             auto_approve: agent.auto_approve,
             prompt: self.maybe(step, &at("prompt"), agent.prompt.as_ref())?,
             keep_alive: agent.keep_alive,
         };
-        Ok((work, self.texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
+        Ok((work, self.render_texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
     }
 }
 
@@ -186,7 +186,7 @@ fn started(
     let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
     let names = TaskVariables { run, local: local(step, state, role) };
     let task = task_id(step, role)?;
-    let given = given(&names, step, state, role)?;
+    let given = job_draft(&names, step, state, role)?;
     let spec = JobSpec {
         job: JobId {
             session: run.session().clone(),
@@ -249,7 +249,7 @@ fn local(step: &PlanStep, state: &StepRun, role: TaskRole) -> Vec<Local> {
     }
 }
 
-fn given(
+fn job_draft(
     names: &TaskVariables<'_>,
     step: &PlanStep,
     state: &StepRun,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coven_model::event::{Decision, DeliveredInput, Event, StopCause};
 use coven_model::{AttemptId, Choice, Intervention, InterventionKind};
 
-use super::step::try_again;
+use super::step::retry_step;
 use super::task::change_live;
 use crate::rules::{ActiveRules, DecisionRule};
 use crate::state::{
@@ -23,14 +23,14 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
             if rules.hold(DecisionRule::DecidedOnce) {
                 run.interventions.remove(&number);
             }
-            match subject(&pending) {
+            match attempt_of(&pending) {
                 Some(job) => change_live(run, &job, |live| decide_agent(live, number, decision)),
                 None => decide_step(run, &pending.intervention, decision),
             }
         }
         Event::InterventionWithdrawn { id, .. } => {
             let Some((number, pending)) = run.pending(id) else { return };
-            let subject = subject(pending);
+            let subject = attempt_of(pending);
             run.interventions.remove(&number);
             match subject {
                 Some(job) => change_live(run, &job, |live| {
@@ -94,7 +94,7 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
 }
 
 /// The attempt that an intervention is about; nothing if it is about a step.
-fn subject(pending: &PendingIntervention) -> Option<AttemptId> {
+fn attempt_of(pending: &PendingIntervention) -> Option<AttemptId> {
     Some(AttemptId { task: pending.intervention.task.clone()?, attempt: pending.attempt? })
 }
 
@@ -102,7 +102,7 @@ fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
     let Some(number) = run.number(&intervention.id) else { return };
     let pending = PendingIntervention { intervention: intervention.clone(), attempt };
     run.next_intervention = run.next_intervention.max(number.saturating_add(1));
-    if let Some(job) = subject(&pending) {
+    if let Some(job) = attempt_of(&pending) {
         if run.live(&job).is_none() {
             return;
         }
@@ -154,7 +154,7 @@ fn decide_step(run: &mut Run, intervention: &Intervention, decision: &Decision) 
     }
     if matches!(decision.choice, Choice::Retry | Choice::RetryFailed) {
         run.retries = run.retries.saturating_add(1);
-        try_again(run);
+        retry_step(run);
     } else if let Some(step) = run.current_mut() {
         let decision = Box::new(decision.clone());
         step.progress = StepProgress::Decided { kind: intervention.kind, decision };

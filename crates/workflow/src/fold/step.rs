@@ -28,7 +28,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
         Event::StepCompleted { index, output, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
             let (output, exit_code) = read(step, output);
-            over(run, StepProgress::Completed { output, exit_code }, *at);
+            finish_step(run, StepProgress::Completed { output, exit_code }, *at);
         }
         Event::StepFailed { index, error, continues, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
@@ -39,14 +39,14 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
             let progress =
                 StepProgress::Failed { error: error.clone(), continues: *continues, exit_code };
             if *continues {
-                over(run, progress, *at);
+                finish_step(run, progress, *at);
             } else if let Some(step) = run.current_mut() {
                 step.progress = progress;
                 step.ended_at = Some(*at);
             }
         }
         Event::StepSkipped { index, reason, at, .. } if *index == cursor => {
-            over(run, StepProgress::Skipped { reason: reason.clone() }, *at);
+            finish_step(run, StepProgress::Skipped { reason: reason.clone() }, *at);
         }
         Event::LoopJudged { index, round, attempt, verdict, reason } if *index == cursor => {
             if let Some(step) = run.current_mut() {
@@ -69,7 +69,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
 }
 
 /// The step is over, and the next one's turn has come.
-fn over(run: &mut Run, progress: StepProgress, at: Timestamp) {
+fn finish_step(run: &mut Run, progress: StepProgress, at: Timestamp) {
     let Some(step) = run.current_mut() else { return };
     step.progress = progress;
     step.ended_at = Some(at);
@@ -120,7 +120,7 @@ fn results(step: &StepRun) -> Value {
 
 /// The step that stopped the run, or blocks it, is tried again: what failed in it, or if nothing
 /// had begun, all of it.
-pub(super) fn try_again(run: &mut Run) {
+pub(super) fn retry_step(run: &mut Run) {
     let Some((_, plan, _)) = run.current() else { return };
     let attempts = plan.retry.attempts;
     let more_rounds = match &plan.action {
@@ -131,11 +131,11 @@ pub(super) fn try_again(run: &mut Run) {
     step.ended_at = None;
     let nothing_began = step.tasks.is_empty() && step.items.is_none();
     step.progress = if nothing_began { StepProgress::Waiting } else { StepProgress::Running };
-    step.rearm(attempts);
+    step.allow_retries(attempts);
     let last = step.tasks.last().map(|task| (task.role, &task.phase));
     if let Some((TaskRole::Arbiter(round), TaskPhase::Done { .. })) = last {
         match step.verdict(round).map(|judged| judged.verdict) {
-            Some(LoopVerdict::Unreadable) => judge_again(step, attempts),
+            Some(LoopVerdict::Unreadable) => ask_arbiter_again(step, attempts),
             Some(LoopVerdict::Actionable) if round >= step.rounds => {
                 step.rounds = step.rounds.saturating_add(more_rounds.max(1));
             }
@@ -145,11 +145,11 @@ pub(super) fn try_again(run: &mut Run) {
 }
 
 /// The arbiter is asked again though it answered.
-fn judge_again(step: &mut StepRun, attempts: u32) {
+fn ask_arbiter_again(step: &mut StepRun, attempts: u32) {
     let is_arbiter = |task: &TaskRun| matches!(task.role, TaskRole::Arbiter(_));
     if let Some(place) = step.tasks.len().checked_sub(1)
         && step.tasks.last().is_some_and(is_arbiter)
     {
-        step.again(place, attempts);
+        step.allow_retry(place, attempts);
     }
 }

@@ -108,10 +108,10 @@ fn every_promise_holds_in_a_larger_world_too() {
 fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
     let scenes = match (broken.rule, broken.mechanism) {
         (Some(DecisionRule::ObservationsGrow), _) => vec![scenes::stages()],
-        (Some(DecisionRule::RetriedOnce), _) => vec![scenes::again()],
+        (Some(DecisionRule::RetriedOnce), _) => vec![scenes::failing_and_retried()],
         (Some(DecisionRule::FinalAbsorbs), _) => vec![scenes::timed()],
         (_, Some(SafetyMechanism::JournalFirst)) | (Some(DecisionRule::DecidedOnce), _) => {
-            vec![scenes::leave()]
+            vec![scenes::approved_start()]
         }
         _ => vec![scenes::retried(), scenes::fan_out()],
     };

@@ -59,7 +59,7 @@ pub(super) fn timed() -> ModelScenario {
 }
 
 /// A run that fails and is tried again.
-pub(super) fn again() -> ModelScenario {
+pub(super) fn failing_and_retried() -> ModelScenario {
     let steps = vec![script_step("do", "x"), script_step("then", "y")];
     ModelScenario { again: true, cancel: false, attempts: 3, ..ModelScenario::new("again", steps) }
 }
@@ -71,12 +71,12 @@ pub(super) fn fan_out() -> ModelScenario {
 }
 
 /// Two items at a time.
-pub(super) fn wide() -> ModelScenario {
+pub(super) fn parallel_items() -> ModelScenario {
     ModelScenario::new("wide", vec![parallel("build", "${input.items}", "${item}", 2)])
 }
 
 /// A worker and an arbiter.
-pub(super) fn looping() -> ModelScenario {
+pub(super) fn worker_and_arbiter() -> ModelScenario {
     let ends = vec![ProcessEnd::Good, ProcessEnd::More, ProcessEnd::Done];
     ModelScenario {
         ends,
@@ -92,7 +92,7 @@ pub(super) fn gates() -> ModelScenario {
 }
 
 /// A step that waits for leave and blocks when it fails.
-pub(super) fn leave() -> ModelScenario {
+pub(super) fn approved_start() -> ModelScenario {
     let mut steps = vec![agent_step("do", "x"), script_step("then", "y")];
     steps[0].needs_approval = true;
     steps[0].on_failure = OnFailure::Block;
@@ -112,7 +112,7 @@ pub(super) fn stages() -> ModelScenario {
 }
 
 /// An interactive agent that asks and turns idle.
-pub(super) fn talk() -> ModelScenario {
+pub(super) fn interactive_agent() -> ModelScenario {
     let steps = vec![stage("first", &[("a", interactive("hi"))])];
     let ends = vec![ProcessEnd::Good];
     ModelScenario {
@@ -125,7 +125,7 @@ pub(super) fn talk() -> ModelScenario {
 }
 
 /// An interactive agent that stays when its task is done.
-pub(super) fn kept() -> ModelScenario {
+pub(super) fn kept_agent() -> ModelScenario {
     let mut first = interactive("hi");
     first.keep_alive = true;
     let steps = vec![stage("first", &[("a", first)]), stage("second", &[("b", agent("x"))])];
@@ -151,14 +151,14 @@ pub(super) fn all() -> Vec<ModelScenario> {
     vec![
         retried(),
         timed(),
-        again(),
+        failing_and_retried(),
         fan_out(),
-        wide(),
-        looping(),
+        parallel_items(),
+        worker_and_arbiter(),
         gates(),
-        leave(),
+        approved_start(),
         stages(),
-        talk(),
-        kept(),
+        interactive_agent(),
+        kept_agent(),
     ]
 }

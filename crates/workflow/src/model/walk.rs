@@ -100,7 +100,7 @@ impl Model for SessionModel {
             ModelStep::Order(order) => next.carry_out(&order, broken),
             ModelStep::Report(report, cut) => {
                 let (input, now) = WorldState::input(&report);
-                next.tell(input, now, cut, broken);
+                next.decide_on(input, now, cut, broken);
             }
             ModelStep::Ends(job, end) => {
                 next.processes.insert(job.clone(), ModelProcess::Ended(end));
@@ -126,10 +126,10 @@ impl Model for SessionModel {
                 next.reports.insert(ReportInFlight::Asks(job, *seen));
             }
             ModelStep::Decide(number, choice, cut) => {
-                next.tell(decision(number, choice), NOW, cut, broken);
+                next.decide_on(decision(number, choice), NOW, cut, broken);
             }
             ModelStep::Complete(task) => {
-                next.tell(Input::Complete { task, by: "she".to_owned() }, NOW, None, broken);
+                next.decide_on(Input::Complete { task, by: "she".to_owned() }, NOW, None, broken);
             }
             ModelStep::Wish(report) => {
                 let is_new = next.reports.insert(report.clone());
@@ -137,7 +137,7 @@ impl Model for SessionModel {
             }
             ModelStep::Crash => {
                 next.recover(broken);
-                next.look();
+                next.remember_status();
             }
         }
         (next != *world).then_some(next)

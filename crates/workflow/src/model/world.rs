@@ -101,13 +101,13 @@ impl WorldState {
             was_blocked: false,
         };
         for input in [testing::creation(about.plan.clone(), &about.input), Input::Begin] {
-            world.tell(input, NOW, None, broken);
+            world.decide_on(input, NOW, None, broken);
         }
         world
     }
 
     /// Decides on an input. With a cut, only so many facts are written, and the process dies.
-    pub(super) fn tell(
+    pub(super) fn decide_on(
         &mut self,
         input: Input,
         now: Timestamp,
@@ -117,7 +117,7 @@ impl WorldState {
         let (events, commands) = decide(&self.state, input, now);
         let written = cut.map_or(events.len(), |cut| cut.min(events.len()));
         if cut.is_none() || broken.mechanism == Some(SafetyMechanism::JournalFirst) {
-            self.give(&commands);
+            self.issue_orders(&commands);
         }
         for event in &events[..written] {
             self.note(event);
@@ -126,10 +126,10 @@ impl WorldState {
         if cut.is_some() {
             self.recover(broken);
         }
-        self.look();
+        self.remember_status();
     }
 
-    fn give(&mut self, commands: &[Command]) {
+    fn issue_orders(&mut self, commands: &[Command]) {
         for command in commands {
             let order = match command {
                 Command::Start(spec) => OrderInFlight::Start(spec.job.attempt.clone()),
@@ -171,7 +171,7 @@ impl WorldState {
         }
         self.state = fold_all(std::mem::take(&mut self.state), &events);
         let outstanding = self.state.outstanding();
-        self.give(&outstanding);
+        self.issue_orders(&outstanding);
     }
 
     /// Remembers what was written down.
@@ -198,7 +198,7 @@ impl WorldState {
     }
 
     /// Remembers what the run says.
-    pub(super) fn look(&mut self) {
+    pub(super) fn remember_status(&mut self) {
         let run = self.state.run().unwrap();
         let status = run.status();
         self.was_blocked |= status == coven_model::WorkflowStatus::Blocked;
@@ -326,7 +326,7 @@ impl WorldState {
             if world.run().is_over() {
                 return true;
             }
-            world.give(&world.state.outstanding());
+            world.issue_orders(&world.state.outstanding());
             for order in std::mem::take(&mut world.orders) {
                 world.carry_out(&order, DisabledParts::default());
             }
@@ -343,7 +343,7 @@ impl WorldState {
             for report in std::mem::take(&mut world.reports) {
                 if !matches!(report, ReportInFlight::Cancel | ReportInFlight::Again(_)) {
                     let (input, now) = Self::input(&report);
-                    world.tell(input, now, None, DisabledParts::default());
+                    world.decide_on(input, now, None, DisabledParts::default());
                 }
             }
             let open: Vec<(u64, Choice)> = world
@@ -354,7 +354,7 @@ impl WorldState {
                 .collect();
             for (number, choice) in open {
                 let decision = Decision::new(choice, "she").with_text("x");
-                world.tell(
+                world.decide_on(
                     testing::decide_with(number, decision),
                     NOW,
                     None,

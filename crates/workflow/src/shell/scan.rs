@@ -141,7 +141,7 @@ impl ShellScanner<'_> {
     }
 
     /// Does something in a place where no variable may stand.
-    fn refusing(&mut self, spot: ForbiddenSpot, walk: impl FnOnce(&mut Self)) {
+    fn while_forbidden(&mut self, spot: ForbiddenSpot, walk: impl FnOnce(&mut Self)) {
         let before = self.refused.take();
         self.refused = Some(before.clone().unwrap_or(spot));
         walk(self);

@@ -52,7 +52,7 @@ pub(super) struct WordEnd {
 
 impl SimpleCommand {
     /// Text that is no command.
-    pub(super) fn inert() -> Self {
+    pub(super) fn no_command() -> Self {
         Self { inert: true, ..Self::default() }
     }
 

@@ -87,7 +87,7 @@ impl Run {
         }
         match &live.stop {
             // Its end is written down next; the agent stays.
-            Some((StopCause::Completed, _)) if live.keeps() => return Vec::new(),
+            Some((StopCause::Completed, _)) if live.stays_alive() => return Vec::new(),
             Some(_) => return vec![Command::Stop(job)],
             None => {}
         }

@@ -8,7 +8,7 @@ use coven_model::{InterventionKind, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::shelf::ChunkedList;
+use super::chunked_list::ChunkedList;
 use super::task::{TaskPhase, TaskRun};
 use super::{maybe_shared, shared};
 
@@ -171,19 +171,19 @@ impl StepRun {
     }
 
     /// Makes everything that failed or was stopped ready to be tried `attempts` times more.
-    pub(crate) fn rearm(&mut self, attempts: u32) {
+    pub(crate) fn allow_retries(&mut self, attempts: u32) {
         for place in 0..self.tasks.len() {
             let again = self.tasks.get(place).is_some_and(|task| {
                 matches!(task.phase, TaskPhase::Failed { .. } | TaskPhase::Cancelled)
             });
             if again {
-                self.again(place, attempts);
+                self.allow_retry(place, attempts);
             }
         }
     }
 
     /// Makes one task ready to be tried `attempts` times more.
-    pub(crate) fn again(&mut self, place: usize, attempts: u32) {
+    pub(crate) fn allow_retry(&mut self, place: usize, attempts: u32) {
         self.change(place, |task| {
             task.limit = task.attempt.saturating_add(attempts.max(1));
             task.phase = TaskPhase::Ready { at_once: true };
@@ -196,7 +196,7 @@ impl StepRun {
     }
 
     /// How often in a row the newest answers of a round could not be read.
-    pub fn unreadable(&self, round: u32) -> usize {
+    pub fn unreadable_in_a_row(&self, round: u32) -> usize {
         let newest = self.judged.iter().rev().take_while(|judged| {
             judged.round == round && judged.verdict == LoopVerdict::Unreadable
         });

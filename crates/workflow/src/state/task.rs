@@ -164,7 +164,7 @@ impl LiveJob {
     }
 
     /// Whether it waits for a person.
-    pub fn waits(&self) -> bool {
+    pub fn waits_for_person(&self) -> bool {
         self.turn.is_some() || self.asked.iter().any(|asked| asked.answer == AnswerPhase::Open)
     }
 
@@ -198,7 +198,7 @@ impl LiveJob {
     }
 
     /// Whether the agent stays when its task is done.
-    pub fn keeps(&self) -> bool {
+    pub fn stays_alive(&self) -> bool {
         matches!(&self.spec.work, Work::Agent(agent) if agent.keep_alive)
     }
 
@@ -236,7 +236,7 @@ impl TaskRun {
     pub fn status(&self) -> TaskStatus {
         match &self.phase {
             TaskPhase::Ready { .. } | TaskPhase::Delayed { .. } => TaskStatus::Pending,
-            TaskPhase::Live(live) if live.waits() => TaskStatus::WaitingForUser,
+            TaskPhase::Live(live) if live.waits_for_person() => TaskStatus::WaitingForUser,
             TaskPhase::Live(_) => TaskStatus::Running,
             TaskPhase::Done { .. } => TaskStatus::Done,
             TaskPhase::Failed { .. } => TaskStatus::Error,

@@ -37,7 +37,7 @@ pub enum TemplateProblem {
 }
 
 /// The parts of a text, and what is wrong with it.
-pub(super) fn parts(source: &str) -> (Vec<TemplatePart>, Vec<TemplateError>) {
+pub(super) fn parse_parts(source: &str) -> (Vec<TemplatePart>, Vec<TemplateError>) {
     let mut parts = Vec::new();
     let mut errors = Vec::new();
     let mut text = String::new();

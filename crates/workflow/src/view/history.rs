@@ -90,11 +90,11 @@ impl RunHistory {
                 self.add(at, Question, task, &intervention.reason);
             }
             Event::InterventionResolved { decision, at, .. } => {
-                self.add(*at, Decided, None, &told(decision));
+                self.add(*at, Decided, None, &decision_text(decision));
             }
             Event::InputDecided { intervention, decision, .. } => {
                 let (at, task) = (intervention.created_at, intervention.task.as_ref());
-                self.add(at, Decided, task, &told(decision));
+                self.add(at, Decided, task, &decision_text(decision));
             }
             _ => {}
         }
@@ -114,7 +114,7 @@ impl RunHistory {
     }
 }
 
-fn told(decision: &Decision) -> String {
+fn decision_text(decision: &Decision) -> String {
     let text = decision.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
     format!("{} by {}{text}", decision.choice, decision.by)
 }

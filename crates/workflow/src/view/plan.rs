@@ -20,7 +20,7 @@ pub fn dry_run(plan: &Plan) -> PlanView {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: "pending".to_owned(),
-        note: about(step),
+        note: step_note(step),
         lanes: planned(step),
         counts: BTreeMap::new(),
         started_at: None,
@@ -41,11 +41,11 @@ pub fn plan_view(run: &Run) -> PlanView {
         name: run.identity.plan.name.clone(),
         goal: run.identity.goal.clone(),
         status: run.status(),
-        rows: steps.map(|(step, state)| row(run, step, state)).collect(),
+        rows: steps.map(|(step, state)| plan_row(run, step, state)).collect(),
     }
 }
 
-fn row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
+fn plan_row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
     let note = match &state.progress {
         StepProgress::Failed { error, .. } => error.clone(),
         StepProgress::Skipped { reason } => reason.clone(),
@@ -53,7 +53,7 @@ fn row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
             let pending = run.interventions.get(intervention);
             pending.map(|pending| pending.intervention.reason.clone()).unwrap_or_default()
         }
-        _ => about(step),
+        _ => step_note(step),
     };
     let mut counts = BTreeMap::new();
     for task in state.tasks.iter() {
@@ -69,7 +69,7 @@ fn row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: state.status().to_owned(),
-        note: cut(&note),
+        note: short_first_line(&note),
         lanes: lanes(run, step, state),
         counts,
         started_at: state.started_at,
@@ -119,7 +119,7 @@ fn lane(run: &Run, step: &PlanStep, task: &TaskRun) -> PlanLane {
         status: run.task_status(&task.id).unwrap_or_default(),
         attempt: task.attempt,
         adapter,
-        note: cut(task.error.as_deref().unwrap_or_default()),
+        note: short_first_line(task.error.as_deref().unwrap_or_default()),
         started_at: Some(task.started_at),
         ended_at: task.ended_at,
     }
@@ -149,7 +149,7 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
         status: TaskStatus::Pending,
         attempt: 0,
         adapter: adapter.to_owned(),
-        note: cut(note),
+        note: short_first_line(note),
         started_at: None,
         ended_at: None,
     };
@@ -175,7 +175,7 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
 }
 
 /// What a step does, in one line.
-fn about(step: &PlanStep) -> String {
+fn step_note(step: &PlanStep) -> String {
     let what = match &step.action {
         StepAction::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
         StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
@@ -190,11 +190,11 @@ fn about(step: &PlanStep) -> String {
     let when = step.when.as_ref().map(|when| format!("only when {}", when.source()));
     let leave = step.needs_approval.then(|| "asks for leave first".to_owned());
     let parts = [Some(what).filter(|what| !what.is_empty()), when, leave];
-    cut(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    short_first_line(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
 /// The first line, not too long.
-fn cut(text: &str) -> String {
+fn short_first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(MAX_NOTE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),

@@ -229,7 +229,7 @@ fn a_default_adapter_stands_in_for_none() {
     let text = "name: g\ndescription: G.\nsteps:\n  - {name: a, type: agent, prompt: x}\n";
     assert_eq!(codes("g.yaml", text), ["no-adapter"]);
     let source = coven_notation::Source::new("g.yaml", text);
-    let checked = coven_workflow::check(&source, &known().or_else("codex"));
+    let checked = coven_workflow::check(&source, &known().with_default_adapter("codex"));
     let StepAction::Agent { agent } = checked.plan.unwrap().steps.remove(0).action else {
         panic!()
     };
@@ -254,7 +254,7 @@ fn an_input_can_choose_the_adapter_when_a_run_is_made() {
     };
     let chosen = settle(json!("gemini"), &known()).unwrap();
     assert_eq!(adapters(&chosen), ["gemini", "gemini", "codex"]);
-    let default = settle(json!(null), &known().or_else("claude")).unwrap();
+    let default = settle(json!(null), &known().with_default_adapter("claude")).unwrap();
     assert_eq!(adapters(&default), ["claude", "claude", "codex"]);
     let unknown = settle(json!("gemni"), &known()).unwrap_err();
     assert_eq!(unknown.len(), 1, "told once, however many agents it is for");

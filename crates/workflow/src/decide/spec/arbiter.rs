@@ -32,7 +32,7 @@ pub(super) fn prompt(question: &str, state: &StepRun, round: u32) -> String {
     if round > 1 {
         section(&mut prompt, "The rounds before", &history(state, round));
     }
-    if state.unreadable(round) > 0 {
+    if state.unreadable_in_a_row(round) > 0 {
         prompt.push_str(
             "You were asked this before, and your answer could not be read as a verdict. This \
              time answer with the JSON object alone.\n\n",

@@ -115,7 +115,9 @@ impl ShellScanner<'_> {
         if self.starts_with("((") && command.may_calculate() {
             let opened = self.at;
             self.skip(2);
-            self.refusing(ForbiddenSpot::Arithmetic, |scanner| scanner.arithmetic(opened, "))"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(opened, "))")
+            });
             return;
         }
         let in_word = command.in_word();

@@ -25,18 +25,22 @@ impl ShellScanner<'_> {
             self.braces(quoting, spot, command);
         } else if self.starts_with("$((") {
             self.skip(3);
-            self.refusing(ForbiddenSpot::Arithmetic, |scanner| scanner.arithmetic(start, "))"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(start, "))")
+            });
         } else if self.starts_with("$(") {
             self.skip(2);
             let commands = |scanner: &mut Self| scanner.commands(Some(start + 1));
             match spot {
                 // What a substitution prints inside `eval` is executed as well.
-                Some(spot) => self.refusing(spot, commands),
+                Some(spot) => self.while_forbidden(spot, commands),
                 None => commands(self),
             }
         } else if self.starts_with("$[") {
             self.skip(2);
-            self.refusing(ForbiddenSpot::Arithmetic, |scanner| scanner.arithmetic(start, "]"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(start, "]")
+            });
         } else {
             self.skip(1);
             if quoting == QuoteContext::Bare && self.starts_with("'") {
@@ -90,7 +94,7 @@ impl ShellScanner<'_> {
         let start = self.at;
         let window = &self.source[..self.end];
         match reference_at(window, start) {
-            Ok(reference) if is_ours(&reference) => {
+            Ok(reference) if is_workflow_variable(&reference) => {
                 self.at = start + reference.length;
                 self.variable(reference, quoting, spot, command);
             }
@@ -158,17 +162,19 @@ impl ShellScanner<'_> {
         if self.starts_with("[") {
             let opened = self.at;
             self.skip(1);
-            self.refusing(ForbiddenSpot::Arithmetic, |scanner| scanner.arithmetic(opened, "]"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(opened, "]")
+            });
         }
         let operator = self.rest().strip_prefix(':').unwrap_or(self.rest());
         if operator.starts_with(['-', '=', '?', '+']) {
             self.parameter_word(opened, quoting, spot, command);
         } else if operator.len() < self.rest().len() {
-            self.refusing(ForbiddenSpot::Arithmetic, |scanner| {
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
                 scanner.parameter_word(opened, quoting, None, &mut SimpleCommand::default());
             });
         } else {
-            self.refusing(ForbiddenSpot::Pattern, |scanner| {
+            self.while_forbidden(ForbiddenSpot::Pattern, |scanner| {
                 scanner.parameter_word(opened, quoting, None, &mut SimpleCommand::default());
             });
         }
@@ -207,7 +213,7 @@ impl ShellScanner<'_> {
 
 /// Whether a variable is the workflow's: the shell's own are in ALL CAPS, or have no path and an
 /// operator, which `-` is.
-pub(super) fn is_ours(reference: &VariableReference) -> bool {
+pub(super) fn is_workflow_variable(reference: &VariableReference) -> bool {
     let capitals = !reference.name.contains(|c: char| c.is_ascii_lowercase());
     let keys = reference.path.iter().any(|segment| matches!(segment, PathSegment::Key(_)));
     !reference.name.contains('-') && (keys || !capitals)

@@ -2,7 +2,7 @@
 
 use super::super::rules::ForbiddenSpot;
 use super::super::words::SimpleCommand;
-use super::dollar::is_ours;
+use super::dollar::is_workflow_variable;
 use super::{PendingHeredoc, QuoteContext, ShellScanner};
 use crate::template::reference_at;
 
@@ -57,10 +57,10 @@ impl ShellScanner<'_> {
             }
             let outer_end = std::mem::replace(&mut self.end, body_end);
             if heredoc.quoted {
-                self.refusing(ForbiddenSpot::QuotedHeredoc, Self::literal);
+                self.while_forbidden(ForbiddenSpot::QuotedHeredoc, Self::literal);
             } else {
                 let spot = heredoc.spot;
-                self.doubly_quoted(None, spot.as_ref(), &mut SimpleCommand::inert());
+                self.doubly_quoted(None, spot.as_ref(), &mut SimpleCommand::no_command());
             }
             self.end = outer_end;
             self.at = after;
@@ -72,7 +72,8 @@ impl ShellScanner<'_> {
         while let Some(found) = self.rest().find("${") {
             self.skip(found);
             let start = self.at;
-            let ours = reference_at(&self.source[..self.end], start).ok().filter(is_ours);
+            let ours =
+                reference_at(&self.source[..self.end], start).ok().filter(is_workflow_variable);
             if self.source[self.copied..start].ends_with('$') {
                 // One dollar is ours and goes.
                 self.copy_to(start - 1);
@@ -80,7 +81,12 @@ impl ShellScanner<'_> {
                 self.skip(2);
             } else if let Some(reference) = ours {
                 self.at = start + reference.length;
-                self.variable(reference, QuoteContext::Double, None, &mut SimpleCommand::inert());
+                self.variable(
+                    reference,
+                    QuoteContext::Double,
+                    None,
+                    &mut SimpleCommand::no_command(),
+                );
             } else {
                 self.skip(2);
             }

@@ -17,7 +17,7 @@ impl ShellScanner<'_> {
             return;
         };
         let outer_end = std::mem::replace(&mut self.end, self.at + close);
-        self.refusing(ForbiddenSpot::SingleQuotes, Self::literal);
+        self.while_forbidden(ForbiddenSpot::SingleQuotes, Self::literal);
         self.end = outer_end;
         self.skip(1);
     }
@@ -92,7 +92,7 @@ impl ShellScanner<'_> {
             return;
         };
         let outer_end = std::mem::replace(&mut self.end, self.at + end);
-        self.refusing(ForbiddenSpot::Backticks, Self::literal);
+        self.while_forbidden(ForbiddenSpot::Backticks, Self::literal);
         self.end = outer_end;
         self.skip(1);
     }

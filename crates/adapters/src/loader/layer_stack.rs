@@ -32,7 +32,7 @@ impl<'a> LayerStack<'a> {
         let source = Source::new(format!("built-in {kind}"), text);
         let read = Config::read(&source);
         if let Some(node) = read.node.filter(|_| read.value.is_some()) {
-            self.lay(AdapterLayer::BuiltIn, None, OriginStatus::Used, Some(node.to_json()));
+            self.add_layer(AdapterLayer::BuiltIn, None, OriginStatus::Used, Some(node.to_json()));
             return Ok(());
         }
         let report = Box::new(Report::new(source, read.problems));
@@ -49,28 +49,28 @@ impl<'a> LayerStack<'a> {
             return Ok(());
         };
         if !trusted {
-            self.lay(layer, Some(path), OriginStatus::Untrusted, None);
+            self.add_layer(layer, Some(path), OriginStatus::Untrusted, None);
             return Ok(());
         }
         match parse(&path, bytes) {
             Ok((value, report)) => {
                 self.loader.remember(&path, &value);
                 self.reports.extend(report);
-                self.lay(layer, Some(path), OriginStatus::Used, Some(value));
+                self.add_layer(layer, Some(path), OriginStatus::Used, Some(value));
             }
             Err(report) => {
                 self.reports.push(report);
                 let last_good = self.loader.last_good(&path);
                 let standing =
                     if last_good.is_some() { OriginStatus::LastGood } else { OriginStatus::Broken };
-                self.lay(layer, Some(path), standing, last_good);
+                self.add_layer(layer, Some(path), standing, last_good);
             }
         }
         Ok(())
     }
 
     /// A file that the caller named must be there and must be right.
-    pub(super) fn explicit(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
+    pub(super) fn add_explicit_file(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
         self.file(AdapterLayer::Explicit, path.to_owned(), true)?;
         match self.origins.last() {
             Some(ConfigOrigin {
@@ -97,7 +97,7 @@ impl<'a> LayerStack<'a> {
         }
     }
 
-    fn lay(
+    fn add_layer(
         &mut self,
         layer: AdapterLayer,
         path: Option<PathBuf>,

@@ -38,7 +38,7 @@ impl SegmentCursor {
             return Err(segment.problem(number, TapeDamage::Order));
         }
         segment.check_bytes(number, raw, &entry)?;
-        self.pass(&entry);
+        self.advance_past(&entry);
         Ok(entry)
     }
 
@@ -48,7 +48,7 @@ impl SegmentCursor {
     }
 
     /// Takes an entry as the last one.
-    pub(crate) fn pass(&mut self, entry: &IndexEntry) {
+    pub(crate) fn advance_past(&mut self, entry: &IndexEntry) {
         self.entries += 1;
         self.offset = entry.end();
         self.time = entry.time;

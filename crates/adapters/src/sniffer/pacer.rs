@@ -27,7 +27,7 @@ impl ReadPacer {
 
     /// When to look, if there is anything new. `held` says that the program is in the middle of
     /// synchronized output.
-    pub fn due(&self, held: bool) -> Option<Duration> {
+    pub fn next_read(&self, held: bool) -> Option<Duration> {
         let (first, last) = self.changed?;
         Some(if held {
             first + MAX_SYNCHRONIZED_HOLD
@@ -37,7 +37,7 @@ impl ReadPacer {
     }
 
     /// The screen was looked at.
-    pub fn looked(&mut self) {
+    pub fn screen_was_read(&mut self) {
         self.changed = None;
     }
 }
@@ -53,15 +53,19 @@ mod tests {
     #[test]
     fn a_look_comes_after_a_pause_and_never_much_later_than_the_first_change() {
         let mut pace = ReadPacer::default();
-        assert_eq!(pace.due(false), None);
+        assert_eq!(pace.next_read(false), None);
         pace.changed(ms(100));
-        assert_eq!(pace.due(false), Some(ms(116)));
+        assert_eq!(pace.next_read(false), Some(ms(116)));
         pace.changed(ms(110));
-        assert_eq!(pace.due(false), Some(ms(126)));
+        assert_eq!(pace.next_read(false), Some(ms(126)));
         pace.changed(ms(140));
-        assert_eq!(pace.due(false), Some(ms(148)), "a flood is looked at all the same");
-        assert_eq!(pace.due(true), Some(ms(250)), "not while the program holds its screen back");
-        pace.looked();
-        assert_eq!(pace.due(false), None);
+        assert_eq!(pace.next_read(false), Some(ms(148)), "a flood is looked at all the same");
+        assert_eq!(
+            pace.next_read(true),
+            Some(ms(250)),
+            "not while the program holds its screen back"
+        );
+        pace.screen_was_read();
+        assert_eq!(pace.next_read(false), None);
     }
 }

@@ -125,7 +125,7 @@ pub(crate) enum RetryTarget {
 }
 
 impl Run {
-    fn under_way(&self) -> Result<(), Refused> {
+    fn require_running(&self) -> Result<(), Refused> {
         match &self.phase {
             RunPhase::Created => Err(Refused::NotBegun),
             RunPhase::Running => Ok(()),
@@ -143,7 +143,7 @@ impl Run {
         let Some((_, pending)) = self.pending(id) else {
             return Err(Refused::NoIntervention(id.clone()));
         };
-        self.under_way()?;
+        self.require_running()?;
         let options = &pending.intervention.options;
         if !options.contains(&decision.choice) {
             let options = options.clone();
@@ -167,7 +167,7 @@ impl Run {
             let status = self.task_status(id).unwrap_or_default();
             return Err(Refused::NotLive { task: id.clone(), status });
         };
-        self.under_way()?;
+        self.require_running()?;
         let interactive =
             matches!(&live.spec.work, Work::Agent(agent) if agent.mode == Mode::Interactive);
         if as_done && !interactive {
@@ -184,7 +184,7 @@ impl Run {
         if matches!(self.phase, RunPhase::Failed { .. }) {
             return Ok(RetryTarget::Failed);
         }
-        self.under_way()?;
+        self.require_running()?;
         let blocked = self.current().and_then(|(_, _, step)| match step.progress {
             StepProgress::Blocked { intervention } => {
                 self.interventions.get_key_value(&intervention)
