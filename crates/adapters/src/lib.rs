@@ -4,11 +4,12 @@
 //! Pure: no process, no clock, no async. Time is an argument, and only the loader reads disk.
 //!
 //! ```
-//! use coven_adapters::{AgentAdapter, Options, default_registry, launch::Request};
+//! use coven_adapters::{AgentAdapter, Options, default_registry, launch::LaunchRequest};
 //! use coven_model::Mode;
 //!
 //! let gemini = default_registry().create("gemini", Options::default())?;
-//! let request = Request { mode: Mode::Interactive, prompt: Some("hello"), ..Request::default() };
+//! let request =
+//!     LaunchRequest { mode: Mode::Interactive, prompt: Some("hello"), ..Default::default() };
 //! let launch = gemini.launch(&request)?;
 //! assert_eq!(launch.command, "gemini");
 //! assert_eq!(launch.args, ["-i", "hello"]);

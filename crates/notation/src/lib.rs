@@ -11,7 +11,7 @@
 //! 3. only a tree without errors becomes the struct.
 //!
 //! ```
-//! use coven_notation::{Report, Source, Syntax, read};
+//! use coven_notation::{FileSyntax, Report, Source, read};
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@
 //! }
 //!
 //! let source = Source::new("step.yaml", "name: plan\npromt: Split the work\n");
-//! let read = read::<Step>(&source, Syntax::Yaml);
+//! let read = read::<Step>(&source, FileSyntax::Yaml);
 //! assert!(read.value.is_none());
 //!
 //! let report = Report::new(source, read.problems);
