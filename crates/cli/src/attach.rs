@@ -38,6 +38,7 @@ const MAX_ATTACH_TRIES: u32 = 100;
 Keys: Ctrl-] d leaves the agent alone and comes back here, Ctrl-] t takes the keyboard from
 the viewer that has it, Ctrl-] Ctrl-] types Ctrl-]. Everything else goes to the agent.")]
 pub(crate) struct Arguments {
+    /// The session, or the task whose terminal is attached.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: SessionTarget,
     /// Only look; nothing that is typed reaches the agent.

@@ -34,6 +34,7 @@ pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -14,6 +14,7 @@ use crate::{find, output};
   coven cancel brisk-otter
   coven cancel brisk-otter --why \"the wrong branch\"")]
 pub(crate) struct Arguments {
+    /// The sessions whose runs are cancelled.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
     /// Why, for the record.

@@ -18,6 +18,7 @@ pub(crate) const COMPLETE_VARIABLE: &str = "COVEN_COMPLETE";
 
 Names of sessions, tasks, grimoires and adapters are completed as they are at that moment.")]
 pub(crate) struct Arguments {
+    /// The shell that the script is for.
     shell: CompletionShell,
 }
 

@@ -21,6 +21,7 @@ pub(crate) use agents::{BUNDLED_ADAPTERS, find};
 
 Exit code 1 says that something keeps Coven from working.")]
 pub(crate) struct Arguments {
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

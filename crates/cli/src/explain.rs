@@ -11,8 +11,10 @@ use crate::{output, tree};
 #[command(after_help = "Examples:
   coven explain brisk-otter/build.3   what it does, by which rule, and what its screen shows")]
 pub(crate) struct Arguments {
+    /// The session, or the task that is explained.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: SessionTarget,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

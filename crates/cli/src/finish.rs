@@ -11,6 +11,7 @@ use crate::output;
   coven finish brisk-otter         its only agent has done what it should
   coven finish brisk-otter/review")]
 pub(crate) struct Arguments {
+    /// The session, or the task that is done.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: SessionTarget,
 }

@@ -19,6 +19,7 @@ pub(crate) struct Arguments {
     /// Only of this session.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: Option<String>,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

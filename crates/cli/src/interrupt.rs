@@ -10,6 +10,7 @@ use crate::output;
 #[command(after_help = "Examples:
   coven interrupt brisk-otter/build.3   presses the key by which this agent is interrupted")]
 pub(crate) struct Arguments {
+    /// The session, or the task whose agent is interrupted.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: SessionTarget,
 }

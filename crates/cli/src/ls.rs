@@ -39,8 +39,10 @@ pub(crate) struct Arguments {
     /// How many at most.
     #[arg(short = 'n', long, value_name = "N", default_value_t = DEFAULT_LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// List all sessions, not only the newest.
     #[arg(short, long, conflicts_with = "limit")]
     all: bool,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -40,6 +40,7 @@ pub(crate) struct Arguments {
     /// On a terminal, or one turn without one.
     #[arg(long, default_value = "interactive")]
     mode: ModeArgument,
+    /// The model that the agent uses.
     #[arg(long)]
     model: Option<String>,
     /// What it may do without asking.

@@ -14,6 +14,7 @@ use crate::{find, output};
 A daemon that starts goes on with its runs by itself. This is for runs that were only made, or
 whose environment should be this one from now on.")]
 pub(crate) struct Arguments {
+    /// The session that goes on.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: String,
 }

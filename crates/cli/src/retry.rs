@@ -13,6 +13,7 @@ use crate::{find, output, tty};
   coven retry brisk-otter            tries the step that failed again, and follows
   coven retry brisk-otter --detach   only that")]
 pub(crate) struct Arguments {
+    /// The session whose step is tried again.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: String,
     /// Why, for the record.

@@ -10,6 +10,7 @@ use crate::{find, output};
   coven rm brisk-otter                          its journal, tapes and outcomes are deleted
   coven ls --json --all --status completed | jq -r '.workflows[].name' | xargs coven rm")]
 pub(crate) struct Arguments {
+    /// The sessions that are removed.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
 }

@@ -11,6 +11,7 @@ use crate::output;
   coven schema grimoire > grimoire.schema.json
   and at the top of a grimoire: # yaml-language-server: $schema=grimoire.schema.json")]
 pub(crate) struct Arguments {
+    /// The file whose schema is printed.
     file: SchemaFile,
 }
 

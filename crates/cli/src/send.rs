@@ -24,6 +24,7 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
   coven send brisk-otter --paste \"a draft\"       put into its input box, and not sent off
   coven send brisk-otter --key Esc --key Esc     keys by name")]
 pub(crate) struct Arguments {
+    /// The session, or the task whose agent gets the text.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: SessionTarget,
     /// The text; `-` reads stdin.

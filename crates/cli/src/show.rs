@@ -36,6 +36,7 @@ pub(crate) struct Arguments {
     /// Follow it until it is over.
     #[arg(short, long)]
     follow: bool,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -11,6 +11,7 @@ use crate::output;
   coven stop brisk-otter/build.3   this task fails; the run goes on as its definition says
   coven cancel brisk-otter         ends the whole run instead")]
 pub(crate) struct Arguments {
+    /// The session, or the task that is stopped.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: SessionTarget,
 }

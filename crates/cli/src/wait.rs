@@ -30,6 +30,7 @@ pub(crate) struct Arguments {
     /// The session, or a task of it.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: SessionTarget,
+    /// What is waited for.
     #[arg(long, default_value = "done")]
     until: WaitUntil,
     /// How long at most, such as `90s` or `10m`.
