@@ -34,7 +34,7 @@ impl CopilotReader {
             (Some("permission.completed"), _) => self.permission(data, out),
             (Some("session.warning"), _) => out.warn(&data.get("message").readable_text()),
             (Some("session.error"), _) => {
-                out.error(&message(&data.get("message").readable_text()), false)
+                out.error(&message(&data.get("message").readable_text()), false);
             }
             (Some("abort"), _) => {
                 out.error(&format!("aborted: {}", data.get("reason").readable_text()), true);

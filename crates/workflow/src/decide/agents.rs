@@ -27,7 +27,7 @@ impl DecisionDraft {
             }
             ScreenObservation::Working => self.agent_moves_on(job, seen),
             ScreenObservation::Idle { worked, output } => {
-                self.agent_idles(job, seen, worked, output)
+                self.agent_idles(job, seen, worked, output);
             }
         }
     }

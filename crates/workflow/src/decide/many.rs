@@ -68,7 +68,7 @@ impl DecisionDraft {
         let error = failures(state);
         match step.on_failure {
             OnFailure::Block => {
-                self.open_intervention(InterventionKind::PartialFailure, None, error)
+                self.open_intervention(InterventionKind::PartialFailure, None, error);
             }
             OnFailure::Fail => self.step_failed(error, false),
             // What did succeed is worth going on with, and the results tell what did not.

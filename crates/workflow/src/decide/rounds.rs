@@ -54,7 +54,7 @@ impl DecisionDraft {
                     format!("{round} {rounds} over, and there is still to do: {}", judged.reason);
                 match on_max_iterations {
                     OnLimit::Block => {
-                        self.open_intervention(InterventionKind::LoopLimit, None, reason)
+                        self.open_intervention(InterventionKind::LoopLimit, None, reason);
                     }
                     OnLimit::Proceed => self.complete_loop(),
                     OnLimit::Fail => self.fail_step(reason, InterventionKind::FailedStep),

@@ -116,7 +116,7 @@ impl ShellScanner<'_> {
             let opened = self.at;
             self.skip(2);
             self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
-                scanner.arithmetic(opened, "))")
+                scanner.arithmetic(opened, "))");
             });
             return;
         }

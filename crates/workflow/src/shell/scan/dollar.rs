@@ -26,7 +26,7 @@ impl ShellScanner<'_> {
         } else if self.starts_with("$((") {
             self.skip(3);
             self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
-                scanner.arithmetic(start, "))")
+                scanner.arithmetic(start, "))");
             });
         } else if self.starts_with("$(") {
             self.skip(2);
@@ -39,7 +39,7 @@ impl ShellScanner<'_> {
         } else if self.starts_with("$[") {
             self.skip(2);
             self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
-                scanner.arithmetic(start, "]")
+                scanner.arithmetic(start, "]");
             });
         } else {
             self.skip(1);
@@ -163,7 +163,7 @@ impl ShellScanner<'_> {
             let opened = self.at;
             self.skip(1);
             self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
-                scanner.arithmetic(opened, "]")
+                scanner.arithmetic(opened, "]");
             });
         }
         let operator = self.rest().strip_prefix(':').unwrap_or(self.rest());
