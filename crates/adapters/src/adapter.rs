@@ -48,7 +48,6 @@ pub trait AgentAdapter: Send + Sync {
         self.kind()
     }
 
-    /// How to start the program.
     fn launch(&self, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError>;
 
     /// The rules that read its screen.
@@ -89,7 +88,6 @@ impl ConfigAdapter {
         Self { kind: kind.to_owned(), options, config, rules }
     }
 
-    /// What it was made with.
     pub fn options(&self) -> &Options {
         &self.options
     }

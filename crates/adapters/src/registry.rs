@@ -51,7 +51,6 @@ impl AdapterMetadata {
     }
 }
 
-/// The adapter types there are.
 pub struct AdapterRegistry {
     loader: AdapterConfigLoader,
     made: BTreeMap<String, (AdapterMetadata, Arc<Make>)>,
@@ -117,7 +116,6 @@ impl AdapterRegistry {
         self.loader.load(kind, options.config_path.as_deref())
     }
 
-    /// The names of all types.
     pub fn registered_types(&self) -> BTreeSet<String> {
         let mut types = self.loader.types();
         types.extend(self.made.keys().cloned());

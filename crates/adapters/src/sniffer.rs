@@ -179,7 +179,6 @@ impl ScreenSniffer {
         self.errors.typed();
     }
 
-    /// The terminal got another size.
     pub fn resized(&mut self, now: Duration) {
         self.resized = Some(now + RESIZE_REPAINT_TIME);
     }

@@ -20,7 +20,6 @@ use crate::{folders, output, question};
 /// How long the shell is held up at most.
 const COMPLETION_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many sessions are offered.
 const MAX_OFFERED_SESSIONS: u32 = 200;
 
 /// Sessions that can still be told something.

@@ -42,7 +42,6 @@ impl FailureCode {
     }
 }
 
-/// A command that failed.
 #[derive(Debug)]
 pub(crate) struct CommandFailure {
     code: FailureCode,

@@ -8,7 +8,6 @@ use crate::failure::Result;
 use crate::output::PutText;
 use crate::{inbox, ls, output};
 
-/// How many questions are shown.
 const MAX_SHOWN_QUESTIONS: usize = 5;
 
 /// How many sessions are shown of each kind.

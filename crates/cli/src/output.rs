@@ -54,17 +54,14 @@ pub(crate) fn columns_of_stderr() -> Option<usize> {
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(20))
 }
 
-/// Whether stderr takes colour.
 pub(crate) fn colour_on_stderr() -> bool {
     colour(io::stderr().is_terminal())
 }
 
-/// How stdout is painted.
 pub(crate) fn paint() -> OutputPaint {
     OutputPaint::new(colour(io::stdout().is_terminal()))
 }
 
-/// How stderr is painted.
 pub(crate) fn paint_stderr() -> OutputPaint {
     OutputPaint::new(colour_on_stderr())
 }

@@ -4,13 +4,11 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Something that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignalEvent {
     Interrupt,
     /// SIGTERM or SIGHUP: the process is to end, or its terminal is gone.
     Terminate,
-    /// The terminal has another size.
     Resized,
 }
 

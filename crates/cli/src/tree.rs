@@ -28,14 +28,12 @@ pub(crate) enum LineWeight {
     Head,
 }
 
-/// One line of a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct TreeLine {
     pub(crate) weight: LineWeight,
     pub(crate) text: String,
 }
 
-/// How a tree is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TreeStyle {
     pub(crate) now: Timestamp,
@@ -47,7 +45,6 @@ pub(crate) struct TreeStyle {
     pub(crate) over: bool,
 }
 
-/// How far something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TreeStage {
     Pending,
@@ -111,7 +108,6 @@ struct TreeRow {
     what: String,
 }
 
-/// The tree of a session.
 pub(crate) fn tree(workflow: &Workflow, style: TreeStyle) -> Vec<TreeLine> {
     let tasks: BTreeMap<&str, &TaskItem> =
         workflow.tasks.iter().map(|task| (task.id.as_str(), task)).collect();

@@ -15,13 +15,11 @@ pub enum Error {
     /// A headless run without a prompt has nothing to do and no person to ask.
     #[error("a headless run needs a prompt")]
     NoPrompt,
-    /// The prompt is binary.
     #[error("the prompt is not UTF-8: byte {at} cannot be read as text")]
     PromptNotText {
         /// Where the first wrong byte is, counted from 1.
         at: usize,
     },
-    /// The prompt is too long.
     #[error("the prompt is longer than {} MiB", MAX_PROMPT >> 20)]
     PromptTooLong,
     /// The prompt could not be read from the input.
@@ -30,15 +28,8 @@ pub enum Error {
     /// The script could not be read.
     #[error("cannot read the script {}", path.display())]
     ScriptUnreadable { path: PathBuf, source: io::Error },
-    /// The script has a mistake.
     #[error("{}:{line}: {problem}", path.display())]
-    Script {
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong there.
-        problem: script::DirectiveProblem,
-    },
+    Script { path: PathBuf, line: usize, problem: script::DirectiveProblem },
     /// The directives of `--first` have a mistake.
     #[error("--first: {0}")]
     First(script::DirectiveProblem),
@@ -53,12 +44,7 @@ pub enum Error {
     Terminal(#[source] io::Error),
     /// A process that belongs to a test could not be started or went wrong.
     #[error("cannot {what}")]
-    Helper {
-        /// What was to be done.
-        what: &'static str,
-        /// Why it could not.
-        source: io::Error,
-    },
+    Helper { what: &'static str, source: io::Error },
 }
 
 impl Error {

@@ -80,7 +80,6 @@ struct InteractiveAgent<'a> {
     streams: AgentStreams<'a>,
     store: DemoSessionStore,
     wakeups: SignalWakeups,
-    /// The command that is running.
     job: Option<RunningCommand>,
     tricks: LateWriters,
     started: Instant,

@@ -47,7 +47,6 @@ use task::PromptTask;
 /// that name when it needs another process.
 pub const SUBCOMMAND: &str = "demo-agent";
 
-/// The version the agent reports.
 const AGENT_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs an agent until it ends, and returns the exit code of the process.

@@ -111,7 +111,6 @@ impl PermissionMode {
     /// All levels by name, in the order they are shown.
     pub const NAMES: &'static [&'static str] = &["read-only", "ask", "edits", "all"];
 
-    /// The name of this level.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",

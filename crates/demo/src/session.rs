@@ -27,7 +27,6 @@ pub(crate) struct DemoSession {
     version: u32,
     pub(crate) id: String,
     pub(crate) model: String,
-    /// How many turns there were.
     pub(crate) turns: u64,
     /// The last prompts, shortened, the newest last.
     pub(crate) prompts: Vec<String>,

@@ -160,7 +160,6 @@ impl AgentTui {
         self.refresh(now);
     }
 
-    /// Bytes came from the terminal.
     pub(crate) fn input(&mut self, bytes: &[u8], now: Duration) {
         for key in self.keys.feed(bytes, now) {
             self.press(&key, now);
@@ -169,7 +168,6 @@ impl AgentTui {
         }
     }
 
-    /// The terminal has another size.
     pub(crate) fn resize(&mut self, size: TuiSize, now: Duration) {
         if size != self.size {
             self.size = size;

@@ -20,7 +20,6 @@ const CONTEXT_CHARS: usize = 40;
 #[derive(Debug, Clone)]
 pub struct Report {
     pub source: Source,
-    /// What is wrong with it.
     pub problems: Vec<FileProblem>,
 }
 

@@ -56,7 +56,6 @@ pub struct TapeProblem {
     pub path: PathBuf,
     /// Where in the file.
     pub position: u64,
-    /// What is wrong there.
     pub damage: TapeDamage,
 }
 

@@ -25,7 +25,6 @@ pub enum Command {
     SetTimer { timer: JobTimer, due: Timestamp },
 }
 
-/// An answer to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AgentAnswer {
     /// The job that asks.

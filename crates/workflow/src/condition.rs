@@ -42,10 +42,8 @@ pub struct ConditionError {
 /// What can be wrong with a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionProblem {
-    /// It cannot be read.
     #[error("{0}")]
     Syntax(String),
-    /// A variable without a value.
     #[error(transparent)]
     Undefined(#[from] UndefinedVariable),
     /// Something that must be true or false and is neither.

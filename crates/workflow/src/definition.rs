@@ -9,7 +9,6 @@ pub mod stages;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// A name in kebab-case.
 pub(crate) const KEBAB_CASE_PATTERN: &str = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
 /// The longest name of a grimoire or a step.
 pub(crate) const MAX_NAME_CHARS: usize = 64;

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use crate::verdict;
 
-/// What an output must be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExpectedOutput {

@@ -143,7 +143,6 @@ pub enum ScreenObservation {
     },
 }
 
-/// What an agent asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObservedQuestion {
     /// What kind of answer it wants.

@@ -39,7 +39,6 @@ enum ReportInFlight {
     Cancel,
 }
 
-/// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum ProcessEnd {
     Good,

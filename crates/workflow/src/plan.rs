@@ -101,7 +101,6 @@ pub struct PlanInput {
     pub default: Option<Value>,
 }
 
-/// What an input must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputType {
@@ -191,7 +190,6 @@ pub enum OnFailure {
     Continue,
 }
 
-/// What a step does.
 #[expect(clippy::large_enum_variant, reason = "a plan is made once and then shared")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "type")]
@@ -341,7 +339,6 @@ impl AgentSpec {
     }
 }
 
-/// A command for a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellScript {
@@ -357,7 +354,6 @@ pub struct ShellScript {
     pub sandbox: SandboxMode,
 }
 
-/// One task of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StageTask {
@@ -370,7 +366,6 @@ pub struct StageTask {
     /// What is added to its environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, TextTemplate>,
-    /// How long it may take.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
     pub timeout: Option<Duration>,
 }

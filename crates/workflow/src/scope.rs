@@ -15,7 +15,6 @@ pub struct VariableScope {
 }
 
 impl VariableScope {
-    /// A scope with these names.
     pub fn new(names: Map<String, Value>) -> Self {
         Self { base: Arc::new(names), added: Vec::new() }
     }
@@ -34,7 +33,6 @@ impl VariableScope {
         Self { base: Arc::clone(&self.base), added }
     }
 
-    /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         let newest = self.added.iter().rev().find(|(known, _)| known == name);
         newest.map(|(_, value)| value.as_ref()).or_else(|| self.base.get(name))

@@ -55,7 +55,6 @@ pub struct PreparedCommand {
 /// Why a command cannot be handed to a shell.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
-    /// A variable without a value.
     #[error(transparent)]
     Undefined(#[from] UndefinedVariable),
     /// A value that does not fit into the environment.

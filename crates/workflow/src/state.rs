@@ -44,11 +44,9 @@ pub struct State {
     pub(crate) rules: ActiveRules,
 }
 
-/// A run that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// What it was made with.
     #[serde(serialize_with = "shared")]
     pub identity: Arc<RunIdentity>,
     pub phase: RunPhase,
@@ -70,11 +68,9 @@ pub struct Run {
     /// What was used up by steps that are over.
     pub usage: Usage,
     pub started_at: Option<Timestamp>,
-    /// When it was over.
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
 pub enum RunPhase {
@@ -143,7 +139,6 @@ impl Run {
         }
     }
 
-    /// Whether it has ended.
     pub fn is_over(&self) -> bool {
         matches!(
             self.phase,

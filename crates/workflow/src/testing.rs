@@ -263,7 +263,6 @@ impl TestRun {
         self.tell(input).0.iter().map(|event| event.kind().to_owned()).collect()
     }
 
-    /// The jobs that are started.
     pub(crate) fn starts(&mut self, input: Input) -> Vec<String> {
         starts(&self.tell(input).1)
     }
@@ -276,7 +275,6 @@ impl TestRun {
         self.starts(ended(task, attempt, exited(1)))
     }
 
-    /// The jobs that are alive.
     pub(crate) fn alive(&self) -> Vec<String> {
         self.run().live_jobs().map(|(task, _)| task.job().to_string()).collect()
     }
@@ -322,7 +320,6 @@ pub(crate) fn starts(commands: &[Command]) -> Vec<String> {
     started.collect()
 }
 
-/// The state of a journal.
 pub(crate) fn replay(journal: &[Event]) -> State {
     journal.iter().fold(State::default(), fold)
 }

@@ -12,7 +12,6 @@ use serde_json::Value;
 /// How much text is read in vain, relative to its length, before we give up looking.
 const SCAN_BUDGET_FACTOR: usize = 16;
 
-/// What an arbiter answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArbiterVerdict {
     pub verdict: LoopVerdict,

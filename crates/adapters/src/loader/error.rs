@@ -21,7 +21,6 @@ pub enum LoadError {
     /// The only file about it is broken.
     #[error("the adapter `{kind}` cannot be used:\n{}", .report.render(false))]
     Broken { kind: String, report: Box<Report> },
-    /// A file cannot be read.
     #[error("the adapter file {} cannot be read: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },
     /// The files are right one by one, but not together.

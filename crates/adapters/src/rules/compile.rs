@@ -12,20 +12,11 @@ const MAX_COMPILED_BYTES: usize = 4 << 20;
 /// A pattern that cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RuleError {
-    /// The regular expression is wrong.
     #[error("the pattern of `{rule}` is no regular expression: {error}")]
-    Pattern {
-        rule: String,
-        /// What is wrong with it.
-        error: Box<regex::Error>,
-    },
+    Pattern { rule: String, error: Box<regex::Error> },
     /// The region cannot be read.
     #[error("the region of `{rule}`: {error}")]
-    Region {
-        rule: String,
-        /// What is wrong with it.
-        error: RegionError,
-    },
+    Region { rule: String, error: RegionError },
 }
 
 /// The patterns of all rules, one set for each region, so that a region is searched once.

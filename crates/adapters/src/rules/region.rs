@@ -6,7 +6,6 @@ use std::str::FromStr;
 /// The most lines a region can name; no screen has more.
 const MAX_REGION_LINES: u16 = 1000;
 
-/// A part of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScreenRegion {
     #[default]

@@ -25,11 +25,9 @@ pub(crate) struct CompiledRule {
     cursor: Option<CursorRule>,
 }
 
-/// Where a rule matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleHit {
     pub(crate) rule: usize,
-    /// The line that matched.
     pub(crate) line: String,
     /// The whole question, from its beginning to the end of the region.
     pub(crate) excerpt: Vec<String>,

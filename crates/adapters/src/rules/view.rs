@@ -78,7 +78,6 @@ impl<'a> LineView<'a> {
         RegionText::new(first, self.lines[range].iter().map(|line| &*line.text))
     }
 
-    /// One line of the screen.
     pub(super) fn line(&self, index: usize) -> &str {
         &self.lines[index].text
     }

@@ -16,7 +16,6 @@ const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(1500);
 /// than one piece. What changes later is another question.
 const QUESTION_PAINT_TIME: Duration = Duration::from_millis(300);
 
-/// The questions of one agent.
 #[derive(Debug, Default)]
 pub(super) struct QuestionTracker {
     asked: u64,

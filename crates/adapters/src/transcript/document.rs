@@ -35,7 +35,6 @@ struct DocumentBuffer {
 }
 
 impl PrintedDocument {
-    /// Reads the next line.
     pub(super) fn line(&mut self, line: &[u8]) -> DocumentLine {
         let trimmed = line.trim_ascii_end();
         let Some(open) = &mut self.open else {
@@ -75,7 +74,6 @@ impl PrintedDocument {
         self.open.take().map(|open| excerpt(&open))
     }
 
-    /// How many bytes it keeps.
     pub(super) fn buffered(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.bytes.capacity())
     }

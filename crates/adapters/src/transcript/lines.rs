@@ -67,7 +67,6 @@ impl LineSplitter {
         }
     }
 
-    /// How many bytes it keeps.
     pub(super) fn buffered(&self) -> usize {
         match &self.pending {
             UnfinishedLine::Whole(bytes) => bytes.capacity(),

@@ -71,7 +71,6 @@ impl FailureHint {
 }
 
 impl RunProgress {
-    /// How many bytes it keeps.
     pub(super) fn buffered(&self) -> usize {
         let denials = self.denials.iter().map(|denial| denial.tool.len() + denial.detail.len());
         let texts = [&self.error, &self.spoiled, &self.hint.error, &self.hint.last];

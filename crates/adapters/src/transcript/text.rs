@@ -72,7 +72,6 @@ impl TextTail {
         (!text.is_empty()).then(|| TextExcerpt { text: text.to_owned(), omitted: self.omitted })
     }
 
-    /// How many bytes it keeps.
     pub(super) fn buffered(&self) -> usize {
         self.text.capacity()
     }

@@ -17,7 +17,6 @@ pub(super) struct JournalSummary {
     pub(super) kept: BTreeSet<AttemptId>,
 }
 
-/// How a step stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AuditedStep {
     Started,

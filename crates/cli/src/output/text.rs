@@ -4,7 +4,6 @@ use coven_notation::printable;
 use coven_terminal::sanitise::strip;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A text that grows.
 pub(crate) trait PutText {
     /// Puts this at its end.
     fn put(&mut self, text: String);

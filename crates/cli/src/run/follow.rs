@@ -39,7 +39,6 @@ pub(crate) enum OnBlock {
     Fail,
 }
 
-/// How a run is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FollowMode {
     /// Every event as a line of JSON.

@@ -106,7 +106,6 @@ impl<'a> TurnReport<'a> {
         self.event(&TranscriptEvent::User { message, session_id: self.session_id.clone() })
     }
 
-    /// The run has ended.
     pub(super) fn ended(&mut self, last: ResultEvent) -> io::Result<()> {
         match self.format {
             OutputFormat::StreamJson => self.event(&TranscriptEvent::Result(Box::new(last))),

@@ -51,7 +51,6 @@ pub(crate) struct UserMessage {
     pub(crate) content: Vec<ContentPart>,
 }
 
-/// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ContentPart {

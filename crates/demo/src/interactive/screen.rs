@@ -32,7 +32,6 @@ struct LastWill {
     job: Option<Pid>,
 }
 
-/// How a terminal was.
 struct SavedTermios {
     terminal: OwnedFd,
     termios: Termios,

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::DirectiveProblem;
 
-/// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ScriptDirective {
     /// Answer the prompt. Not for writing: it is what a prompt without directives means.

@@ -12,7 +12,6 @@ pub enum Error {
     /// A new session was to get the id of an old one.
     #[error("session {id} exists already")]
     Taken { id: String },
-    /// There is no such session.
     #[error("there is no session {id}")]
     Unknown { id: String },
     /// The environment does not say where sessions are kept.
@@ -23,11 +22,7 @@ pub enum Error {
     Newer { path: PathBuf, version: u32 },
     /// The file is not what it should be.
     #[error("{} is damaged", path.display())]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
+    Damaged { path: PathBuf, source: serde_json::Error },
     /// The file could not be read.
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },

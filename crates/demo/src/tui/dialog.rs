@@ -8,7 +8,6 @@ use super::painter::TuiFrame;
 use crate::script::ToolUse;
 use crate::text;
 
-/// A question to a person.
 #[derive(Clone, Debug)]
 pub(super) enum TuiDialog {
     /// May this be done?

@@ -4,7 +4,6 @@ use super::keys::TuiKey;
 use super::line::{LineStyle, StyledLine};
 use crate::text;
 
-/// How much can be typed.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// A text that is being typed.

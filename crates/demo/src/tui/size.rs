@@ -1,6 +1,5 @@
 //! How big a terminal is.
 
-/// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TuiSize {
     pub(crate) columns: usize,

@@ -3,7 +3,6 @@
 
 use super::dialog::DialogKind;
 
-/// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TuiStatus {
     Idle,

@@ -9,7 +9,6 @@ use super::{AgentTui, TuiEffect, TuiMode};
 use crate::script::{AgentMisbehaviour, ToolUse};
 use crate::text;
 
-/// The pictures of the spinner.
 const SPINNER_FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// On screens lower than this, the prompt goes without what only makes it nicer.

@@ -50,7 +50,6 @@ pub(super) struct StepVariables {
     later_steps: HashMap<String, SourceSpan>,
 }
 
-/// A variable without a value.
 pub(super) struct VariableProblem {
     pub(super) code: &'static str,
     pub(super) message: String,

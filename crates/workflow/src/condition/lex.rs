@@ -15,7 +15,6 @@ pub(super) enum ConditionToken {
     Sign(&'static str),
 }
 
-/// A token and its place.
 #[derive(Clone, Debug)]
 pub(super) struct SpannedToken {
     pub(super) token: ConditionToken,

@@ -21,7 +21,6 @@ const FILTER_NAMES: [(&str, ValueFilter); 6] = [
     ("last", ValueFilter::Last),
 ];
 
-/// Words that are no names.
 const KEYWORDS: [&str; 9] = ["and", "or", "not", "in", "is", "true", "false", "null", "none"];
 
 pub(super) fn expression(source: &str) -> Result<ConditionExpr, ConditionError> {

@@ -18,7 +18,6 @@ pub enum ValueType {
     Text,
     /// What an agent says in its own words: no two runs say it alike.
     FreeText,
-    /// A list of these.
     Array(Box<ValueType>),
     /// Names and values; the names, where all of them are known.
     Object(Option<Arc<BTreeMap<String, ValueType>>>),
@@ -33,7 +32,6 @@ impl ValueType {
         Self::Object(Some(Arc::new(fields.into_iter().collect())))
     }
 
-    /// A list of these.
     pub fn array(of: Self) -> Self {
         Self::Array(Box::new(of))
     }

@@ -59,7 +59,6 @@ impl DecisionDraft {
         self.start_step(None);
     }
 
-    /// Starts the current step.
     fn start_step(&mut self, approved_by: Option<String>) {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = run.current() else { return };

@@ -99,7 +99,6 @@ impl DecisionDraft {
     }
 }
 
-/// How many rounds there were.
 fn rounds(state: &StepRun) -> u32 {
     match state.tasks.last().map(|task| task.role) {
         Some(TaskRole::Round(round) | TaskRole::Arbiter(round)) => round,

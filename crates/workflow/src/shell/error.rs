@@ -45,10 +45,7 @@ pub enum ShellProblem {
     Pattern { name: String },
     /// With an operator of the shell.
     #[error("`${{{text}}}` mixes a variable of the workflow with an operator of the shell")]
-    Operator {
-        /// What stands between the braces.
-        text: String,
-    },
+    Operator { text: String },
     /// Something is not closed.
     #[error("{what} is not closed")]
     Unclosed { what: &'static str },

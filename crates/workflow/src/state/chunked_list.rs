@@ -24,7 +24,6 @@ impl<T> Default for ChunkedList<T> {
 }
 
 impl<T> ChunkedList<T> {
-    /// How many entries there are.
     pub fn len(&self) -> usize {
         // All boxes but the last are full.
         match self.boxes.split_last() {
@@ -33,12 +32,10 @@ impl<T> ChunkedList<T> {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.boxes.is_empty()
     }
 
-    /// The entry at this place.
     pub fn get(&self, index: usize) -> Option<&T> {
         self.boxes.get(index / CHUNK_ENTRIES)?.get(index % CHUNK_ENTRIES).map(AsRef::as_ref)
     }
@@ -47,7 +44,6 @@ impl<T> ChunkedList<T> {
         self.boxes.last()?.last().map(AsRef::as_ref)
     }
 
-    /// All entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.boxes.iter().flat_map(|entries| entries.iter().map(AsRef::as_ref))
     }

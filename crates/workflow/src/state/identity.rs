@@ -29,7 +29,6 @@ pub struct RunIdentity {
     /// How every question of the run is answered without a person, if its caller wants that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoAnswer>,
-    /// When it was made.
     pub created_at: Timestamp,
     #[serde(skip)]
     index: PlanIndex,

@@ -13,7 +13,6 @@ use crate::rules::DecisionRule;
 /// Why something cannot be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is no session.
     #[error("the session does not exist")]
     NoSession,
     /// There is one already.
@@ -22,16 +21,12 @@ pub enum Refused {
     /// It can only be looked at.
     #[error("the session can only be looked at: {0}")]
     Closed(String),
-    /// The run began already.
     #[error("the run has begun already")]
     Begun,
-    /// The run has not begun.
     #[error("the run has not begun")]
     NotBegun,
-    /// The run has ended.
     #[error("the run is {0}")]
     Over(WorkflowStatus),
-    /// The run has not ended.
     #[error("the run is {0}; cancel it first")]
     NotOver(WorkflowStatus),
     /// The run is about to end.

@@ -37,11 +37,9 @@ pub struct StepRun {
     /// The tasks that are to be started again later.
     pub delayed: BTreeMap<u32, Timestamp>,
     pub started_at: Option<Timestamp>,
-    /// When it was over.
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a step stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "progress")]
 pub enum StepProgress {

@@ -38,7 +38,6 @@ pub struct TaskRun {
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a task stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
 pub enum TaskPhase {
@@ -59,7 +58,6 @@ pub enum TaskPhase {
         /// Whether its agent was left alive on purpose.
         kept: bool,
     },
-    /// It failed for good.
     Failed {
         /// The exit code, if there was an exit.
         exit_code: Option<i32>,

@@ -6,7 +6,6 @@ use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::view::{HistoryEntry, HistoryKind};
 use coven_model::{TaskId, Timestamp, Work};
 
-/// How many entries are kept.
 const MAX_HISTORY_ENTRIES: usize = 200;
 /// How long the text of an entry is at most, in characters.
 const MAX_ENTRY_CHARS: usize = 2000;
