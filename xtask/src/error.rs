@@ -21,6 +21,8 @@ pub(crate) enum Error {
          `chromium-driver` (or what they are called here), so that `chromedriver` is on the PATH"
     )]
     NoBrowser,
+    #[error("the toolchain cannot check for {0}: run `rustup target add {0}` once")]
+    NoTarget(&'static str),
     #[error("`cargo metadata` printed something this tool does not understand")]
     Metadata(#[from] serde_json::Error),
     #[error("the real agents were not all driven, or not all well")]

@@ -4,6 +4,7 @@
 mod bench;
 mod browser;
 mod cargo;
+mod check_darwin;
 mod ci;
 mod error;
 mod fuzz;
@@ -53,6 +54,8 @@ enum Verb {
     Web(web::Args),
     /// Take pictures of the page in every size, dark and light
     Screenshots(screenshots::Args),
+    /// Check that everything that ships type-checks for macOS
+    CheckDarwin,
     /// Everything a change must pass: formatting, clippy, tidy, tests
     Ci,
 }
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Upgrade(args) => upgrade::run(&args),
         Verb::Web(args) => web::run(&args),
         Verb::Screenshots(args) => screenshots::run(&args),
+        Verb::CheckDarwin => check_darwin::run(),
         Verb::Ci => ci::run(),
     };
     match outcome {

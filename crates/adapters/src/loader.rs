@@ -12,9 +12,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use coven_notation::{Report, near};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -166,7 +167,7 @@ impl AdapterConfigLoader {
         kind: &str,
         value: Value,
     ) -> Result<(Arc<Config>, Arc<ScreenRules>), LoadError> {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.compiled.lock();
         if let Some(last) = compiled.get(kind).filter(|last| last.value == value) {
             return Ok((last.config.clone(), last.rules.clone()));
         }
@@ -180,12 +181,12 @@ impl AdapterConfigLoader {
     }
 
     fn remember(&self, path: &Path, value: &Value) {
-        let mut last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_good = self.last_good.lock();
         last_good.insert(path.to_owned(), value.clone());
     }
 
     fn last_good(&self, path: &Path) -> Option<Value> {
-        let last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_good = self.last_good.lock();
         last_good.get(path).cloned()
     }
 }

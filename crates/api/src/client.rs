@@ -1,21 +1,26 @@
-//! A small typed client: over the daemon's socket, or over TCP with a token.
+//! A small typed client: over the daemon's socket, over TCP with a token, or over any byte stream.
 
 mod events;
 mod terminal;
+#[cfg(test)]
+mod tests;
+mod transport;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use coven_model::InterventionId;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use events::{EventStream, Scope, Streamed};
 pub use terminal::{FromTerminal, TerminalConnection, ToTerminal};
+use transport::{Answer, Transport};
 
 use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
@@ -28,20 +33,10 @@ use crate::system::{
     VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, OutputQuery, ScreenSize, TaskOutput, TaskScreen, TaskTranscript, Typing,
+    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, Typing,
     VerdictExplanation,
 };
 use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
-
-/// How long the daemon may take to accept a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a connection is kept for the next request. The daemon lets go of one that says nothing
-/// for ten seconds, and a request must not be on its way just then.
-const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long an answer may take. Adapters ask programs for their versions, which takes a while.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Where the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,69 +66,51 @@ pub enum ClientError {
     Unreadable(String),
 }
 
-impl From<reqwest::Error> for ClientError {
-    fn from(error: reqwest::Error) -> Self {
-        if error.is_decode() {
-            return Self::Unreadable(chain(&error));
-        }
-        Self::Unreachable(chain(&error))
-    }
-}
-
-/// An error with everything behind it; a connection's error says nothing at its top.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
-
-/// A client of the daemon.
+/// A client of the daemon. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
-    address: DaemonAddress,
-    base: String,
-    http: reqwest::Client,
+    transport: Transport,
 }
 
 impl Client {
     /// A client of the daemon at this address. Nothing is sent yet.
     pub fn new(address: DaemonAddress) -> Result<Self, ClientError> {
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
-            .no_proxy();
-        let base = match &address {
-            DaemonAddress::Socket(path) => {
-                builder = builder.unix_socket(path.as_path());
-                "http://localhost".to_owned()
-            }
-            DaemonAddress::Tcp { address, token } => {
-                let mut headers = HeaderMap::new();
-                let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
-                    .map_err(|_| ClientError::Unreadable("the token is no text".to_owned()))?;
-                value.set_sensitive(true);
-                headers.insert(AUTHORIZATION, value);
-                builder = builder.default_headers(headers);
-                format!("http://{address}")
-            }
-        };
-        Ok(Self { address, base, http: builder.build()? })
+        Ok(Self { transport: Transport::to(address)? })
     }
 
-    /// Where the daemon is.
-    pub fn address(&self) -> &DaemonAddress {
-        &self.address
+    /// A client of a daemon at the other end of byte streams of any kind: `connect` opens one for
+    /// each connection, for example by starting a program and joining its output and its input.
+    pub fn over<F, S>(connect: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = io::Result<S>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        Self { transport: Transport::over(connect) }
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base)).timeout(ANSWER_TIMEOUT)
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer, ClientError> {
+        self.send_with(method, path, HeaderMap::new(), body).await
+    }
+
+    async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: &impl Serialize,
+    ) -> Result<Answer, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| unreadable(&error))?;
+        self.transport.answer(method, path, headers, Some(body)).await
+    }
+
+    async fn fetch(&self, path: &str, query: &impl Serialize) -> Result<Answer, ClientError> {
+        let path = format!("{path}{}", query_string(query));
+        self.transport.answer(Method::GET, &path, HeaderMap::new(), None).await
     }
 
     async fn get<T: DeserializeOwned>(
@@ -141,8 +118,7 @@ impl Client {
         path: &str,
         query: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let path = format!("{path}{}", query_string(query));
-        read(self.request(Method::GET, &path).send().await?).await
+        read(&self.fetch(path, query).await?)
     }
 
     async fn post<T: DeserializeOwned>(
@@ -150,12 +126,11 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        read(self.request(Method::POST, path).json(body).send().await?).await
+        read(&self.send(Method::POST, path, body).await?)
     }
 
     async fn act(&self, path: &str, body: &impl Serialize) -> Result<(), ClientError> {
-        let answer = self.request(Method::POST, path).json(body).send().await?;
-        checked(answer).await.map(drop)
+        self.send(Method::POST, path, body).await.map(drop)
     }
 
     /// Starts a workflow. The same key with the same request gives the same session.
@@ -164,11 +139,12 @@ impl Client {
         what: &StartWorkflow,
         key: Option<&str>,
     ) -> Result<Started, ClientError> {
-        let mut request = self.request(Method::POST, "/workflows").json(what);
+        let mut headers = HeaderMap::new();
         if let Some(key) = key {
-            request = request.header("Idempotency-Key", key);
+            let key = HeaderValue::from_str(key).map_err(|error| unreadable(&error))?;
+            headers.insert("idempotency-key", key);
         }
-        read(request.send().await?).await
+        read(&self.send_with(Method::POST, "/workflows", headers, what).await?)
     }
 
     /// Lists sessions, the newest first.
@@ -184,7 +160,7 @@ impl Client {
     /// Cancels the run of a session.
     pub async fn cancel(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
         let path = format!("/workflows/{}", part(id));
-        read(self.request(Method::DELETE, &path).json(wish).send().await?).await
+        read(&self.send(Method::DELETE, &path, wish).await?)
     }
 
     /// Lets a session go on.
@@ -223,7 +199,7 @@ impl Client {
         id: &str,
         task: &str,
         query: &OutputQuery,
-    ) -> Result<TaskOutput, ClientError> {
+    ) -> Result<OutputText, ClientError> {
         self.get(&task_path(id, task, "output"), query).await
     }
 
@@ -235,13 +211,12 @@ impl Client {
         query: &OutputQuery,
     ) -> Result<(Vec<u8>, u64), ClientError> {
         let query = OutputQuery { raw: Some(true), ..query.clone() };
-        let path = format!("{}{}", task_path(id, task, "output"), query_string(&query));
-        let answer = checked(self.request(Method::GET, &path).send().await?).await?;
-        let next = answer.headers().get("x-next-offset").and_then(|next| next.to_str().ok());
+        let answer = self.fetch(&task_path(id, task, "output"), &query).await?;
+        let next = answer.headers.get("x-next-offset").and_then(|next| next.to_str().ok());
         let next = next.and_then(|next| next.parse().ok()).ok_or_else(|| {
             ClientError::Unreadable("it does not say where the next piece begins".to_owned())
         })?;
-        Ok((answer.bytes().await?.to_vec(), next))
+        Ok((answer.body.to_vec(), next))
     }
 
     /// What a headless agent did.
@@ -261,9 +236,8 @@ impl Client {
         task: &str,
         query: AttemptQuery,
     ) -> Result<Vec<u8>, ClientError> {
-        let path = format!("{}{}", task_path(id, task, "recording"), query_string(&query));
-        let answer = self.request(Method::GET, &path).send().await?;
-        Ok(checked(answer).await?.bytes().await?.to_vec())
+        let answer = self.fetch(&task_path(id, task, "recording"), &query).await?;
+        Ok(answer.body.to_vec())
     }
 
     /// Why we think what we say of a task.
@@ -385,7 +359,7 @@ impl Client {
         query: crate::attach::AttachQuery,
     ) -> Result<TerminalConnection, ClientError> {
         let path = format!("{}{}", task_path(id, task, "attach"), query_string(&query));
-        TerminalConnection::open(&self.address, &path).await
+        TerminalConnection::open(&self.transport, &path).await
     }
 }
 
@@ -431,16 +405,6 @@ fn query_string(query: &impl Serialize) -> String {
     text
 }
 
-/// An answer that is well, or the problem it tells.
-async fn checked(answer: Response) -> Result<Response, ClientError> {
-    let status = answer.status();
-    if status.is_success() {
-        return Ok(answer);
-    }
-    let body = answer.bytes().await?;
-    Err(problem(status, &body))
-}
-
 fn problem(status: StatusCode, body: &[u8]) -> ClientError {
     if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
         return ClientError::Problem(Box::new(problem));
@@ -449,9 +413,12 @@ fn problem(status: StatusCode, body: &[u8]) -> ClientError {
     ClientError::Unreadable(format!("status {status}: {text}"))
 }
 
-async fn read<T: DeserializeOwned>(answer: Response) -> Result<T, ClientError> {
-    let body = checked(answer).await?.bytes().await?;
-    serde_json::from_slice(&body).map_err(|error| ClientError::Unreadable(error.to_string()))
+fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, ClientError> {
+    serde_json::from_slice(&answer.body).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> ClientError {
+    ClientError::Unreadable(error.to_string())
 }
 
 impl Scope {
@@ -460,29 +427,5 @@ impl Scope {
             Self::Everything => "/events".to_owned(),
             Self::Workflow(id) => format!("/workflows/{id}/events"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_become_parts_that_cannot_leave_their_place() {
-        assert_eq!(part("brisk-otter"), "brisk-otter");
-        assert_eq!(part("a/../b?x=1#y z%"), "a%2F..%2Fb%3Fx%3D1%23y%20z%25");
-        assert_eq!(part(".."), "%2E%2E");
-        assert_eq!(part("é"), "%C3%A9");
-    }
-
-    #[test]
-    fn a_query_has_what_is_there() {
-        let query = ListQuery {
-            status: Some("running,blocked".to_owned()),
-            limit: Some(5),
-            ..ListQuery::default()
-        };
-        assert_eq!(query_string(&query), "?limit=5&status=running%2Cblocked");
-        assert_eq!(query_string(&()), "");
     }
 }

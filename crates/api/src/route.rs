@@ -16,7 +16,7 @@ use crate::system::{
     SignedIn, StatusResponse, Trust, VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, OutputQuery, ScreenSize, TaskOutput, TaskScreen, TaskTranscript, Typing,
+    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, Typing,
     VerdictExplanation,
 };
 use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
@@ -261,7 +261,7 @@ pub const ROUTES: &[ApiRoute] = &[
         .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/output", "getOutput", "What a task printed, piece by piece")
         .query::<OutputQuery>()
-        .gives::<TaskOutput>()
+        .gives::<OutputText>()
         .or_as("application/octet-stream")
         .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/transcript", "getTranscript", "What a headless agent did")

@@ -76,7 +76,7 @@ pub enum OutputStream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Output")]
-pub struct TaskOutput {
+pub struct OutputText {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// The offset of the first byte of this piece on the tape.

@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use coven_api::problem::MEDIA_TYPE;
 use coven_api::{Code, Problem};
+use coven_service::ServiceError;
 use http_body_util::BodyExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,6 +38,12 @@ pub(crate) type Done = Result<StatusCode, Failure>;
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         Self(Box::new(problem))
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        error.problem().into()
     }
 }
 

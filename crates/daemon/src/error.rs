@@ -3,14 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use coven_notation::Report;
+use coven_service::{ConfigError, NoHome, StartError};
 
 /// Why a daemon cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody knows where the user's files are.
-    #[error("there is no HOME; set it, or XDG_CONFIG_HOME and XDG_STATE_HOME, to absolute paths")]
-    NoHome,
+    /// The environment does not say where the user's files are.
+    #[error(transparent)]
+    NoHome(#[from] NoHome),
     /// An agent would be the parent of everything.
     #[error("an agent cannot start the daemon; start it from a shell of your own")]
     InsideAgent,
@@ -42,11 +42,23 @@ pub enum Error {
     #[error("the path of the socket is too long: {}; set XDG_STATE_HOME to a shorter path", .0.display())]
     LongSocket(PathBuf),
     /// The configuration is wrong.
-    #[error("config.yaml has errors:\n{}", .0.render(false))]
-    Config(Box<Report>),
-    /// Numbers cannot be counted.
-    #[error("metrics cannot be set up: {0}")]
-    Metrics(String),
+    #[error(transparent)]
+    Config(ConfigError),
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::File { path, source } => Self::File { path, source },
+            invalid @ ConfigError::Invalid(_) => Self::Config(invalid),
+        }
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        Self::File { path: error.path, source: error.source }
+    }
 }
 
 impl Error {

@@ -6,7 +6,6 @@
 //! no cookies and no permissions for other origins, so nothing a browser adds by itself helps it.
 
 mod origin;
-mod sign_in;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, header};
@@ -16,17 +15,20 @@ use coven_api::attach::BEARER_SUBPROTOCOL;
 use coven_api::route::ROUTES;
 use coven_api::{Code, Problem};
 
-pub(crate) use self::sign_in::SignIn;
 use crate::answer::respond;
-use crate::house::House;
 use crate::peer::{Caller, Via};
+use crate::state::Daemon;
 
 /// The size of all headers together.
 const HEADERS: usize = 16 * 1024;
 
 /// Lets in who may come in, and says who it is.
-pub(crate) async fn gate(State(house): State<House>, mut request: Request, next: Next) -> Response {
-    let wish = match check(&house, &request) {
+pub(crate) async fn gate(
+    State(daemon): State<Daemon>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let wish = match check(&daemon, &request) {
         Ok(wish) => wish,
         Err(problem) => return respond(&problem),
     };
@@ -49,7 +51,7 @@ struct Wish {
     acts: bool,
 }
 
-fn check(house: &House, request: &Request) -> Result<Wish, Problem> {
+fn check(daemon: &Daemon, request: &Request) -> Result<Wish, Problem> {
     let headers = request.headers();
     let size: usize =
         headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
@@ -65,10 +67,10 @@ fn check(house: &House, request: &Request) -> Result<Wish, Problem> {
     if let Via::Tcp { local, .. } = via {
         origin::check(headers, local, changes)?;
         if !is_open(request) {
-            authorize(house, headers)?;
+            authorize(daemon, headers)?;
         }
     }
-    if house.stopping().is_cancelled() && changes {
+    if daemon.service.stopping().is_cancelled() && changes {
         return Err(Problem::new(Code::Stopping, "the daemon is stopping"));
     }
     // What is only checked changes nothing, whatever its method.
@@ -124,10 +126,10 @@ fn refuse_token_in_url(request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
-fn authorize(house: &House, headers: &HeaderMap) -> Result<(), Problem> {
+fn authorize(daemon: &Daemon, headers: &HeaderMap) -> Result<(), Problem> {
     let shown = bearer(headers).or_else(|| subprotocol(headers));
     match shown {
-        Some(token) if house.token().is(token) => Ok(()),
+        Some(token) if daemon.token().is(token) => Ok(()),
         Some(_) => Err(Problem::new(Code::Unauthorized, "the token is wrong")
             .with_hint("it is in the daemon's `token` file; `coven ui` opens a page that has it")),
         None => Err(Problem::new(Code::Unauthorized, "there is no token")

@@ -1,9 +1,9 @@
 //! The daemon: one for each user, for any number of base directories.
 //!
-//! [`serve`] runs it. `house` keeps what there is to keep: an orchestrator for each base
-//! directory, and one feed over all. `server` is the router, `gate` decides who may come in,
-//! `listen` takes connections; `route` has what is asked and answered, a file for each part of the
-//! API, and `stream` everything that goes on for longer than one answer.
+//! [`serve`] runs it. Everything that can be asked for is a method of `coven_service::Service`; the
+//! daemon is how it is asked. `server` is the router, `gate` decides who may come in, `listen` takes
+//! connections; `route` has what is asked and answered, a file for each part of the API, and
+//! `stream` everything that goes on for longer than one answer.
 
 #![allow(
     clippy::result_large_err,
@@ -11,30 +11,22 @@
 )]
 
 mod answer;
-mod auto;
-mod clock;
-mod config;
 mod error;
 mod gate;
-mod hooks;
-mod house;
 mod listen;
 mod log;
-mod measure;
 mod options;
 mod peer;
-mod policies;
-mod problems;
 mod route;
 mod secret;
 mod serve;
 mod server;
+mod sign_in;
+mod state;
 mod stream;
-mod trust;
 
-pub use config::{Config, schema as config_schema};
+pub use coven_service::{Config, Places, config_schema, is_trusted};
 pub use error::Error;
-pub use options::{Options, Places};
+pub use options::Options;
 pub use peer::inside_agent;
 pub use serve::serve;
-pub use trust::{Inventory, is_trusted};

@@ -7,9 +7,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use coven_service::LogLevel;
+use coven_service::text::printable;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::config::LogLevel;
 use crate::error::Error;
 
 /// A file is turned over when it has so many bytes.
@@ -121,7 +122,7 @@ impl Drop for Line {
 
 /// One line without anything that a terminal would act on.
 fn plain(text: &str) -> String {
-    let mut line: String = coven_notation::printable(&text.trim_end().replace('\n', "\u{240a}"));
+    let mut line: String = printable(&text.trim_end().replace('\n', "\u{240a}"));
     line.push('\n');
     line
 }

@@ -1,16 +1,16 @@
 //! Who is asking: which process, and whether an agent is behind it.
 //!
 //! A process that runs under a holder may look and may not decide, finish or start anything: it
-//! would approve itself. Who is behind a connection is found through `/proc`: the process itself
-//! and its ancestors, up to the first. An agent cannot leave its holder, which is the parent of
+//! would approve itself. Who is behind a connection is asked of the system: the process itself and
+//! its ancestors, up to the first. An agent cannot leave its holder, which is the parent of
 //! whatever it abandons. What cannot be found out about the socket's peer counts as an agent.
 
-use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use coven_api::{Code, Problem};
-use coven_runtime::processes::{Identity, JOB_VARIABLE};
+use coven_service::{JOB_VARIABLE, ProcessIdentity, machine};
 
 /// How many ancestors are looked at; there are no longer lines in practice.
 const ANCESTORS: usize = 256;
@@ -21,7 +21,7 @@ pub(crate) enum Via {
     /// Over the socket, as this process.
     Socket {
         /// The process; nothing if the system does not tell, or it was gone at once.
-        peer: Option<Identity>,
+        peer: Option<ProcessIdentity>,
     },
     /// Over loopback, from this address.
     Tcp {
@@ -49,11 +49,18 @@ impl Caller {
         let agent = match via {
             Via::Socket { peer } => {
                 // An id may be used again, so it must still be the same process.
-                let is_agent = |peer: Identity| is_agent(peer.pid) || !peer.is_running();
+                let is_agent = |peer: ProcessIdentity| is_agent(peer.pid) || !peer.is_running();
                 closely && peer.is_none_or(is_agent)
             }
             // Who cannot be found has shown the token, and that is what counts here.
-            Via::Tcp { peer, local } => closely && process_of(peer, local).is_some_and(is_agent),
+            // Where no process can ever be found, an agent could approve itself with the token.
+            Via::Tcp { peer, local } => {
+                closely
+                    && match machine::connected_process(peer, local) {
+                        Ok(found) => found.is_some_and(is_agent),
+                        Err(error) => error.kind() == io::ErrorKind::Unsupported,
+                    }
+            }
         };
         Self { via, agent }
     }
@@ -80,9 +87,9 @@ impl Caller {
 }
 
 /// The user and the process at the other end of a socket.
-pub(crate) fn credentials(socket: impl AsFd) -> Option<(u32, Option<Identity>)> {
-    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-    Some((peer.uid.as_raw(), Identity::of(peer.pid.as_raw_nonzero().get())))
+pub(crate) fn credentials(socket: impl AsFd) -> Option<(u32, Option<ProcessIdentity>)> {
+    let peer = machine::socket_peer(socket).ok()?;
+    Some((peer.uid, ProcessIdentity::of(peer.pid)))
 }
 
 /// Whether this process is an agent, a script of a workflow, or something they started, whatever
@@ -115,60 +122,23 @@ pub(crate) fn is_agent(pid: i32) -> bool {
 }
 
 fn parent(pid: i32) -> Option<i32> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    // The name stands in parentheses and may contain anything, parentheses too.
-    text.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    machine::process(pid).map(|process| process.parent)
 }
 
 fn has_job(pid: i32) -> bool {
     // That of another user cannot be read, and neither can theirs be an agent of ours.
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environment = machine::environment(pid).unwrap_or_default();
     let name = format!("{JOB_VARIABLE}=");
     environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(name.as_bytes()))
 }
 
 /// A holder is `coven hold …`, whatever `coven` is called.
 fn is_holder(pid: i32) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = machine::command_line(pid).unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0);
     let program = words.next().unwrap_or_default();
     let program = program.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     words.next() == Some(b"hold") && program.starts_with(b"coven")
-}
-
-/// The process that has a loopback connection, found by the number of its socket. Best effort: a
-/// process whose descriptors cannot be read is not found.
-fn process_of(peer: SocketAddr, local: SocketAddr) -> Option<i32> {
-    let inode = inode_of(peer, local)?;
-    let wanted = format!("socket:[{inode}]");
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // The newest first: who asks mostly has just been started.
-    let mut ids: Vec<i32> = ids.collect();
-    ids.sort_unstable_by(|a, b| b.cmp(a));
-    ids.into_iter().find(|pid| {
-        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-        descriptors.flatten().any(|descriptor| {
-            fs::read_link(descriptor.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str())
-        })
-    })
-}
-
-/// The number of the client's socket, from the system's table of connections.
-fn inode_of(peer: SocketAddr, local: SocketAddr) -> Option<u64> {
-    let (SocketAddr::V4(peer), SocketAddr::V4(local)) = (peer, local) else { return None };
-    let written = |address: std::net::SocketAddrV4| {
-        // As the system writes it: the bytes of the address in the machine's own order.
-        format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port())
-    };
-    let (from, to) = (written(peer), written(local));
-    let table = fs::read_to_string("/proc/net/tcp").ok()?;
-    table.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let ours = *fields.get(1)? == from && *fields.get(2)? == to;
-        ours.then(|| fields.get(9)?.parse().ok())?
-    })
 }
 
 #[cfg(test)]
@@ -178,13 +148,5 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_counts_as_an_agent() {
         assert!(is_agent(i32::MAX));
-    }
-
-    #[test]
-    fn the_process_behind_a_loopback_connection_is_found() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (peer, local) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
-        assert_eq!(process_of(peer, local), Some(std::process::id() as i32));
     }
 }

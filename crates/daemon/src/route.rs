@@ -1,15 +1,15 @@
 //! What is asked and answered, a file for each part of the API. The list of routes is
 //! `coven_api::route::ROUTES`; a test holds this router against it.
 
-pub(crate) mod catalogue;
+mod catalogue;
 mod event;
 mod intervention;
 mod look;
 mod page;
 mod system;
-pub(crate) mod task;
+mod task;
 mod trust;
-pub(crate) mod workflow;
+mod workflow;
 
 use axum::Router;
 use axum::extract::Request;
@@ -17,13 +17,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use coven_api::{Code, Problem, openapi};
+use coven_service::text::printable;
 
-pub(crate) use self::catalogue::{Shelf, Versions};
 use crate::answer::respond;
-use crate::house::House;
+use crate::state::Daemon;
 
 /// Everything that is answered at once.
-pub(crate) fn routes() -> Router<House> {
+pub(crate) fn routes() -> Router<Daemon> {
     Router::new()
         .route("/workflows", get(workflow::list).post(workflow::start))
         .route("/workflows/{id}", get(workflow::show).delete(workflow::cancel))
@@ -65,7 +65,7 @@ pub(crate) async fn elsewhere(request: Request) -> Response {
     if let Some(file) = page::file(request.method(), path) {
         return file;
     }
-    let detail = format!("there is nothing at `{}`", coven_notation::printable(path));
+    let detail = format!("there is nothing at `{}`", printable(path));
     respond(&Problem::new(Code::NotFound, detail).with_hint("`GET /openapi.json` lists everything"))
 }
 
@@ -75,7 +75,7 @@ pub(crate) async fn not_so(request: Request) -> Response {
     let allowed = matched.map(|path| openapi::allowed(path.as_str())).unwrap_or_default();
     let names: Vec<&str> = allowed.into_iter().map(coven_api::route::HttpMethod::as_str).collect();
     let names = names.join(", ");
-    let method = coven_notation::printable(request.method().as_str());
+    let method = printable(request.method().as_str());
     let detail = format!("{method} is not possible here");
     let mut response = respond(
         &Problem::new(Code::MethodNotAllowed, detail).with_hint(format!("there is {names}")),

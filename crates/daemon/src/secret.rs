@@ -1,12 +1,12 @@
-//! What nobody else may read: the token, and files of the user alone.
+//! Secrets: the token, and the codes that a page exchanges for it.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use coven_service::private_file;
 use subtle::ConstantTimeEq;
 
 use crate::error::Error;
@@ -38,12 +38,12 @@ impl Secret {
         if let Ok(text) = fs::read_to_string(path) {
             let right = URL_SAFE_NO_PAD.decode(text.trim()).is_ok_and(|bytes| bytes.len() == BYTES);
             let about = fs::metadata(path).map_err(wrong)?;
-            if right && is_private(&about) {
+            if right && private_file::is_private(&about) {
                 return Ok(Self(text.trim().to_owned()));
             }
         }
         let secret = Self::new().map_err(wrong)?;
-        write_private(path, secret.0.as_bytes()).map_err(wrong)?;
+        private_file::write(path, secret.0.as_bytes()).map_err(wrong)?;
         Ok(secret)
     }
 
@@ -56,37 +56,4 @@ impl Secret {
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
-}
-
-/// Whether nobody else may do anything with it.
-#[expect(clippy::verbose_bit_mask, reason = "it is a mask")]
-fn is_private(about: &fs::Metadata) -> bool {
-    about.permissions().mode() & 0o077 == 0
-}
-
-/// Writes a file for the user alone, whole or not at all.
-pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    // One that is left over may belong to anybody.
-    let _ = fs::remove_file(&draft);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written
-}
-
-/// Makes a folder for the user alone.
-pub(crate) fn private_folder(path: &Path) -> Result<(), Error> {
-    let wrong = |source| Error::file(path, source);
-    fs::create_dir_all(path).map_err(wrong)?;
-    let about = fs::metadata(path).map_err(wrong)?;
-    if !is_private(&about) {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(wrong)?;
-    }
-    Ok(())
 }

@@ -8,22 +8,20 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use coven_runtime::processes::Identity;
+use coven_service::{Config, Places, ProcessIdentity, Service, ServiceOptions, private_file};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::Config;
 use crate::error::Error;
-use crate::house::House;
 use crate::listen::Listening;
 use crate::log::Log;
-use crate::measure::Numbers;
-use crate::options::{Options, Places};
-use crate::secret::private_folder;
-use crate::{auto, hooks, server};
+use crate::options::Options;
+use crate::secret::Secret;
+use crate::server;
+use crate::state::Daemon;
 
 /// The longest path of a socket that the system takes.
 const SOCKET_PATH: usize = 107;
@@ -43,7 +41,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 struct Note {
     version: u32,
     #[serde(flatten)]
-    process: Identity,
+    process: ProcessIdentity,
     program: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     address: Option<SocketAddr>,
@@ -57,48 +55,49 @@ pub async fn serve(options: Options) -> Result<(), Error> {
     }
     make_room();
     let places = options.places.clone();
-    private_folder(&places.state_dir)?;
-    private_folder(&places.state_dir.join("run"))?;
+    for folder in [places.state_dir.clone(), places.state_dir.join("run")] {
+        private_file::create_folder(&folder).map_err(|source| Error::file(folder, source))?;
+    }
     let mut lock = take_lock(&places.lock()).await?;
     let config = Config::load(&places.config())?;
     Log::open(&places.log())?.begin(config.log_level.unwrap_or_default());
     let (port, tcp) = (options.port.or(config.port), options.tcp);
-    let house = House::new(options, config, Numbers::new())?;
+    let program = options.program;
+    let service = Service::new(ServiceOptions { places: places.clone(), program, config })?;
+    let daemon = Daemon::new(service.clone(), Secret::load(&places.token())?);
     let loopback = if tcp { Some(bind_loopback(port.unwrap_or(0)).await?) } else { None };
     let socket = bind_socket(&places.socket())?;
     if let Some((_, address)) = &loopback {
-        house.set_address(*address);
+        daemon.set_address(*address);
     }
-    write_note(&mut lock, &places, house.address())?;
+    write_note(&mut lock, &places, daemon.address())?;
     let mut signals = Signals::new()?;
     tracing::info!(
         pid = std::process::id(),
         version = env!("CARGO_PKG_VERSION"),
-        address = ?house.address(),
+        address = ?daemon.address(),
         "the daemon is there"
     );
 
-    // Those who answer and count are there before anything can come up.
-    house.spawn(auto::attend(house.clone()));
-    house.spawn(hooks::attend(house.clone()));
-    house.recover()?;
-    let listening = Listening::new(server::router(house.clone()), house.stopping());
+    service.start_background();
+    service.recover()?;
+    let stopping = service.stopping();
+    let listening = Listening::new(server::router(daemon), stopping.clone());
     let mut listeners = tokio::task::JoinSet::new();
     listeners.spawn(listening.clone().socket(socket));
     if let Some((listener, address)) = loopback {
         listeners.spawn(listening.clone().tcp(listener, address));
     }
-    let stopping = house.stopping();
     tokio::select! {
         () = signals.any() => tracing::info!("told to stop by a signal"),
         () = stopping.cancelled() => tracing::info!("told to stop by a request"),
     }
-    house.stop(false);
+    service.stop(false);
     // Nobody new from here on; a client that comes now finds no socket and may start the next.
     let _ = fs::remove_file(places.socket());
     while listeners.join_next().await.is_some() {}
     listening.finish().await;
-    house.close().await;
+    service.close().await;
     tracing::info!("the daemon is gone");
     Ok(())
 }
@@ -154,7 +153,7 @@ fn try_lock(path: &Path) -> Result<File, Error> {
 
 fn write_note(file: &mut File, places: &Places, address: Option<SocketAddr>) -> Result<(), Error> {
     let program = format!("coven {}", env!("CARGO_PKG_VERSION"));
-    let written = Identity::own().and_then(|process| {
+    let written = ProcessIdentity::own().and_then(|process| {
         let note = Note { version: 1, process, program, address };
         let text = serde_json::to_vec_pretty(&note)?;
         file.set_len(0)?;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::answer::{Told, respond};
 use crate::gate::gate;
-use crate::house::House;
+use crate::state::Daemon;
 use crate::{route, stream};
 
 /// Names a request, in and out.
@@ -26,19 +26,19 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_ID: usize = 128;
 
 /// Every route with everything around it.
-pub(crate) fn router(house: House) -> Router {
+pub(crate) fn router(daemon: Daemon) -> Router {
     Router::new()
         .merge(route::routes())
         .merge(stream::routes())
         .fallback(route::elsewhere)
         .method_not_allowed_fallback(route::not_so)
-        .layer(middleware::from_fn_with_state(house.clone(), gate))
-        .layer(middleware::from_fn_with_state(house.clone(), around))
-        .with_state(house)
+        .layer(middleware::from_fn_with_state(daemon.clone(), gate))
+        .layer(middleware::from_fn_with_state(daemon.clone(), around))
+        .with_state(daemon)
 }
 
 /// Names the request, answers for what panics, writes the log, counts.
-async fn around(State(house): State<House>, request: Request, next: Next) -> Response {
+async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(&request);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -60,7 +60,7 @@ async fn around(State(house): State<House>, request: Request, next: Next) -> Res
         response.headers_mut().insert(REQUEST_ID, value);
     }
     let status = response.status().as_u16();
-    house.numbers().request(method.as_str(), status, begun.elapsed());
+    daemon.service.metrics().request(method.as_str(), status, begun.elapsed());
     span.in_scope(|| match told {
         Some(Told(problem)) if status >= 500 => {
             tracing::error!("{method} {path} {status} {}: {}", problem.code, problem.detail);

@@ -9,7 +9,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 pub use error::Error;
@@ -142,7 +141,7 @@ struct SessionVersion {
 /// A random id in the form of a UUID, as other agents use them.
 fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
-    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| Error::Random(error.into()))?;
+    getrandom::fill(&mut bytes).map_err(|error| Error::Random(error.into()))?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let number = u128::from_be_bytes(bytes);

@@ -14,18 +14,20 @@
 //!   well make a copy, and backups make hard links;
 //! - a pipe, a device or a folder in the place of a file is an error and is not waited for.
 
+pub mod disk_wait;
 mod error;
+mod remove;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat};
 use rustix::io::Errno;
 
 pub use self::error::{FileError, Obstacle};
@@ -76,7 +78,7 @@ impl Folder {
     /// Opens a folder by an absolute path in which no part is a symbolic link or `..`, and makes
     /// the folders that are missing on the way with this mode.
     pub fn make_without_links(path: &Path, mode: u32) -> Result<Self, FileError> {
-        let mode = Mode::from_raw_mode(mode);
+        let mode = Mode::from_raw_mode(mode as RawMode);
         walk::open(path, Some(mode)).map(|handle| Self::new(handle, path))
     }
 
@@ -124,7 +126,7 @@ impl Folder {
 
     /// Makes a folder in this one unless it is there, and opens it.
     pub fn make(&self, name: &str, mode: u32) -> Result<Self, FileError> {
-        match rustix::fs::mkdirat(&*self.handle, name, Mode::from_raw_mode(mode)) {
+        match rustix::fs::mkdirat(&*self.handle, name, Mode::from_raw_mode(mode as RawMode)) {
             Ok(()) => self.sync()?,
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(self.error("create", name, errno.into())),
@@ -135,7 +137,7 @@ impl Folder {
     /// Makes a folder in this one that was not there. What has its name is removed, whatever it is.
     pub fn make_anew(&self, name: &str, mode: u32) -> Result<Self, FileError> {
         for last in [false, true] {
-            match rustix::fs::mkdirat(&*self.handle, name, Mode::from_raw_mode(mode)) {
+            match rustix::fs::mkdirat(&*self.handle, name, Mode::from_raw_mode(mode as RawMode)) {
                 Ok(()) => {
                     self.sync()?;
                     return self.enter(name);
@@ -213,7 +215,8 @@ impl Folder {
     }
 
     /// A handle to whatever has this name here, which can be looked at but not read or written. If
-    /// it is a symbolic link, it is the handle of the link.
+    /// it is a symbolic link, it is the handle of the link. Other systems have no such handles.
+    #[cfg(target_os = "linux")]
     pub fn handle_of(&self, name: &str) -> Result<OwnedFd, FileError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         self.open_at(name, flags).map_err(|errno| self.error("open", name, errno.into()))
@@ -275,7 +278,11 @@ impl Folder {
     fn write_draft(&self, draft: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let mut file = self.create_anew(draft).map_err(|error| error.source)?;
         file.write_all(bytes)?;
-        if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
+        if durability == Durability::Cache {
+            return Ok(());
+        }
+        disk_wait::check("syncing a file");
+        file.sync_all()
     }
 
     /// Gives a file or folder another name, in the place of whatever file has that.
@@ -295,17 +302,12 @@ impl Folder {
     /// Removes a folder in this one with all that is in it. Links in it are removed and not
     /// followed. That there is none is fine.
     pub fn remove_all(&self, name: &str) -> io::Result<()> {
-        // From the handle on, so that no folder above can be replaced by a link meanwhile. Below it
-        // the standard library goes by handles too.
-        let path = format!("/proc/self/fd/{}/{name}", self.handle.as_raw_fd());
-        match std::fs::remove_dir_all(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        remove::remove_all(self.handle.as_fd(), name)
     }
 
     /// Makes names that were added, changed or removed here outlast a power cut.
     pub fn sync(&self) -> Result<(), FileError> {
+        disk_wait::check("syncing a folder");
         rustix::fs::fsync(&*self.handle).map_err(|errno| self.error("sync", "", errno.into()))
     }
 

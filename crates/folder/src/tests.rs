@@ -158,22 +158,30 @@ fn a_name_with_a_path_in_it_is_none() {
         assert!(place.folder.read(name).is_err(), "{name}");
         assert!(place.folder.create(name).is_err(), "{name}");
         assert!(place.folder.enter(name).is_err(), "{name}");
+        #[cfg(target_os = "linux")]
         assert!(place.folder.handle_of(name).is_err(), "{name}");
     }
 }
 
 #[test]
 fn removing_a_folder_removes_links_in_it_and_nothing_behind_them() {
-    let place = Place::new();
-    fs::create_dir_all(place.path("gone/deep")).unwrap();
-    symlink(&place.elsewhere, place.path("gone/deep/link")).unwrap();
-    fs::hard_link(&place.victim, place.path("gone/victim")).unwrap();
-    place.folder.remove_all("gone").unwrap();
-    place.folder.remove_all("gone").unwrap();
-    symlink(&place.elsewhere, place.path("link")).unwrap();
-    place.folder.remove_all("link").unwrap();
-    assert_eq!(place.folder.names().unwrap(), [] as [&str; 0]);
-    place.assert_untouched();
+    type Remove = fn(&Folder, &str) -> io::Result<()>;
+    let ways: [Remove; 2] =
+        [Folder::remove_all, |folder, name| remove::by_handles::remove_all(folder.as_fd(), name)];
+    for remove in ways {
+        let place = Place::new();
+        fs::create_dir_all(place.path("gone/deep")).unwrap();
+        symlink(&place.elsewhere, place.path("gone/deep/link")).unwrap();
+        fs::hard_link(&place.victim, place.path("gone/victim")).unwrap();
+        remove(&place.folder, "gone").unwrap();
+        remove(&place.folder, "gone").unwrap();
+        symlink(&place.elsewhere, place.path("link")).unwrap();
+        remove(&place.folder, "link").unwrap();
+        fs::write(place.path("file"), "x").unwrap();
+        assert!(remove(&place.folder, "file").is_err(), "a file is no folder");
+        assert_eq!(place.folder.names().unwrap(), ["file"]);
+        place.assert_untouched();
+    }
 }
 
 #[test]

@@ -10,8 +10,16 @@ use rustix::io::Errno;
 use crate::error::FileError;
 
 /// Only to go on from: this needs the permission to pass through a folder, not to read it.
+#[cfg(target_os = "linux")]
+const PASS: OFlags = OFlags::PATH;
+
+/// Other systems have no such handles that rustix knows, so that folders on the way must be
+/// readable.
+#[cfg(not(target_os = "linux"))]
+const PASS: OFlags = OFlags::RDONLY;
+
 const ON_THE_WAY: OFlags =
-    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    PASS.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// To list, to sync and to lock.
 const AT_THE_END: OFlags =

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Digest, Intervention, SessionId, TaskId, TaskStatus, Timestamp, Usage, WorkflowStatus,
+    Digest, Intervention, Mode, SessionId, TaskId, TaskStatus, Timestamp, Usage, WorkflowStatus,
 };
 
 /// The version of [`SessionView`].
@@ -177,6 +177,9 @@ pub struct PlanLane {
     /// Its agent, or `shell`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub adapter: String,
+    /// Whether it runs on a terminal.
+    #[serde(default)]
+    pub mode: Mode,
     /// What it does or why it failed, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,

@@ -2,8 +2,9 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -58,7 +59,7 @@ static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<serde_json::Value>>>> =
     LazyLock::new(Mutex::default);
 
 fn cached<T: JsonSchema + 'static>() -> Arc<serde_json::Value> {
-    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut schemas = SCHEMAS.lock();
     Arc::clone(schemas.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(schema_of::<T>())))
 }
 

@@ -9,7 +9,7 @@ mod slots;
 pub(crate) mod trigger;
 
 pub use controller::SessionController;
-pub(crate) use controller::{Found, Fresh, Surroundings};
+pub(crate) use controller::{SessionContext, SessionStart};
 pub use executor::WorkflowExecutor;
-pub(crate) use job::Runner;
+pub(crate) use job::{Runner, RunnerSlot};
 pub use slots::{Admission, Load};

@@ -7,7 +7,10 @@ use coven_model::{AttemptId, SessionId, Timestamp, Verdict};
 use coven_runtime::domain::Stream;
 use coven_store::Reader;
 use coven_store::journal::ReadError;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
+
+use crate::snapshot::SessionSnapshot;
+use crate::state::replay::{Follower, Log, Piece};
 
 /// Something that happened in a session.
 #[derive(Clone, Debug)]
@@ -78,13 +81,69 @@ pub enum Live {
 /// twice, however slow the reader is.
 #[derive(Debug)]
 pub struct Subscription {
+    follower: Follower<SessionLog>,
+}
+
+/// How many facts are read from a journal at a time.
+const FACTS_PER_READ: usize = 256;
+
+/// The journal of a session, as a log to follow.
+#[derive(Debug)]
+struct SessionLog {
     session: SessionId,
     reader: Reader,
-    next: u64,
-    backlog: std::collections::VecDeque<Envelope>,
-    receiver: broadcast::Receiver<Envelope>,
-    closed: bool,
-    missed: u64,
+    /// What the session's actor has published. Facts are in the journal a moment earlier, and a
+    /// subscriber that heard of them then would not find them in the snapshot.
+    published: Option<watch::Receiver<Arc<SessionSnapshot>>>,
+}
+
+impl SessionLog {
+    /// The last fact that may be told; none if all may.
+    fn limit(&self) -> Option<u64> {
+        let published = self.published.as_ref()?;
+        // An actor that is gone publishes nothing more.
+        let is_live = published.has_changed().is_ok();
+        is_live.then(|| published.borrow().last_seq())
+    }
+}
+
+impl Log for SessionLog {
+    type Item = Envelope;
+    type Error = ReadError;
+
+    fn read(&mut self, next: u64) -> Result<Piece<Envelope>, ReadError> {
+        let mut piece = Piece { items: Vec::new(), next, has_more: false };
+        let limit = self.limit();
+        for record in self.reader.read_from::<Event>(next)? {
+            let record = record?;
+            if limit.is_some_and(|limit| record.seq > limit) {
+                break;
+            }
+            if piece.items.len() == FACTS_PER_READ {
+                piece.has_more = true;
+                break;
+            }
+            piece.next = record.seq + 1;
+            piece.items.push(Envelope {
+                pos: None,
+                session: self.session.clone(),
+                time: record.time,
+                what: Published::Fact { seq: record.seq, event: Arc::new(record.fact) },
+            });
+        }
+        Ok(piece)
+    }
+
+    fn number(envelope: &Envelope) -> Option<u64> {
+        match envelope.what {
+            Published::Fact { seq, .. } => Some(seq),
+            Published::Live(_) => None,
+        }
+    }
+
+    fn item(envelope: Envelope) -> Envelope {
+        envelope
+    }
 }
 
 impl Subscription {
@@ -93,70 +152,21 @@ impl Subscription {
         reader: Reader,
         after: u64,
         receiver: broadcast::Receiver<Envelope>,
+        published: Option<watch::Receiver<Arc<SessionSnapshot>>>,
     ) -> Self {
-        let backlog = std::collections::VecDeque::new();
-        let mut subscription = Self {
-            session,
-            reader,
-            next: after.saturating_add(1),
-            backlog,
-            receiver,
-            closed: false,
-            missed: 0,
-        };
-        // What is in the journal already. A reader that fails says so at the first wait.
-        let _ = subscription.catch_up();
-        subscription
-    }
-
-    fn catch_up(&mut self) -> Result<(), ReadError> {
-        for record in self.reader.read_all::<Event>(self.next)? {
-            self.next = record.seq + 1;
-            self.backlog.push_back(Envelope {
-                pos: None,
-                session: self.session.clone(),
-                time: record.time,
-                what: Published::Fact { seq: record.seq, event: Arc::new(record.fact) },
-            });
-        }
-        Ok(())
+        let next = after.saturating_add(1);
+        let log = SessionLog { session, reader, published };
+        Self { follower: Follower::new(log, receiver, next, true) }
     }
 
     /// How many things the reader was too slow for, since this was last asked. The facts among
     /// them are told all the same.
     pub fn take_missed(&mut self) -> u64 {
-        std::mem::take(&mut self.missed)
+        self.follower.take_missed()
     }
 
     /// The next thing; nothing once the session is closed and everything was told.
     pub async fn next(&mut self) -> Result<Option<Envelope>, ReadError> {
-        loop {
-            if let Some(envelope) = self.backlog.pop_front() {
-                return Ok(Some(envelope));
-            }
-            if self.closed {
-                return Ok(None);
-            }
-            match self.receiver.recv().await {
-                Ok(envelope) => match &envelope.what {
-                    Published::Fact { seq, .. } if *seq < self.next => {}
-                    Published::Fact { seq, .. } if *seq == self.next => {
-                        self.next += 1;
-                        return Ok(Some(envelope));
-                    }
-                    Published::Fact { .. } => self.catch_up()?,
-                    Published::Live(_) => return Ok(Some(envelope)),
-                },
-                // Too slow: the facts are in the journal.
-                Err(broadcast::error::RecvError::Lagged(missed)) => {
-                    self.missed += missed;
-                    self.catch_up()?;
-                }
-                Err(broadcast::error::RecvError::Closed) => {
-                    self.closed = true;
-                    self.catch_up()?;
-                }
-            }
-        }
+        self.follower.next().await
     }
 }

@@ -116,6 +116,19 @@ impl Feed {
         }
     }
 
+    /// Whether [`make_room`](Self::make_room) should be called before so many facts are told.
+    pub(crate) fn needs_room(&self, facts: usize) -> bool {
+        self.book().ledger.needs_room(facts)
+    }
+
+    /// Makes the file for the positions to come, and settles the one before. Waits on the disk, so
+    /// that telling a fact does not.
+    pub(crate) fn make_room(&self) {
+        let Some(work) = self.book().ledger.room_work() else { return };
+        let done = work.run();
+        self.book().ledger.take_room(done);
+    }
+
     /// Tells something. A fact must be durable by now.
     pub(crate) fn tell(&self, session: &SessionId, time: Timestamp, what: Published) -> Envelope {
         let mut envelope = Envelope { pos: None, session: session.clone(), time, what };

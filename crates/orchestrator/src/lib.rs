@@ -37,6 +37,7 @@ mod event;
 mod feed;
 mod options;
 mod orchestrator;
+mod snapshot;
 mod state;
 
 pub use engine::{Admission, Load, SessionController, WorkflowExecutor};
@@ -45,4 +46,6 @@ pub use event::{Envelope, Live, Published, Subscription};
 pub use feed::{Feed, FeedItem, FeedSubscription};
 pub use options::{NewSession, Options, What};
 pub use orchestrator::{Archive, Orchestrator, Posted, PostedEvent, TaskAccess};
-pub use state::{ClaimError, Clock, SessionManager, WorkflowSession};
+pub use snapshot::{SessionSnapshot, TaskSnapshot};
+pub use state::blocking::blocking;
+pub use state::{ClaimError, Clock, JournalWriter, SessionManager, WorkflowSession};

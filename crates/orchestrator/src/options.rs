@@ -13,7 +13,7 @@ use coven_workflow::Plan;
 use serde_json::{Map, Value};
 
 use crate::feed::Feed;
-use crate::state::Clock;
+use crate::state::{Clock, JournalWriter};
 
 /// How long a session that is over stays in memory after the last request: people look at what
 /// has just ended.
@@ -46,6 +46,8 @@ pub struct Options {
     pub keeper: String,
     /// Where everything is told. Orchestrators of one process share one, by clone.
     pub feed: Feed,
+    /// What puts facts on the disk. Orchestrators of one process share one, by clone.
+    pub writer: JournalWriter,
     /// Which sessions stay once they are over.
     pub retention: Retention,
     /// How long a session that is over stays in memory after the last request. Then it is read
@@ -75,6 +77,7 @@ impl Options {
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),
             feed: Feed::in_memory(),
+            writer: JournalWriter::new(),
             retention: Retention::default(),
             linger: LINGER,
             clock: Clock::system(),

@@ -2,39 +2,43 @@
 
 mod access;
 mod archive;
+mod controllers;
 mod housekeeping;
+mod make;
 mod once;
 mod requests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use coven_model::{AutoAnswer, SessionId, SessionView, WorkflowStatus};
-use coven_notation::{FileProblem, Report, Source};
+use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_policy::Policies;
 use coven_store::Entry;
 use coven_workflow::catalogue::GrimoireCatalogue;
-use coven_workflow::input::SessionSpec;
-use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
-use serde_json::{Map, Value};
-use tokio::sync::{Notify, RwLock};
+use coven_workflow::{Input, Known};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
 pub use self::access::TaskAccess;
 pub use self::archive::Archive;
+use self::controllers::{Controllers, SessionTurn};
 use self::once::Once;
-pub(crate) use self::once::Watch;
 pub use self::once::{Posted, PostedEvent};
-use crate::engine::{Admission, Fresh, Load, SessionController, Surroundings, WorkflowExecutor};
-use crate::error::{ExecuteError, OpenError, RequestError};
-use crate::event::{Published, Subscription};
+pub(crate) use self::once::{RecordedFacts, TriggerStarter};
+use crate::engine::{
+    Admission, Load, SessionContext, SessionController, SessionStart, WorkflowExecutor,
+};
+use crate::error::{OpenError, RequestError};
+use crate::event::Subscription;
 use crate::feed::Feed;
-use crate::options::{NewSession, Options, What};
+use crate::options::Options;
+use crate::snapshot::SessionSnapshot;
+use crate::state::best_effort;
+use crate::state::blocking::{blocking, guard_workers};
 use crate::state::{
-    ClaimError, Claims, Environment, PastSession, SessionManager, WorkflowSession, caller,
+    Claims, Environment, PastSession, SessionManager, WorkflowSession, caller, subscribe_past,
 };
 
 /// Keeps any number of sessions, and hands what is asked of one to its controller.
@@ -66,7 +70,7 @@ struct Shared {
     trusted: AtomicBool,
     manager: Arc<SessionManager>,
     executor: WorkflowExecutor,
-    controllers: RwLock<HashMap<SessionId, SessionController>>,
+    controllers: Controllers,
     /// A session is over, or has left the memory.
     ended: Arc<Notify>,
     closing: AtomicBool,
@@ -75,45 +79,45 @@ struct Shared {
     once: Once,
 }
 
-/// A session about to be made: everything about it was checked.
-struct Prepared {
-    plan: Plan,
-    input: Map<String, Value>,
-    goal: Option<String>,
-    env: Environment,
-    auto: Option<AutoAnswer>,
-}
-
 impl Orchestrator {
     /// Takes a base directory over and goes on with every session that is not over. Must be called
     /// within a tokio runtime that has I/O and time.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let clock = options.clock.clone();
-        let owners = options.agreed_owners.as_ref();
-        let (base_dir, state_dir) = (&options.base_dir, &options.state_dir);
-        let manager = SessionManager::open(base_dir, state_dir, owners, &options.keeper, clock)?;
-        let claims = Claims::open(&manager.state_folder(), &manager.base(), manager.now())?;
+        guard_workers();
         let executor = WorkflowExecutor::new(&options).map_err(OpenError::Slots)?;
+        let opened = blocking(move || {
+            let clock = options.clock.clone();
+            let owners = options.agreed_owners.as_ref();
+            let (base_dir, state_dir) = (&options.base_dir, &options.state_dir);
+            let manager =
+                SessionManager::open(base_dir, state_dir, owners, &options.keeper, clock)?;
+            let claims = Claims::open(&manager.state_folder(), &manager.base(), manager.now())?;
+            Ok::<_, OpenError>((options, manager, claims))
+        });
+        let (options, manager, claims) = opened.await?;
         let shared = Shared {
             trusted: AtomicBool::new(options.trusted),
             options,
             manager: Arc::new(manager),
             executor,
-            controllers: RwLock::default(),
+            controllers: Controllers::default(),
             ended: Arc::default(),
             closing: AtomicBool::new(false),
             housekeeper: Mutex::default(),
             once: Once::new(claims),
         };
         let orchestrator = Self { shared: Arc::new(shared) };
-        let entries = orchestrator.take_up();
+        let entries = {
+            let orchestrator = orchestrator.clone();
+            blocking(move || orchestrator.take_up()).await
+        };
         for entry in entries {
             let open = matches!(entry.status, WorkflowStatus::Running | WorkflowStatus::Blocked);
             let claims = orchestrator.shared.once.claims();
             let unseen = entry.status.is_final() && claims.looked(&entry.id).is_some();
             if open || entry.kept || !entry.fresh || unseen {
                 // One session that cannot be read keeps no other from going on.
-                let _ = orchestrator.attend(&entry.id, None).await;
+                best_effort("take up a session", orchestrator.attend(&entry.id, None).await);
             }
         }
         orchestrator.keep_starting();
@@ -147,8 +151,12 @@ impl Orchestrator {
 
     /// The grimoires there are.
     pub fn catalogue(&self) -> GrimoireCatalogue {
+        self.catalogue_for(&self.known())
+    }
+
+    fn catalogue_for(&self, known: &Known) -> GrimoireCatalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), &self.known())
+        GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), known)
     }
 
     /// Whether the `.coven/` of the base directory may be used, from the next start of a session
@@ -163,104 +171,21 @@ impl Orchestrator {
         self.shared.executor.set_policies(policies);
     }
 
-    fn plan(&self, what: What) -> Result<Plan, ExecuteError> {
-        match what {
-            What::Plan(plan) => Ok(*plan),
-            What::Grimoire(name) => Ok(self.catalogue().plan(&name)?.clone()),
-            What::Definition { name, text } => {
-                let source = Source::new(name, text);
-                let checked = check(&source, &self.known());
-                checked.plan.ok_or_else(|| {
-                    ExecuteError::Definition(Box::new(Report::new(source, checked.problems)))
-                })
-            }
-        }
-    }
-
-    /// Makes a session that has not begun.
-    pub fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
-        if let Some(key) = new.key.clone() {
-            return Ok(self.make_for_key(&key, false, new)?.0);
-        }
-        Ok(self.make(self.prepare(new)?, &new_id())?.id().clone())
-    }
-
-    fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
-        let mut plan = self.plan(new.what)?;
-        let inputs = |problems: Vec<FileProblem>| {
-            ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
-        };
-        let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
-        settle(&mut plan, &input, &self.known()).map_err(inputs)?;
-        Ok(Prepared { plan, input, goal: new.goal, env: new.env, auto: new.auto })
-    }
-
-    fn make(&self, prepared: Prepared, id: &SessionId) -> Result<WorkflowSession, ExecuteError> {
-        let Prepared { plan, input, goal, env, auto } = prepared;
-        let manager = &self.shared.manager;
-        let name = manager.new_name(id);
-        let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
-        // Registered before its folder is there: a folder without this is not ours.
-        manager.register(id).map_err(ExecuteError::Registry)?;
-        let created = WorkflowSession::create(&base, id);
-        let mut session = created.inspect_err(|_| manager.unregister(id))?;
-        let base_dir = Some(base.path().display().to_string());
-        let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
-        let now = manager.now();
-        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
-        // The environment comes first: a session that is there can be gone on with.
-        let claims = self.shared.once.claims();
-        let recorded = caller::keep(session.path(), &env)
-            .map_err(ExecuteError::Environment)
-            .and_then(|()| Ok(claims.follow(id, 0).map_err(ClaimError::from)?))
-            .and_then(|()| Ok(session.record(&facts, now)?));
-        let recorded = match recorded {
-            Ok(recorded) => recorded,
-            Err(error) => {
-                drop(session);
-                // Nobody has heard of it, so what is left of it is nobody's.
-                let _ = manager.remove(id);
-                return Err(error);
-            }
-        };
-        manager.note(&session)?;
-        let feed = &self.shared.options.feed;
-        feed.locate(base.path(), [id]);
-        for (seq, fact) in recorded.seqs.zip(facts) {
-            feed.tell(id, now, Published::Fact { seq, event: Arc::new(fact) });
-        }
-        Ok(session)
-    }
-
-    /// Makes a session and lets it run.
-    pub async fn execute_workflow(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
-        Ok(self.execute(new).await?.0)
-    }
-
-    async fn execute_new(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
-        let env = new.env.clone();
-        let session = self.make(self.prepare(new)?, &new_id())?;
-        let id = session.id().clone();
-        let mut controllers = self.shared.controllers.write().await;
-        let controller = self.control(session, env, Fresh::Begin);
-        controllers.insert(id.clone(), controller);
-        Ok(id)
-    }
-
     fn control(
         &self,
         session: WorkflowSession,
         env: Environment,
-        fresh: Fresh,
+        start: SessionStart,
     ) -> SessionController {
-        let surroundings = Surroundings {
+        let context = SessionContext {
             manager: self.shared.manager.clone(),
+            writer: self.shared.options.writer.clone(),
             feed: self.shared.options.feed.clone(),
             linger: self.shared.options.linger,
             ended: self.shared.ended.clone(),
-            watch: self.watch(),
+            triggers: self.trigger_starter(),
         };
-        SessionController::start(session, surroundings, self.shared.executor.for_caller(env), fresh)
+        SessionController::start(session, context, self.shared.executor.for_caller(env), start)
     }
 
     /// Goes on with a session from where its journal ends, or begins one that has not begun.
@@ -291,51 +216,64 @@ impl Orchestrator {
         id: &SessionId,
         env: Option<Environment>,
     ) -> Result<SessionController, RequestError> {
+        let turn = self.shared.controllers.turn(id).await;
+        self.attend_in(&turn, env).await
+    }
+
+    /// The same in a turn that the caller has. Opening a session keeps no other waiting.
+    async fn attend_in(
+        &self,
+        turn: &SessionTurn,
+        env: Option<Environment>,
+    ) -> Result<SessionController, RequestError> {
+        let id = turn.session();
         if !self.shared.manager.is_own(id) {
-            // One that does not exist is not foreign.
-            self.past(id)?;
+            // A session that does not exist is not foreign.
+            self.past(id).await?;
             return Err(RequestError::Foreign(id.clone()));
         }
-        loop {
-            // Under this lock, so that nobody else opens the same session meanwhile.
-            let mut controllers = self.shared.controllers.write().await;
-            if self.shared.closing.load(Ordering::Relaxed) {
-                return Err(RequestError::Closing);
+        if let Some(controller) = self.shared.controllers.get(id) {
+            if controller.is_open() {
+                if let Some(env) = env {
+                    controller.set_caller(env).await;
+                }
+                return Ok(controller);
             }
-            match controllers.get(id).cloned() {
-                Some(controller) if controller.is_open() => {
-                    drop(controllers);
-                    if let Some(env) = env {
-                        controller.set_caller(env).await;
-                    }
-                    return Ok(controller);
-                }
-                Some(leaving) => {
-                    controllers.remove(id);
-                    drop(controllers);
-                    leaving.gone().await;
-                }
-                None => {
-                    let session = WorkflowSession::open(&self.shared.manager.base(), id)?;
-                    let env = env
-                        .filter(|_| session.status().is_final())
-                        .or_else(|| caller::kept(session.path()))
-                        .unwrap_or_else(|| std::env::vars_os().collect());
-                    let pending = session.status() == WorkflowStatus::Pending;
-                    let fresh = if pending { Fresh::Wait } else { Fresh::Recover };
-                    let controller = self.control(session, env, fresh);
-                    controllers.insert(id.clone(), controller.clone());
-                    return Ok(controller);
-                }
-            }
+            self.shared.controllers.remove(id);
+            controller.gone().await;
         }
+        let (manager, opened) = (self.shared.manager.clone(), id.clone());
+        let (session, env) = blocking(move || {
+            let session = WorkflowSession::open(&manager.base(), &opened)?;
+            let env = env
+                .filter(|_| session.status().is_final())
+                .or_else(|| caller::kept(session.path()))
+                .unwrap_or_else(|| std::env::vars_os().collect());
+            Ok::<_, RequestError>((session, env))
+        })
+        .await?;
+        let pending = session.status() == WorkflowStatus::Pending;
+        let start = if pending { SessionStart::Wait } else { SessionStart::Recover };
+        self.shared.controllers.insert(id, || self.control(session, env, start))
     }
 
     /// The controller of a session, if it is in memory. One that is over leaves it after a while,
     /// and everything that can be asked of it here is answered from the disk then.
-    pub async fn controller(&self, id: &SessionId) -> Option<SessionController> {
-        let controllers = self.shared.controllers.read().await;
-        controllers.get(id).filter(|controller| controller.is_open()).cloned()
+    pub fn controller(&self, id: &SessionId) -> Option<SessionController> {
+        self.shared.controllers.get(id).filter(SessionController::is_open)
+    }
+
+    /// The session after its last durable fact: the published snapshot of a session in memory, or
+    /// the same folded from the disk.
+    pub async fn snapshot(&self, id: &SessionId) -> Result<Arc<SessionSnapshot>, RequestError> {
+        match self.controller(id) {
+            Some(controller) => {
+                // A session that was told to begin is not shown as one that waits to be told.
+                controller.begun().await;
+                Ok(controller.snapshot())
+            }
+            None => Ok(Arc::new(self.past(id).await?.into_snapshot())),
+        }
     }
 
     /// Waits until a session is over, or blocked if that is asked for.
@@ -344,14 +282,15 @@ impl Orchestrator {
         id: &SessionId,
         or_blocked: bool,
     ) -> Result<WorkflowStatus, RequestError> {
-        match self.controller(id).await {
+        match self.controller(id) {
             Some(controller) => Ok(controller.wait(or_blocked).await),
-            None => Ok(self.past(id)?.state().status()),
+            None => Ok(self.past(id).await?.state().status()),
         }
     }
 
-    fn past(&self, id: &SessionId) -> Result<PastSession, RequestError> {
-        PastSession::read(&self.shared.manager.base(), id)
+    async fn past(&self, id: &SessionId) -> Result<PastSession, RequestError> {
+        let (manager, id) = (self.shared.manager.clone(), id.clone());
+        blocking(move || PastSession::read(&manager.base(), &id)).await
     }
 
     /// The session that an id, the beginning of an id, or a name means.
@@ -370,10 +309,10 @@ impl Orchestrator {
     }
 
     /// Whether a session is under way in memory, or has agents that were left alive.
-    pub async fn is_busy(&self) -> bool {
-        let controllers = self.shared.controllers.read().await;
+    pub fn is_busy(&self) -> bool {
+        let controllers = self.shared.controllers.all();
         let busy = |controller: &SessionController| !controller.status().is_final();
-        controllers.values().any(busy) || self.list().iter().any(|entry| entry.kept)
+        controllers.iter().any(busy) || self.list().iter().any(|entry| entry.kept)
     }
 
     /// One session, as a list shows it.
@@ -381,14 +320,9 @@ impl Orchestrator {
         self.shared.manager.entry(id)
     }
 
-    /// What a session looks like, live or not.
+    /// The readable view of a session, live or not; nothing if it has no run.
     pub async fn view(&self, id: &SessionId) -> Result<Option<SessionView>, RequestError> {
-        if let Some(controller) = self.controller(id).await
-            && let Some(view) = controller.view().await
-        {
-            return Ok(Some(view));
-        }
-        Ok(self.past(id)?.view())
+        Ok(self.snapshot(id).await?.view().cloned())
     }
 
     /// Everything that happened in a session after a fact, then what happens. Of a session that is
@@ -398,12 +332,17 @@ impl Orchestrator {
         id: &SessionId,
         after: u64,
     ) -> Result<Subscription, RequestError> {
-        if let Some(controller) = self.controller(id).await
-            && let Ok(subscription) = controller.subscribe(after).await
+        if let Some(controller) = self.controller(id)
+            && let Ok(subscription) = controller.subscribe(after)
         {
             return Ok(subscription);
         }
-        self.past(id)?.subscribe(id, after)
+        let (manager, id) = (self.shared.manager.clone(), id.clone());
+        blocking(move || subscribe_past(&manager.base(), &id, after)).await
+    }
+
+    fn is_closing(&self) -> bool {
+        self.shared.closing.load(Ordering::Relaxed)
     }
 
     /// Stops following all sessions. Their agents go on under their holders, and whoever opens the
@@ -414,8 +353,7 @@ impl Orchestrator {
         self.shared.closing.store(true, Ordering::Relaxed);
         self.leave_house().await;
         self.shared.once.stop().await;
-        let controllers: Vec<_> = self.shared.controllers.write().await.drain().collect();
-        for (_, controller) in controllers {
+        for controller in self.shared.controllers.close() {
             controller.close().await;
         }
     }
@@ -425,8 +363,7 @@ impl Orchestrator {
     pub async fn shutdown(&self, stop_agents: bool) {
         if stop_agents {
             // Without the lock: a session that ends may start another.
-            let controllers: Vec<_> =
-                self.shared.controllers.read().await.values().cloned().collect();
+            let controllers = self.shared.controllers.all();
             let (mut ending, mut stuck) = (Vec::new(), Vec::new());
             for controller in &controllers {
                 // One that is over, or about to be, refuses.
@@ -438,21 +375,12 @@ impl Orchestrator {
             }
             for controller in ending {
                 controller.wait(false).await;
-                let _ = controller.release().await;
+                best_effort("stop the agents of a session", controller.release().await);
             }
             for controller in stuck {
                 controller.stop_jobs().await;
             }
         }
         self.close().await;
-    }
-}
-
-fn new_id() -> SessionId {
-    loop {
-        // A UUID in its usual form is always one; the loop only spares an unwrap.
-        if let Ok(id) = SessionId::new(Uuid::now_v7().to_string()) {
-            return id;
-        }
     }
 }

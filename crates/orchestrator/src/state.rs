@@ -1,20 +1,28 @@
 //! What happened, kept: sessions on disk and in memory.
 
+mod best_effort;
+pub(crate) mod blocking;
 pub(crate) mod caller;
 mod claims;
 mod clock;
+mod files;
 mod ledger;
 mod manager;
 mod past;
+pub(crate) mod replay;
 mod session;
+mod writer;
 
+pub(crate) use best_effort::best_effort;
 pub(crate) use caller::Environment;
 pub use claims::ClaimError;
 pub(crate) use claims::{Claimed, Claims, Terms};
 pub use clock::Clock;
 pub(crate) use clock::now;
+pub(crate) use files::SessionFiles;
 pub(crate) use ledger::{Ledger, Mark, Place};
 pub use manager::SessionManager;
-pub(crate) use past::{PastSession, Standing, decided, spec_of, standing};
+pub(crate) use past::{PastSession, decided, spec_of, subscribe_past};
 pub(crate) use session::Recorded;
 pub use session::WorkflowSession;
+pub use writer::JournalWriter;

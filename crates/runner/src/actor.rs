@@ -1,10 +1,18 @@
-//! The actor behind a runner: the only one that touches the process.
+//! The actor behind a runner: the only task that touches the process.
+//!
+//! What it decides is in values that know no process: [`Lifecycle`] for the phases of the process,
+//! [`DeliveryQueue`](crate::delivery::DeliveryQueue) for messages,
+//! [`PendingAnswer`](crate::answer::PendingAnswer) for answers, [`InputQueue`] for bytes on their
+//! way. The actor feeds them with what happens and with the time, and does what they say.
 
 mod answering;
 mod ending;
-mod eyes;
 mod handle;
-mod resting;
+mod input;
+mod lifecycle;
+mod published;
+mod reader;
+mod screen;
 mod sending;
 mod terminal;
 
@@ -15,86 +23,77 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use coven_adapters::transcript::{Decoder, Entry};
 use coven_adapters::{AgentAdapter, OutputChunk};
-use coven_model::{Outcome, Timestamp, Verdict};
-use coven_runtime::domain::{Pane, ReadOutcome, Stream};
+use coven_runtime::domain::{Pane, ReadOutcome, Stop, Stream};
 use coven_runtime::readiness::watch;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{mpsc, oneshot, watch as kept};
+use tokio::sync::mpsc;
 
 use crate::event::Event;
 use crate::launch::StartError;
-use crate::mark::{self, Mark};
-use crate::news::Teller;
-use crate::outcome::Cause;
 use crate::output::Output;
 use crate::redact::Redactor;
 use crate::task::Task;
 
 pub use ending::StopError;
-use ending::Stopping;
-pub(crate) use eyes::Eyes;
-use handle::Answered;
-pub(crate) use handle::{Handle, Request};
+pub(crate) use handle::{ActorHandle, Request};
+use handle::{Reply, StopReply};
+use input::InputQueue;
+use lifecycle::Lifecycle;
+use published::Published;
+pub(crate) use reader::AgentReader;
 
-/// How much is read before anything else gets a turn.
-const TURN: usize = 64 * 1024;
+/// How many bytes are read at once.
+const READ_SIZE: usize = 64 * 1024;
+
+/// How many reads make a turn, after which requests and deadlines get theirs.
+const READS_PER_TURN: usize = 4;
+
+/// How many requests may wait.
+const REQUEST_CAPACITY: usize = 64;
 
 thread_local! {
     /// What is read into. An agent that does nothing needs none of its own.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How many reads make a turn.
-const READS: usize = 4;
+/// Where the output of a process stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// There may be more to read at once.
+    More,
+    /// There is nothing until the pane says so.
+    Waiting,
+    /// Every stream has ended.
+    Ended,
+}
 
-/// How often bytes that the process does not take are tried again.
-const RETRY: Duration = Duration::from_millis(20);
+/// Why an actor stops following its process.
+enum Leave {
+    /// Nothing of the process is left.
+    Exited,
+    /// A handle asked for it. The process is left as it is.
+    Detached(Reply<()>),
+}
 
-/// How often a process without a descriptor, or one that closed its output, is looked at.
-const POLL: Duration = Duration::from_millis(20);
-
-/// How many requests may wait.
-const REQUESTS: usize = 64;
-
-/// Everything about one agent.
+/// One agent and everything that is known of it.
 pub(crate) struct Actor {
     adapter: Arc<dyn AgentAdapter>,
     task: Task,
-    pane: Box<dyn Pane>,
-    eyes: Eyes,
+    /// The folder of the attempt, where its screen is saved.
     folder: Option<PathBuf>,
+    /// When the agent began to be followed. All times here count from it.
+    started: Instant,
+    pane: Box<dyn Pane>,
+    reading: Reading,
+    input: InputQueue,
     output: Output,
     redactor: Redactor,
-    /// Where output is read to.
-    /// What the process has not taken yet.
-    unsent: Vec<u8>,
-    /// Writes that must not follow each other too closely, and when they are due.
-    later: Vec<(Duration, Vec<u8>)>,
-    events: Teller,
-    verdict: kept::Sender<Verdict>,
-    /// Since when the agent does what the verdict says.
-    since: kept::Sender<Timestamp>,
-    outcome: kept::Sender<Option<Outcome>>,
-    started: Instant,
-    /// When the agent was started, and what it was doing when it was found.
-    born: Timestamp,
-    before: Option<Mark>,
-    /// Every stream has ended.
-    ended: bool,
-    /// There may be more to read.
-    more: bool,
-    cause: Option<Cause>,
-    stopping: Option<Stopping>,
-    stop_replies: Vec<oneshot::Sender<Result<Outcome, StopError>>>,
+    reader: AgentReader,
+    lifecycle: Lifecycle<StopReply>,
+    published: Arc<Published>,
+    /// The agent's own id for its conversation.
     session: Option<String>,
-    /// How many inputs the task's queue had.
-    queue_length: usize,
-    /// The outcome of a task that was done before its process ended.
-    finished: Option<Outcome>,
-    /// How many times the terminal was resized.
-    resizes: u64,
 }
 
 impl Actor {
@@ -102,37 +101,24 @@ impl Actor {
         adapter: Arc<dyn AgentAdapter>,
         task: Task,
         pane: Box<dyn Pane>,
-        eyes: Eyes,
+        reader: AgentReader,
         folder: Option<PathBuf>,
         offset: u64,
     ) -> Self {
         let redactor = Redactor::new(task.secrets.iter().cloned());
-        let (verdict, now) = (eyes.verdict(), mark::now());
         Self {
-            adapter,
-            pane,
-            eyes,
             folder,
+            started: Instant::now(),
+            pane,
+            reading: Reading::More,
+            input: InputQueue::default(),
             output: Output::new(offset, &redactor),
             redactor,
-            unsent: Vec::new(),
-            later: Vec::new(),
-            events: Teller::new(),
-            verdict: kept::Sender::new(verdict),
-            since: kept::Sender::new(now),
-            outcome: kept::Sender::new(None),
-            started: Instant::now(),
-            born: now,
-            before: None,
-            ended: false,
-            more: true,
-            cause: None,
-            stopping: None,
-            stop_replies: Vec::new(),
+            lifecycle: Lifecycle::new(task.timeout, adapter.config().grace()),
+            published: Arc::new(Published::new(reader.verdict())),
+            reader,
             session: task.resume.clone(),
-            queue_length: task.pending_inputs.len(),
-            finished: None,
-            resizes: 0,
+            adapter,
             task,
         }
     }
@@ -143,77 +129,56 @@ impl Actor {
         self
     }
 
-    /// Says what the agent was doing when it was found.
-    pub(crate) fn with_past(mut self, last: Option<Mark>) -> Self {
-        self.born = last.as_ref().and_then(|last| last.started).unwrap_or(self.born);
-        self.before = last;
-        self
-    }
-
-    /// Lets the actor run. It ends with its process, or earlier only if the reactor does.
-    pub(crate) fn spawn(self) -> Result<Handle, StartError> {
-        let descriptor = match self.pane.readiness() {
-            Some(descriptor) => Some(descriptor.try_clone_to_owned().map_err(StartError::Watch)?),
-            None => None,
-        };
-        let descriptor = descriptor.map(watch).transpose().map_err(StartError::Watch)?;
-        let (requests, receiver) = mpsc::channel(REQUESTS);
-        let handle = Handle::new(
-            requests,
-            &self.events,
-            (self.verdict.subscribe(), self.since.subscribe()),
-            self.outcome.subscribe(),
-        );
+    /// Lets the actor run. It ends with its process, when it is detached, or with the reactor. If
+    /// it panics, that is the outcome of its task.
+    pub(crate) fn spawn(self) -> Result<ActorHandle, StartError> {
+        let descriptor = self.pane.readiness().ok_or_else(|| {
+            let reason = "its pane does not tell when something happens";
+            StartError::Watch(io::Error::new(io::ErrorKind::Unsupported, reason))
+        })?;
+        let descriptor = descriptor.try_clone_to_owned().map_err(StartError::Watch)?;
+        let descriptor = watch(descriptor).map_err(StartError::Watch)?;
+        let (requests, receiver) = mpsc::channel(REQUEST_CAPACITY);
+        let handle = ActorHandle::new(requests, &self.published);
         tokio::spawn(self.run(descriptor, receiver));
         Ok(handle)
     }
 
-    async fn run(
-        mut self,
-        descriptor: Option<AsyncFd<OwnedFd>>,
-        mut requests: mpsc::Receiver<Request>,
-    ) {
-        let mut listening = true;
+    /// Follows the process until nothing of it is left or a handle detaches it.
+    async fn follow(
+        &mut self,
+        descriptor: &AsyncFd<OwnedFd>,
+        requests: &mut mpsc::Receiver<Request>,
+    ) -> Leave {
+        let mut has_handles = true;
         loop {
             self.advance();
             if self.is_over() {
-                break;
+                return Leave::Exited;
             }
-            let wait = self.deadline(descriptor.is_some());
+            let due = self.deadline().map(|due| self.started + due);
             let sleep = async {
-                match wait {
-                    Some(due) => tokio::time::sleep_until((self.started + due).into()).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let readable = async {
-                match &descriptor {
-                    Some(descriptor) => descriptor.readable().await,
+                match due {
+                    Some(due) => tokio::time::sleep_until(due.into()).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                request = requests.recv(), if listening => match request {
-                    Some(Request::Detach(reply)) => {
-                        drop(self);
-                        let _ = reply.send(());
-                        return;
-                    }
+                request = requests.recv(), if has_handles => match request {
+                    Some(Request::Detach(reply)) => return Leave::Detached(reply),
                     Some(request) => self.request(request),
-                    None => listening = false,
+                    None => has_handles = false,
                 },
-                ready = readable => match ready {
+                ready = descriptor.readable() => {
                     // Readiness is taken back first, so that what comes now is seen next time.
-                    Ok(mut ready) => {
+                    if let Ok(mut ready) = ready {
                         ready.clear_ready();
-                        self.more = true;
                     }
-                    Err(_) => self.more = true,
+                    self.look_again();
                 },
                 () = sleep => {}
             }
         }
-        self.report_end();
     }
 
     /// How long the agent has been followed.
@@ -223,53 +188,54 @@ impl Actor {
 
     /// Does everything there is to do.
     fn advance(&mut self) {
-        if self.more || self.ended {
+        if self.reading != Reading::Waiting {
             self.read();
         }
-        self.write_later();
+        self.write_due();
         self.flush();
         self.look();
-        self.mind_time();
+        self.tick();
         self.flush();
     }
 
     /// When to go on if nothing happens before.
-    fn deadline(&self, watched: bool) -> Option<Duration> {
-        let now = self.now();
-        if self.more {
-            return Some(now);
+    fn deadline(&self) -> Option<Duration> {
+        if self.reading == Reading::More {
+            return Some(Duration::ZERO);
         }
-        let retry = (!self.unsent.is_empty()).then(|| now + RETRY);
-        let poll = (!watched || self.ended || self.stopping.is_some()).then(|| now + POLL);
-        let later = self.later.iter().map(|(due, _)| *due).min();
-        [retry, poll, later, self.eyes_deadline(), self.time_deadline()].into_iter().flatten().min()
+        let deadlines = [self.input.deadline(), self.reader_deadline(), self.lifecycle.deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// The pane may have something to tell.
+    fn look_again(&mut self) {
+        if self.reading == Reading::Waiting {
+            self.reading = Reading::More;
+        }
     }
 
     /// Reads one turn of output.
     fn read(&mut self) {
         BUFFER.with_borrow_mut(|buffer| {
-            buffer.resize(TURN, 0);
-            self.read_to(buffer);
-        });
-    }
-
-    fn read_to(&mut self, buffer: &mut [u8]) {
-        for _ in 0..READS {
-            match self.pane.read(buffer) {
-                Ok(ReadOutcome::Data(stream, length)) => self.take(stream, &buffer[..length]),
-                Ok(ReadOutcome::Pending) => {
-                    self.more = false;
-                    return;
-                }
-                // A pane that cannot be read any more has nothing to say any more.
-                Ok(ReadOutcome::End) | Err(_) => {
-                    self.more = false;
-                    self.ended = true;
-                    return;
+            buffer.resize(READ_SIZE, 0);
+            for _ in 0..READS_PER_TURN {
+                match self.pane.read(buffer) {
+                    Ok(ReadOutcome::Data(stream, length)) => self.take(stream, &buffer[..length]),
+                    Ok(ReadOutcome::Pending) => {
+                        if self.reading != Reading::Ended {
+                            self.reading = Reading::Waiting;
+                        }
+                        return;
+                    }
+                    // A pane that cannot be read any more has nothing to say any more.
+                    Ok(ReadOutcome::End) | Err(_) => {
+                        self.reading = Reading::Ended;
+                        return;
+                    }
                 }
             }
-        }
-        self.more = true;
+            self.reading = Reading::More;
+        });
     }
 
     fn take(&mut self, stream: Stream, bytes: &[u8]) {
@@ -283,70 +249,51 @@ impl Actor {
         }
         self.tell(event);
         let now = self.now();
-        match &mut self.eyes {
-            Eyes::Terminal(terminal) => {
+        match &mut self.reader {
+            AgentReader::Terminal(terminal) => {
                 let replies = terminal.feed(bytes, now);
-                self.unsent.extend(replies);
+                self.input.push(&replies);
             }
-            Eyes::Transcript(decoder) => {
-                let entries = decode(decoder, stream, bytes);
-                self.entries(entries);
+            AgentReader::Transcript(decoder) => {
+                let session = self.published.tell_entries(reader::decode(decoder, stream, bytes));
+                self.session = session.or(self.session.take());
             }
-            Eyes::Gone => {}
         }
     }
 
-    fn entries(&mut self, entries: Vec<Entry>) {
-        for entry in entries {
-            match &entry {
-                Entry::Session { id, .. } => self.session = Some(id.clone()),
-                Entry::Usage { usage, .. } => self.tell(Event::Usage(*usage)),
-                _ => {}
-            }
-            self.tell(Event::Entry(Arc::new(entry)));
-        }
-    }
-
-    /// Tells whoever listens. Nobody need.
     fn tell(&self, event: Event) {
-        self.events.tell(event);
+        self.published.tell(event);
     }
 
-    /// Queues bytes for the process.
+    /// Queues bytes for the process, as typed by a person.
     fn write(&mut self, bytes: &[u8]) {
-        self.unsent.extend_from_slice(bytes);
-        let now = self.now();
-        if let Eyes::Terminal(terminal) = &mut self.eyes {
-            terminal.typed(now);
+        self.input.push(bytes);
+        self.note_typing();
+    }
+
+    fn write_due(&mut self) {
+        if self.input.push_due(self.now()) {
+            self.note_typing();
         }
     }
 
-    fn write_later(&mut self) {
+    fn note_typing(&mut self) {
         let now = self.now();
-        while let Some(at) = self.later.iter().position(|(due, _)| *due <= now) {
-            let (_, bytes) = self.later.remove(at);
-            self.write(&bytes);
+        if let AgentReader::Terminal(terminal) = &mut self.reader {
+            terminal.sniffer.typed(now);
         }
     }
 
-    /// Writes what the process takes.
+    /// Writes what the process takes. For the rest the pane says when there is room.
     fn flush(&mut self) {
-        while !self.unsent.is_empty() {
-            match self.pane.write(&self.unsent) {
-                Ok(0) => return,
-                Ok(length) => drop(self.unsent.drain(..length)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.unsent.clear(),
-            }
-        }
+        self.input.flush(|bytes| self.pane.write(bytes));
     }
-}
 
-fn decode(decoder: &mut Decoder, stream: Stream, bytes: &[u8]) -> Vec<Entry> {
-    let mut entries = Vec::new();
-    match stream {
-        Stream::Output => decoder.feed_stdout(bytes, &mut |entry| entries.push(entry)),
-        Stream::Error => decoder.feed_stderr(bytes, &mut |entry| entries.push(entry)),
+    /// Ends the process, politely or not.
+    fn stop_pane(&mut self, stop: Stop) {
+        // A process that has ended meanwhile cannot be asked. One that still runs although this
+        // failed is found at the deadline of the stop.
+        drop(self.pane.stop(stop));
+        self.look_again();
     }
-    entries
 }

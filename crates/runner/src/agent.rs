@@ -8,21 +8,21 @@ use coven_runtime::domain::Pane;
 use coven_terminal::keys::Key;
 use coven_terminal::screen::{Screen, Size};
 use coven_terminal::snapshot::Snapshot;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-use crate::actor::{Actor, Eyes, Handle, Request, StopError};
+use crate::actor::{Actor, ActorHandle, AgentReader, Request, StopError};
 use crate::answer::{Action, AnswerError};
 use crate::delivery::{DeliveryError, Message};
 use crate::finished::Past;
 use crate::launch::{self, StartError};
-use crate::news::Subscription;
+use crate::subscription::Subscription;
 use crate::task::{Place, Task};
 
 /// An agent on a terminal. Clones are handles to the same agent; when the last one is dropped the
 /// agent goes on until it ends, if its domain lets it.
 #[derive(Clone, Debug)]
 pub struct AgentRunner {
-    handle: Handle,
+    handle: ActorHandle,
 }
 
 /// An agent on a terminal that was started before, as it was found.
@@ -42,7 +42,7 @@ pub struct Found {
 /// What a terminal shows at one moment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The screen.
+    /// The screen as values, for reading.
     pub snapshot: Snapshot,
     /// Bytes that paint the same screen on another terminal.
     pub dump: Vec<u8>,
@@ -56,7 +56,7 @@ impl AgentRunner {
     /// Starts an agent. Must be called within a tokio runtime that has I/O and time.
     pub fn start(
         adapter: Arc<dyn AgentAdapter>,
-        task: Task,
+        mut task: Task,
         place: &Place,
     ) -> Result<Self, StartError> {
         if task.mode != Mode::Interactive {
@@ -66,9 +66,10 @@ impl AgentRunner {
         let config = launch::prepare(&launch, &task, place)?;
         let pane = place.domain.spawn(&config)?;
         let screen = Screen::new(task.size);
-        let eyes =
-            Eyes::terminal(&*adapter, screen, task.prompt.as_deref(), launch.typed_prompt.clone());
-        let actor = Actor::new(adapter, task, pane, eyes, place.folder.clone(), 0)
+        let inputs = std::mem::take(&mut task.pending_inputs);
+        let (prompt, typed) = (task.prompt.as_deref(), launch.typed_prompt.clone());
+        let reader = AgentReader::terminal(&*adapter, screen, prompt, typed, inputs);
+        let actor = Actor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
         Ok(Self { handle: actor.spawn()? })
     }
@@ -76,13 +77,14 @@ impl AgentRunner {
     /// Follows an agent that was started before.
     pub fn adopt(
         adapter: Arc<dyn AgentAdapter>,
-        task: Task,
+        mut task: Task,
         found: Found,
     ) -> Result<Self, StartError> {
         let Found { pane, mut screen, offset, past, folder } = found;
         screen.set_replies(true);
-        let eyes = Eyes::adopted(&*adapter, screen, &past);
-        let actor = Actor::new(adapter, task, pane, eyes, folder, offset).with_past(past.last);
+        let inputs = std::mem::take(&mut task.pending_inputs);
+        let reader = AgentReader::adopted(&*adapter, screen, past, inputs);
+        let actor = Actor::new(adapter, task, pane, reader, folder, offset);
         Ok(Self { handle: actor.spawn()? })
     }
 
@@ -126,7 +128,7 @@ impl AgentRunner {
 
     /// What the terminal shows now.
     pub async fn view(&self) -> Option<View> {
-        self.handle.ask(|reply: oneshot::Sender<View>| Request::View(reply)).await
+        self.handle.ask(Request::View).await
     }
 
     /// What the agent is doing.

@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use coven_adapters::config::{Config, DialogConfig};
-use coven_model::Choice;
+use coven_model::{Choice, Digest};
 use coven_terminal::keys::Key;
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
 /// changes nothing was not taken, and the next one would mean something else.
-pub(crate) const TAKEN: Duration = Duration::from_secs(3);
+const KEY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a question must have been asked before the first key of an answer is pressed. Programs
 /// that have just painted a dialog lose keys, or put it up once more and forget what was selected:
-/// seen up to a quarter of a second after the paint. Nobody but a rule answers faster than this.
-pub(crate) const SETTLED: Duration = Duration::from_millis(500);
+/// seen up to a quarter of a second after the paint. Only a rule answers faster than this.
+pub(crate) const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(500);
 
 /// What to do about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// What the adapter knows as this: approve, approve always, deny.
     Choose(Choice),
-    /// These keys.
+    /// Presses these keys, whatever the adapter knows of the question.
     Keys(Vec<Key>),
-    /// This text, submitted.
+    /// Types this text and submits it.
     Text(String),
 }
 
@@ -80,9 +80,104 @@ fn dialog_keys(dialog: &DialogConfig, choice: Choice) -> Option<&Vec<String>> {
     names.iter().find_map(|name| dialog.answers.get(*name))
 }
 
-/// Keys on their way.
+/// An answer on its way. `R` is where its end is told.
 #[derive(Debug)]
-pub(crate) struct Pressing {
+pub(crate) enum PendingAnswer<R> {
+    None,
+    /// It waits until its question has settled.
+    Held(HeldAnswer<R>),
+    /// Its keys are being pressed.
+    Pressing(KeySequence, R),
+}
+
+/// An answer to a question that was only just asked.
+#[derive(Debug)]
+pub(crate) struct HeldAnswer<R> {
+    pub(crate) digest: Digest,
+    pub(crate) action: Action,
+    pub(crate) reply: R,
+    /// When its question has settled.
+    pub(crate) due: Duration,
+}
+
+/// What to do about a held answer.
+#[derive(Debug)]
+pub(crate) enum Release<R> {
+    None,
+    /// Look again then.
+    Wait(Duration),
+    /// Give it now, if its question still stands.
+    Give(HeldAnswer<R>),
+}
+
+/// What to do about an answer on its way.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum AnswerEffect<R> {
+    Press(Key),
+    /// Look at the screen again then, if it does not change before.
+    Wake(Duration),
+    Ended(R, Result<(), AnswerError>),
+}
+
+impl<R> PendingAnswer<R> {
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    pub(crate) fn is_pressing(&self) -> bool {
+        matches!(self, Self::Pressing(..))
+    }
+
+    /// Takes a held answer out when it is due, or when its question is gone and it is to be refused.
+    pub(crate) fn release(&mut self, asked: Option<&Digest>, now: Duration) -> Release<R> {
+        match std::mem::replace(self, Self::None) {
+            Self::Held(held) if held.due <= now || asked != Some(&held.digest) => {
+                Release::Give(held)
+            }
+            Self::Held(held) => {
+                let due = held.due;
+                *self = Self::Held(held);
+                Release::Wait(due)
+            }
+            other => {
+                *self = other;
+                Release::None
+            }
+        }
+    }
+
+    /// Goes on pressing keys, now that the screen is this one.
+    pub(crate) fn feed(&mut self, screen: u64, now: Duration) -> Vec<AnswerEffect<R>> {
+        let mut effects = Vec::new();
+        let Self::Pressing(keys, _) = self else { return effects };
+        let result = loop {
+            match keys.feed(screen, now) {
+                KeyStep::Press(key) => effects.push(AnswerEffect::Press(key)),
+                KeyStep::Wait(due) => {
+                    effects.push(AnswerEffect::Wake(due));
+                    return effects;
+                }
+                KeyStep::Done => break Ok(()),
+                KeyStep::Failed(error) => break Err(error),
+            }
+        };
+        effects.extend(self.abandon().map(|reply| AnswerEffect::Ended(reply, result)));
+        effects
+    }
+
+    /// Lets go of the answer, and gives its caller.
+    pub(crate) fn abandon(&mut self) -> Option<R> {
+        match std::mem::replace(self, Self::None) {
+            Self::None => None,
+            Self::Held(held) => Some(held.reply),
+            Self::Pressing(_, reply) => Some(reply),
+        }
+    }
+}
+
+/// Keys that are pressed one after another, each when the one before it has changed the screen.
+#[derive(Debug)]
+pub(crate) struct KeySequence {
     keys: Vec<Key>,
     next: usize,
     /// What the screen was when the last key was pressed, and when that was.
@@ -91,38 +186,107 @@ pub(crate) struct Pressing {
 
 /// What to do about keys on their way.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Press {
-    /// Press this one.
-    Key(Key),
+enum KeyStep {
+    Press(Key),
     /// Wait, at most until then.
     Wait(Duration),
-    /// All are pressed.
     Done,
     /// One was not taken.
     Failed(AnswerError),
 }
 
-impl Pressing {
+impl KeySequence {
     pub(crate) fn new(keys: Vec<Key>) -> Self {
         Self { keys, next: 0, pressed: None }
     }
 
-    pub(crate) fn step(&mut self, screen: u64, now: Duration) -> Press {
-        if self.next == self.keys.len() {
-            return Press::Done;
-        }
+    fn feed(&mut self, screen: u64, now: Duration) -> KeyStep {
+        let Some(key) = self.keys.get(self.next).copied() else { return KeyStep::Done };
         if let Some((before, at)) = self.pressed
             && before == screen
         {
-            let due = at + TAKEN;
+            let due = at + KEY_TIMEOUT;
             if now < due {
-                return Press::Wait(due);
+                return KeyStep::Wait(due);
             }
-            return Press::Failed(AnswerError::NotTaken { number: self.next, of: self.keys.len() });
+            let (number, of) = (self.next, self.keys.len());
+            return KeyStep::Failed(AnswerError::NotTaken { number, of });
         }
-        let key = self.keys[self.next];
         self.next += 1;
         self.pressed = Some((screen, now));
-        Press::Key(key)
+        KeyStep::Press(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn key(name: &str) -> Key {
+        name.parse().unwrap()
+    }
+
+    fn digest(text: &str) -> Digest {
+        Digest::of_bytes(text.as_bytes())
+    }
+
+    fn pressing(names: &[&str]) -> PendingAnswer<&'static str> {
+        let keys = names.iter().map(|name| key(name)).collect();
+        PendingAnswer::Pressing(KeySequence::new(keys), "caller")
+    }
+
+    #[test]
+    fn each_key_is_pressed_when_the_one_before_it_has_changed_the_screen() {
+        let mut answer = pressing(&["Down", "Enter"]);
+        let (first, second) = (AnswerEffect::Press(key("Down")), AnswerEffect::Press(key("Enter")));
+        assert_eq!(answer.feed(1, s(0)), [first, AnswerEffect::Wake(KEY_TIMEOUT)]);
+        assert_eq!(
+            answer.feed(1, s(1)),
+            [AnswerEffect::Wake(KEY_TIMEOUT)],
+            "it is not pressed twice"
+        );
+        assert_eq!(answer.feed(2, s(2)), [second, AnswerEffect::Ended("caller", Ok(()))]);
+        assert!(answer.is_none());
+        assert_eq!(answer.feed(3, s(3)), []);
+    }
+
+    #[test]
+    fn after_a_key_without_effect_the_rest_is_not_pressed() {
+        let mut answer = pressing(&["Down", "Down", "Enter"]);
+        answer.feed(1, s(0));
+        answer.feed(2, s(1));
+        let error = AnswerError::NotTaken { number: 2, of: 3 };
+        assert_eq!(answer.feed(2, s(4)), [AnswerEffect::Ended("caller", Err(error))]);
+        assert_eq!(answer.feed(3, s(5)), []);
+    }
+
+    #[test]
+    fn an_answer_is_held_until_its_question_has_settled_or_is_gone() {
+        let held = || {
+            let (digest, action) = (digest("asked"), Action::Choose(Choice::Approve));
+            PendingAnswer::Held(HeldAnswer { digest, action, reply: "caller", due: s(2) })
+        };
+        let asked = digest("asked");
+        let mut answer = held();
+        assert_eq!(answer.feed(1, s(0)), [], "no key is pressed before");
+        assert!(matches!(answer.release(Some(&asked), s(1)), Release::Wait(due) if due == s(2)));
+        assert!(matches!(answer.release(Some(&asked), s(2)), Release::Give(_)));
+        assert!(matches!(answer.release(Some(&asked), s(3)), Release::None));
+        for other in [None, Some(&digest("another"))] {
+            assert!(matches!(held().release(other, s(1)), Release::Give(_)));
+        }
+        assert_eq!(held().abandon(), Some("caller"));
+        assert_eq!(pressing(&["Enter"]).abandon(), Some("caller"));
+    }
+
+    #[test]
+    fn keys_that_are_pressed_are_not_released_as_a_held_answer() {
+        let mut answer = pressing(&["Enter"]);
+        assert!(matches!(answer.release(None, s(1)), Release::None));
+        assert!(answer.is_pressing());
     }
 }

@@ -4,41 +4,45 @@
 //! agent must begin to work. What cannot be verified within its time is an error that names the
 //! step. Nothing is ever typed twice.
 
+mod queue;
+
 use std::fmt;
 use std::time::Duration;
 
 use coven_model::AgentState;
 
+pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
+
 /// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
 /// start on a busy machine.
-const READY: Duration = Duration::from_mins(2);
+const READY_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long the agent may take to read what was typed: longer than any hiccup, shorter than
-/// anybody's patience.
-const TYPED: Duration = Duration::from_secs(10);
+/// How long the agent may take to read what was typed: longer than any hiccup, shorter than a
+/// person waits.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long what was typed may take to show up on the screen.
-const ECHOED: Duration = Duration::from_secs(10);
+const ECHO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the message may take to leave the prompt once it is submitted.
-const SUBMITTED: Duration = Duration::from_secs(10);
+const SUBMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the agent may take to begin to work. Some look things up first.
-const STARTED: Duration = Duration::from_secs(30);
+const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long what was typed must rest on the screen before it is submitted: programs that tell
 /// pasted text by its speed take a submit that comes too soon for a line end.
-const REST: Duration = Duration::from_millis(200);
+const ECHO_SETTLE_TIME: Duration = Duration::from_millis(200);
 
 /// How long a program that has just started must show its prompt before the first message is
 /// typed: some show it for a quarter of a second before their first dialog takes its place.
-const FIRST_PROMPT: Duration = Duration::from_secs(1);
+const PROMPT_SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a message that the program put back into its prompt may take to be deleted there.
-const CLEARED: Duration = Duration::from_secs(5);
+const CLEAR_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How much of the end of a message is looked for on the screen.
-const NEEDLE: usize = 24;
+const NEEDLE_LENGTH: usize = 24;
 
 /// How far a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,13 +91,13 @@ impl fmt::Display for Stage {
 /// A message for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What to say.
+    /// What is typed into the prompt.
     pub text: String,
     /// Whether the agent must begin to work for it to count as delivered. A command of the
     /// program itself, such as `/help`, starts no turn.
     pub expect_turn: bool,
-    /// Whether it stands in the prompt already, because somebody who typed it died before it was
-    /// submitted. It is not typed again.
+    /// Whether it stands in the prompt already, because the process that typed it died before it
+    /// was submitted. It is not typed again.
     pub typed: bool,
 }
 
@@ -111,7 +115,7 @@ pub enum DeliveryError {
     #[error("the agent waits for an answer; the message was not typed")]
     Awaiting,
     /// The agent was not ready in time. Nothing was typed.
-    #[error("the agent was not ready within {} s (it is {state}); nothing was typed", READY.as_secs())]
+    #[error("the agent was not ready within {} s (it is {state}); nothing was typed", READY_TIMEOUT.as_secs())]
     NotReady {
         /// What it was doing.
         state: AgentState,
@@ -138,47 +142,44 @@ pub enum DeliveryError {
     Empty,
 }
 
-/// What a delivery needs to know about the agent.
+/// What one delivery needs to know about the agent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sight<'a> {
-    pub(crate) state: AgentState,
-    /// Since when it has been idle, where it has done nothing else yet.
-    pub(crate) fresh: Option<Duration>,
+struct PromptView<'a> {
+    state: AgentState,
+    /// Since when it has shown its prompt, where it has done nothing else yet.
+    shown_since: Option<Duration>,
     /// Whether the message before this one is back in the prompt: some put it there when they are
     /// interrupted.
-    pub(crate) leftover: bool,
+    leftover: bool,
     /// The whole screen without spaces and frames.
-    pub(crate) screen: &'a str,
+    screen: &'a str,
     /// The lines around the cursor, the same way.
-    pub(crate) prompt: &'a str,
+    prompt: &'a str,
     /// Whether it has worked since the last look.
-    pub(crate) worked: bool,
+    worked: bool,
     /// Whether everything that was to be written was.
-    pub(crate) written: bool,
+    written: bool,
 }
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+enum Step {
     /// Wait, at most until then.
     Wait(Duration),
     /// Delete the message before it from the prompt.
     Clear,
-    /// Type the text.
     Type,
     /// Press the keys that submit it.
     Submit,
-    /// It is delivered.
     Done,
-    /// It is not.
     Failed(DeliveryError),
 }
 
 /// One message on its way.
 #[derive(Debug)]
-pub(crate) struct Delivery {
-    pub(crate) id: u64,
-    pub(crate) message: Message,
+struct Delivery {
+    id: u64,
+    message: Message,
     needle: String,
     stage: Stage,
     since: Duration,
@@ -205,7 +206,7 @@ enum Submission {
 }
 
 impl Delivery {
-    pub(crate) fn new(id: u64, message: Message, now: Duration) -> Self {
+    fn new(id: u64, message: Message, now: Duration) -> Self {
         Self {
             id,
             needle: needle(&message.text),
@@ -221,14 +222,14 @@ impl Delivery {
     }
 
     /// A text that answers a question: the agent waits for it, and need not work afterwards.
-    pub(crate) fn answer(id: u64, text: String, now: Duration) -> Self {
+    fn answer(id: u64, text: String, now: Duration) -> Self {
         let message = Message { expect_turn: false, ..Message::new(text) };
         let mut delivery = Self::new(id, message, now);
         delivery.answers = true;
         delivery
     }
 
-    pub(crate) fn stage(&self) -> Stage {
+    fn stage(&self) -> Stage {
         self.stage
     }
 
@@ -251,51 +252,53 @@ impl Delivery {
     }
 
     /// Looks at the agent and says what to do. To be called until it says to wait.
-    pub(crate) fn step(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
-        if sight.state == AgentState::Exited {
+    fn step(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+        if view.state == AgentState::Exited {
             // A message such as /quit ends the program, and that is what it was for.
             let ended = self.is_submitted() && !self.message.expect_turn;
             return if ended { Step::Done } else { Step::Failed(DeliveryError::Ended) };
         }
-        if sight.worked && self.is_submitted() {
+        if view.worked && self.is_submitted() {
             self.submission = Submission::Worked;
         }
         match self.stage {
-            Stage::Accepted => self.accepted(sight, now),
-            Stage::Typed => self.typed(sight, now),
-            Stage::Echoed => self.echoed(sight, now),
-            Stage::Submitted => self.submitted(sight, now),
+            Stage::Accepted => self.accepted(view, now),
+            Stage::Typed => self.typed(view, now),
+            Stage::Echoed => self.echoed(view, now),
+            Stage::Submitted => self.submitted(view, now),
             Stage::TurnStarted => Step::Done,
         }
     }
 
-    fn accepted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
-        match sight.state {
+    fn accepted(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+        match view.state {
             AgentState::Awaiting if !self.answers => Step::Failed(DeliveryError::Awaiting),
             // Whatever it does: what stands in its prompt can be seen there.
             _ if self.message.typed => {
                 self.reach(Stage::Typed, now);
-                self.typed(sight, now)
+                self.typed(view, now)
             }
-            AgentState::Idle if sight.fresh.is_some_and(|since| now < since + FIRST_PROMPT) => {
-                Step::Wait(sight.fresh.unwrap_or(now) + FIRST_PROMPT)
+            AgentState::Idle
+                if view.shown_since.is_some_and(|since| now < since + PROMPT_SETTLE_TIME) =>
+            {
+                Step::Wait(view.shown_since.unwrap_or(now) + PROMPT_SETTLE_TIME)
             }
-            AgentState::Idle | AgentState::Error if sight.leftover => match self.cleared {
+            AgentState::Idle | AgentState::Error if view.leftover => match self.cleared {
                 None => {
                     self.cleared = Some(now);
                     Step::Clear
                 }
-                Some(at) if now < at + CLEARED => Step::Wait(at + CLEARED),
+                Some(at) if now < at + CLEAR_TIMEOUT => Step::Wait(at + CLEAR_TIMEOUT),
                 Some(_) => Step::Failed(DeliveryError::Occupied),
             },
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
-                self.queued = sight.state == AgentState::Working;
-                self.before = self.count(sight.screen);
+                self.queued = view.state == AgentState::Working;
+                self.before = self.count(view.screen);
                 self.reach(Stage::Typed, now);
                 Step::Type
             }
             state => {
-                let due = self.since + READY;
+                let due = self.since + READY_TIMEOUT;
                 if due <= now {
                     Step::Failed(DeliveryError::NotReady { state })
                 } else {
@@ -305,22 +308,22 @@ impl Delivery {
         }
     }
 
-    fn typed(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
-        if !sight.written {
-            return self.wait_for(Stage::Typed, TYPED, now);
+    fn typed(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+        if !view.written {
+            return self.wait_for(Stage::Typed, WRITE_TIMEOUT, now);
         }
-        let (needles, placeholders) = self.count(sight.screen);
+        let (needles, placeholders) = self.count(view.screen);
         if needles > self.before.0 || placeholders > self.before.1 {
             self.submission = Submission::Due(now);
             self.reach(Stage::Echoed, now);
-            return Step::Wait(now + REST);
+            return Step::Wait(now + ECHO_SETTLE_TIME);
         }
-        self.wait_for(Stage::Echoed, ECHOED, now)
+        self.wait_for(Stage::Echoed, ECHO_TIMEOUT, now)
     }
 
-    fn echoed(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
+    fn echoed(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
         if let Submission::Due(since) = self.submission {
-            let due = since + REST;
+            let due = since + ECHO_SETTLE_TIME;
             if now < due {
                 return Step::Wait(due);
             }
@@ -328,32 +331,37 @@ impl Delivery {
             self.since = now;
             return Step::Submit;
         }
-        if !sight.written {
-            return self.wait_for(Stage::Submitted, SUBMITTED, now);
+        if !view.written {
+            return self.wait_for(Stage::Submitted, SUBMIT_TIMEOUT, now);
         }
-        let left_prompt = !sight.prompt.contains(&self.needle)
-            && !sight.prompt.to_lowercase().contains("[pasted");
-        let asks = sight.state == AgentState::Awaiting && !self.answers;
+        let left_prompt =
+            !view.prompt.contains(&self.needle) && !view.prompt.to_lowercase().contains("[pasted");
+        let asks = view.state == AgentState::Awaiting && !self.answers;
         if self.has_worked() || left_prompt || asks {
             self.reach(Stage::Submitted, now);
-            return self.submitted(sight, now);
+            return self.submitted(view, now);
         }
-        self.wait_for(Stage::Submitted, SUBMITTED, now)
+        self.wait_for(Stage::Submitted, SUBMIT_TIMEOUT, now)
     }
 
-    fn submitted(&mut self, sight: &Sight<'_>, now: Duration) -> Step {
-        let started = self.has_worked() || sight.state == AgentState::Awaiting;
+    fn submitted(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+        let started = self.has_worked() || view.state == AgentState::Awaiting;
         if started || self.queued || !self.message.expect_turn {
             if started || self.queued {
                 self.reach(Stage::TurnStarted, now);
             }
             return Step::Done;
         }
-        self.wait_for(Stage::TurnStarted, STARTED, now)
+        self.wait_for(Stage::TurnStarted, TURN_TIMEOUT, now)
+    }
+
+    /// When what was just done must have shown an effect.
+    fn effect_due(&self, limit: Duration) -> Duration {
+        self.since + limit
     }
 
     fn wait_for(&self, missing: Stage, limit: Duration, now: Duration) -> Step {
-        let due = self.since + limit;
+        let due = self.effect_due(limit);
         if due <= now {
             Step::Failed(DeliveryError::Unverified { reached: self.reached(missing), missing })
         } else {
@@ -371,10 +379,10 @@ impl Delivery {
 }
 
 /// The end of a message, as it is looked for on the screen.
-pub(crate) fn needle(text: &str) -> String {
+fn needle(text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     let squeezed = squeeze(last.unwrap_or_default());
-    let skip = squeezed.chars().count().saturating_sub(NEEDLE);
+    let skip = squeezed.chars().count().saturating_sub(NEEDLE_LENGTH);
     squeezed.chars().skip(skip).collect()
 }
 

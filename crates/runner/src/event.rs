@@ -1,4 +1,4 @@
-//! What a runner tells: everything that happens to its agent, to whoever listens.
+//! The events of a runner: everything that happens to its agent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What became of a job while nobody followed it, read from what its holder wrote to disk.
+//! What became of a job while no process followed it, read from what its holder wrote to disk.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use coven_tape::{Event, Reader, Stream};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 
 use crate::headless::decoder;
-use crate::mark::Mark;
+use crate::mark::StateMark;
 use crate::outcome;
 use crate::task::OkCodes;
 
@@ -50,12 +50,12 @@ pub struct Past {
     pub questions: u64,
     /// The last of each thing that it keeps saying by signals: its title and its status.
     pub said: Vec<TerminalSignal>,
-    /// What it was doing last, as whoever followed it then noted.
-    pub(crate) last: Option<Mark>,
+    /// What it was doing last, as the process that followed it then noted.
+    pub(crate) last: Option<StateMark>,
 }
 
 /// What an agent did, from its tape: what it said by signals and its title, what it was told, and
-/// the marks of whoever followed it then. Up to an offset of its output: what comes after that is
+/// the marks of the process that followed it then. Up to an offset of its output: what comes after that is
 /// still to be seen.
 pub fn past(
     adapter: &dyn AgentAdapter,
@@ -82,11 +82,11 @@ pub fn past(
                 });
             }
             Event::Mark(note) => {
-                let Some(mark) = Mark::read(&note) else { continue };
+                let Some(mark) = StateMark::read(&note) else { continue };
                 match mark.state {
                     AgentState::Working => past.worked = true,
                     AgentState::Awaiting => {
-                        // Whoever finds an agent that asks notes its question again.
+                        // A process that finds an agent asking notes its question again.
                         past.questions = mark.asked.unwrap_or(past.questions + 1);
                         answered = false;
                     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_counted_once_however_often_somebody_else_takes_the_agent_over() {
+    fn a_question_is_counted_once_however_often_the_agent_is_taken_over() {
         let adapter = default_registry().create("demo", Options::default()).unwrap();
         let folder = coven_testkit::folders::temporary().unwrap();
         let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();

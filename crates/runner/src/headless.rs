@@ -7,15 +7,15 @@ use coven_adapters::transcript::{Decoder, TranscriptFormat};
 use coven_model::{Mode, Outcome, Usage};
 use coven_runtime::domain::Pane;
 
-use crate::actor::{Actor, Eyes, Handle, Request, StopError};
+use crate::actor::{Actor, ActorHandle, AgentReader, Request, StopError};
 use crate::launch::{self, StartError};
-use crate::news::Subscription;
+use crate::subscription::Subscription;
 use crate::task::{Place, Task};
 
 /// An agent without a terminal. Clones are handles to the same agent.
 #[derive(Clone, Debug)]
 pub struct HeadlessRunner {
-    handle: Handle,
+    handle: ActorHandle,
 }
 
 impl HeadlessRunner {
@@ -35,10 +35,10 @@ impl HeadlessRunner {
         let mut pane = place.domain.spawn(&config)?;
         if launch::closes_input(&launch) {
             // A process that has ended already has no input to close.
-            let _ = pane.close_input();
+            drop(pane.close_input());
         }
-        let eyes = Eyes::transcript(decoder(&*adapter, previous));
-        let actor = Actor::new(adapter, task, pane, eyes, place.folder.clone(), 0)
+        let reader = AgentReader::transcript(decoder(&*adapter, previous));
+        let actor = Actor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
         Ok(Self { handle: actor.spawn()? })
     }
@@ -52,8 +52,8 @@ impl HeadlessRunner {
         previous: Usage,
         folder: Option<std::path::PathBuf>,
     ) -> Result<Self, StartError> {
-        let eyes = Eyes::transcript(decoder(&*adapter, previous));
-        let actor = Actor::new(adapter, task, pane, eyes, folder, 0);
+        let reader = AgentReader::transcript(decoder(&*adapter, previous));
+        let actor = Actor::new(adapter, task, pane, reader, folder, 0);
         Ok(Self { handle: actor.spawn()? })
     }
 

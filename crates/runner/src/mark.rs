@@ -1,5 +1,5 @@
-//! What is noted on the tape when an agent does something else, so that whoever follows it next
-//! knows since when, and which question it was.
+//! What is noted on the tape when an agent does something else, so that the next process that
+//! follows the agent knows since when, and which question it was.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One note. Older ones know less.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct StateMark {
     /// What the agent was doing.
     pub(crate) state: AgentState,
     /// What it waited for.
@@ -17,15 +17,15 @@ pub(crate) struct Mark {
     rule: String,
     /// How many questions it had asked.
     pub(crate) asked: Option<u64>,
-    /// Its question.
+    /// Its question, if it asked one.
     pub(crate) digest: Option<Digest>,
-    /// Since when.
+    /// Since when it did that.
     pub(crate) since: Option<Timestamp>,
     /// When the agent was started.
     pub(crate) started: Option<Timestamp>,
 }
 
-impl Mark {
+impl StateMark {
     /// The note for a verdict.
     pub(crate) fn of(verdict: &Verdict, asked: u64, since: Timestamp, started: Timestamp) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Mark {
     }
 }
 
-/// Now, for people.
+/// The time of day, for records.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

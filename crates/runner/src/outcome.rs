@@ -7,20 +7,20 @@ use coven_runtime::domain::ExitStatus;
 use crate::task::OkCodes;
 
 /// Why the process is being ended, if it was us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Somebody asked for it.
+    /// A caller stopped it.
     Stopped,
     /// Its time was up.
     TimedOut,
-    /// The task was done.
-    Completed,
+    /// Its task was over before, with this outcome.
+    Completed(Box<Outcome>),
 }
 
 /// How the process ended, as far as is known.
-pub(crate) fn ending(cause: Option<Cause>, status: Option<ExitStatus>) -> Ending {
+pub(crate) fn ending(cause: Option<&Cause>, status: Option<ExitStatus>) -> Ending {
     match (cause, status) {
-        (Some(Cause::Stopped | Cause::Completed), _) => Ending::Stopped,
+        (Some(Cause::Stopped | Cause::Completed(_)), _) => Ending::Stopped,
         (Some(Cause::TimedOut), _) => Ending::TimedOut,
         (None, Some(ExitStatus::Code(code))) => Ending::Exited { code },
         (None, Some(ExitStatus::Signal(signal))) => Ending::Signalled { signal },
@@ -49,6 +49,13 @@ pub(crate) fn completed(alive: bool, session: Option<String>) -> Outcome {
     let ending = if alive { Ending::Alive } else { Ending::Stopped };
     let reason = "every input was sent and its turn is over";
     Outcome { agent_session: session, ..Outcome::new(true, ending, reason) }
+}
+
+/// The outcome of a task that could not be followed any more because of a mistake in our own code.
+/// Its process was ended, because nothing watches it.
+pub(crate) fn of_panic(message: &str) -> Outcome {
+    let reason = format!("coven failed while it followed the agent, and ended it: {message}");
+    Outcome::new(false, Ending::Stopped, reason)
 }
 
 /// The outcome of a headless run.

@@ -77,7 +77,7 @@ impl Task {
 /// Which exit codes count as success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OkCodes {
-    /// These.
+    /// Only these codes.
     These(Vec<i32>),
     /// Whatever the program says: any exit is success.
     Any,

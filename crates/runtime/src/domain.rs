@@ -1,6 +1,6 @@
 //! Where processes start ([`Domain`]) and one process on a terminal or on pipes ([`Pane`]).
 //!
-//! Both are as small as they can be: whoever schedules knows only these two. Nothing here blocks;
+//! Both are as small as they can be: a scheduler knows only these two. Nothing here blocks;
 //! a pane that can be waited for has a descriptor that becomes readable when something happened.
 
 use std::collections::BTreeMap;
@@ -128,6 +128,10 @@ pub trait Pane: Send {
 
     /// Writes what fits, without waiting, and says how much. A pane whose process has ended is a
     /// broken pipe.
+    ///
+    /// After a write that was not taken whole, [`Pane::readiness`] also becomes readable when the
+    /// pane takes more. That lasts until a write is taken whole or fails, so a caller that gives up
+    /// on the rest writes an empty slice.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the input: the process reads an end of file.
@@ -151,8 +155,9 @@ pub trait Pane: Send {
         Ok(())
     }
 
-    /// Readable when there is something to read or the process has ended. A pane without one must
-    /// be looked at every time.
+    /// Readable when there is something to read, when the process has ended, and when the rest of
+    /// a write can be written. A caller that wakes up reads and writes, and then waits again. A
+    /// pane without a descriptor must be polled.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;
 }
 

@@ -4,6 +4,7 @@
 //! adopts it from its folder alone.
 
 mod adopt;
+mod changes;
 mod folder;
 mod pane;
 pub mod protocol;
@@ -14,14 +15,17 @@ mod start;
 
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub use adopt::{AdoptError, Adopted, adopt, take_back};
+pub use changes::FolderChanges;
 pub use folder::{Exit, Folder, FolderError, SpawnRecord};
 pub use pane::HolderPane;
 pub use request::{BadRequest, HoldRequest, HoldVerb};
 pub use server::{HoldError, hold, snap};
 pub use snap::{Rebuilt, SNAP_EVERY, Snap, rebuild};
+
+use parking_lot::Mutex;
 
 use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError};
 
@@ -41,10 +45,9 @@ impl HolderDomain {
     }
 
     fn remember(&self, holder: Child) {
-        if let Ok(mut holders) = self.holders.lock() {
-            holders.retain_mut(|holder| matches!(holder.try_wait(), Ok(None)));
-            holders.push(holder);
-        }
+        let mut holders = self.holders.lock();
+        holders.retain_mut(|holder| matches!(holder.try_wait(), Ok(None)));
+        holders.push(holder);
     }
 }
 

@@ -14,13 +14,12 @@ use std::process::{Child, Command, Stdio};
 use coven_terminal::screen::Size;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::process::{Signal, ioctl_tiocsctty, set_parent_process_death_signal, setsid};
-use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::domain::{Connection, SpawnConfig, SpawnError};
+use crate::machine::{self, Confinement};
 use crate::processes::JOB_VARIABLE;
-use crate::sandbox::Confinement;
 use crate::system;
 
 /// A process that was started, and our ends of its streams. All are non-blocking.
@@ -73,14 +72,10 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
             ioctl_tiocsctty(rustix::stdio::stdin())?;
         }
         if dies_with_us {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have ended before that took effect.
-            if rustix::process::getppid() != Some(parent) {
-                return Err(Errno::CHILD.into());
-            }
+            machine::die_with_parent(parent)?;
         }
         system::reset_signals();
-        system::close_on_exec()?;
+        machine::close_on_exec()?;
         if let Some(confinement) = confinement.take() {
             confinement.enforce()?;
         }
@@ -126,11 +121,7 @@ pub(crate) fn set_nonblocking(descriptor: impl AsFd) -> io::Result<()> {
 /// A new terminal: our end and the program's.
 fn open_terminal(size: Size) -> Result<(OwnedFd, OwnedFd), SpawnError> {
     let open = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags)?;
-        grantpt(&master)?;
-        unlockpt(&master)?;
-        let slave = ioctl_tiocgptpeer(&master, flags)?;
+        let (master, slave) = machine::open_terminal()?;
         // Backspace must erase whole characters.
         let mut attributes = tcgetattr(&slave)?;
         attributes.input_modes.insert(InputModes::IUTF8);

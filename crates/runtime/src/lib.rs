@@ -5,9 +5,9 @@ pub mod domain;
 pub mod hold;
 mod launch;
 mod local;
+pub mod machine;
 pub mod mock;
 pub mod processes;
-#[cfg(feature = "tokio")]
 pub mod readiness;
 pub mod sandbox;
 mod system;

@@ -1,12 +1,11 @@
 //! Processes started right here, which end with us.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Child;
 use std::time::Duration;
 
 use coven_terminal::screen::Size;
-use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -14,11 +13,13 @@ use crate::domain::{
     Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
 };
 use crate::launch::{Launched, Streams, launch, set_size};
+use crate::machine::ProcessHandle;
 use crate::processes::{self, Identity};
+use crate::readiness::{Interest, Selector};
 
 /// How long a process may take to vanish after it was killed. Longer only happens to one stuck in
 /// the kernel.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts processes as children of this process, each in a session of its own. They are ended
 /// when their pane is dropped.
@@ -52,12 +53,14 @@ struct LocalPane {
     leader: Identity,
     job: String,
     streams: Streams,
-    /// Holds streams and process descriptor: readable when any of them is.
-    readiness: OwnedFd,
-    process: OwnedFd,
+    /// Watches the streams and the process: readable when any of them is.
+    readiness: Selector,
+    process: ProcessHandle,
     status: Option<ExitStatus>,
     /// Whether what the leader left behind was ended.
     cleared: bool,
+    /// Whether `readiness` also waits for room in the input.
+    awaits_room: bool,
 }
 
 impl LocalPane {
@@ -66,14 +69,21 @@ impl LocalPane {
         let pid = child.id() as i32;
         // The child is ours and not yet reaped, so its id is still its own, even if it has ended.
         let leader = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
-        let raw = rustix::process::Pid::from_child(&child);
-        let process = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty())?;
-        let readiness = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let pane =
-            Self { child, leader, job, streams, readiness, process, status: None, cleared: false };
+        let process = ProcessHandle::open(pid)?;
+        let readiness = Selector::new()?;
+        let pane = Self {
+            child,
+            leader,
+            job,
+            streams,
+            readiness,
+            process,
+            status: None,
+            cleared: false,
+            awaits_room: false,
+        };
         for descriptor in pane.descriptors() {
-            let data = epoll::EventData::new_u64(0);
-            epoll::add(&pane.readiness, descriptor, data, epoll::EventFlags::IN)?;
+            pane.readiness.add(descriptor, Interest::Read, 0)?;
         }
         Ok(pane)
     }
@@ -83,7 +93,44 @@ impl LocalPane {
             Streams::Terminal { master, .. } => vec![master],
             Streams::Pipes { output, error, .. } => [output, error].into_iter().flatten().collect(),
         };
-        streams.into_iter().chain([&self.process]).map(AsFd::as_fd).collect()
+        streams.into_iter().map(AsFd::as_fd).chain([self.process.as_fd()]).collect()
+    }
+
+    /// Has `readiness` wait for room in the input, or not any more. A terminal is watched for output
+    /// already, with the same descriptor; an input pipe is watched only while it is full.
+    fn await_room(&mut self, awaits: bool) -> io::Result<()> {
+        if awaits == self.awaits_room {
+            return Ok(());
+        }
+        match &self.streams {
+            Streams::Terminal { master, .. } => {
+                let interest = if awaits { Interest::ReadOrWrite } else { Interest::Read };
+                self.readiness.change(master.as_fd(), interest, 0)?;
+            }
+            Streams::Pipes { input: Some(input), .. } if awaits => {
+                self.readiness.add(input.as_fd(), Interest::Write, 0)?;
+            }
+            Streams::Pipes { input: Some(input), .. } => self.readiness.remove(input.as_fd())?,
+            Streams::Pipes { input: None, .. } => {}
+        }
+        self.awaits_room = awaits;
+        Ok(())
+    }
+
+    fn write_once(&self, bytes: &[u8]) -> io::Result<usize> {
+        let descriptor = match &self.streams {
+            Streams::Terminal { master, .. } => master,
+            Streams::Pipes { input, .. } => input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?,
+        };
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        match rustix::io::write(descriptor, bytes) {
+            Ok(length) => Ok(length),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(Errno::IO) => Err(io::ErrorKind::BrokenPipe.into()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Takes note of the leader's end, and ends what it left behind.
@@ -93,7 +140,7 @@ impl LocalPane {
         {
             self.status = Some(status.into());
             // The descriptor of an ended process stays readable; it has said what it had to say.
-            let _ = epoll::delete(&self.readiness, &self.process);
+            let _ = self.readiness.remove(self.process.as_fd());
         }
         if self.status.is_some() && !self.cleared {
             self.end_rest();
@@ -105,16 +152,7 @@ impl LocalPane {
             return;
         }
         let (session, job) = (self.leader.pid, self.job.clone());
-        let find = || {
-            let mut found = processes::descendants(session);
-            found.extend(processes::of_session(session));
-            found.extend(processes::of_job(&job));
-            found.sort_unstable();
-            found.dedup();
-            found.retain(|process| process.pid != session);
-            found
-        };
-        processes::end_all(find, PATIENCE);
+        processes::end_all(|| processes::of_leader(session, &job), KILL_TIMEOUT);
         self.cleared = true;
     }
 }
@@ -164,24 +202,23 @@ impl Pane for LocalPane {
         if !self.is_alive() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let descriptor = match &self.streams {
-            Streams::Terminal { master, .. } => master,
-            Streams::Pipes { input, .. } => input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?,
-        };
-        match rustix::io::write(descriptor, bytes) {
-            Ok(length) => Ok(length),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-            Err(Errno::IO) => Err(io::ErrorKind::BrokenPipe.into()),
-            Err(error) => Err(error.into()),
-        }
+        let written = self.write_once(bytes);
+        let is_short = matches!(written, Ok(length) if length < bytes.len());
+        self.await_room(is_short)?;
+        written
     }
 
     fn close_input(&mut self) -> io::Result<()> {
-        match &mut self.streams {
+        let is_alive = self.is_alive();
+        match &self.streams {
+            Streams::Terminal { .. } if !is_alive => Err(io::ErrorKind::BrokenPipe.into()),
             // On a terminal an end of file is a key.
-            Streams::Terminal { .. } => self.write(&[0x04]).map(drop),
-            Streams::Pipes { input, .. } => {
-                *input = None;
+            Streams::Terminal { .. } => self.write_once(&[0x04]).map(drop),
+            Streams::Pipes { .. } => {
+                self.await_room(false)?;
+                if let Streams::Pipes { input, .. } = &mut self.streams {
+                    *input = None;
+                }
                 Ok(())
             }
         }

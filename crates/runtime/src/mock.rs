@@ -7,9 +7,10 @@ mod pane;
 mod script;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_terminal::screen::Size;
+use parking_lot::Mutex;
 
 use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError, Stop};
 pub use pane::MockPane;
@@ -75,28 +76,28 @@ impl MockDomain {
 
     /// The next process plays this. What is set up by several calls is played in their order.
     pub fn next(&self, script: Script) {
-        lock(&self.stage).next.push_back(Part::Play(script));
+        self.stage.lock().next.push_back(Part::Play(script));
     }
 
     /// The next process cannot be started.
     pub fn next_fails(&self, error: SpawnError) {
-        lock(&self.stage).next.push_back(Part::Fail(error));
+        self.stage.lock().next.push_back(Part::Fail(error));
     }
 
     /// Every process whose last argument is this plays this, unless something else is next.
     pub fn on_line(&self, line: &str, script: Script) {
-        lock(&self.stage).by_line.insert(line.to_owned(), script);
+        self.stage.lock().by_line.insert(line.to_owned(), script);
     }
 
     /// What was asked to be started, in order, failures left out.
     pub fn spawned(&self) -> Vec<SpawnConfig> {
-        lock(&self.stage).spawned.iter().map(|(config, _)| config.clone()).collect()
+        self.stage.lock().spawned.iter().map(|(config, _)| config.clone()).collect()
     }
 
     /// What became of the pane that was started as number `index`, from 0.
     pub fn played(&self, index: usize) -> Option<Played> {
-        let stage = lock(&self.stage);
-        stage.spawned.get(index).map(|(_, record)| lock(record).clone())
+        let stage = self.stage.lock();
+        stage.spawned.get(index).map(|(_, record)| record.lock().clone())
     }
 }
 
@@ -106,7 +107,7 @@ impl Domain for MockDomain {
     }
 
     fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
-        let mut stage = lock(&self.stage);
+        let mut stage = self.stage.lock();
         let line = config.argv.last().map(|last| last.to_string_lossy().into_owned());
         let script = match stage.next.pop_front() {
             Some(Part::Fail(error)) => return Err(error),
@@ -117,9 +118,4 @@ impl Domain for MockDomain {
         stage.spawned.push((config.clone(), Arc::clone(&record)));
         Ok(Box::new(MockPane::new(script, record)))
     }
-}
-
-/// A test that panicked while it held the lock has failed already; others may look on.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,16 +3,14 @@
 //! A process is known by its id and its start time together, because ids are used again.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, pidfd_send_signal, wait,
-};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 use serde::{Deserialize, Serialize};
+
+use crate::machine::{self, ProcessHandle, ProcessInfo};
 
 /// Names the job a process belongs to, in its environment.
 pub const JOB_VARIABLE: &str = "COVEN_JOB";
@@ -22,49 +20,22 @@ pub const JOB_VARIABLE: &str = "COVEN_JOB";
 pub struct Identity {
     /// The process id.
     pub pid: i32,
-    /// When it started, in clock ticks since the system did.
+    /// When it started, in a unit of the system's own (on Linux clock ticks since the system did).
     pub start: u64,
-}
-
-/// What the system tells about a process.
-struct Stat {
-    parent: i32,
-    session: i32,
-    start: u64,
-    zombie: bool,
-    name: String,
-}
-
-impl Stat {
-    fn read(pid: i32) -> Option<Self> {
-        let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let text = String::from_utf8_lossy(&text);
-        // The name stands in parentheses and may contain anything, parentheses too.
-        let (head, tail) = text.rsplit_once(") ")?;
-        let name = head.split_once(" (")?.1.to_owned();
-        let fields: Vec<&str> = tail.split(' ').collect();
-        Some(Self {
-            zombie: matches!(*fields.first()?, "Z" | "X"),
-            parent: fields.get(1)?.parse().ok()?,
-            session: fields.get(3)?.parse().ok()?,
-            start: fields.get(19)?.parse().ok()?,
-            name,
-        })
-    }
 }
 
 impl Identity {
     /// The process that has this id now. Nothing if there is none, or if it has ended and only
     /// waits to be reaped.
     pub fn of(pid: i32) -> Option<Self> {
-        let stat = Stat::read(pid).filter(|stat| !stat.zombie)?;
-        Some(Self { pid, start: stat.start })
+        let info = machine::process(pid).filter(|info| !info.zombie)?;
+        Some(Self { pid, start: info.start })
     }
 
     /// This process.
     pub fn own() -> io::Result<Self> {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
-        Self::of(pid).ok_or_else(|| io::Error::other("/proc does not know this process"))
+        Self::of(pid).ok_or_else(|| io::Error::other("the system does not know this process"))
     }
 
     /// Whether it still runs.
@@ -74,41 +45,33 @@ impl Identity {
 
     /// Its name, for people.
     pub fn name(self) -> Option<String> {
-        let stat = Stat::read(self.pid).filter(|stat| stat.start == self.start)?;
-        Some(stat.name)
+        let info = machine::process(self.pid).filter(|info| info.start == self.start)?;
+        Some(info.name)
     }
 
-    /// A descriptor that becomes readable when it ends.
-    pub(crate) fn open(self) -> io::Result<OwnedFd> {
-        let pid = Pid::from_raw(self.pid).ok_or_else(no_such_process)?;
-        let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
+    /// A handle to this process and no later one.
+    pub(crate) fn open(self) -> io::Result<ProcessHandle> {
+        let handle = ProcessHandle::open(self.pid)?;
         // Opened by id, so it may be a later process: what it is now decides.
-        if Self::of(self.pid) == Some(self) { Ok(descriptor) } else { Err(no_such_process()) }
+        if Self::of(self.pid) == Some(self) {
+            Ok(handle)
+        } else {
+            Err(rustix::io::Errno::SRCH.into())
+        }
     }
 
     /// Sends a signal to this process and no later one.
     pub fn signal(self, signal: Signal) -> io::Result<()> {
-        pidfd_send_signal(self.open()?, signal)?;
-        Ok(())
+        self.open()?.signal(signal)
     }
 }
 
-fn no_such_process() -> io::Error {
-    io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error())
-}
-
-/// Tells one start of the system from the next. Process ids and start times mean nothing across.
-pub fn boot_id() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
-}
-
 /// Every running process with its parent and session.
-fn all() -> BTreeMap<i32, Stat> {
-    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let seen = pids.filter_map(|pid| Some((pid, Stat::read(pid)?)));
-    let mut all: BTreeMap<i32, Stat> = seen.filter(|(_, stat)| !stat.zombie).collect();
-    follow_orphans(&mut all, Stat::read);
+fn all() -> BTreeMap<i32, ProcessInfo> {
+    let pids = machine::process_ids().unwrap_or_default().into_iter();
+    let seen = pids.filter_map(|pid| Some((pid, machine::process(pid)?)));
+    let mut all: BTreeMap<i32, ProcessInfo> = seen.filter(|(_, info)| !info.zombie).collect();
+    follow_orphans(&mut all, machine::process);
     all
 }
 
@@ -117,9 +80,12 @@ const ORPHANED: usize = 8;
 
 /// Looks again at those whose parent is not among the others. It ended after they were looked at,
 /// and by now they have been handed to somebody else; without that they would belong to nobody.
-fn follow_orphans(all: &mut BTreeMap<i32, Stat>, mut read: impl FnMut(i32) -> Option<Stat>) {
+fn follow_orphans(
+    all: &mut BTreeMap<i32, ProcessInfo>,
+    mut read: impl FnMut(i32) -> Option<ProcessInfo>,
+) {
     for _ in 0..ORPHANED {
-        let lost = |stat: &Stat| stat.parent != 0 && !all.contains_key(&stat.parent);
+        let lost = |stat: &ProcessInfo| stat.parent != 0 && !all.contains_key(&stat.parent);
         let orphans: Vec<(i32, i32)> = all
             .iter()
             .filter(|(_, stat)| lost(stat))
@@ -169,11 +135,24 @@ pub fn of_job(job: &str) -> Vec<Identity> {
     let wanted = format!("{JOB_VARIABLE}={job}").into_bytes();
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let carries = |pid: i32| {
-        fs::read(format!("/proc/{pid}/environ"))
+        machine::environment(pid)
             .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted))
     };
     let members = all().into_iter().filter(|(pid, _)| *pid != own && carries(*pid));
     members.map(|(pid, stat)| Identity { pid, start: stat.start }).collect()
+}
+
+/// What of a job still runs, seen from a process that is not the parent of what the job abandoned:
+/// what its leader started, what is in the leader's session, and what carries the job in its
+/// environment. The leader itself is not among them.
+pub(crate) fn of_leader(leader: i32, job: &str) -> Vec<Identity> {
+    let mut found = descendants(leader);
+    found.extend(of_session(leader));
+    found.extend(of_job(job));
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|process| process.pid != leader);
+    found
 }
 
 /// What ending a tree of processes came to.
@@ -215,27 +194,27 @@ pub fn end_all(mut find: impl FnMut() -> Vec<Identity>, patience: Duration) -> E
             ended.left = found.into_iter().map(Remnant::of).collect();
             return ended;
         }
-        let descriptors: Vec<OwnedFd> =
-            found.iter().filter_map(|process| process.open().ok()).collect();
-        for (process, descriptor) in found.iter().zip(&descriptors) {
+        let handles: Vec<(Identity, ProcessHandle)> =
+            found.iter().filter_map(|process| Some((*process, process.open().ok()?))).collect();
+        for (process, handle) in &handles {
             if !ended.forced.iter().any(|remnant| remnant.process == *process) {
                 ended.forced.push(Remnant::of(*process));
             }
             // It may have ended by itself meanwhile.
-            let _ = pidfd_send_signal(descriptor, Signal::KILL);
+            let _ = handle.signal(Signal::KILL);
         }
-        for descriptor in &descriptors {
-            wait_for_end(descriptor, deadline);
+        for (_, handle) in &handles {
+            wait_for_end(handle, deadline);
         }
     }
 }
 
 /// Waits until a process has ended, but not beyond the deadline.
-fn wait_for_end(descriptor: &OwnedFd, deadline: Instant) {
+fn wait_for_end(handle: &ProcessHandle, deadline: Instant) {
     let left = deadline.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).ok();
     // Whatever it says, the next look at the processes decides.
-    let _ = poll(&mut [PollFd::new(descriptor, PollFlags::IN)], timeout.as_ref());
+    let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], timeout.as_ref());
 }
 
 /// What became of our children.
@@ -271,8 +250,8 @@ pub(crate) fn signal_group(group: i32, signal: Signal) {
 mod tests {
     use super::*;
 
-    fn stat(parent: i32) -> Stat {
-        Stat { parent, session: 1, start: 1, zombie: false, name: "x".to_owned() }
+    fn stat(parent: i32) -> ProcessInfo {
+        ProcessInfo { parent, session: 1, start: 1, zombie: false, name: "x".to_owned() }
     }
 
     #[test]

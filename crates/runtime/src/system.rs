@@ -2,6 +2,11 @@
 //! crate is unsafe.
 #![expect(unsafe_code, reason = "the calls below have no safe form")]
 
+#[cfg(target_os = "macos")]
+pub(crate) mod darwin;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
+
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -25,7 +30,11 @@ pub(crate) fn before_exec(
 /// Sets every signal back to what it does by default. Exec keeps ignored signals ignored, and
 /// whoever started us may have ignored some. (Two that the C library keeps for itself cannot be set.)
 pub(crate) fn reset_signals() {
-    for signal in 1..=libc::SIGRTMAX() {
+    #[cfg(target_os = "linux")]
+    let last = libc::SIGRTMAX();
+    #[cfg(not(target_os = "linux"))]
+    let last = darwin::LAST_SIGNAL;
+    for signal in 1..=last {
         if signal != libc::SIGKILL && signal != libc::SIGSTOP {
             // SAFETY: SIG_DFL is a valid disposition for every signal; one that cannot be set is
             // refused by the kernel without effect.
@@ -34,37 +43,6 @@ pub(crate) fn reset_signals() {
             }
         }
     }
-}
-
-/// Marks every descriptor from 3 on to be closed at exec, whoever left it open.
-pub(crate) fn close_on_exec() -> io::Result<()> {
-    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
-    // SAFETY: the call takes three numbers and touches no memory.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            3 as libc::c_uint,
-            libc::c_uint::MAX,
-            CLOSE_RANGE_CLOEXEC,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// The version of Landlock in the kernel; below 1 if there is none.
-pub(crate) fn landlock_abi() -> i32 {
-    const LANDLOCK_CREATE_RULESET_VERSION: libc::c_uint = 1;
-    // SAFETY: with this flag the kernel only tells its version and reads no memory; the pointer
-    // must be null and the size 0.
-    let version = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::null::<libc::c_void>(),
-            0_usize,
-            LANDLOCK_CREATE_RULESET_VERSION,
-        )
-    };
-    version as i32
 }
 
 /// Has tokio wait until a descriptor is readable.

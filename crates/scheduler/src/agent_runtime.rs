@@ -226,7 +226,7 @@ impl AgentRuntime {
     /// Writes to a program, or keeps what it does not take now for later: all of it, or with an
     /// error nothing.
     pub fn send(&mut self, execution: ExecutionId, bytes: &[u8]) -> Result<(), Error> {
-        self.scheduler.send(execution, bytes, self.config.clock.now())
+        self.scheduler.send(execution, bytes)
     }
 
     /// Lets a program read an end of file after what was sent so far.

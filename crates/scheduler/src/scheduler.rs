@@ -244,7 +244,7 @@ impl Scheduler {
     pub fn next_deadline(&self) -> Option<Moment> {
         let at_once = self.replan || self.report.has_news() || self.panes.want_a_turn();
         let at_once = at_once.then_some(Moment::BEGINNING);
-        [at_once, self.board.next_deadline(), self.panes.next_retry()].into_iter().flatten().min()
+        [at_once, self.board.next_deadline()].into_iter().flatten().min()
     }
 
     /// What happened since this was last asked.

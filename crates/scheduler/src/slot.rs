@@ -160,8 +160,10 @@ impl TerminalSlot {
         };
         if taken > 0 {
             self.unsent.extend(&bytes[taken.min(bytes.len())..]);
+            return Ok(());
         }
-        Ok(())
+        // The answer is dropped, so the pane need not tell when there is room for it.
+        self.pane.write(&[]).map(drop)
     }
 
     /// Writes waiting input as far as the program takes it. That it has ended is no error: it

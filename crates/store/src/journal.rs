@@ -40,7 +40,7 @@ pub use self::reader::{Reader, Records};
 pub use self::scan::Cut;
 pub(crate) use self::tail::last_seq;
 pub use self::writer::Journal;
-pub(crate) use self::writer::{Place, encode};
+pub(crate) use self::writer::{Place, WrittenFacts, encode};
 
 /// The name of the file in the folder of a session.
 pub const FILE: &str = "journal.jsonl";

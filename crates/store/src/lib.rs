@@ -30,6 +30,7 @@ pub mod index;
 pub mod journal;
 pub mod layout;
 pub mod lock;
+mod machine;
 pub mod names;
 pub mod ownership;
 pub mod register;

@@ -3,7 +3,7 @@
 //! The lock is the system's (`flock` on `.coven/lock`) and goes with the process, however that
 //! ends. The note in the file is for people: it may be left from somebody who is gone.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::layout::BaseDir;
+use crate::machine::{boot_id, start_of};
 
 const FILE: &str = "lock";
 
@@ -28,8 +29,8 @@ pub struct Holder {
     pub version: u32,
     /// The process.
     pub pid: i32,
-    /// When it started, in clock ticks since the system did: tells it from a later process with
-    /// the same id.
+    /// When it started, in a unit of the system's own: tells it from a later process with the same
+    /// id.
     pub start: u64,
     /// The start of the system in which this happened.
     pub boot_id: String,
@@ -180,16 +181,4 @@ fn read(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
-}
-
-/// When a process started, in clock ticks since the system did.
-fn start_of(pid: i32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may have anything in it, so count from behind its closing parenthesis.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-}
-
-pub(crate) fn boot_id() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
 }

@@ -14,7 +14,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use coven_folder::{Durability, FileError, Folder, Obstacle, absent_is_none, same_file};
+use coven_folder::{Durability, FileError, Folder, Obstacle, absent_is_none, disk_wait, same_file};
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,10 @@ impl Register {
             State::Open { file, end, lines } if in_place => {
                 let bytes = encode(self.name, entries)?;
                 let written = file.write_all_at(&bytes, *end).and_then(|()| match when {
-                    When::Now => file.sync_data(),
+                    When::Now => {
+                        disk_wait::check("syncing a register");
+                        file.sync_data()
+                    }
                     When::Later => Ok(()),
                 });
                 if let Err(source) = written {

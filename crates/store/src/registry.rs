@@ -29,7 +29,7 @@ use coven_model::{Digest, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::BaseDir;
-use crate::lock::boot_id;
+use crate::machine::boot_id;
 use crate::register::{Register, RegisterError, When};
 
 const FILE: &str = "registered.jsonl";

@@ -14,7 +14,9 @@ use serde::Serialize;
 pub use self::look::Look;
 pub use self::restore::Restored;
 use crate::attempt::Attempt;
-use crate::journal::{self, AppendError, CreateError, Cut, Journal, OpenError, Reader};
+use crate::journal::{
+    self, AppendError, CreateError, Cut, Journal, OpenError, Reader, WrittenFacts,
+};
 use crate::layout::{self, BaseDir};
 use crate::spill;
 use crate::values::Values;
@@ -43,6 +45,14 @@ pub struct Appended {
     pub seqs: Range<u64>,
     /// What was put back first, because somebody had deleted it.
     pub restored: Option<Restored>,
+}
+
+/// Facts that were written and are recorded once [`Session::sync`] has put them on the disk.
+#[derive(Debug)]
+#[must_use = "facts that are not synced are not recorded"]
+pub struct WrittenBatch {
+    facts: WrittenFacts,
+    restored: Option<Restored>,
 }
 
 impl<V: Serialize> Session<V> {
@@ -133,6 +143,17 @@ impl<V: Serialize> Session<V> {
         time: Timestamp,
         facts: &[T],
     ) -> Result<Appended, AppendError> {
+        let written = self.write(time, facts)?;
+        self.sync(written)
+    }
+
+    /// The first half of [`append`](Self::append), for a writer that has several sessions to
+    /// write before it syncs each of them.
+    pub fn write<T: Serialize>(
+        &mut self,
+        time: Timestamp,
+        facts: &[T],
+    ) -> Result<WrittenBatch, AppendError> {
         let restored = self.put_back()?;
         let next = self.last() + 1;
         let mut encoded = Vec::with_capacity(facts.len());
@@ -141,8 +162,15 @@ impl<V: Serialize> Session<V> {
                 .map_err(|source| AppendError::Value { seq, source })?;
             encoded.push(fact);
         }
-        let seqs = self.journal.append_encoded(time, &encoded)?;
-        Ok(Appended { seqs, restored })
+        let facts = self.journal.write_encoded(time, &encoded)?;
+        Ok(WrittenBatch { facts, restored })
+    }
+
+    /// The second half of [`append`](Self::append): the facts are recorded when this succeeds, and
+    /// none of them is when it fails.
+    pub fn sync(&mut self, written: WrittenBatch) -> Result<Appended, AppendError> {
+        let WrittenBatch { facts, restored } = written;
+        Ok(Appended { seqs: self.journal.sync_written(facts)?, restored })
     }
 
     /// Makes sure of its journal again after an append failed with

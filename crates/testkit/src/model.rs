@@ -14,16 +14,24 @@ mod scene;
 mod tests;
 
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State as Extracted};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 
 use conversation::ModelConversation;
 use dialect::ApiDialect;
-use http::{HttpRequest, HttpResponder};
+use http::HttpResponder;
 
 pub use scene::{MODEL, PROBE, REASON, SLOW_WORDS, Scene, TAG, USED};
 
@@ -43,12 +51,16 @@ pub struct ModelExchange {
     pub open: bool,
 }
 
+/// The longest body. A long conversation with many tools has one or two megabytes.
+const MAX_BODY_BYTES: usize = 256 << 20;
+
 /// The server. Dropping it ends it.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
     shared: Arc<SharedExchanges>,
-    listener: Option<JoinHandle<()>>,
+    /// Serves the connections; nothing while it is dropped.
+    runtime: Option<Runtime>,
 }
 
 /// What all connections share.
@@ -67,14 +79,20 @@ struct State {
 impl ModelServer {
     /// Starts a server on a port that the system picks.
     pub fn start() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_io().build()?;
+        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let shared = Arc::<SharedExchanges>::default();
-        let theirs = shared.clone();
-        let listener = thread::Builder::new()
-            .name("model".to_owned())
-            .spawn(move || listen(&listener, &theirs))?;
-        Ok(Self { address, shared, listener: Some(listener) })
+        let router = Router::new()
+            .fallback(respond)
+            .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+            .with_state(Arc::clone(&shared));
+        let listener = listener.tap_io(|stream| {
+            // Without it words only come later.
+            let _ = stream.set_nodelay(true);
+        });
+        runtime.spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { address, shared, runtime: Some(runtime) })
     }
 
     /// Where it listens, as the beginning of an address without a slash at its end.
@@ -84,7 +102,7 @@ impl ModelServer {
 
     /// Every request so far.
     pub fn exchanges(&self) -> Vec<ModelExchange> {
-        self.shared.lock().exchanges.clone()
+        self.shared.state.lock().exchanges.clone()
     }
 
     /// Waits until the requests are as wanted, but no longer than this. Says whether they are.
@@ -93,98 +111,69 @@ impl ModelServer {
         patience: Duration,
         mut wanted: impl FnMut(&[ModelExchange]) -> bool,
     ) -> bool {
-        let state = self.shared.lock();
-        let (state, _) = self
-            .shared
-            .changed
-            .wait_timeout_while(state, patience, |state| !wanted(&state.exchanges))
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.shared.state.lock();
+        let is_other = |state: &mut State| !wanted(&state.exchanges);
+        self.shared.changed.wait_while_for(&mut state, is_other, patience);
         wanted(&state.exchanges)
     }
 }
 
 impl Drop for ModelServer {
     fn drop(&mut self) {
-        self.shared.lock().closing = true;
+        self.shared.state.lock().closing = true;
         self.shared.changed.notify_all();
-        // The listener waits for a connection; this one tells it to look.
-        let _ = TcpStream::connect(self.address);
-        if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
+        // Not waited for, because a test may drop the server where it must not block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 }
 
 impl SharedExchanges {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets time pass, unless the server ends meanwhile. Says whether it goes on.
     fn pause(&self, time: Duration) -> bool {
-        let state = self.lock();
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(state, time, |state| !state.closing)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, |state| !state.closing, time);
         !state.closing
     }
 
     fn opened(&self, exchange: ModelExchange) -> usize {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.exchanges.push(exchange);
         self.changed.notify_all();
         state.exchanges.len() - 1
     }
 
     fn closed(&self, exchange: usize) {
-        if let Some(exchange) = self.lock().exchanges.get_mut(exchange) {
+        if let Some(exchange) = self.state.lock().exchanges.get_mut(exchange) {
             exchange.open = false;
         }
         self.changed.notify_all();
     }
 }
 
-/// Takes connections until the server ends, then ends them.
-fn listen(listener: &TcpListener, shared: &Arc<SharedExchanges>) {
-    let mut connections: Vec<(TcpStream, JoinHandle<()>)> = Vec::new();
-    for stream in listener.incoming() {
-        if shared.lock().closing {
-            break;
-        }
-        connections.retain(|(_, thread)| !thread.is_finished());
-        let (Ok(stream), shared) = (stream, shared.clone()) else { continue };
-        let Ok(ours) = stream.try_clone() else { continue };
-        let serve = move || drop(serve(&stream, &shared));
-        if let Ok(thread) = thread::Builder::new().name("model connection".to_owned()).spawn(serve)
-        {
-            connections.push((ours, thread));
-        }
-    }
-    for (stream, thread) in connections {
-        // One that has ended already needs no end.
-        let _ = stream.shutdown(Shutdown::Both);
-        let _ = thread.join();
-    }
+/// Answers a request. A scene takes its time, so each is played by a thread of its own.
+async fn respond(
+    Extracted(shared): Extracted<Arc<SharedExchanges>>,
+    method: Method,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
+    let (mut responder, begun) = HttpResponder::new(shared);
+    tokio::task::spawn_blocking(move || {
+        // A client that went away needs no answer.
+        let _ = answer(&method, uri.path(), &body, &mut responder);
+    });
+    begun.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-/// Answers one connection until either side ends it.
-fn serve(stream: &TcpStream, shared: &SharedExchanges) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut reader = io::BufReader::new(stream);
-    while let Some(request) = HttpRequest::read(&mut reader, stream)? {
-        let mut responder = HttpResponder::new(stream, shared);
-        answer(&request, &mut responder)?;
-        if responder.is_last() {
-            break;
-        }
-    }
-    stream.shutdown(Shutdown::Both)
-}
-
-fn answer(request: &HttpRequest, responder: &mut HttpResponder<'_>) -> io::Result<()> {
-    let path = request.path();
-    if request.method != "POST" {
+fn answer(
+    method: &Method,
+    path: &str,
+    body: &[u8],
+    responder: &mut HttpResponder,
+) -> io::Result<()> {
+    if *method != Method::POST {
         return if path.ends_with("/models") {
             responder.json(200, &json!({"object": "list", "data": [model()], "models": []}))
         } else if path.contains("/models/") {
@@ -200,7 +189,7 @@ fn answer(request: &HttpRequest, responder: &mut HttpResponder<'_>) -> io::Resul
         return responder.json(200, &json!({"totalTokens": USED.input}));
     }
     let Some(dialect) = ApiDialect::of_path(path) else { return responder.json(404, &not_found()) };
-    let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
         return responder
             .json(415, &json!({"error": {"message": "no JSON that is understood here"}}));
     };

@@ -18,6 +18,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
+/// A pane that tells nothing for this long has nothing to tell: buffers are passed on within
+/// microseconds.
+const QUIET: Duration = Duration::from_millis(300);
+
 /// A command for `sh -c` in a folder, with a small environment and a job of its own.
 pub fn shell(script: &str, connection: Connection, folder: &Path) -> SpawnConfig {
     command(&["sh", "-c", script], connection, folder)
@@ -57,6 +61,7 @@ macro_rules! domain_checks {
             a_terminal_is_a_real_one,
             nothing_of_ours_is_inherited,
             input_arrives_and_can_be_closed,
+            input_that_does_not_fit_is_awaited_and_arrives_whole,
             a_new_size_arrives,
             force_leaves_nothing,
             a_polite_stop_is_enough_for_most,
@@ -149,16 +154,31 @@ pub fn wait_gone(pane: &mut dyn Pane) {
     }
 }
 
-pub fn write_all(pane: &mut dyn Pane, bytes: &[u8]) {
+/// Writes everything, and says how often it had to wait. What the pane prints meanwhile is lost.
+pub fn write_all(pane: &mut dyn Pane, bytes: &[u8]) -> usize {
     let deadline = Instant::now() + DEADLINE;
-    let mut rest = bytes;
-    while !rest.is_empty() {
+    let mut buffer = vec![0; 16 * 1024];
+    let (mut rest, mut waits) = (bytes, 0);
+    loop {
         match pane.write(rest) {
             Ok(length) => rest = &rest[length..],
             Err(error) => panic!("writing failed: {error}"),
         }
-        assert!(Instant::now() < deadline, "could not be written before the deadline");
+        if rest.is_empty() {
+            return waits;
+        }
+        waits += 1;
+        wait_ready(pane, deadline);
+        let read = pane.read(&mut buffer);
+        assert!(read.is_ok(), "reading failed: {read:?}");
     }
+}
+
+/// Whether a pane has something to tell within this time.
+fn becomes_ready(pane: &dyn Pane, limit: Duration) -> bool {
+    let Some(readiness) = pane.readiness() else { return true };
+    let timeout = Timespec::try_from(limit).ok();
+    poll(&mut [PollFd::new(&readiness, PollFlags::IN)], timeout.as_ref()) == Ok(1)
 }
 
 fn start(domain: &dyn Domain, config: &SpawnConfig) -> Box<dyn Pane> {
@@ -224,6 +244,54 @@ pub fn input_arrives_and_can_be_closed(domain: &dyn Domain, config: Config<'_>) 
     wait_gone(&mut *pane);
     assert_eq!(pane.exit_status(), Some(ExitStatus::Code(0)));
     assert_eq!(pane.write(b"x").map_err(|error| error.kind()), Err(std::io::ErrorKind::BrokenPipe));
+}
+
+/// Input that a program does not read yet is no reason to wake up. When it reads, that is told,
+/// and everything arrives in order, on a terminal and on pipes.
+pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
+    domain: &dyn Domain,
+    config: Config<'_>,
+) {
+    // More than all buffers on the way take together.
+    let text: Vec<u8> = (0..3 << 20).map(|byte| b'a' + (byte / 7 % 26) as u8).collect();
+    for (connection, prepare) in [(terminal(), "stty raw -echo"), (Connection::Pipes, ":")] {
+        let script = format!(
+            "{prepare}; echo ready; until test -e go; do sleep 0.05; done; \
+             head -c {} > got; rm go; echo done; sleep 1000",
+            text.len()
+        );
+        let config = config(&script, connection);
+        let mut pane = start(domain, &config);
+        let mut printed = Printed::default();
+        read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
+        let (mut rest, mut wakes) = (&text[..], 0);
+        loop {
+            match pane.write(rest) {
+                Ok(length) => rest = &rest[length..],
+                Err(error) => panic!("writing failed: {error}"),
+            }
+            // Buffers empty into each other for a moment. Then nothing moves any more.
+            if !becomes_ready(&*pane, QUIET) {
+                break;
+            }
+            wakes += 1;
+            let mut buffer = [0; 1024];
+            let read = pane.read(&mut buffer);
+            assert!(read.is_ok(), "reading failed: {read:?}");
+        }
+        assert!(!rest.is_empty(), "the program does not read");
+        assert!(wakes < text.len() / 256, "it woke up {wakes} times for nothing");
+        let told = std::fs::write(config.cwd.join("go"), "");
+        assert!(told.is_ok(), "{told:?}");
+        let waits = write_all(&mut *pane, rest);
+        assert!(waits > 0 && waits < rest.len() / 256, "it woke up {waits} times");
+        read_until(&mut *pane, &mut printed, |printed| printed.text().contains("done"));
+        assert!(std::fs::read(config.cwd.join("got")).is_ok_and(|got| got == text));
+        assert!(!becomes_ready(&*pane, Duration::ZERO), "nothing waits any more");
+        let stopped = pane.stop(Stop::Force);
+        assert!(stopped.is_ok(), "{stopped:?}");
+        wait_gone(&mut *pane);
+    }
 }
 
 /// A new size reaches the program.

@@ -1,26 +1,23 @@
 //! Numbers and terminal output from a seed, the same on every machine.
 
-/// A small generator (xorshift64*). Not for secrets.
+/// A small generator. Not for secrets.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(fastrand::Rng);
 
 impl Random {
     /// A generator; equal seeds give equal numbers.
     pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     #[expect(clippy::should_implement_trait, reason = "an endless iterator would need unwrapping")]
     pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.u64(..)
     }
 
     /// A number below `limit`, which is not 0.
     pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() >> 33) as usize % limit
+        self.0.usize(..limit)
     }
 
     /// One of the items.

@@ -4,7 +4,7 @@
 mod history;
 mod plan;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
 use coven_model::{Digest, Event, TaskId, TaskStatus};
@@ -19,12 +19,12 @@ use crate::state::{Run, State};
 /// A value larger than this, as JSON, is kept aside.
 pub const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// Makes the readable view of one session, again and again as it goes on.
+/// Makes the readable view of one session, again and again as it goes on. Cheap to copy.
 #[derive(Clone, Debug, Default)]
 pub struct SessionViewBuilder {
     history: RunHistory,
-    /// Large values, so that each is written and digested once.
-    large: Vec<LargeValue>,
+    /// Large values, so that each is written and digested once. Copies share them.
+    large: Arc<Mutex<Vec<LargeValue>>>,
 }
 
 /// A value that is kept aside.
@@ -44,7 +44,7 @@ impl SessionViewBuilder {
     }
 
     /// The view of the session as it is; nothing if there is no session yet.
-    pub fn session(&mut self, state: &State) -> Option<SessionView> {
+    pub fn session(&self, state: &State) -> Option<SessionView> {
         let run = state.run()?;
         let identity = &run.identity;
         let mut variables = serde_json::Map::new();
@@ -83,13 +83,17 @@ impl SessionViewBuilder {
     }
 
     /// The values that the newest view refers to and does not hold.
-    pub fn large(&self) -> &[LargeValue] {
-        &self.large
+    pub fn large(&self) -> Vec<LargeValue> {
+        self.known().clone()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<LargeValue>> {
+        self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A value, or what stands for it if it is large.
-    fn shown(&mut self, value: &Arc<Value>) -> Value {
-        if let Some(large) = self.large.iter().find(|large| Arc::ptr_eq(&large.value, value)) {
+    fn shown(&self, value: &Arc<Value>) -> Value {
+        if let Some(large) = self.known().iter().find(|large| Arc::ptr_eq(&large.value, value)) {
             return large_value_reference(&large.digest, large.bytes);
         }
         if size(value, MAX_INLINE_BYTES) <= MAX_INLINE_BYTES {
@@ -98,7 +102,7 @@ impl SessionViewBuilder {
         let text = value.to_string();
         let (digest, bytes) = (Digest::of_bytes(text.as_bytes()), text.len());
         let shown = large_value_reference(&digest, bytes);
-        self.large.push(LargeValue { digest, bytes, value: Arc::clone(value) });
+        self.known().push(LargeValue { digest, bytes, value: Arc::clone(value) });
         shown
     }
 }

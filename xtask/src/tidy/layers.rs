@@ -19,6 +19,9 @@ const COLUMNS: [&str; 2] = ["crate", "may use (ours)"];
 /// The crate beside the layers: any crate may use it for its tests, and only for them.
 const FOR_TESTS: &str = "testkit";
 
+/// Stands in the second column before what only the tests of a crate may use.
+const IN_TESTS: &str = "tests:";
+
 /// A package of the workspace and those packages of the workspace that it uses.
 #[derive(Debug)]
 pub(crate) struct Package {
@@ -111,7 +114,8 @@ pub(crate) fn check(page: &str, packages: &[Package]) -> Vec<TidyProblem> {
         return vec![TidyProblem::error(PAGE, 1, message)];
     }
     for row in rows.values() {
-        for name in row.may_use.iter().filter(|name| !rows.contains_key(*name)) {
+        let named = row.may_use.iter().chain(&row.in_tests);
+        for name in named.filter(|name| !rows.contains_key(*name)) {
             let message = format!("`{name}` has no row of its own in the layer table");
             problems.push(TidyProblem::error(PAGE, row.line, message));
         }
@@ -130,6 +134,8 @@ pub(crate) fn check(page: &str, packages: &[Package]) -> Vec<TidyProblem> {
 struct AllowedUses {
     line: usize,
     may_use: Vec<String>,
+    /// What its tests and benchmarks may use besides.
+    in_tests: Vec<String>,
 }
 
 fn rows(page: &str) -> (BTreeMap<String, AllowedUses>, Vec<TidyProblem>) {
@@ -148,8 +154,11 @@ fn rows(page: &str) -> (BTreeMap<String, AllowedUses>, Vec<TidyProblem>) {
             ));
             continue;
         };
-        let may_use = markdown::code_spans(row.cell(1)).map(str::to_owned).collect();
-        if rows.insert(name.to_owned(), AllowedUses { line: row.line, may_use }).is_some() {
+        let (always, in_tests) = row.cell(1).split_once(IN_TESTS).unwrap_or((row.cell(1), ""));
+        let names = |list| markdown::code_spans(list).map(str::to_owned).collect();
+        let (may_use, in_tests) = (names(always), names(in_tests));
+        if rows.insert(name.to_owned(), AllowedUses { line: row.line, may_use, in_tests }).is_some()
+        {
             problems.push(TidyProblem::error(PAGE, row.line, format!("a second row for `{name}`")));
         }
     }
@@ -165,6 +174,7 @@ fn forbidden<'a>(
         .iter()
         .filter(|used| !row.may_use.contains(&used.name))
         .filter(|used| !(used.only_in_tests && used.name == FOR_TESTS))
+        .filter(|used| !(used.only_in_tests && row.in_tests.contains(&used.name)))
         .map(|used| {
             let message = format!(
                 "`{}` may not use `{}`: the layer table of {PAGE} (line {}) does not allow it",
@@ -245,6 +255,15 @@ mod tests {
             ("coven-testkit", &[]),
         ]);
         assert_eq!(found(PAGE_TEXT, &packages).len(), 2);
+    }
+
+    #[test]
+    fn what_stands_behind_the_word_tests_is_for_tests_alone() {
+        let page = PAGE_TEXT.replace("| `model`, `terminal` |", "| `model`; tests: `terminal` |");
+        let tests = workspace(&[("coven-adapters", &["coven-terminal?"]), ("coven-terminal", &[])]);
+        assert_eq!(found(&page, &tests), [""; 0]);
+        let always = workspace(&[("coven-adapters", &["coven-terminal"]), ("coven-terminal", &[])]);
+        assert_eq!(found(&page, &always).len(), 1);
     }
 
     #[test]

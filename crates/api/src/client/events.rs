@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_model::SessionId;
-use futures_util::StreamExt;
-use reqwest::Method;
+use http_body_util::BodyExt;
+use hyper::Method;
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderValue};
 
-use super::{Client, ClientError, checked};
+use super::transport::unreachable;
+use super::{Client, ClientError};
 use crate::event::{EventEnvelope, EventGap};
 
 /// How long to wait before connecting again: at first, and at most.
@@ -56,15 +59,10 @@ pub struct EventStream {
     ended: bool,
 }
 
+#[derive(Debug)]
 struct StreamConnection {
-    bytes: futures_util::stream::BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    body: Incoming,
     reader: SseReader,
-}
-
-impl std::fmt::Debug for StreamConnection {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Connection").finish_non_exhaustive()
-    }
 }
 
 impl EventStream {
@@ -106,17 +104,19 @@ impl EventStream {
                     }
                 },
                 Some(connection) => {
-                    let next = tokio::time::timeout(STREAM_TIMEOUT, connection.bytes.next()).await;
+                    let next = tokio::time::timeout(STREAM_TIMEOUT, connection.body.frame()).await;
                     match next {
-                        Ok(Some(Ok(bytes))) => {
+                        Ok(Some(Ok(frame))) => {
                             self.wait = FIRST_RECONNECT_DELAY;
+                            let bytes = frame.into_data().unwrap_or_default();
                             let messages = connection.reader.feed(&bytes);
                             for message in messages {
                                 self.take(&message);
                             }
                         }
                         Ok(Some(Err(error))) => {
-                            return Ok(Some(self.again(error.to_string()).await));
+                            let why = unreachable(&error).to_string();
+                            return Ok(Some(self.again(why).await));
                         }
                         Ok(None) => {
                             return Ok(Some(self.again("the daemon closed it".to_owned()).await));
@@ -131,14 +131,17 @@ impl EventStream {
     }
 
     async fn connect(&mut self) -> Result<StreamConnection, ClientError> {
-        let url = format!("{}{}", self.client.base, self.path);
-        let mut request = self.client.http.request(Method::GET, url);
+        let mut headers = HeaderMap::new();
         if let Some(cursor) = self.cursor {
-            request = request.header("Last-Event-ID", cursor.to_string());
+            headers.insert("last-event-id", HeaderValue::from(cursor));
         }
-        let answer = checked(request.send().await?).await?;
-        let bytes = answer.bytes_stream().map(|bytes| bytes.map(|bytes| bytes.to_vec()));
-        Ok(StreamConnection { bytes: bytes.boxed(), reader: SseReader::default() })
+        let begun = self.client.transport.begin(Method::GET, &self.path, headers, None);
+        match tokio::time::timeout(STREAM_TIMEOUT, begun).await {
+            Ok(answer) => {
+                Ok(StreamConnection { body: answer?.into_body(), reader: SseReader::default() })
+            }
+            Err(_) => Err(ClientError::Unreachable("the daemon is silent".to_owned())),
+        }
     }
 
     /// Forgets the connection and lets some time pass, longer each time.

@@ -1,65 +1,15 @@
 //! The terminal of a task, from the viewer's side.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::{ClientError, DaemonAddress, problem};
+use super::transport::{Transport, Wire};
+use super::{ClientError, problem};
 use crate::attach::{FromDaemon, FromViewer, SUBPROTOCOL};
-
-/// A connection of either kind.
-enum ClientSocket {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl AsyncRead for ClientSocket {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for ClientSocket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
-}
 
 /// What a terminal tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +24,7 @@ pub enum FromTerminal {
 pub struct TerminalConnection {
     /// What is said to it.
     pub sender: ToTerminal,
-    messages: SplitStream<WebSocketStream<ClientSocket>>,
+    messages: SplitStream<WebSocketStream<Wire>>,
 }
 
 impl std::fmt::Debug for TerminalConnection {
@@ -85,7 +35,7 @@ impl std::fmt::Debug for TerminalConnection {
 
 /// The half that speaks.
 pub struct ToTerminal {
-    messages: SplitSink<WebSocketStream<ClientSocket>, Message>,
+    messages: SplitSink<WebSocketStream<Wire>, Message>,
 }
 
 impl std::fmt::Debug for ToTerminal {
@@ -108,27 +58,14 @@ fn failed(error: Error) -> ClientError {
 }
 
 impl TerminalConnection {
-    pub(super) async fn open(address: &DaemonAddress, path: &str) -> Result<Self, ClientError> {
-        let (wire, host, token) = match address {
-            DaemonAddress::Socket(socket) => {
-                let stream = UnixStream::connect(socket).await.map_err(unreachable)?;
-                (ClientSocket::Unix(stream), "localhost".to_owned(), None)
-            }
-            DaemonAddress::Tcp { address, token } => {
-                let stream = TcpStream::connect(address).await.map_err(unreachable)?;
-                // A key is typed and to be seen at once.
-                stream.set_nodelay(true).map_err(unreachable)?;
-                (ClientSocket::Tcp(stream), address.to_string(), Some(token))
-            }
-        };
-        let mut request = format!("ws://{host}{path}").into_client_request().map_err(failed)?;
+    pub(super) async fn open(transport: &Transport, path: &str) -> Result<Self, ClientError> {
+        let wire = transport.connect().await?;
+        let url = format!("ws://{}{path}", transport.host());
+        let mut request = url.into_client_request().map_err(failed)?;
         let headers = request.headers_mut();
         headers.insert("Sec-WebSocket-Protocol", HeaderValue::from_static(SUBPROTOCOL));
-        if let Some(token) = token {
-            let mut value =
-                HeaderValue::from_str(&format!("Bearer {token}")).map_err(unreachable)?;
-            value.set_sensitive(true);
-            headers.insert("Authorization", value);
+        if let Some(value) = transport.authorization() {
+            headers.insert("Authorization", value.clone());
         }
         let (socket, _) = client_async(request, wire).await.map_err(failed)?;
         let (sink, messages) = socket.split();

@@ -1,8 +1,9 @@
 //! What the machine can do: the kernel, its limits, the disk, the programs scripts need.
 
-use std::fs;
+#[cfg(target_os = "linux")]
 use std::path::Path;
 
+use coven_runtime::machine::{self, TerminalLimits};
 use coven_runtime::sandbox::Enforcement;
 use rustix::process::{Resource, getrlimit};
 
@@ -18,13 +19,23 @@ const MIN_TERMINALS: u64 = 32;
 const MIN_FREE_DISK_BYTES: u64 = 200 << 20;
 
 pub(super) fn check() -> Vec<DoctorCheck> {
-    let mut checks = vec![landlock(), cgroup(), terminals(), files()];
+    let mut checks = vec![confinement()];
+    #[cfg(target_os = "linux")]
+    checks.push(cgroup());
+    checks.extend(limitations());
+    checks.extend([terminals(), files()]);
     checks.extend(disk());
     checks.extend([shell(), git()]);
     checks
 }
 
-fn landlock() -> DoctorCheck {
+/// What Coven promises elsewhere and cannot do on this system.
+fn limitations() -> impl Iterator<Item = DoctorCheck> {
+    let all = machine::limitations().iter();
+    all.map(|limit| DoctorCheck::new("system", limit.name, State::Note, limit.what))
+}
+
+fn confinement() -> DoctorCheck {
     let (group, name) = ("kernel", "landlock");
     match Enforcement::of_this_kernel() {
         Enforcement::Files { abi } => DoctorCheck::ok(
@@ -44,6 +55,7 @@ fn landlock() -> DoctorCheck {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn cgroup() -> DoctorCheck {
     let (group, name) = ("kernel", "cgroup");
     if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
@@ -53,16 +65,13 @@ fn cgroup() -> DoctorCheck {
     DoctorCheck::ok(group, name, "not version 2; trees of processes are ended without it")
 }
 
-fn number(path: &str) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
 fn terminals() -> DoctorCheck {
     let (group, name) = ("limits", "terminals");
-    let most = number("/proc/sys/kernel/pty/max");
-    let used = number("/proc/sys/kernel/pty/nr").unwrap_or(0);
-    let Some(most) = most else {
+    let Ok(TerminalLimits { max: most, used }) = machine::terminal_limits() else {
         return DoctorCheck::ok(group, name, "the kernel tells no limit");
+    };
+    let Some(used) = used else {
+        return DoctorCheck::ok(group, name, format!("at most {most}"));
     };
     let left = most.saturating_sub(used);
     let what = format!("{left} of {most} left");

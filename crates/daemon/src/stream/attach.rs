@@ -7,25 +7,18 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use coven_api::attach::{AttachQuery, SUBPROTOCOL};
 use coven_api::{Code, Problem};
-use coven_model::TaskId;
-use coven_orchestrator::TaskAccess;
-use coven_terminal::screen::Size;
+use coven_service::Terminal;
 
-use super::Streams;
+use super::followers::Streams;
 use super::socket::{name, speaking};
-use super::viewer::{Terminal, Viewer};
+use super::viewer::Viewer;
 use crate::answer::{Failure, Path, Query};
-use crate::house::{Found, House};
 use crate::peer::Caller;
-use crate::problems;
-
-/// The sizes a viewer may ask for.
-const COLUMNS: std::ops::RangeInclusive<u16> = 2..=1000;
-const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
+use crate::state::Daemon;
 
 /// Opens the terminal of a task.
 pub(super) async fn attach(
-    State(house): State<House>,
+    State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
     Extension(caller): Extension<Caller>,
     Path((session, task)): Path<(String, String)>,
@@ -36,7 +29,8 @@ pub(super) async fn attach(
     let upgrade = speaking(upgrade, SUBPROTOCOL)?;
     let size = match (query.cols, query.rows) {
         (Some(cols), Some(rows)) => {
-            Some(size(cols, rows).map_err(|why| Problem::new(Code::BadRequest, why))?)
+            Terminal::check_size(cols, rows)?;
+            Some((cols, rows))
         }
         (None, None) => None,
         _ => {
@@ -45,19 +39,10 @@ pub(super) async fn attach(
         }
     };
     let place = streams.place()?;
-    let Found { sessions, id, .. } = house.find(&session).await?;
-    let task = TaskId::new(task.clone()).map_err(|_| {
-        Problem::new(
-            Code::TaskNotFound,
-            format!("there is no task `{}`", super::socket::shown(&task)),
-        )
-    })?;
-    let access = sessions.task(&id, &task).await.map_err(|error| problems::request(&error))?;
-    let TaskAccess { attempt, folder, agent, headless, .. } = access;
-    let Some(agent) = agent else {
-        return Err(no_terminal(&task, headless.is_some()).into());
-    };
-    let seat = streams.keyboards.sit(id, attempt.clone(), &name(&headers));
+    let service = daemon.service;
+    let terminal = service.terminal(&session, &task).await?;
+    let (session, attempt) = (terminal.session().clone(), terminal.attempt().clone());
+    let seat = streams.keyboards.sit(session, attempt, &name(&headers));
     // An agent may look at others, and never answers for a person.
     let may_type = !query.read_only.unwrap_or(false) && caller.may_change().is_ok();
     if may_type && query.take.unwrap_or(false) {
@@ -65,42 +50,15 @@ pub(super) async fn attach(
     } else if may_type {
         seat.take_if_free();
     }
-    if let Some(size) = size.filter(|_| seat.holds()) {
-        agent.resize(size).await;
+    if let Some((cols, rows)) = size.filter(|_| seat.holds()) {
+        terminal.resize(cols, rows).await?;
     }
-    let terminal = Terminal { attempt, folder, agent };
-    let viewer = Viewer::new(terminal, seat, may_type, house.stopping());
-    // The house waits for its tasks when it closes, so that the last words are said.
+    let viewer = Viewer::new(terminal, seat, may_type, service.stopping());
+    // The service waits for its tasks when it closes, so that the last words are said.
     Ok(upgrade.on_upgrade(async move |socket| {
-        house.spawn(async move {
+        service.spawn(async move {
             viewer.show(socket).await;
             drop(place);
         });
     }))
-}
-
-/// A size that a terminal may have.
-pub(super) fn size(cols: u16, rows: u16) -> Result<Size, String> {
-    if COLUMNS.contains(&cols) && ROWS.contains(&rows) {
-        return Ok(Size::new(cols, rows));
-    }
-    Err(format!(
-        "a terminal has {} to {} columns and {} to {} rows, not {cols} and {rows}",
-        COLUMNS.start(),
-        COLUMNS.end(),
-        ROWS.start(),
-        ROWS.end()
-    ))
-}
-
-fn no_terminal(task: &TaskId, headless: bool) -> Problem {
-    if headless {
-        let detail = format!("the task {task} runs without a terminal");
-        Problem::new(Code::NoAgent, detail)
-            .with_hint("`…/output` and `…/transcript` tell what it does")
-    } else {
-        let detail = format!("the task {task} has no running agent");
-        Problem::new(Code::NoAgent, detail)
-            .with_hint("`…/screen`, `…/output` and `…/recording` tell what it did")
-    }
 }

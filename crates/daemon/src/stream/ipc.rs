@@ -12,7 +12,7 @@ use axum::extract::{Extension, State};
 use axum::response::Response;
 use coven_api::ipc::{Answer, IpcCommand, SUBPROTOCOL};
 use coven_api::{Code, Problem};
-use coven_orchestrator::FeedItem;
+use coven_service::{FeedItem, Service};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -21,28 +21,29 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use self::push::Pushes;
-use super::Streams;
+use super::followers::Streams;
 use super::socket::{LAST_WORDS, PING, SILENCE, speaking};
 use crate::answer::{Failure, parse};
-use crate::house::House;
 use crate::peer::Caller;
+use crate::state::Daemon;
 
 /// How many commands of one interface may be under way.
 const COMMANDS: usize = 64;
 
 /// Opens the conversation.
 pub(super) async fn ipc(
-    State(house): State<House>,
+    State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
     Extension(caller): Extension<Caller>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let upgrade = speaking(upgrade, SUBPROTOCOL)?;
     let place = streams.place()?;
-    // The house waits for its tasks when it closes, so that the last words are said.
+    let service = daemon.service;
+    // The service waits for its tasks when it closes, so that the last words are said.
     Ok(upgrade.on_upgrade(async move |socket| {
-        house.clone().spawn(async move {
-            Interface::new(house, caller).converse(socket).await;
+        service.clone().spawn(async move {
+            Interface::new(service, caller).converse(socket).await;
             drop(place);
         });
     }))
@@ -50,7 +51,7 @@ pub(super) async fn ipc(
 
 /// One interface.
 struct Interface {
-    house: House,
+    service: Service,
     caller: Caller,
     commands: FuturesUnordered<BoxFuture<'static, Answer>>,
     /// What is to be sent.
@@ -58,14 +59,14 @@ struct Interface {
 }
 
 impl Interface {
-    fn new(house: House, caller: Caller) -> Self {
+    fn new(service: Service, caller: Caller) -> Self {
         let (commands, ready) = (FuturesUnordered::new(), VecDeque::new());
-        Self { house, caller, commands, ready }
+        Self { service, caller, commands, ready }
     }
 
     async fn converse(mut self, mut socket: WebSocket) {
-        let stopping = self.house.stopping();
-        let mut events = self.house.feed().subscribe(None);
+        let stopping = self.service.stopping();
+        let mut events = self.service.all_events(None);
         let mut pushes = Pushes::default();
         let mut ping = tokio::time::interval(PING);
         let mut heard = Instant::now();
@@ -92,7 +93,7 @@ impl Interface {
                 Some(answer) = self.commands.next() => self.say(&answer),
                 item = events.next() => match item {
                     Some(FeedItem::Event(envelope)) => {
-                        for push in pushes.of(&self.house, &envelope).await {
+                        for push in pushes.of(&self.service, &envelope).await {
                             self.say(&push);
                         }
                     }
@@ -122,8 +123,8 @@ impl Interface {
     fn hear(&mut self, message: &[u8]) {
         match self.admit(message) {
             Ok(command) => {
-                let (house, caller) = (self.house.clone(), self.caller.clone());
-                self.commands.push(command::answer(house, caller, command).boxed());
+                let (service, caller) = (self.service.clone(), self.caller.clone());
+                self.commands.push(command::answer(service, caller, command).boxed());
             }
             Err(answer) => self.say(&answer),
         }

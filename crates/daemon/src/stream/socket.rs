@@ -7,7 +7,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::HeaderMap;
 use coven_api::{Code, Problem};
-use coven_notation::printable;
+use coven_service::text::printable;
 
 /// How often a client is asked whether it is still there.
 pub(super) const PING: Duration = Duration::from_secs(15);
@@ -49,9 +49,4 @@ pub(super) fn name(headers: &HeaderMap) -> String {
     }
     let name: String = printable(agent).chars().take(40).collect();
     if name.trim().is_empty() { "a viewer".to_owned() } else { name }
-}
-
-/// Something that somebody wrote, for a message.
-pub(super) fn shown(text: &str) -> String {
-    printable(&text.chars().take(80).collect::<String>())
 }

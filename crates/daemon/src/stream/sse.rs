@@ -12,43 +12,39 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::Response;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use coven_api::event::{EventGap, EventQuery, SessionSnapshot};
 use coven_api::workflow::Workflow;
 use coven_api::{Code, Problem};
 use coven_model::SessionId;
 use coven_model::event::Event;
-use coven_orchestrator::{Envelope, FeedItem, FeedSubscription, Published, Subscription};
-use futures_util::{FutureExt, stream};
+use coven_service::{
+    Envelope, FeedItem, FeedSubscription, Published, Service, Subscription, event_kind,
+    write_event_json,
+};
+use futures_util::stream;
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use super::Streams;
-use super::envelope::{frame, json as written, kind};
+use super::followers::Streams;
 use crate::answer::{Failure, Path, Query};
-use crate::house::{Found, House};
-use crate::problems;
+use crate::state::Daemon;
 
-/// How long a connection may be silent. Whoever hears nothing for longer knows that it is broken.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long a connection may be silent. A client that receives nothing for longer knows that the
+/// connection is broken.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// What a connection begins with: a page that loses it comes back after a second.
-const HELLO: &str = ": hello\nretry: 1000\n\n";
-
-/// What is sent when there is nothing to say.
-const BEAT: &str = ": beat\n\n";
-
-/// How much is put into one write.
-const CHUNK: usize = 16 * 1024;
+/// How soon a page that loses its connection comes back.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// `GET /workflows/{id}/events`.
 pub(super) async fn session(
-    State(house): State<House>,
+    State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
     Path(id): Path<String>,
     Query(query): Query<EventQuery>,
@@ -56,14 +52,17 @@ pub(super) async fn session(
 ) -> Result<Response, Failure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
-    let Found { sessions, id, .. } = house.find(&id).await?;
-    let workflow = house.workflow(id.as_str()).await?;
+    let service = daemon.service;
+    let session = service.session_events(&id).await?;
+    let id = session.id().clone();
+    let workflow = service.show(id.as_str()).await?;
     let known = after.filter(|after| *after <= workflow.last_seq);
     let begin = known.unwrap_or(workflow.last_seq);
-    // First the ear, then the picture: what happens in between is in both, and told once.
-    let events = sessions.subscribe(&id, begin).await.map_err(|error| problems::request(&error))?;
+    // Subscribe before taking the snapshot, so that no fact falls between the two; what is in both is
+    // dropped by its number.
+    let events = session.subscribe(begin).await?;
     let source = Source::Session { events, id };
-    let mut follower = Follower::new(house, source, begin, query, place);
+    let mut follower = Follower::new(service, source, begin, query, place);
     if let (Some(after), None) = (after, known) {
         follower.gap(after, 1);
     }
@@ -77,18 +76,19 @@ pub(super) async fn session(
 
 /// `GET /events`.
 pub(super) async fn everything(
-    State(house): State<House>,
+    State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
-    // Facts are read from journals, and after a restart what nobody was told is told first.
-    house.orchestrators().await;
-    let begin = after.unwrap_or_else(|| house.feed().last());
-    let source = Source::Everything(house.feed().subscribe(Some(begin)));
-    let mut follower = Follower::new(house, source, begin, query, place);
+    let service = daemon.service;
+    // Facts are read from journals, and after a restart those that were not sent yet come first.
+    let last = service.last_position().await;
+    let begin = after.unwrap_or(last);
+    let source = Source::Everything(service.all_events(Some(begin)));
+    let mut follower = Follower::new(service, source, begin, query, place);
     if after.is_none() {
         follower.snapshot().await?;
     }
@@ -161,13 +161,13 @@ impl Source {
 
 /// One client that follows.
 struct Follower {
-    house: House,
+    service: Service,
     source: Source,
     /// Facts up to here were told, each or in a snapshot.
     told: u64,
     /// Whether what is live is told.
     live: bool,
-    ready: VecDeque<String>,
+    ready: VecDeque<Frame>,
     ended: bool,
     stopping: CancellationToken,
     _place: OwnedSemaphorePermit,
@@ -175,66 +175,48 @@ struct Follower {
 
 impl Follower {
     fn new(
-        house: House,
+        service: Service,
         source: Source,
         told: u64,
         query: EventQuery,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        let stopping = house.stopping();
-        let ready = VecDeque::from([HELLO.to_owned()]);
+        let stopping = service.stopping();
+        let ready = VecDeque::from([Frame::default().comment("hello").retry(RETRY_DELAY)]);
         let live = query.live.unwrap_or(true);
-        Self { house, source, told, live, ready, ended: false, stopping, _place: place }
+        Self { service, source, told, live, ready, ended: false, stopping, _place: place }
     }
 
     /// The stream as an answer.
     fn answer(self) -> Response {
-        let pieces = stream::unfold(self, |mut follower| async move {
-            let piece = follower.next().await?;
-            Some((Ok::<_, Infallible>(Bytes::from(piece)), follower))
+        let frames = stream::unfold(self, |mut follower| async move {
+            let frame = follower.next().await?;
+            Some((Ok::<_, Infallible>(frame), follower))
         });
-        let mut response = Response::new(Body::from_stream(pieces));
-        let headers = response.headers_mut();
-        let event_stream = HeaderValue::from_static("text/event-stream");
-        headers.insert(header::CONTENT_TYPE, event_stream);
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let keep_alive = KeepAlive::new().interval(HEARTBEAT_INTERVAL).text("beat");
+        let mut response = Sse::new(frames).keep_alive(keep_alive).into_response();
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().insert(header::CACHE_CONTROL, no_store);
         response
     }
 
-    /// The next piece of the stream: as much as there is to tell now.
-    async fn next(&mut self) -> Option<String> {
-        let mut piece = String::new();
+    /// The next frame of the stream.
+    async fn next(&mut self) -> Option<Frame> {
         loop {
-            while let Some(frame) = self.ready.pop_front() {
-                piece.push_str(&frame);
-                if piece.len() >= CHUNK {
-                    return Some(piece);
-                }
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
             }
-            if self.ended || self.stopping.is_cancelled() {
-                self.goodbye(&mut piece);
-                return Some(piece).filter(|piece| !piece.is_empty());
+            if self.ended {
+                return None;
             }
-            let told = if piece.is_empty() {
-                tokio::select! {
-                    () = self.stopping.cancelled() => continue,
-                    told = self.source.next() => told,
-                    () = tokio::time::sleep(HEARTBEAT) => return Some(BEAT.to_owned()),
+            tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => {
+                    self.ended = true;
+                    return Some(frame("stopping", None, "{}"));
                 }
-            } else {
-                match self.source.next().now_or_never() {
-                    Some(told) => told,
-                    None => return Some(piece),
-                }
-            };
-            self.take(told).await;
-        }
-    }
-
-    fn goodbye(&mut self, piece: &mut String) {
-        if !self.ended {
-            self.ended = true;
-            piece.push_str(&frame("stopping", None, "{}"));
+                told = self.source.next() => self.take(told).await,
+            }
         }
     }
 
@@ -265,14 +247,14 @@ impl Follower {
             None if !self.live => return,
             None => {}
         }
-        self.ready.push_back(frame(kind(envelope), number, &written(envelope)));
+        self.ready.push_back(frame(event_kind(envelope), number, &write_event_json(envelope)));
         if let (Source::Session { id, .. }, Published::Fact { event, .. }) =
             (&self.source, &envelope.what)
             && may_be_last(event)
         {
-            match self.house.workflow(id.as_str()).await {
+            match self.service.show(id.as_str()).await {
                 Ok(workflow) => self.see_whether_over(&workflow),
-                Err(problem) => self.over(&problem.detail),
+                Err(error) => self.over(&error.to_string()),
             }
         }
     }
@@ -301,14 +283,14 @@ impl Follower {
     async fn snapshot(&mut self) -> Result<(), Failure> {
         match &self.source {
             Source::Session { id, .. } => {
-                let workflow = self.house.workflow(id.as_str()).await?;
+                let workflow = self.service.show(id.as_str()).await?;
                 self.told = workflow.last_seq;
                 let snapshot = SessionSnapshot { seq: workflow.last_seq, workflow };
                 self.say("snapshot", Some(snapshot.seq), &snapshot);
                 self.see_whether_over(&snapshot.workflow);
             }
             Source::Everything(_) => {
-                let snapshot = self.house.snapshot().await;
+                let snapshot = self.service.snapshot().await;
                 self.told = snapshot.pos;
                 self.say("snapshot", Some(snapshot.pos), &snapshot);
             }
@@ -332,4 +314,42 @@ fn may_be_last(event: &Event) -> bool {
             | Event::TaskReleased { .. }
             | Event::SessionDeleted { .. }
     )
+}
+
+/// One event of the stream. `data` is JSON on one line.
+fn frame(kind: &str, id: Option<u64>, data: &str) -> Frame {
+    // The type of a fact of a later version is whatever its journal says, and a line break in it
+    // would begin another field.
+    let frame = Frame::default().event(kind.replace(['\r', '\n'], " "));
+    let frame = match id {
+        Some(id) => frame.id(id.to_string()),
+        None => frame,
+    };
+    frame.data(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    async fn sent(frame: Frame) -> String {
+        let frames = stream::iter([Ok::<_, Infallible>(frame)]);
+        let body = Sse::new(frames).into_response().into_body();
+        String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_event_has_its_name_its_cursor_and_one_line_of_data() {
+        assert_eq!(sent(frame("gap", None, "{}")).await, "event: gap\ndata: {}\n\n");
+        let ended = sent(frame("task.ended", Some(7), "{}")).await;
+        assert_eq!(ended, "event: task.ended\nid: 7\ndata: {}\n\n");
+    }
+
+    #[tokio::test]
+    async fn the_type_of_an_unknown_fact_cannot_begin_another_field() {
+        let sent = sent(frame("task.sung\nid: 99\r\n", Some(7), "{}")).await;
+        assert_eq!(sent, "event: task.sung id: 99  \nid: 7\ndata: {}\n\n");
+    }
 }

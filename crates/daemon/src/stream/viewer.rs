@@ -3,36 +3,23 @@
 //! What the agent prints is always taken in at once, so that a slow viewer keeps nothing alive; what
 //! it has not been sent waits in a bounded [`Outbox`].
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use coven_api::attach::{FromDaemon, FromViewer};
-use coven_model::{AgentState, AttemptId};
-use coven_runner::{AgentRunner, Event, Update};
-use coven_runtime::hold::{Folder, rebuild};
-use coven_terminal::screen::Options;
+use coven_model::AgentState;
+use coven_service::{Terminal, TerminalEvent, TerminalPicture, TerminalUpdate};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::attach::size;
 use super::keyboard::Seat;
 use super::outbox::Outbox;
 use super::socket::{LAST_WORDS, PING, SILENCE};
 
 /// How many messages are on their way to the connection; the rest waits where it can be dropped.
 const UNDER_WAY: usize = 2;
-
-/// What is looked at.
-#[derive(Debug)]
-pub(super) struct Terminal {
-    pub(super) attempt: AttemptId,
-    /// The folder of the attempt, with its tape.
-    pub(super) folder: PathBuf,
-    pub(super) agent: AgentRunner,
-}
 
 /// One viewer.
 #[derive(Debug)]
@@ -117,8 +104,9 @@ impl Viewer {
         outgoing: &mpsc::Sender<Message>,
         messages: &mut SplitStream<WebSocket>,
     ) -> End {
-        // First the ear, then the picture: what is printed in between is in both, and sent once.
-        let mut events = self.terminal.agent.subscribe();
+        // Subscribe before taking the picture, so that no output falls between the two; what is in
+        // both is dropped by its offset.
+        let mut events = self.terminal.subscribe();
         let mut over = !self.picture(false).await;
         self.say_holder();
         self.say_state();
@@ -168,43 +156,31 @@ impl Viewer {
     /// Puts the screen as it is now into the outbox. Says whether the process is still followed.
     async fn picture(&mut self, lagged: bool) -> bool {
         self.lost = false;
-        let attempt = self.terminal.attempt.clone();
-        if let Some(view) = self.terminal.agent.view().await {
-            let size = view.snapshot.size();
-            let (cols, rows, offset) = (size.columns, size.rows, view.offset);
-            let screen = FromDaemon::Screen { attempt, cols, rows, offset, lagged };
-            self.outbox.picture(screen, view.dump);
-            (self.offset, self.resizes) = (offset, view.resizes);
-            return true;
-        }
-        // It has ended meanwhile: what it showed last is on the disk.
-        let folder = Folder::new(&self.terminal.folder);
-        let rebuilt =
-            tokio::task::spawn_blocking(move || rebuild(&folder, &Options::default())).await;
-        match rebuilt {
-            Ok(Ok(mut rebuilt)) => {
-                let size = rebuilt.screen.size();
-                let (cols, rows, offset) = (size.columns, size.rows, rebuilt.offset);
-                let screen = FromDaemon::Screen { attempt, cols, rows, offset, lagged };
-                self.outbox.picture(screen, rebuilt.screen.dump());
-                // Whatever still comes from its actor is in the picture.
-                (self.offset, self.resizes) = (u64::MAX, u64::MAX);
+        let attempt = self.terminal.attempt().clone();
+        let picture = match self.terminal.picture().await {
+            Ok(picture) => picture,
+            Err(error) => {
+                tracing::warn!(%attempt, "what it showed last is lost: {error}");
+                return false;
             }
-            Ok(Err(error)) => tracing::warn!(%attempt, "what it showed last is lost: {error}"),
-            Err(error) => tracing::warn!(%attempt, "what it showed last is lost: {error}"),
-        }
-        false
+        };
+        let TerminalPicture { cols, rows, offset, resizes, dump, live } = picture;
+        self.outbox.picture(FromDaemon::Screen { attempt, cols, rows, offset, lagged }, dump);
+        // Of a process that has ended, all that still comes from its actor is in the picture.
+        self.offset = if live { offset } else { u64::MAX };
+        self.resizes = resizes;
+        live
     }
 
-    fn update(&mut self, update: Update) {
+    fn update(&mut self, update: TerminalUpdate) {
         match update {
-            Update::Lagged(_) => self.lose(),
-            Update::Event(Event::State(verdict)) => {
+            TerminalUpdate::Lagged(_) => self.lose(),
+            TerminalUpdate::Event(TerminalEvent::State(verdict)) => {
                 self.outbox.say(FromDaemon::State { verdict: Box::new(verdict) });
             }
             // The new picture will have it.
-            Update::Event(_) if self.lost => {}
-            Update::Event(Event::Output { offset, raw, .. }) => {
+            TerminalUpdate::Event(_) if self.lost => {}
+            TerminalUpdate::Event(TerminalEvent::Output { offset, raw, .. }) => {
                 let end = offset + raw.len() as u64;
                 if end <= self.offset {
                     return;
@@ -216,11 +192,13 @@ impl Viewer {
                 self.offset = end;
                 self.lost = !self.outbox.bytes(&raw[known..]);
             }
-            Update::Event(Event::Resized { size, number }) if number > self.resizes => {
+            TerminalUpdate::Event(TerminalEvent::Resized { size, number })
+                if number > self.resizes =>
+            {
                 self.resizes = number;
                 self.outbox.say(FromDaemon::Resized { cols: size.columns, rows: size.rows });
             }
-            Update::Event(_) => {}
+            TerminalUpdate::Event(_) => {}
         }
     }
 
@@ -232,7 +210,7 @@ impl Viewer {
     async fn hear(&mut self, message: Message) {
         match message {
             Message::Binary(bytes) => match self.check_keyboard() {
-                Ok(()) => self.terminal.agent.write(bytes.to_vec()).await,
+                Ok(()) => self.terminal.write(bytes.to_vec()).await,
                 Err(reason) => self.refuse(reason),
             },
             Message::Text(text) => match serde_json::from_str(&text) {
@@ -249,9 +227,10 @@ impl Viewer {
             FromViewer::Take => self.refuse("this viewer may only look".to_owned()),
             FromViewer::Release => self.seat.release(),
             FromViewer::Resize { cols, rows } => {
-                match self.check_keyboard().and_then(|()| size(cols, rows)) {
-                    Ok(size) => self.terminal.agent.resize(size).await,
-                    Err(reason) => self.refuse(reason),
+                if let Err(reason) = self.check_keyboard() {
+                    self.refuse(reason);
+                } else if let Err(error) = self.terminal.resize(cols, rows).await {
+                    self.refuse(error.to_string());
                 }
             }
         }
@@ -278,13 +257,13 @@ impl Viewer {
     }
 
     fn say_state(&mut self) {
-        let verdict = Box::new(self.terminal.agent.verdict());
+        let verdict = Box::new(self.terminal.verdict());
         self.outbox.say(FromDaemon::State { verdict });
     }
 
     /// The last word: how the process ended, if it did and is not only left to itself.
     async fn ended(&self, outgoing: &mpsc::Sender<Message>) -> End {
-        let verdict = self.terminal.agent.verdict();
+        let verdict = self.terminal.verdict();
         if verdict.state != AgentState::Exited {
             return End::Left;
         }

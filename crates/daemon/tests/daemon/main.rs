@@ -11,6 +11,7 @@ mod chaos;
 mod documents;
 mod events;
 mod hooks;
+mod http;
 mod interventions;
 mod lifecycle;
 mod limits;

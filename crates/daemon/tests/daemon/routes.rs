@@ -4,6 +4,7 @@ use coven_api::Code;
 use coven_api::route::{ApiRoute, HttpMethod, ROUTES};
 use serde_json::{Value, json};
 
+use crate::http::Response;
 use crate::support::{Home, problem};
 
 const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
@@ -207,7 +208,7 @@ async fn what_is_nowhere_and_ids_that_try_to_be_paths_are_not_found() {
 async fn requests_are_named_and_what_a_client_calls_them_is_kept_if_it_is_decent() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let id = |response: &reqwest::Response| {
+    let id = |response: &Response| {
         response.headers().get("x-request-id").unwrap().to_str().unwrap().to_owned()
     };
     let named =

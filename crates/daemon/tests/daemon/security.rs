@@ -5,44 +5,33 @@ use std::os::unix::fs::PermissionsExt;
 
 use coven_api::Code;
 use coven_model::WorkflowStatus;
-use reqwest::header::HeaderMap;
 use serde_json::json;
 
+use crate::http::{Request, Response, Server};
 use crate::support::{Daemon, Home, agent_program, problem, until};
 
 struct Web {
-    base: String,
+    address: std::net::SocketAddr,
     port: u16,
     token: String,
-    http: reqwest::Client,
 }
 
 impl Web {
     async fn of(daemon: &Daemon<'_>) -> Self {
         let address = daemon.address().await;
         assert!(address.ip().is_loopback());
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self {
-            base: format!("http://{address}"),
-            port: address.port(),
-            token: daemon.home.token(),
-            http,
-        }
+        Self { address, port: address.port(), token: daemon.home.token() }
     }
 
-    async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&'static str, &str)],
-    ) -> reqwest::Response {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.insert(*name, value.parse().unwrap());
-        }
-        let method = method.parse().unwrap();
-        let url = format!("{}{path}", self.base);
-        self.http.request(method, url).headers(map).send().await.unwrap()
+    fn request(&self, method: &str, path: &str) -> Request {
+        Request::new(Server::Tcp(self.address), method, path)
+    }
+
+    async fn send(&self, method: &str, path: &str, headers: &[(&'static str, &str)]) -> Response {
+        let request = self.request(method, path);
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        request.send().await.unwrap()
     }
 
     fn bearer(&self) -> String {
@@ -219,7 +208,7 @@ async fn a_page_signs_in_with_a_code_once_and_codes_are_given_only_over_the_sock
     assert!(code.url.starts_with(&own) && code.url.contains("/#code="), "{}", code.url);
     assert!(!code.url.contains(&web.token));
     let sign_in = |code: String| {
-        let request = web.http.post(format!("{}/sign-in", web.base));
+        let request = web.request("POST", "/sign-in");
         let request = request.header("origin", own.clone()).header("sec-fetch-site", "same-origin");
         request.json(&json!({"code": code})).send()
     };

@@ -2,10 +2,9 @@
 
 use coven_api::client::{EventStream, Streamed};
 use coven_api::event::EventEnvelope;
-use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
 use serde_json::Value;
 
+use crate::http::Response;
 use crate::support::{DEADLINE, Daemon};
 
 /// One event of a stream, as it came.
@@ -20,7 +19,7 @@ pub(crate) struct Frame {
 
 /// A stream of events, read by hand.
 pub(crate) struct Raw {
-    bytes: BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    response: Response,
     text: String,
 }
 
@@ -33,8 +32,7 @@ impl Raw {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        let bytes = response.bytes_stream().map(|bytes| bytes.map(|bytes| bytes.to_vec()));
-        Self { bytes: bytes.boxed(), text: String::new() }
+        Self { response, text: String::new() }
     }
 
     /// The next event or comment; nothing once the stream has ended.
@@ -44,9 +42,9 @@ impl Raw {
                 let block: String = self.text.drain(..end + 2).collect();
                 return Some(frame(&block));
             }
-            let bytes = tokio::time::timeout(DEADLINE, self.bytes.next()).await;
-            let bytes = bytes.expect("the stream is silent")?.unwrap();
-            self.text.push_str(&String::from_utf8(bytes).unwrap());
+            let bytes = tokio::time::timeout(DEADLINE, self.response.chunk()).await;
+            let bytes = bytes.expect("the stream is silent").unwrap()?;
+            self.text.push_str(std::str::from_utf8(&bytes).unwrap());
         }
     }
 

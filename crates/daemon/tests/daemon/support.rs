@@ -13,9 +13,10 @@ use coven_api::workflow::{StartWorkflow, Started, Workflow, WorkflowDefinition};
 use coven_api::{Client, ClientError, Code, DaemonAddress, Problem};
 use coven_model::WorkflowStatus;
 use coven_runtime::processes;
-use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::http::{Request, Response, Server};
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
@@ -237,15 +238,8 @@ impl Daemon<'_> {
     }
 
     /// A request over the socket, without anything added to it.
-    pub(crate) fn raw(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
-        let http = reqwest::Client::builder()
-            .unix_socket(self.home.socket())
-            .no_proxy()
-            .timeout(DEADLINE)
-            .build()
-            .unwrap();
-        let method = Method::from_bytes(method.as_bytes()).unwrap();
-        http.request(method, format!("http://localhost{path}"))
+    pub(crate) fn raw(&self, method: &str, path: &str) -> Request {
+        Request::new(Server::Socket(self.home.socket()), method, path)
     }
 
     /// What a definition needs to be started here.

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -72,7 +73,7 @@ impl<'a> RawTerminal<'a> {
 
     /// Starts a command that will not outlive this process. No signal comes in between.
     pub(super) fn start_job(&self, command: &str) -> io::Result<RunningCommand> {
-        let mut last_will = lock(&self.last_will);
+        let mut last_will = self.last_will.lock();
         let job = RunningCommand::start(command, ProcessGroup::Own)?;
         last_will.job = job.own_group();
         Ok(job)
@@ -80,14 +81,14 @@ impl<'a> RawTerminal<'a> {
 
     /// Ends the command, if it has not ended.
     pub(super) fn end_job(&self, job: Option<RunningCommand>) {
-        let mut last_will = lock(&self.last_will);
+        let mut last_will = self.last_will.lock();
         drop(job);
         last_will.job = None;
     }
 
     /// Gives the terminal back after its picture has been put in order, and forgets it.
     pub(super) fn give_back(self) {
-        if let Some(saved) = lock(&self.last_will).terminal.take() {
+        if let Some(saved) = self.last_will.lock().terminal.take() {
             saved.restore();
         }
     }
@@ -95,7 +96,7 @@ impl<'a> RawTerminal<'a> {
 
 impl Drop for RawTerminal<'_> {
     fn drop(&mut self) {
-        lock(&self.last_will).execute(self.output);
+        self.last_will.lock().execute(self.output);
         self.signals.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -132,13 +133,8 @@ impl SavedTermios {
 fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_>) {
     for signal in ending.forever() {
         if !signals::ignored() {
-            lock(last_will).execute(output);
+            last_will.lock().execute(output);
             let _ = signals::die_by_signal(signal);
         }
     }
-}
-
-fn lock(last_will: &Mutex<LastWill>) -> MutexGuard<'_, LastWill> {
-    // A thread that panicked while it held this leaves a will that can still be executed.
-    last_will.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,6 +20,8 @@ use std::error::Error;
 
 use coven_testkit::bench::arguments::{self, Arguments};
 
+use crate::report::Measured;
+
 /// How much to measure.
 struct Plan {
     /// Steps of a run whose jobs are processes.
@@ -34,6 +36,9 @@ struct Plan {
 
 const FULL: Plan = Plan { processes: 200, in_process: 3000, facts: 10_000, rounds: 3 };
 const QUICK: Plan = Plan { processes: 20, in_process: 300, facts: 1000, rounds: 1 };
+
+/// How many sessions share the steps where several actors write at once.
+const ACTORS: usize = 10;
 
 /// How many sessions there are where there are many.
 const MANY: usize = 100;
@@ -52,13 +57,16 @@ async fn measure(plan: &Plan, arguments: &Arguments) -> Result<(), Box<dyn Error
     let waiting = waiting::measure().await?;
     eprintln!("steps without a process");
     let alone = steps::measure(plan)?;
+    eprintln!("steps without a process, with the actor");
+    let gated = [running::gated(plan, 1).await?, running::gated(plan, ACTORS).await?];
     eprintln!("steps with a process");
     let processes = running::sequential(plan).await?;
     eprintln!("many sessions at once");
     let many = running::many(plan).await?;
     eprintln!("a long journal");
     let long = waiting::long(plan).await?;
-    let section = report::section(plan, &load, &alone, &processes, &many, &waiting, long);
+    let measured = Measured { alone, gated, processes, many, waiting, long };
+    let section = report::section(plan, &load, &measured);
     println!("{section}");
     if let Some(path) = arguments.publish(&section)? {
         eprintln!("written to {}", path.display());

@@ -27,10 +27,14 @@ impl Place {
         &self.base
     }
 
+    /// The state folder beside it.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
         let program = env!("CARGO_BIN_EXE_coven-orchestrator-agent");
-        Ok(Orchestrator::open(Options::new(self.path(), self.folder.path().join("state"), program))
-            .await?)
+        Ok(Orchestrator::open(Options::new(self.path(), self.state(), program)).await?)
     }
 
     /// A session of a definition, with an environment in which commands are found and no more.
@@ -49,6 +53,15 @@ pub(crate) fn scripts(steps: usize, asks: bool) -> String {
     }
     if asks {
         text.push_str("  - {name: ask, type: gate, message: Go on?}\n");
+    }
+    text
+}
+
+/// So many questions to a person in a row.
+pub(crate) fn gates(steps: usize) -> String {
+    let mut text = "name: bench\ndescription: Gates in a row.\nsteps:\n".to_owned();
+    for step in 0..steps {
+        let _ = writeln!(text, "  - {{name: step-{step}, type: gate, message: Go on?}}");
     }
     text
 }

@@ -10,7 +10,7 @@ use coven_testkit::bench::table::{header, row};
 use crate::running::Ran;
 use crate::steps::Alone;
 use crate::waiting::Waiting;
-use crate::{MANY, Plan};
+use crate::{ACTORS, MANY, Plan};
 
 /// Durable steps per second in one session that we want, where a step is no process.
 const STEPS: f64 = 3000.0;
@@ -18,15 +18,19 @@ const STEPS: f64 = 3000.0;
 /// How long taking up all sessions may take when the program starts.
 const START: Duration = Duration::from_millis(300);
 
-pub(crate) fn section(
-    plan: &Plan,
-    load: &str,
-    alone: &Alone,
-    processes: &Ran,
-    many: &Ran,
-    waiting: &Waiting,
-    (facts, long): (u64, Duration),
-) -> String {
+/// Everything that was measured.
+pub(crate) struct Measured {
+    pub(crate) alone: Alone,
+    /// In one session, and in [`ACTORS`].
+    pub(crate) gated: [Duration; 2],
+    pub(crate) processes: Ran,
+    pub(crate) many: Ran,
+    pub(crate) waiting: Waiting,
+    /// How many facts a journal had that was taken up, and how long that took.
+    pub(crate) long: (u64, Duration),
+}
+
+pub(crate) fn section(plan: &Plan, load: &str, measured: &Measured) -> String {
     let mut text = String::from("## Orchestrator\n\n`cargo xtask bench orchestrator`\n\n");
     text.push_str(&machine::sentence());
     let _ = writeln!(
@@ -35,9 +39,9 @@ pub(crate) fn section(
         plan.rounds
     );
     text.push_str("### Durable steps\n\n");
-    text.push_str(&steps(plan, alone, processes, many));
+    text.push_str(&steps(plan, measured));
     text.push_str("\n### Sessions that wait\n\n");
-    text.push_str(&waits(waiting, facts, long));
+    text.push_str(&waits(&measured.waiting, measured.long));
     text
 }
 
@@ -54,12 +58,14 @@ fn ratio(one: Duration, other: Duration) -> String {
     format!("{:.2}", one.as_secs_f64() / other.as_secs_f64())
 }
 
-fn steps(plan: &Plan, alone: &Alone, processes: &Ran, many: &Ran) -> String {
+fn steps(plan: &Plan, measured: &Measured) -> String {
+    let Measured { alone, gated, processes, many, .. } = measured;
     let mut text = format!(
         "*No process*: a script's job is taken for done at once. What a session's actor does for \
          each thing that happens is done in a row, without the actor: decide, append and sync, \
          fold, view. {} appends for {} steps; *bare* is as many writes of as many bytes, each with \
-         `fdatasync`. *A process each*: the script `true` from end to end, with a slot, a holder, \
+         `fdatasync`. *With the actor*: gates of a running session, each answered as soon as its \
+         question is published; *bare* is that of the row above. *A process each*: the script `true` from end to end, with a slot, a holder, \
          a tape, a durable outcome and the session's actor; *bare* starts as many shells and \
          nothing else.\n\n",
         alone.appends, plan.in_process
@@ -76,6 +82,9 @@ fn steps(plan: &Plan, alone: &Alone, processes: &Ran, many: &Ran) -> String {
         row(&mut text, name, cells);
     };
     line("no process, one session", plan.in_process, alone.took, alone.bare, STEPS);
+    line("with the actor, one session", plan.in_process, gated[0], alone.bare, 0.0);
+    let name = format!("with the actor, {ACTORS} sessions at once");
+    line(&name, plan.in_process, gated[1], alone.bare, 0.0);
     line("a process each, one session", processes.steps, processes.took, processes.bare, 0.0);
     let name = format!("a process each, {MANY} sessions at once, 8 slots");
     line(&name, many.steps, many.took, many.bare, 0.0);
@@ -86,7 +95,7 @@ fn steps(plan: &Plan, alone: &Alone, processes: &Ran, many: &Ran) -> String {
     text
 }
 
-fn waits(waiting: &Waiting, facts: u64, long: Duration) -> String {
+fn waits(waiting: &Waiting, (facts, long): (u64, Duration)) -> String {
     let mut text = format!(
         "{MANY} sessions, each blocked by a question to a person, in one process. Memory is what \
          the process grew by, for each. *Taken up* is from opening the base directory until every \

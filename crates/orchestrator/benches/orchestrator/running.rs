@@ -1,12 +1,15 @@
-//! Steps whose jobs are processes, in one session and in many at once.
+//! Steps of sessions with their actors: gates that are answered at once, and jobs that are
+//! processes, in one session and in many at once.
 
 use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use coven_model::WorkflowStatus;
+use coven_model::event::Decision;
+use coven_model::{Choice, WorkflowStatus};
+use coven_orchestrator::{NewSession, Orchestrator, Published};
 
-use crate::place::{Place, scripts};
+use crate::place::{Place, gates, scripts};
 use crate::{MANY, Plan};
 
 /// What a run of steps takes, and as many processes alone.
@@ -15,6 +18,49 @@ pub(crate) struct Ran {
     pub(crate) took: Duration,
     /// Starting as many shells one after the other, with nothing around them.
     pub(crate) bare: Duration,
+}
+
+/// Gates one after the other in one session, each answered as soon as it is published: what a
+/// session's actor takes for a durable step without a process.
+pub(crate) async fn gated(plan: &Plan, sessions: usize) -> Result<Duration, Box<dyn Error>> {
+    let definition = gates(plan.in_process / sessions);
+    let mut best = Duration::MAX;
+    for _ in 0..plan.rounds {
+        let place = Place::new()?;
+        let orchestrator = place.open().await?;
+        let begun = Instant::now();
+        let mut runs = tokio::task::JoinSet::new();
+        for _ in 0..sessions {
+            runs.spawn(answer_all(orchestrator.clone(), Place::session(&definition)));
+        }
+        while let Some(run) = runs.join_next().await {
+            run?.map_err(|error| error.to_string())?;
+        }
+        best = best.min(begun.elapsed());
+        orchestrator.close().await;
+    }
+    Ok(best)
+}
+
+/// Runs a session and answers whatever it asks.
+async fn answer_all(
+    orchestrator: Orchestrator,
+    new: NewSession,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let id = orchestrator.execute_workflow(new).await?;
+    let mut events = orchestrator.subscribe(&id, 0).await?;
+    while let Some(envelope) = events.next().await? {
+        let Published::Fact { event, .. } = envelope.what else { continue };
+        match &*event {
+            coven_model::Event::InterventionRequired { intervention, .. } => {
+                let decision = Decision::new(Choice::Approve, "bench");
+                orchestrator.answer(&intervention.id, decision, None).await?;
+            }
+            coven_model::Event::WorkflowCompleted { .. } => return Ok(()),
+            _ => {}
+        }
+    }
+    Err("the run did not complete".into())
 }
 
 /// Steps one after the other in one session.
@@ -26,7 +72,7 @@ pub(crate) async fn sequential(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
         let orchestrator = place.open().await?;
         let begun = Instant::now();
         let id = orchestrator.execute_workflow(Place::session(&definition)).await?;
-        let controller = orchestrator.controller(&id).await.ok_or("it is not live")?;
+        let controller = orchestrator.controller(&id).ok_or("it is not live")?;
         if controller.wait(false).await != WorkflowStatus::Completed {
             return Err("a run did not complete".into());
         }
@@ -58,7 +104,7 @@ pub(crate) async fn many(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
     let mut controllers = Vec::new();
     for _ in 0..MANY {
         let id = orchestrator.execute_workflow(Place::session(&definition)).await?;
-        controllers.push(orchestrator.controller(&id).await.ok_or("it is not live")?);
+        controllers.push(orchestrator.controller(&id).ok_or("it is not live")?);
     }
     for controller in controllers {
         if controller.wait(false).await != WorkflowStatus::Completed {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use coven_model::{Ending, Outcome, SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_notation::Source;
-use coven_store::{BaseDir, Session};
+use coven_store::{BaseDir, Registry, Session};
 use coven_workflow::input::SessionSpec;
 use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, Input, Known, State, check, decide, fold};
@@ -63,6 +63,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
     let plan = checked.plan.ok_or("the definition is wrong")?;
     let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057")?;
     let base = BaseDir::create(place.path())?;
+    Registry::open(&place.state(), &base)?.register(&id)?;
     let mut session = Session::<SessionView>::create(&base, &id)?;
     let creation = SessionSpec {
         session: id.clone(),

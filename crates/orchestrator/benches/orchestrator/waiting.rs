@@ -38,8 +38,8 @@ pub(crate) async fn measure() -> Result<Waiting, Box<dyn Error>> {
     let begun = Instant::now();
     let orchestrator = place.open().await?;
     for entry in orchestrator.list() {
-        let controller = orchestrator.controller(&entry.id).await.ok_or("it is not live")?;
-        controller.view().await.ok_or("it has no view")?;
+        let controller = orchestrator.controller(&entry.id).ok_or("it is not live")?;
+        controller.snapshot().view().cloned().ok_or("it has no view")?;
     }
     let taken_up = begun.elapsed();
     orchestrator.close().await;
@@ -48,7 +48,7 @@ pub(crate) async fn measure() -> Result<Waiting, Box<dyn Error>> {
 
 async fn waits(orchestrator: &Orchestrator, definition: &str) -> Result<(), Box<dyn Error>> {
     let id = orchestrator.execute_workflow(Place::session(definition)).await?;
-    let controller = orchestrator.controller(&id).await.ok_or("it is not live")?;
+    let controller = orchestrator.controller(&id).ok_or("it is not live")?;
     if controller.wait(true).await != WorkflowStatus::Blocked {
         return Err("a run did not wait".into());
     }
@@ -69,8 +69,8 @@ pub(crate) async fn long(plan: &Plan) -> Result<(u64, Duration), Box<dyn Error>>
         }
         let begun = Instant::now();
         let orchestrator = place.open().await?;
-        let controller = orchestrator.controller(&written.id).await.ok_or("it is not live")?;
-        controller.view().await.ok_or("it has no view")?;
+        let controller = orchestrator.controller(&written.id).ok_or("it is not live")?;
+        controller.snapshot().view().cloned().ok_or("it has no view")?;
         let took = begun.elapsed();
         orchestrator.close().await;
         let folder = place.path().join(".coven/sessions").join(written.id.as_str());

@@ -155,9 +155,9 @@ async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow)
     let new = project.session(workflow.name(), &workflow.input(project)?);
     let commit = project.head()?;
     let id = orchestrator.execute_workflow(new).await?;
-    let controller = orchestrator.controller(&id).await.ok_or("the session is not live")?;
+    let controller = orchestrator.controller(&id).ok_or("the session is not live")?;
     let status = tokio::time::timeout(PATIENCE, controller.wait(true)).await;
-    let view = controller.view().await.ok_or("the session has no view")?;
+    let view = controller.snapshot().view().cloned().ok_or("the session has no view")?;
     let Ok(status) = status else {
         orchestrator.cancel(&id, "real-agents", "it took too long").await?;
         controller.wait(false).await;

@@ -10,13 +10,15 @@ use coven_model::{AttemptId, JobSpec, Work};
 use coven_policy::Policies;
 use coven_runtime::domain::Domain;
 use coven_runtime::hold::HolderDomain;
+use coven_store::{Attempt, FileError};
 use coven_workflow::state::Run;
+use coven_workflow::{Input, State};
 use tokio::sync::mpsc;
 
-use super::job::{Earlier, Job, JobHandle, Report};
+use super::job::{Earlier, Job, JobHandle, LivePublisher};
 use super::slots::{Admission, Load, Slots};
 use crate::options::Options;
-use crate::state::WorkflowSession;
+use crate::state::SessionFiles;
 
 /// Starts jobs under holders, as many at once as there are slots.
 #[derive(Clone)]
@@ -108,35 +110,70 @@ impl WorkflowExecutor {
     /// here, so that jobs begin in the order in which they were asked for.
     pub(crate) fn start(
         &self,
-        session: &WorkflowSession,
+        state: &State,
+        folders: JobFolders,
         spec: JobSpec,
-        reports: mpsc::Sender<Report>,
+        reports: mpsc::Sender<Input>,
+        live: LivePublisher,
     ) -> JobHandle {
-        let attempt = session.make_attempt(&spec.job.attempt);
-        let earlier = earlier(session, &spec);
         // Only a command finds them in a file; an agent is told what it needs.
-        let run = session.state().run().filter(|_| matches!(spec.work, Work::Shell(_)));
+        let run = state.run().filter(|_| matches!(spec.work, Work::Shell(_)));
         let variables = run.map(Run::variables).unwrap_or_default();
-        Job::spawn(self.clone(), attempt, earlier, spec, variables, reports)
+        Job::spawn(self.clone(), folders, spec, variables, reports, live)
     }
 
-    /// Makes sure that a job which nobody follows does not run and never will.
+    /// Makes sure that a job which no actor follows does not run and never will.
     pub(crate) fn stop(
-        session: &WorkflowSession,
+        attempt: Result<Attempt, FileError>,
         job: AttemptId,
-        reports: mpsc::Sender<Report>,
+        reports: mpsc::Sender<Input>,
     ) -> JobHandle {
-        let attempt = session.make_attempt(&job);
         Job::end(attempt, job, reports)
     }
 }
 
+/// What a job needs of the disk before it is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobRoom {
+    /// A new folder, whatever lies in its place, with room to write in it.
+    New,
+    /// Room to write in the folder that it has.
+    Existing,
+    /// Its folder alone: the job runs already and has what it needs.
+    NotNeeded,
+}
+
+/// The folders of a job.
+#[derive(Debug)]
+pub(crate) struct JobFolders {
+    pub(super) attempt: Result<Attempt, FileError>,
+    /// The attempt before, if there was one.
+    pub(super) earlier: Option<Earlier>,
+}
+
+impl JobFolders {
+    /// Makes the folder of a job. Says also whether there is room for it. Waits on the disk.
+    pub(crate) fn make(
+        files: &SessionFiles,
+        state: &State,
+        job: &AttemptId,
+        room: JobRoom,
+    ) -> (Result<(), FileError>, Self) {
+        let has_room = match room {
+            JobRoom::New => files.make_room(job, true),
+            JobRoom::Existing => files.make_room(job, false),
+            JobRoom::NotNeeded => Ok(()),
+        };
+        let earlier = earlier(files, state, job);
+        (has_room, Self { attempt: files.make_attempt(job), earlier })
+    }
+}
+
 /// The attempt before, if there was one.
-fn earlier(session: &WorkflowSession, spec: &JobSpec) -> Option<Earlier> {
-    let AttemptId { task, attempt } = &spec.job.attempt;
-    let before = attempt.checked_sub(1).filter(|before| *before > 0)?;
-    let before = AttemptId { task: task.clone(), attempt: before };
-    let live = session.state().run().and_then(|run| run.live(&spec.job.attempt));
+fn earlier(files: &SessionFiles, state: &State, job: &AttemptId) -> Option<Earlier> {
+    let before = job.attempt.checked_sub(1).filter(|before| *before > 0)?;
+    let before = AttemptId { task: job.task.clone(), attempt: before };
+    let live = state.run().and_then(|run| run.live(job));
     let queued = live.is_some_and(|live| !live.inputs.is_empty());
-    Some(Earlier { attempt: session.make_attempt(&before).ok()?, queued })
+    Some(Earlier { attempt: files.make_attempt(&before).ok()?, queued })
 }

@@ -1,4 +1,5 @@
 //! One job: started or taken up, followed to its end, its outcome written down before it is told.
+//! If the task that does this panics, that is the job's outcome.
 
 mod begin;
 mod confined;
@@ -11,41 +12,72 @@ mod secrets;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coven_model::{AttemptId, Ending, JobSpec, Outcome};
-use coven_runner::{AgentRunner, HeadlessRunner, Redactor};
-use coven_runtime::domain::{Pane, ReadOutcome, Stop};
-use coven_runtime::hold::{Adopted, Folder, adopt, take_back};
+use coven_model::{AttemptId, Ending, JobSpec, Outcome, SessionId};
+use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
+use coven_runtime::hold::{Adopted, Folder, FolderChanges, adopt};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
 use coven_workflow::command::AgentAnswer;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
-use super::executor::WorkflowExecutor;
+use super::executor::{JobFolders, WorkflowExecutor};
 use super::slots::{NoSlot, Place};
-use crate::event::Live;
+use crate::event::{Envelope, Live, Published};
+use crate::feed::Feed;
+use crate::state::blocking::blocking;
+use crate::state::{Clock, best_effort};
+use begin::{BegunJob, FoundJob, NotBegun};
 pub(crate) use conversation::Earlier;
 
-/// How long a job that nobody follows may take to be gone.
-const GONE: Duration = Duration::from_secs(30);
+/// How long a runner may take to stop its process when the job that follows it has failed. After
+/// that the process is ended from outside.
+const RUNNER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long a job that is not followed may take to be gone once it is told to end.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is said of a job whose end nobody saw.
+/// The reason of the outcome of a job whose end was not recorded.
 const LOST: &str = "its process is gone, and nobody saw how it ended";
 
 /// How many orders may wait for a job.
-const ORDERS: usize = 64;
+const ORDER_CAPACITY: usize = 64;
 
-/// What a job tells its session.
-#[derive(Debug)]
-pub(crate) enum Report {
-    /// Something happened.
-    Happened(Box<Input>),
-    /// Something to tell and not to keep.
-    Live(Live),
+/// Publishes what a job does live. It never passes the session's actor, so a flood of output delays
+/// no decision.
+#[derive(Clone, Debug)]
+pub(crate) struct LivePublisher {
+    pub(crate) session: SessionId,
+    pub(crate) feed: Feed,
+    /// Does not keep the session's broadcast open.
+    pub(crate) events: broadcast::WeakSender<Envelope>,
+    pub(crate) clock: Clock,
+}
+
+impl LivePublisher {
+    fn publish(&self, live: Live) {
+        let published = Published::Live(live);
+        let envelope = self.feed.tell(&self.session, self.clock.now(), published);
+        if let Some(events) = self.events.upgrade() {
+            // A session without subscribers is fine.
+            drop(events.send(envelope));
+        }
+    }
+}
+
+/// Where a job shows its process while it is followed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunnerSlot(Arc<Mutex<Option<Runner>>>);
+
+impl RunnerSlot {
+    pub(crate) fn get(&self) -> Option<Runner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, runner: Option<Runner>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = runner;
+    }
 }
 
 /// What a session orders.
@@ -63,16 +95,17 @@ pub(crate) enum Order {
 #[derive(Debug)]
 pub(crate) struct JobHandle {
     orders: mpsc::Sender<Order>,
-    runner: Arc<Mutex<Option<Runner>>>,
+    runner: RunnerSlot,
     task: JoinHandle<()>,
 }
 
 impl JobHandle {
-    /// Stops following the job, and waits until nobody here touches it any more. Its process goes
-    /// on under its holder.
+    /// Stops following the job, and waits until nothing in this process touches it any more. Its
+    /// process goes on under its holder.
     pub(crate) async fn close(self) {
         drop(self.orders);
-        let _ = self.task.await;
+        // A panic of the task was told as the end of the job.
+        drop(self.task.await);
     }
 
     pub(crate) fn order(&self, order: Order) {
@@ -90,14 +123,28 @@ impl JobHandle {
         self.orders.is_closed()
     }
 
-    /// Its process, while it is followed.
-    pub(crate) fn runner(&self) -> Option<Runner> {
-        self.runner.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Where it shows its process.
+    pub(crate) fn runner(&self) -> RunnerSlot {
+        self.runner.clone()
     }
 }
 
 /// One job on its way.
 pub(crate) struct Job {
+    details: Arc<JobDetails>,
+    reports: mpsc::Sender<Input>,
+    live: LivePublisher,
+    runner: RunnerSlot,
+    /// Its place in the queue for a slot, then its slot, until it has ended.
+    place: Option<Place>,
+    /// The number of the last observation.
+    seen: u64,
+    /// Answers and messages under way.
+    sending: JoinSet<()>,
+}
+
+/// What a job is, for the work that waits on the disk.
+pub(crate) struct JobDetails {
     executor: WorkflowExecutor,
     attempt: Attempt,
     /// The attempt before, if there was one.
@@ -107,14 +154,21 @@ pub(crate) struct Job {
     /// What is secret in its environment, and what takes it out of texts.
     secrets: Vec<String>,
     redactor: Redactor,
-    reports: mpsc::Sender<Report>,
-    runner: Arc<Mutex<Option<Runner>>>,
-    /// Its place in the queue for a slot, then its slot, until it has ended.
-    place: Option<Place>,
-    /// The number of the last observation.
-    seen: u64,
-    /// Answers and messages under way.
-    sending: JoinSet<()>,
+}
+
+impl JobDetails {
+    /// The outcome of the job, written down. One that was written down before counts.
+    fn settle(&self, outcome: Outcome) -> Outcome {
+        let outcome = self.without_secrets(self.with_conversation(outcome));
+        let outcome = self.with_touched(outcome);
+        self.attempt.decide(&outcome).unwrap_or(outcome)
+    }
+
+    /// Leaves word that the job is not to run, for a start that comes late.
+    fn mark_killed(&self) {
+        let marked = Folder::new(self.attempt.path()).mark_killed();
+        best_effort("mark a job as stopped", marked);
+    }
 }
 
 /// A job's process, followed.
@@ -131,42 +185,57 @@ impl Runner {
             Self::Headless(headless) => headless.detach().await,
         }
     }
+
+    /// Ends the process. How it ended is an event, for the job too.
+    async fn stop(&self) {
+        match self {
+            Self::Agent(agent) => drop(agent.stop().await),
+            Self::Headless(headless) => drop(headless.stop().await),
+        }
+    }
 }
 
 impl Job {
     pub(super) fn spawn(
         executor: WorkflowExecutor,
-        attempt: Result<Attempt, FileError>,
-        earlier: Option<Earlier>,
+        folders: JobFolders,
         spec: JobSpec,
         variables: Map<String, Value>,
-        reports: mpsc::Sender<Report>,
+        reports: mpsc::Sender<Input>,
+        live: LivePublisher,
     ) -> JobHandle {
-        let (orders, receiver) = mpsc::channel(ORDERS);
-        let runner = Arc::new(Mutex::new(None));
+        let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
+        let runner = RunnerSlot::default();
         let shared = runner.clone();
+        let JobFolders { attempt, earlier } = folders;
         let job = spec.job.attempt.clone();
         let place = executor.shared.slots.line_up(&spec);
         let task = tokio::spawn(async move {
             match attempt {
                 Ok(attempt) => {
-                    let sending = JoinSet::new();
                     let secrets = secrets_of(&executor, &spec);
-                    let job = Self {
-                        redactor: Redactor::new(secrets.iter().cloned()),
-                        secrets,
+                    let redactor = Redactor::new(secrets.iter().cloned());
+                    let details = JobDetails {
                         executor,
                         attempt,
                         earlier,
                         spec,
                         variables,
+                        secrets,
+                        redactor,
+                    };
+                    let mut job = Self {
+                        details: Arc::new(details),
                         reports,
+                        live,
                         runner,
                         place: Some(place),
                         seen: 0,
-                        sending,
+                        sending: JoinSet::new(),
                     };
-                    job.run(receiver).await;
+                    if let Err(message) = catch_panic(job.run(&mut receiver)).await {
+                        job.fail(&message).await;
+                    }
                 }
                 Err(error) => {
                     let outcome = failed(Ending::NotStarted, error.to_string());
@@ -181,35 +250,32 @@ impl Job {
     pub(super) fn end(
         attempt: Result<Attempt, FileError>,
         job: AttemptId,
-        reports: mpsc::Sender<Report>,
+        reports: mpsc::Sender<Input>,
     ) -> JobHandle {
         let (orders, _) = mpsc::channel(1);
         let task = tokio::spawn(async move {
-            let ended = tokio::task::spawn_blocking(move || match attempt {
-                Ok(attempt) => end_from_disk(&attempt),
+            let ended = blocking(move || match attempt {
+                Ok(attempt) => end_from_disk(&attempt, stopped_outcome()),
                 Err(error) => failed(Ending::Stopped, error.to_string()),
             });
-            let lost = |error: tokio::task::JoinError| failed(Ending::Stopped, error.to_string());
-            let outcome = ended.await.unwrap_or_else(lost);
+            let outcome = ended.await;
             tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
         });
-        JobHandle { orders, runner: Arc::default(), task }
+        JobHandle { orders, runner: RunnerSlot::default(), task }
     }
 
     fn id(&self) -> AttemptId {
-        self.spec.job.attempt.clone()
+        self.details.spec.job.attempt.clone()
     }
 
-    async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
-        if let Ok(Some(outcome)) = self.attempt.outcome() {
-            return self.ended(outcome).await;
-        }
-        // Whoever wanted it started may have died before anything came of it.
-        let started = matches!(self.attempt.spawn(), Ok(Some(_)))
-            && !take_back(&Folder::new(self.attempt.path())).unwrap_or(false);
-        if !started && self.attempt.is_killed().unwrap_or(false) {
-            return self.decide_end(failed(Ending::Stopped, "it was stopped".to_owned())).await;
-        }
+    async fn run(&mut self, orders: &mut mpsc::Receiver<Order>) {
+        let details = self.details.clone();
+        let started = match blocking(move || details.found()).await {
+            FoundJob::Ended(outcome) => return self.ended(*outcome).await,
+            FoundJob::Stopped => return self.decide_end(stopped_outcome()).await,
+            FoundJob::Started => true,
+            FoundJob::New => false,
+        };
         if started {
             self.place.iter().for_each(Place::runs_already);
         } else if let Some(place) = &mut self.place {
@@ -221,34 +287,29 @@ impl Job {
                         return self.decide_end(failed(Ending::NotStarted, error)).await;
                     }
                 },
-                stopped = stopped(&mut orders) => {
+                stopped = stopped(orders) => {
                     if !stopped {
                         return;
                     }
-                    let _ = Folder::new(self.attempt.path()).mark_killed();
+                    let details = self.details.clone();
+                    blocking(move || details.mark_killed()).await;
                     let outcome = failed(Ending::Stopped, "it was stopped before it began".to_owned());
                     return self.decide_end(outcome).await;
                 }
             }
         }
-        let adapter = match self.adapter() {
-            Ok(adapter) => adapter,
-            Err(error) => return self.decide_end(failed(Ending::NotStarted, error)).await,
-        };
-        let runner = if started {
-            self.take_up(&adapter)
-        } else {
-            self.look_before(&*adapter).await;
-            self.launch(&adapter)
-        };
-        match runner {
-            Ok(runner) => {
-                self.tell_exposure().await;
-                self.follow(runner, &adapter, &mut orders).await;
+        let details = self.details.clone();
+        match blocking(move || details.begin(started)).await {
+            Ok(BegunJob { runner, adapter, exposure }) => {
+                if let Some(reason) = exposure {
+                    self.tell(Input::Exposed { job: self.id(), reason }).await;
+                }
+                self.follow(runner, &adapter, orders).await;
             }
-            Err(None) => {
+            Err(NotBegun::Lost) => {
+                let details = self.details.clone();
                 let lost = failed(Ending::Lost, LOST.to_owned());
-                let lost = self.with_touched(lost).await;
+                let lost = blocking(move || details.with_touched(lost)).await;
                 let job = self.id();
                 self.tell(if lost.touched.is_empty() {
                     Input::Lost(job)
@@ -257,15 +318,31 @@ impl Job {
                 })
                 .await;
             }
-            Err(Some(outcome)) => self.decide_end(*outcome).await,
+            Err(NotBegun::Ended(outcome)) => self.decide_end(*outcome).await,
         }
     }
 
     /// Writes the outcome down, then tells it. One that was written down before counts.
     async fn decide_end(&mut self, outcome: Outcome) {
-        let outcome = self.without_secrets(self.with_conversation(outcome));
-        let outcome = self.with_touched(outcome).await;
-        let outcome = self.attempt.decide(&outcome).unwrap_or(outcome);
+        let details = self.details.clone();
+        let outcome = blocking(move || details.settle(outcome)).await;
+        self.ended(outcome).await;
+    }
+
+    /// Ends a job whose task has panicked: nothing follows its process any more, so that is ended
+    /// first. Then the panic is told like any other outcome.
+    async fn fail(&mut self, message: &str) {
+        self.sending.abort_all();
+        if let Some(runner) = self.runner.get() {
+            self.runner.set(None);
+            // What is still there then is ended below.
+            drop(tokio::time::timeout(RUNNER_STOP_TIMEOUT, runner.stop()).await);
+        }
+        let message = self.details.redactor.clean(message);
+        let reason = format!("coven failed while it followed the job, and ended it: {message}");
+        let outcome = failed(Ending::Stopped, reason);
+        let attempt = self.details.attempt.clone();
+        let outcome = blocking(move || end_from_disk(&attempt, outcome)).await;
         self.ended(outcome).await;
     }
 
@@ -288,8 +365,9 @@ fn secrets_of(executor: &WorkflowExecutor, spec: &JobSpec) -> Vec<String> {
     secrets::secrets(callers.chain(steps)).into_iter().collect()
 }
 
-async fn tell(reports: &mpsc::Sender<Report>, input: Input) {
-    let _ = reports.send(Report::Happened(Box::new(input))).await;
+async fn tell(reports: &mpsc::Sender<Input>, input: Input) {
+    // An actor that is gone finds on the disk what happened.
+    drop(reports.send(input).await);
 }
 
 /// Waits for the order to stop. Says whether it came; it does not if nobody follows the job any
@@ -304,40 +382,55 @@ async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
     }
 }
 
-/// Ends a job that nobody here follows, and comes back when nothing of it is left.
-fn end_from_disk(attempt: &Attempt) -> Outcome {
+/// Ends a job that is not followed in this process, and comes back when nothing of it is left. Its
+/// outcome is the given one, unless one was written down before.
+fn end_from_disk(attempt: &Attempt, outcome: Outcome) -> Outcome {
     if let Ok(Some(outcome)) = attempt.outcome() {
         return outcome;
     }
     let folder = Folder::new(attempt.path());
     let _ = folder.mark_killed();
     if matches!(attempt.spawn(), Ok(Some(_))) {
-        let begun = Instant::now();
-        while begun.elapsed() < GONE {
-            match adopt(&folder, 0) {
-                Ok(Adopted::Alive(mut pane)) => force(&mut pane, begun + GONE),
-                Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => break,
-                // Its holder has only just been started, or is about to go.
-                Err(_) => std::thread::park_timeout(LOOK),
-            }
-        }
+        end_process(&folder, Instant::now() + END_TIMEOUT);
     }
-    let outcome = failed(Ending::Stopped, "it was stopped".to_owned());
     attempt.decide(&outcome).unwrap_or(outcome)
 }
 
-/// Forces a process to end and waits until it has.
-fn force(pane: &mut dyn Pane, until: Instant) {
-    let mut buffer = vec![0; 64 * 1024];
-    let _ = pane.stop(Stop::Force);
-    while pane.is_alive() && Instant::now() < until {
-        // What it printed is on its tape; reading is how its end is heard of.
-        if !matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))) {
-            std::thread::park_timeout(LOOK);
+/// Forces the process of a folder to end and waits until nothing of it is left, or until the
+/// deadline.
+fn end_process(folder: &Folder, deadline: Instant) {
+    let changes = FolderChanges::watch(folder);
+    while Instant::now() < deadline {
+        let ended = match adopt(folder, 0) {
+            Ok(Adopted::Alive(mut pane)) => pane.end_by(deadline).is_ok(),
+            Ok(Adopted::Exited(_) | Adopted::Gone { .. }) => return,
+            Err(_) => false,
+        };
+        // Without an answer the holder has only just been started, or is about to go: both change
+        // its folder. A folder that cannot be watched is gone, and nothing can be found by it.
+        if !ended && !changes.as_ref().is_ok_and(|changes| changes.wait(deadline).is_ok()) {
+            return;
         }
     }
+}
+
+/// Goes on with a panic of a task that the job has started, as if it were the job's own.
+fn pass_panic_on<T>(done: Result<T, JoinError>) -> Option<T> {
+    match done {
+        Ok(value) => Some(value),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // It was aborted, because the job is over.
+        Err(_) => None,
+    }
+}
+
+fn stopped_outcome() -> Outcome {
+    failed(Ending::Stopped, "it was stopped".to_owned())
 }
 
 fn failed(ending: Ending, reason: String) -> Outcome {
     Outcome::new(false, ending, reason)
 }
+
+#[cfg(test)]
+mod tests;

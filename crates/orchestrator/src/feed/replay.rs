@@ -1,6 +1,7 @@
 //! One subscriber of the feed: what happened since a position, then what happens.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use coven_model::SessionId;
@@ -8,11 +9,11 @@ use coven_model::event::Event;
 use coven_store::session::Look;
 use coven_store::{BaseDir, Reader, Record};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 
 use super::{Feed, FeedItem};
 use crate::event::{Envelope, Published};
+use crate::state::replay::{Follower, Log, Piece};
 use crate::state::{Mark, Place};
 
 /// How many positions are looked up at a time.
@@ -22,20 +23,17 @@ const CHUNK: usize = 256;
 const JOURNALS: usize = 32;
 
 /// Follows the feed. No fact is left out or comes twice, however slow the reader is; of what is
-/// told live, a slow reader misses some. Of a session that was given up meanwhile, whoever reads
-/// about it later hears only that it is gone, and not who did it.
+/// told live, a slow reader misses some. Of a session that was given up meanwhile, a later reader
+/// hears only that it is gone, and not who did it.
 #[derive(Debug)]
 pub struct FeedSubscription {
+    follower: Follower<FeedLog>,
+}
+
+/// The ledger of the feed and the journals it points into, as a log to follow.
+#[derive(Debug)]
+struct FeedLog {
     feed: Feed,
-    receiver: Receiver<Envelope>,
-    /// The first position that was not handed out.
-    next: u64,
-    /// What was looked up and not handed out.
-    backlog: VecDeque<FeedItem>,
-    /// There may be facts that the receiver does not bring.
-    behind: bool,
-    closed: bool,
-    missed: u64,
     journals: HashMap<Uuid, Reader>,
 }
 
@@ -45,74 +43,49 @@ impl FeedSubscription {
             let ledger = &feed.book().ledger;
             (ledger.last(), ledger.oldest(), after.is_none_or(|after| ledger.reaches(after)))
         };
-        let mut backlog = VecDeque::new();
-        if !reached {
-            backlog.push_back(FeedItem::Gap { oldest });
-        }
         let next = after.filter(|_| reached).unwrap_or(last) + 1;
-        let journals = HashMap::new();
-        // Whoever asks for nothing of the past gets all they want from the receiver.
-        let behind = after.is_some();
-        Self { feed, receiver, next, backlog, behind, closed: false, missed: 0, journals }
+        let log = FeedLog { feed, journals: HashMap::new() };
+        // A subscriber that asks for nothing of the past gets all it wants from the receiver.
+        let mut follower = Follower::new(log, receiver, next, after.is_some());
+        if !reached {
+            follower.put_first(FeedItem::Gap { oldest });
+        }
+        Self { follower }
     }
 
     /// How many things the reader was too slow for, since this was last asked. The facts among
     /// them are told all the same.
     pub fn take_missed(&mut self) -> u64 {
-        std::mem::take(&mut self.missed)
+        self.follower.take_missed()
     }
 
     /// The next thing; nothing once the feed is closed and everything was told.
     pub async fn next(&mut self) -> Option<FeedItem> {
-        loop {
-            if let Some(item) = self.backlog.pop_front() {
-                return Some(item);
-            }
-            if self.behind {
-                self.catch_up();
-                continue;
-            }
-            if self.closed {
-                return None;
-            }
-            match self.receiver.recv().await {
-                Ok(envelope) => match envelope.pos {
-                    Some(pos) if pos < self.next => {}
-                    Some(pos) if pos == self.next => {
-                        self.next += 1;
-                        return Some(FeedItem::Event(envelope));
-                    }
-                    Some(_) => self.behind = true,
-                    None => return Some(FeedItem::Event(envelope)),
-                },
-                // Too slow: the facts are in the journals.
-                Err(RecvError::Lagged(missed)) => {
-                    self.missed += missed;
-                    self.behind = true;
-                }
-                Err(RecvError::Closed) => {
-                    self.closed = true;
-                    self.behind = true;
-                }
-            }
+        match self.follower.next().await {
+            Ok(item) => item,
+            Err(never) => match never {},
         }
     }
+}
 
-    /// Looks up the next positions.
-    fn catch_up(&mut self) {
+impl Log for FeedLog {
+    type Item = FeedItem;
+    type Error = Infallible;
+
+    fn read(&mut self, mut next: u64) -> Result<Piece<FeedItem>, Infallible> {
+        let mut items = Vec::new();
         let places = {
             let ledger = &self.feed.book().ledger;
-            if self.next < ledger.oldest() && !ledger.reaches(self.next - 1) {
-                self.next = ledger.last() + 1;
-                self.backlog.push_back(FeedItem::Gap { oldest: ledger.oldest() });
+            if next < ledger.oldest() && !ledger.reaches(next - 1) {
+                next = ledger.last() + 1;
+                items.push(FeedItem::Gap { oldest: ledger.oldest() });
             }
-            ledger.read(self.next, CHUNK)
+            ledger.read(next, CHUNK)
         };
         let Some((last, _)) = places.last() else {
-            self.behind = false;
-            return;
+            return Ok(Piece { items, next, has_more: false });
         };
-        self.next = last + 1;
+        next = last + 1;
         // Journals are read forwards, each once, and their facts put into the order of positions.
         let mut wanted: HashMap<Uuid, Vec<(u64, Place)>> = HashMap::new();
         for (pos, place) in &places {
@@ -122,21 +95,28 @@ impl FeedSubscription {
         for (session, places) in wanted {
             let deleted = places.iter().any(|(_, place)| place.mark == Mark::Deleted);
             if !self.look_up(session, &places, &mut found) && !deleted {
-                // Its folder cannot be read now, or it was deleted later. Whoever follows has to
+                // Its folder cannot be read now, or it was deleted later. The subscriber has to
                 // look at everything again, and goes on from there.
-                let (last, oldest) = {
-                    let ledger = &self.feed.book().ledger;
-                    (ledger.last(), ledger.oldest())
-                };
-                self.next = last + 1;
-                self.backlog.push_back(FeedItem::Gap { oldest });
-                return;
+                let ledger = &self.feed.book().ledger;
+                items.push(FeedItem::Gap { oldest: ledger.oldest() });
+                return Ok(Piece { items, next: ledger.last() + 1, has_more: true });
             }
         }
         found.sort_by_key(|envelope| envelope.pos);
-        self.backlog.extend(found.into_iter().map(FeedItem::Event));
+        items.extend(found.into_iter().map(FeedItem::Event));
+        Ok(Piece { items, next, has_more: true })
     }
 
+    fn number(envelope: &Envelope) -> Option<u64> {
+        envelope.pos
+    }
+
+    fn item(envelope: Envelope) -> FeedItem {
+        FeedItem::Event(envelope)
+    }
+}
+
+impl FeedLog {
     /// Finds facts of one session, and says whether that was all of them. Of a session that is
     /// gone, only that it is gone is known.
     fn look_up(

@@ -36,7 +36,7 @@ impl Teller {
             auto: None,
         };
         let (facts, _) = session.decide(Input::Create(Box::new(creation)), now());
-        session.record(&facts, now()).unwrap();
+        session.record_here(&facts, now()).unwrap();
         let feed = Feed::in_memory();
         feed.locate(base.path(), [&id]);
         let mut teller = Self { feed, session, _folder: folder };
@@ -52,7 +52,7 @@ impl Teller {
     /// Records a fact and tells it.
     fn fact(&mut self) {
         let fact = Event::WorkflowBlocked { at: now() };
-        let seq = self.session.record(std::slice::from_ref(&fact), now()).unwrap().seqs.start;
+        let seq = self.session.record_here(std::slice::from_ref(&fact), now()).unwrap().seqs.start;
         self.tell(seq, fact);
     }
 

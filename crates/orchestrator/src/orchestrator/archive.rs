@@ -5,14 +5,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coven_model::{Decision, Intervention, PlanView, SessionId, SessionView, TaskId};
+use coven_model::{Decision, Intervention, SessionId, TaskId};
 use coven_store::index::ResolveError;
 use coven_store::{BaseDir, Entry, FileError, Index, Registered};
 
 use super::TaskAccess;
 use crate::error::RequestError;
 use crate::event::Subscription;
-use crate::state::PastSession;
+use crate::snapshot::SessionSnapshot;
+use crate::state::blocking::blocking;
+use crate::state::{PastSession, subscribe_past};
 
 /// The sessions of a base directory as they were when it was read. Clones share what was read.
 #[derive(Clone, Debug)]
@@ -24,11 +26,15 @@ pub struct Archive {
 impl Archive {
     /// Reads a base directory; none if there are no sessions in it. `state_dir` is the state
     /// folder of the user, which says which of the sessions are the user's own.
-    pub fn read(base_dir: &Path, state_dir: &Path) -> Result<Option<Self>, FileError> {
-        let Some(base) = BaseDir::find(base_dir)? else { return Ok(None) };
-        let registered = Registered::read(state_dir, &base)?;
-        let index = Index::load(&base)?.with_own(|id| registered.contains(id));
-        Ok(Some(Self { base, index: Arc::new(index) }))
+    pub async fn read(base_dir: &Path, state_dir: &Path) -> Result<Option<Self>, FileError> {
+        let (base_dir, state_dir) = (base_dir.to_owned(), state_dir.to_owned());
+        blocking(move || {
+            let Some(base) = BaseDir::find(&base_dir)? else { return Ok(None) };
+            let registered = Registered::read(&state_dir, &base)?;
+            let index = Index::load(&base)?.with_own(|id| registered.contains(id));
+            Ok(Some(Self { base, index: Arc::new(index) }))
+        })
+        .await
     }
 
     /// All sessions, newest first.
@@ -46,32 +52,39 @@ impl Archive {
         self.index.resolve(text).map(|entry| entry.id.clone())
     }
 
-    fn past(&self, id: &SessionId) -> Result<PastSession, RequestError> {
-        PastSession::read(&self.base, id)
+    async fn past<T: Send + 'static>(
+        &self,
+        id: &SessionId,
+        read: impl FnOnce(PastSession) -> T + Send + 'static,
+    ) -> Result<T, RequestError> {
+        let (base, id) = (self.base.clone(), id.clone());
+        blocking(move || PastSession::read(&base, &id).map(read)).await
     }
 
-    /// What a session looks like, as its journal tells it.
-    pub fn view(&self, id: &SessionId) -> Result<Option<SessionView>, RequestError> {
-        Ok(self.past(id)?.view())
-    }
-
-    /// The plan of a session with the status of everything; nothing if it cannot be read.
-    pub fn plan_view(&self, id: &SessionId) -> Option<PlanView> {
-        self.past(id).ok()?.plan()
+    /// A session as its journal tells it.
+    pub async fn snapshot(&self, id: &SessionId) -> Result<Arc<SessionSnapshot>, RequestError> {
+        self.past(id, |past| Arc::new(past.into_snapshot())).await
     }
 
     /// The newest attempt of a task.
-    pub fn task(&self, id: &SessionId, task: &TaskId) -> Result<TaskAccess, RequestError> {
-        TaskAccess::past(&self.base, id, task)
+    pub async fn task(&self, id: &SessionId, task: &TaskId) -> Result<TaskAccess, RequestError> {
+        let found = self.snapshot(id).await?.task(task)?;
+        let folder = self.base.attempt_path(id, &found.attempt);
+        Ok(TaskAccess::new(found, folder))
     }
 
     /// What had to be decided in a session and is not open any more. Nothing if it cannot be read.
-    pub fn decided(&self, id: &SessionId) -> Vec<(Intervention, Option<Decision>)> {
-        self.past(id).map(|past| past.decided()).unwrap_or_default()
+    pub async fn decided(&self, id: &SessionId) -> Vec<(Intervention, Option<Decision>)> {
+        self.past(id, |past| past.decided()).await.unwrap_or_default()
     }
 
     /// Everything that happened in a session after a fact, and the end.
-    pub fn subscribe(&self, id: &SessionId, after: u64) -> Result<Subscription, RequestError> {
-        self.past(id)?.subscribe(id, after)
+    pub async fn subscribe(
+        &self,
+        id: &SessionId,
+        after: u64,
+    ) -> Result<Subscription, RequestError> {
+        let (base, id) = (self.base.clone(), id.clone());
+        blocking(move || subscribe_past(&base, &id, after)).await
     }
 }

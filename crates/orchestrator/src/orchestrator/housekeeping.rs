@@ -1,6 +1,5 @@
 //! Removing sessions: on request, and old ones by themselves.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use coven_model::SessionId;
@@ -9,6 +8,9 @@ use coven_workflow::Input;
 
 use super::Orchestrator;
 use crate::error::RequestError;
+use crate::state::PastSession;
+use crate::state::best_effort;
+use crate::state::blocking::blocking;
 
 impl Orchestrator {
     /// Takes note of every session of this user, and tells what was written down and never told.
@@ -33,7 +35,8 @@ impl Orchestrator {
         if entry.fresh {
             return false;
         }
-        let nothing = self.past(&entry.id).is_ok_and(|past| past.is_nothing());
+        let past = PastSession::read(&self.shared.manager.base(), &entry.id);
+        let nothing = past.is_ok_and(|past| past.is_nothing());
         nothing && self.remove(&entry.id).is_ok()
     }
 
@@ -47,39 +50,33 @@ impl Orchestrator {
     /// given up is told, then its folder goes with everything in it. A session that is not over is
     /// refused.
     pub async fn purge(&self, id: &SessionId, by: &str) -> Result<(), RequestError> {
+        // Held until the folder is gone, so that nothing opens the session again before.
+        let turn = self.shared.controllers.turn(id).await;
+        if self.controller(id).is_none() {
+            self.past(id).await?.state().admits(&Input::Delete { by: by.to_owned() })?;
+        }
         loop {
-            if self.controller(id).await.is_none() {
-                self.past(id)?.state().admits(&Input::Delete { by: by.to_owned() })?;
-            }
-            let controller = self.attend(id, None).await?;
-            match controller.purge(by).await {
-                Ok(()) => break,
-                // It has just left the memory, and is opened again.
-                Err(RequestError::Closing | RequestError::NotLive(_))
-                    if !self.shared.closing.load(Ordering::Relaxed) =>
-                {
-                    controller.gone().await;
-                }
-                Err(error) => return Err(error),
+            let controller = self.attend_in(&turn, None).await?;
+            let purged = controller.purge(by).await;
+            if let Some(purged) = self.unless_left(&controller, purged).await {
+                break purged?;
             }
         }
-        // Nobody may open it again before its folder is gone.
-        let mut controllers = self.shared.controllers.write().await;
-        controllers.remove(id);
-        self.remove(id)
+        self.shared.controllers.remove(id);
+        let (orchestrator, id) = (self.clone(), id.clone());
+        blocking(move || orchestrator.remove(&id)).await
     }
 
     /// Gives up the sessions that need not be kept any longer, and says which. One that is not
     /// over, has agents that were left alive, or was looked at just now stays.
     pub async fn sweep(&self) -> Vec<SessionId> {
         let mut gone = Vec::new();
-        let in_memory: Vec<SessionId> = {
-            let mut controllers = self.shared.controllers.write().await;
-            controllers.retain(|_, controller| controller.is_open());
-            controllers.keys().cloned().collect()
-        };
+        let in_memory = self.shared.controllers.in_memory();
         let needed = |id: &SessionId| in_memory.contains(id);
         for id in self.shared.manager.expired(&self.shared.options.retention, needed) {
+            if self.is_closing() {
+                break;
+            }
             // One that cannot be removed now is tried again the next time.
             if self.purge(&id, "retention").await.is_ok() {
                 gone.push(id);
@@ -96,7 +93,11 @@ impl Orchestrator {
             loop {
                 ended.notified().await;
                 let Some(shared) = shared.upgrade() else { return };
-                Self { shared }.sweep().await;
+                let orchestrator = Self { shared };
+                if orchestrator.is_closing() {
+                    return;
+                }
+                orchestrator.sweep().await;
             }
         });
         let mut place = self.shared.housekeeper.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,8 +111,9 @@ impl Orchestrator {
             place.take()
         };
         if let Some(housekeeper) = housekeeper {
-            housekeeper.abort();
-            let _ = housekeeper.await;
+            // Not cut short: work on the disk that it has begun holds the base directory.
+            self.shared.ended.notify_one();
+            best_effort("end the housekeeping", housekeeper.await);
         }
     }
 }

@@ -9,17 +9,24 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use coven_model::event::Event;
 use coven_model::{Digest, SessionId, WorkflowStatus};
+use coven_store::Reader;
 use coven_store::register::RegisterError;
-use coven_workflow::Plan;
+use coven_workflow::{Plan, State};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::{Orchestrator, Shared, new_id};
+use super::make::new_id;
+use super::{Orchestrator, Shared};
 use crate::engine::trigger::{self, DEEPEST, Meaning, Triggers};
-use crate::error::ExecuteError;
+use crate::error::{ExecuteError, RequestError};
 use crate::options::{NewSession, What};
-use crate::state::{ClaimError, Claimed, Claims, Environment, PastSession, Terms, WorkflowSession};
+use crate::state::best_effort;
+use crate::state::blocking::blocking;
+use crate::state::{ClaimError, Claimed, Claims, Environment, PastSession, Terms};
+
+/// How many facts that an earlier process left are looked at in one go.
+const FACTS_PER_LOOK: usize = 256;
 
 /// Events from outside may not be taken for ours.
 const RESERVED: &str = "workflow.";
@@ -90,69 +97,105 @@ impl Once {
     pub(super) async fn stop(&self) {
         let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(starter) = starter {
-            starter.abort();
-            let _ = starter.await;
+            self.wake.notify_one();
+            best_effort("end what starts triggered sessions", starter.await);
         }
+    }
+}
+
+/// A session that was made once for a key.
+struct MadeOnce {
+    id: SessionId,
+    /// Whether no earlier request had made it.
+    is_new: bool,
+    /// Whether it is to begin and was not handed on to an actor by this call.
+    is_waiting: bool,
+}
+
+/// Facts that were just recorded, with what they are looked at for.
+pub(crate) struct RecordedFacts {
+    pub(crate) session: SessionId,
+    /// The session after them.
+    pub(crate) state: State,
+    pub(crate) seqs: Range<u64>,
+    pub(crate) facts: Arc<Vec<Event>>,
+    pub(crate) env: Arc<Environment>,
+}
+
+impl RecordedFacts {
+    /// Whether any of these facts can start a session.
+    pub(crate) fn can_start(facts: &[Event]) -> bool {
+        facts.iter().any(trigger::can_start)
     }
 }
 
 /// The way from a session's actor to those that its facts start. Once the orchestrator is gone
-/// nothing is looked at any more, and the next one does that.
+/// nothing is looked at any more, and the next one does that. All of it waits on the disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct TriggerStarter {
     shared: Weak<Shared>,
 }
 
-impl Watch {
+impl TriggerStarter {
     fn orchestrator(&self) -> Option<Orchestrator> {
         self.shared.upgrade().map(|shared| Orchestrator { shared })
     }
 
-    /// Looks at facts that were just written down. Says what should have started and did not; an
-    /// error means that it has to be tried again.
-    pub(crate) fn look(
-        &self,
-        session: &WorkflowSession,
-        seqs: Range<u64>,
-        facts: &[Event],
-        env: &Environment,
-    ) -> Result<Vec<String>, ExecuteError> {
+    /// Looks at facts that were just recorded. Says what should have started and did not; an error
+    /// means that it has to be tried again.
+    pub(crate) fn look(&self, recorded: &RecordedFacts) -> Result<Vec<String>, ExecuteError> {
         let mut problems = Vec::new();
-        if !facts.iter().any(trigger::can_start) {
+        if !RecordedFacts::can_start(&recorded.facts) {
             return Ok(problems);
         }
         let Some(orchestrator) = self.orchestrator() else { return Ok(problems) };
-        let last = seqs.end - 1;
-        for (seq, fact) in seqs.zip(facts) {
-            problems.append(&mut orchestrator.look_at(session, seq, fact, env)?);
+        let last = recorded.seqs.end - 1;
+        for (seq, fact) in recorded.seqs.clone().zip(recorded.facts.iter()) {
+            problems.append(&mut orchestrator.look_at(recorded, seq, fact)?);
         }
-        orchestrator.shared.once.claims.look(session.id(), last).map_err(ClaimError::from)?;
+        let claims = &orchestrator.shared.once.claims;
+        claims.look(&recorded.session, last).map_err(ClaimError::from)?;
         Ok(problems)
     }
 
-    /// Looks at the facts that another process wrote down and did not look at.
+    /// Looks at the facts that another process recorded and did not look at.
     pub(crate) fn catch_up(
         &self,
-        session: &WorkflowSession,
-        env: &Environment,
+        id: &SessionId,
+        state: &State,
+        reader: &mut Reader,
+        env: &Arc<Environment>,
     ) -> Result<Vec<String>, ExecuteError> {
         let Some(orchestrator) = self.orchestrator() else { return Ok(Vec::new()) };
-        let Some(looked) = orchestrator.shared.once.claims.looked(session.id()) else {
+        let Some(looked) = orchestrator.shared.once.claims.looked(id) else {
             return Ok(Vec::new());
         };
-        let mut facts = Vec::new();
-        let records = session.reader().read_all::<Event>(looked + 1);
-        for record in records.map_err(crate::error::RequestError::from)? {
-            facts.push(record.fact);
+        let mut next = looked + 1;
+        let mut problems = Vec::new();
+        loop {
+            let mut facts = Vec::new();
+            for record in reader.read_from::<Event>(next).map_err(RequestError::from)? {
+                facts.push(record.map_err(RequestError::from)?.fact);
+                if facts.len() == FACTS_PER_LOOK {
+                    break;
+                }
+            }
+            let seqs = next..next + facts.len() as u64;
+            if seqs.is_empty() {
+                return Ok(problems);
+            }
+            next = seqs.end;
+            let (session, state) = (id.clone(), state.clone());
+            let facts = Arc::new(facts);
+            let recorded = RecordedFacts { session, state, seqs, facts, env: env.clone() };
+            problems.append(&mut self.look(&recorded)?);
         }
-        let seqs = looked + 1..looked + 1 + facts.len() as u64;
-        self.look(session, seqs, &facts, env)
     }
 
     /// Says that the facts of a session that was over are to be looked at again from here on.
-    pub(crate) fn follow(&self, session: &WorkflowSession, last: u64) -> Result<(), RegisterError> {
+    pub(crate) fn follow(&self, id: &SessionId, last: u64) -> Result<(), RegisterError> {
         let Some(orchestrator) = self.orchestrator() else { return Ok(()) };
-        orchestrator.shared.once.claims.follow(session.id(), last)
+        orchestrator.shared.once.claims.follow(id, last)
     }
 
     /// Says that nothing more is to be looked at in a session that is over.
@@ -161,30 +204,30 @@ impl Watch {
             && orchestrator.shared.once.claims.looked(id).is_some()
         {
             // If it cannot be written down, the session is looked through once more.
-            let _ = orchestrator.shared.once.claims.strike(id);
+            let struck = orchestrator.shared.once.claims.strike(id);
+            best_effort("end the look at a session's facts", struck);
         }
     }
 }
 
 impl Orchestrator {
     /// The way back from a session's actor.
-    pub(super) fn watch(&self) -> Watch {
-        Watch { shared: Arc::downgrade(&self.shared) }
+    pub(super) fn trigger_starter(&self) -> TriggerStarter {
+        TriggerStarter { shared: Arc::downgrade(&self.shared) }
     }
 
     /// Makes a session and lets it run. Says also whether an earlier request with the same key had
     /// made it: then it is the session of that request, which may have ended or be gone since.
     pub async fn execute(&self, new: NewSession) -> Result<(SessionId, bool), ExecuteError> {
         let Some(key) = new.key.clone() else { return Ok((self.execute_new(new).await?, false)) };
-        let (id, made) = self.make_for_key(&key, true, new)?;
-        let waits = self
-            .list()
-            .iter()
-            .any(|entry| entry.id == id && entry.status == WorkflowStatus::Pending);
-        if made || waits {
-            self.resume(&id, None).await?;
+        let orchestrator = self.clone();
+        let made = blocking(move || orchestrator.make_once_for_key(&key, true, new)).await?;
+        let entry = self.entry(&made.id);
+        let pending = entry.is_some_and(|entry| entry.status == WorkflowStatus::Pending);
+        if made.is_waiting || (!made.is_new && pending) {
+            self.resume(&made.id, None).await?;
         }
-        Ok((id, !made))
+        Ok((made.id, !made.is_new))
     }
 
     /// The session of a key, made if there is none; says whether it was made now.
@@ -194,6 +237,16 @@ impl Orchestrator {
         begins: bool,
         new: NewSession,
     ) -> Result<(SessionId, bool), ExecuteError> {
+        let made = self.make_once_for_key(key, begins, new)?;
+        Ok((made.id, made.is_new))
+    }
+
+    fn make_once_for_key(
+        &self,
+        key: &str,
+        begins: bool,
+        new: NewSession,
+    ) -> Result<MadeOnce, ExecuteError> {
         let digest = digest(&new);
         // A key can be anything, and a claim is one line.
         let claimed = format!("key/{}", Digest::of_bytes(key.as_bytes()));
@@ -211,22 +264,27 @@ impl Orchestrator {
         key: &str,
         terms: Terms,
         new: NewSession,
-    ) -> Result<(SessionId, bool), ExecuteError> {
+    ) -> Result<MadeOnce, ExecuteError> {
         let once = &self.shared.once;
         let _making = once.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = terms.begins;
+        let before = |id| MadeOnce { id, is_new: false, is_waiting: false };
         if let Some(id) = once.claims.made_for(key, terms.digest.as_ref())? {
-            return Ok((id, false));
+            return Ok(before(id));
         }
-        // What cannot be made claims nothing: whoever mends it may use the same key.
+        // What cannot be made claims nothing: a request that mends it may use the same key.
         let prepared = self.prepare(new)?;
         match once.claims.claim(key, terms, self.shared.manager.now(), new_id)? {
-            Claimed::Made(id) => Ok((id, false)),
+            Claimed::Made(id) => Ok(before(id)),
             Claimed::Make(id) => {
-                if !self.is_there(&id) {
+                let is_there = self.is_there(&id);
+                if !is_there && begins {
+                    self.make_and_begin(prepared, &id)?;
+                } else if !is_there {
                     self.make(prepared, &id)?;
                 }
                 once.claims.made(key).map_err(ClaimError::from)?;
-                Ok((id, true))
+                Ok(MadeOnce { id, is_new: true, is_waiting: is_there && begins })
             }
         }
     }
@@ -241,7 +299,8 @@ impl Orchestrator {
         let made = PastSession::read(&base, id).is_ok_and(|past| past.state().run().is_some());
         if !made {
             // If it cannot be removed, it cannot be made either, and that says why.
-            let _ = self.shared.manager.remove(id);
+            let removed = self.shared.manager.remove(id);
+            best_effort("remove a session that was not made", removed);
         }
         made
     }
@@ -259,23 +318,32 @@ impl Orchestrator {
             posted.started = once.claims.sessions(&format!("{key}/"));
             return Ok(posted);
         }
-        for plan in self.armed(&event.kind) {
+        let (orchestrator, kind) = (self.clone(), event.kind.clone());
+        for plan in blocking(move || orchestrator.armed(&kind)).await {
             let key = format!("{key}/{}", plan.name);
             match trigger::meaning(&plan, &event.kind, &event.data) {
                 Meaning::Nothing => {}
                 Meaning::Problem(problem) => posted.problems.push(problem),
                 Meaning::Starts(input) => {
-                    let (id, made) = self.make_triggered(&key, 0, plan, input, &event.env)?;
-                    if made {
-                        self.resume(&id, None).await?;
+                    let (orchestrator, env) = (self.clone(), event.env.clone());
+                    let made =
+                        blocking(move || orchestrator.make_triggered(&key, 0, plan, input, &env));
+                    let made = made.await?;
+                    if made.is_waiting {
+                        self.resume(&made.id, None).await?;
                     }
-                    posted.started.push(id);
+                    posted.started.push(made.id);
                 }
             }
         }
         if event.id.is_some() {
             // From here on the event is over, whatever grimoires there will be.
-            once.claims.close(&key, self.shared.manager.now()).map_err(ClaimError::from)?;
+            let orchestrator = self.clone();
+            let close = move || {
+                let now = orchestrator.shared.manager.now();
+                orchestrator.shared.once.claims.close(&key, now)
+            };
+            blocking(close).await.map_err(ClaimError::from)?;
         }
         Ok(posted)
     }
@@ -290,13 +358,13 @@ impl Orchestrator {
     /// Makes what one fact of a session starts. Says what should have started and did not.
     fn look_at(
         &self,
-        session: &WorkflowSession,
+        recorded: &RecordedFacts,
         seq: u64,
         fact: &Event,
-        env: &Environment,
     ) -> Result<Vec<String>, ExecuteError> {
+        let RecordedFacts { session, state, env, .. } = recorded;
         let mut problems = Vec::new();
-        let (true, Some(run)) = (trigger::can_start(fact), session.state().run()) else {
+        let (true, Some(run)) = (trigger::can_start(fact), state.run()) else {
             return Ok(problems);
         };
         let plans = self.armed(fact.kind());
@@ -304,7 +372,7 @@ impl Orchestrator {
             return Ok(problems);
         }
         let data = trigger::data(run, seq, fact);
-        let depth = self.shared.once.claims.depth(session.id()) + 1;
+        let depth = self.shared.once.claims.depth(session) + 1;
         for plan in plans {
             let name = plan.name.clone();
             let input = match trigger::meaning(&plan, fact.kind(), &data) {
@@ -322,10 +390,10 @@ impl Orchestrator {
                 ));
                 continue;
             }
-            let key = format!("fact/{}/{seq}/{name}", session.id());
+            let key = format!("fact/{session}/{seq}/{name}");
             match self.make_triggered(&key, depth, plan, input, env) {
-                Ok((id, true)) => self.shared.once.begin_later(id),
-                Ok((_, false)) => {}
+                Ok(MadeOnce { id, is_waiting: true, .. }) => self.shared.once.begin_later(id),
+                Ok(_) => {}
                 Err(error) if error.is_storage() => return Err(error),
                 Err(error) => problems.push(format!("`{name}` was not started: {error}")),
             }
@@ -340,7 +408,7 @@ impl Orchestrator {
         plan: Plan,
         input: Map<String, Value>,
         env: &Environment,
-    ) -> Result<(SessionId, bool), ExecuteError> {
+    ) -> Result<MadeOnce, ExecuteError> {
         let what = What::Plan(Box::new(plan));
         let new = NewSession { what, input, goal: None, env: env.clone(), key: None, auto: None };
         self.make_once(key, Terms { digest: None, depth, begins: true }, new)
@@ -361,10 +429,17 @@ impl Orchestrator {
             loop {
                 let Some(shared) = shared.upgrade() else { return };
                 let orchestrator = Self { shared };
+                if orchestrator.is_closing() {
+                    return;
+                }
                 for id in orchestrator.shared.once.take_waiting() {
+                    if orchestrator.is_closing() {
+                        return;
+                    }
                     // One that cannot begin keeps no other from doing so, and is tried again when
                     // the base directory is opened the next time.
-                    let _ = orchestrator.resume(&id, None).await;
+                    let begun = orchestrator.resume(&id, None).await;
+                    best_effort("begin a triggered session", begun);
                 }
                 drop(orchestrator);
                 wake.notified().await;

@@ -1,36 +1,45 @@
 //! What people want of a session: to end it, to try again, to decide, to talk to its agents.
 
-use std::sync::atomic::Ordering;
-
 use coven_model::event::Decision;
-use coven_model::{Choice, Digest, InterventionId, InterventionKind, SessionId, TaskId};
+use coven_model::{AttemptId, Choice, Digest, InterventionId, InterventionKind, SessionId, TaskId};
 use coven_runner::{AgentRunner, Message};
 use coven_workflow::Input;
 use coven_workflow::state::Refused;
 
 use super::Orchestrator;
-use crate::engine::Runner;
+use crate::engine::{Runner, SessionController};
 use crate::error::RequestError;
 
 impl Orchestrator {
-    /// Hands a wish to its session. One that is over answers from the disk, unless the wish is to
-    /// be fulfilled.
+    /// Hands an input to its session. A session that is over answers from the disk, unless the
+    /// input is admitted.
     pub(super) async fn input(&self, id: &SessionId, input: Input) -> Result<(), RequestError> {
         loop {
-            let Some(controller) = self.controller(id).await else {
-                self.past(id)?.state().admits(&input)?;
+            let Some(controller) = self.controller(id) else {
+                self.past(id).await?.state().admits(&input)?;
                 self.attend(id, None).await?;
                 continue;
             };
-            match controller.input(input.clone()).await {
-                // It has just left the memory.
-                Err(RequestError::Closing | RequestError::NotLive(_))
-                    if !self.shared.closing.load(Ordering::Relaxed) =>
-                {
-                    controller.gone().await;
-                }
-                other => return other,
+            let answered = controller.input(input.clone()).await;
+            if let Some(answered) = self.unless_left(&controller, answered).await {
+                return answered;
             }
+        }
+    }
+
+    /// What a session answered; nothing if it left the memory before it did, and is to be asked
+    /// again.
+    pub(super) async fn unless_left<T>(
+        &self,
+        controller: &SessionController,
+        answered: Result<T, RequestError>,
+    ) -> Option<Result<T, RequestError>> {
+        match answered {
+            Err(RequestError::Closing | RequestError::NotLive(_)) if !self.is_closing() => {
+                controller.gone().await;
+                None
+            }
+            answered => Some(answered),
         }
     }
 
@@ -42,7 +51,7 @@ impl Orchestrator {
     /// Tries a failed or blocked step again. A session that is over goes on in the environment it
     /// was [resumed](Self::resume) with.
     pub async fn retry(&self, id: &SessionId, by: &str, why: &str) -> Result<(), RequestError> {
-        let run = self.view(id).await?.map_or(0, |view| view.retries);
+        let run = self.snapshot(id).await?.state().run().map_or(0, |run| run.retries);
         self.input(id, Input::Retry { run, by: by.to_owned(), why: why.to_owned() }).await
     }
 
@@ -81,11 +90,19 @@ impl Orchestrator {
     }
 
     /// The agent of a task, to look at and to type to.
-    pub async fn agent(&self, id: &SessionId, task: &TaskId) -> Result<AgentRunner, RequestError> {
-        let controller = self.controller(id).await;
-        let controller = controller.ok_or_else(|| RequestError::NotLive(id.clone()))?;
-        match controller.task(task).await?.runner {
-            Some(Runner::Agent(agent)) => Ok(agent),
+    pub fn agent(&self, id: &SessionId, task: &TaskId) -> Result<AgentRunner, RequestError> {
+        Ok(self.running_agent(id, task)?.1)
+    }
+
+    fn running_agent(
+        &self,
+        id: &SessionId,
+        task: &TaskId,
+    ) -> Result<(AttemptId, AgentRunner), RequestError> {
+        let controller = self.controller(id).ok_or_else(|| RequestError::NotLive(id.clone()))?;
+        let found = controller.snapshot().task(task)?;
+        match found.runner {
+            Some(Runner::Agent(agent)) => Ok((found.attempt, agent)),
             Some(Runner::Headless(_)) => Err(RequestError::NotInteractive(task.clone())),
             None => Err(RequestError::NoAgent(task.clone())),
         }
@@ -101,7 +118,7 @@ impl Orchestrator {
         text: &str,
         by: &str,
     ) -> Result<(), RequestError> {
-        if let Some(turn) = self.ended_turn(id, task).await {
+        if let Some(turn) = self.ended_turn(id, task) {
             let decision = Decision::new(Choice::Send, by).with_text(text);
             match self.answer(&turn, decision, None).await {
                 // Somebody was faster, or the agent went on: it is a message like any other.
@@ -109,29 +126,23 @@ impl Orchestrator {
                 other => return other,
             }
         }
-        let controller = self.controller(id).await;
-        let controller = controller.ok_or_else(|| RequestError::NotLive(id.clone()))?;
-        let found = controller.task(task).await?;
-        let agent = match found.runner {
-            Some(Runner::Agent(agent)) => agent,
-            Some(Runner::Headless(_)) => return Err(RequestError::NotInteractive(task.clone())),
-            None => return Err(RequestError::NoAgent(task.clone())),
-        };
+        let (job, agent) = self.running_agent(id, task)?;
         agent.send(Message::new(text)).await?;
-        let (job, text, by) = (found.standing.job, text.to_owned(), by.to_owned());
+        let (text, by) = (text.to_owned(), by.to_owned());
         self.input(id, Input::Typed { job, text, by }).await
     }
 
     /// The intervention that says that the turn of a task's agent is over.
-    async fn ended_turn(&self, id: &SessionId, task: &TaskId) -> Option<InterventionId> {
-        let open = self.controller(id).await?.interventions().into_iter();
-        let mut turns = open.filter(|asked| asked.kind == InterventionKind::EndedTurn);
-        turns.find(|asked| asked.task.as_ref() == Some(task)).map(|asked| asked.id)
+    fn ended_turn(&self, id: &SessionId, task: &TaskId) -> Option<InterventionId> {
+        let snapshot = self.controller(id)?.snapshot();
+        let mut turns =
+            snapshot.interventions().filter(|asked| asked.kind == InterventionKind::EndedTurn);
+        turns.find(|asked| asked.task.as_ref() == Some(task)).map(|asked| asked.id.clone())
     }
 
     /// Interrupts what the agent of a task is doing, with the keys of its adapter.
     pub async fn interrupt(&self, id: &SessionId, task: &TaskId) -> Result<(), RequestError> {
-        self.agent(id, task).await?.interrupt().await;
+        self.agent(id, task)?.interrupt().await;
         Ok(())
     }
 }

@@ -10,13 +10,17 @@ mod disk;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use coven_folder::disk_wait;
 use coven_model::Timestamp;
 use uuid::Uuid;
 
 use self::disk::Disk;
+use crate::state::best_effort;
 
 /// How many positions a stretch has at most.
 const STRETCH: usize = 16 * 1024;
@@ -24,8 +28,11 @@ const STRETCH: usize = 16 * 1024;
 /// How many positions are kept at least.
 const KEEP: usize = 200_000;
 
-/// How far positions jump where some may have been told and lost: more than a stretch has, and all
-/// but the newest stretch are known to be on the disk.
+/// How long before a stretch is full the file of the next one is made.
+const ROOM: usize = 1024;
+
+/// How far positions jump where some may have been told and lost: more than two stretches have, and
+/// all but the newest two are known to be on the disk.
 const JUMP: u64 = 1_000_000;
 
 /// How many sessions are remembered of which no position is kept any more.
@@ -62,7 +69,7 @@ struct Stretch {
     first: u64,
     places: Vec<Place>,
     /// Its file, once there is one, and how many places are in it.
-    file: Option<std::fs::File>,
+    file: Option<Arc<File>>,
     written: usize,
 }
 
@@ -74,6 +81,39 @@ impl Stretch {
     /// The position behind its last one.
     fn end(&self) -> u64 {
         self.first + self.places.len() as u64
+    }
+}
+
+/// The file of a stretch that has no position yet.
+#[derive(Debug)]
+pub(crate) struct PreparedStretch {
+    first: u64,
+    file: Arc<File>,
+}
+
+/// What waits on the disk when positions move on to the next stretch.
+#[derive(Debug)]
+pub(crate) struct RoomWork {
+    folder: PathBuf,
+    first: u64,
+    unsynced: Option<Arc<File>>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct RoomDone {
+    prepared: Option<PreparedStretch>,
+}
+
+impl RoomWork {
+    pub(crate) fn run(self) -> RoomDone {
+        disk_wait::check("making room in the feed");
+        if let Some(file) = self.unsynced {
+            best_effort("sync a part of the feed", file.sync_data());
+        }
+        let made = disk::make_stretch(&self.folder, self.first);
+        let first = self.first;
+        RoomDone { prepared: made.ok().map(|file| PreparedStretch { first, file: Arc::new(file) }) }
     }
 }
 
@@ -97,6 +137,10 @@ pub(crate) struct Ledger {
     /// There is always one, and positions are added to the last.
     stretches: VecDeque<Stretch>,
     disk: Option<Disk>,
+    /// The file of the next stretch, made before it is needed.
+    prepared: Option<PreparedStretch>,
+    /// The file of a stretch that is complete and not yet synced.
+    unsynced: Option<Arc<File>>,
     /// The last fact of each session that has or had a position, and what it was.
     known: HashMap<Uuid, (u64, Mark)>,
     /// Those of them that have no position any more.
@@ -119,6 +163,8 @@ impl Ledger {
             limits,
             stretches: VecDeque::from([Stretch::new(1)]),
             disk: None,
+            prepared: None,
+            unsynced: None,
             known: HashMap::new(),
             floor: BTreeMap::new(),
         }
@@ -184,7 +230,11 @@ impl Ledger {
         let full = |stretch: &Stretch| stretch.places.len() >= self.limits.stretch;
         if self.stretches.back().is_none_or(full) {
             let next = self.next();
-            self.stretches.push_back(Stretch::new(next));
+            let mut stretch = Stretch::new(next);
+            let prepared = self.prepared.take().filter(|prepared| prepared.first == next);
+            stretch.file = prepared.map(|prepared| prepared.file);
+            self.unsynced = self.stretches.back().and_then(|full| full.file.clone());
+            self.stretches.push_back(stretch);
             self.drop_old();
         }
         let position = self.next();
@@ -196,6 +246,33 @@ impl Ledger {
             disk.write(&mut self.stretches);
         }
         position
+    }
+
+    /// Whether the disk should be prepared before so many positions are given.
+    pub(crate) fn needs_room(&self, positions: usize) -> bool {
+        let nearly_full =
+            |stretch: &Stretch| stretch.places.len() + positions + ROOM >= self.limits.stretch;
+        let is_prepared = self.prepared.as_ref().map(|prepared| prepared.first);
+        self.disk.is_some()
+            && (self.unsynced.is_some()
+                || (self.stretches.back().is_some_and(nearly_full)
+                    && is_prepared != Some(self.next_stretch())))
+    }
+
+    /// The first position of the next stretch.
+    fn next_stretch(&self) -> u64 {
+        self.stretches.back().map_or(1, |stretch| stretch.first + self.limits.stretch as u64)
+    }
+
+    /// What is to be done on the disk, without holding the ledger meanwhile.
+    pub(crate) fn room_work(&mut self) -> Option<RoomWork> {
+        let folder = self.disk.as_ref()?.folder().to_owned();
+        Some(RoomWork { folder, first: self.next_stretch(), unsynced: self.unsynced.take() })
+    }
+
+    /// Takes what was done. What failed is done when the position is given, while all wait.
+    pub(crate) fn take_room(&mut self, done: RoomDone) {
+        self.prepared = done.prepared.filter(|prepared| prepared.first == self.next_stretch());
     }
 
     fn drop_old(&mut self) {

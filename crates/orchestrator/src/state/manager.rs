@@ -12,6 +12,7 @@ use coven_store::{BaseDir, Entry, FileError, FolderOwners, Index, Lock, Registry
 
 use super::{Clock, WorkflowSession};
 use crate::error::OpenError;
+use crate::state::best_effort;
 
 /// Keeps the sessions of a base directory. There is one at a time for each.
 #[derive(Debug)]
@@ -83,6 +84,10 @@ impl SessionManager {
         self.registry().set_live(id, live)
     }
 
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
     /// What time it is.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
@@ -141,30 +146,38 @@ impl SessionManager {
         self.index().new_name(id)
     }
 
-    /// Writes down where a session stands, for listings.
-    pub(crate) fn note(&self, session: &WorkflowSession) -> Result<(), FileError> {
-        let Some(run) = session.state().run() else { return Ok(()) };
-        let created_at = run.identity.created_at;
-        let entry = Entry {
+    /// What a listing says of a session as it is now; nothing if it has no run.
+    pub(crate) fn list_entry(&self, session: &WorkflowSession) -> Option<Entry> {
+        let run = session.state().run()?;
+        Some(Entry {
             id: session.id().clone(),
             name: run.identity.name.clone(),
             goal: session.goal().map(Entry::short_goal),
             status: session.status(),
-            created_at,
+            created_at: run.identity.created_at,
             updated_at: self.now(),
             kept: !run.kept.is_empty(),
             base_dir: self.base().path().into(),
             foreign: false,
             fresh: true,
-        };
-        self.index().set(entry, session.journal_bytes())
+        })
     }
 
-    /// Whether listings show where a session stands.
-    pub(crate) fn shows(&self, session: &WorkflowSession) -> bool {
+    /// Takes a session into listings. A listing on the disk that is behind is mended from the
+    /// journal.
+    pub(crate) fn note(&self, entry: Entry, journal_bytes: u64) {
+        best_effort("write the index", self.try_note(entry, journal_bytes));
+    }
+
+    pub(crate) fn try_note(&self, entry: Entry, journal_bytes: u64) -> Result<(), FileError> {
+        self.index().set(entry, journal_bytes)
+    }
+
+    /// Whether listings show a session as it is.
+    pub(crate) fn shows(&self, entry: &Entry) -> bool {
         let index = self.index();
-        let listed = index.get(session.id());
-        listed.is_some_and(|entry| entry.fresh && entry.status == session.status())
+        let listed = index.get(&entry.id);
+        listed.is_some_and(|listed| listed.fresh && listed.status == entry.status)
     }
 
     /// The sessions that need not be kept any longer, oldest first.

@@ -1,124 +1,79 @@
 //! A session that is only looked at: one that is over and that nobody holds in memory.
 
-use std::sync::Arc;
-
 use coven_model::event::{Decision, Event};
-use coven_model::{
-    AttemptId, Intervention, InterventionId, JobSpec, PlanView, SessionId, SessionView, TaskId,
-    TaskStatus,
-};
+use coven_model::{AttemptId, Intervention, InterventionId, JobSpec, SessionId};
 use coven_store::session::Look;
 use coven_store::{BaseDir, Reader};
-use coven_workflow::plan::StepAction;
-use coven_workflow::state::Run;
-use coven_workflow::view::{SessionViewBuilder, plan_view};
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{State, fold};
 
 use crate::error::RequestError;
 use crate::event::Subscription;
+use crate::snapshot::{LiveJobs, SessionSnapshot};
 
 /// A session as its journal tells it. It takes no lock and changes nothing.
 #[derive(Debug)]
 pub(crate) struct PastSession {
     look: Look,
-    state: State,
-    viewer: SessionViewBuilder,
+    snapshot: SessionSnapshot,
     given_up: bool,
 }
 
 impl PastSession {
+    /// Reads the whole journal, so this waits on the disk.
     pub(crate) fn read(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
         let look = Look::open(base, id)?;
         let (mut state, mut viewer, mut given_up) =
             (State::default(), SessionViewBuilder::default(), false);
+        let mut last = 0;
         for record in look.reader()?.read_from::<Event>(1)? {
-            let fact = record?.fact;
-            state = fold(state, &fact);
-            viewer.record(&fact);
-            given_up |= matches!(fact, Event::SessionDeleted { .. });
+            let record = record?;
+            last = record.seq;
+            state = fold(state, &record.fact);
+            viewer.record(&record.fact);
+            given_up |= matches!(record.fact, Event::SessionDeleted { .. });
         }
-        Ok(Self { look, state, viewer, given_up })
+        let jobs = LiveJobs::default();
+        let snapshot = SessionSnapshot::of_parts(id.clone(), last, state, viewer, jobs);
+        Ok(Self { look, snapshot, given_up })
     }
 
     /// Whether only its folder is there: it was given up, or it was never made.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.given_up || (self.state.run().is_none() && self.state.closed().is_none())
+        let state = self.state();
+        self.given_up || (state.run().is_none() && state.closed().is_none())
     }
 
     pub(crate) fn state(&self) -> &State {
-        &self.state
+        self.snapshot.state()
     }
 
-    pub(crate) fn view(&mut self) -> Option<SessionView> {
-        self.viewer.session(&self.state)
+    pub(crate) fn into_snapshot(self) -> SessionSnapshot {
+        self.snapshot
     }
 
-    pub(crate) fn reader(&self) -> Result<Reader, RequestError> {
+    fn reader(&self) -> Result<Reader, RequestError> {
         Ok(self.look.reader()?)
-    }
-
-    pub(crate) fn plan(&self) -> Option<PlanView> {
-        self.state.run().map(plan_view)
-    }
-
-    /// Everything that happened after a fact, and the end.
-    pub(crate) fn subscribe(
-        &self,
-        id: &SessionId,
-        after: u64,
-    ) -> Result<Subscription, RequestError> {
-        // Nobody can send to this channel, so it ends once everything was read.
-        let silence = tokio::sync::broadcast::channel(1).1;
-        Ok(Subscription::new(id.clone(), self.reader()?, after, silence))
     }
 
     /// What had to be decided and is not open any more. What cannot be read is left out.
     pub(crate) fn decided(&self) -> Vec<(Intervention, Option<Decision>)> {
-        let open = self.state.run().into_iter().flat_map(Run::interventions);
-        let open: Vec<InterventionId> = open.map(|asked| asked.id.clone()).collect();
+        let open: Vec<InterventionId> =
+            self.snapshot.interventions().map(|asked| asked.id.clone()).collect();
         self.reader().and_then(|mut reader| decided(&mut reader, &open)).unwrap_or_default()
     }
 }
 
-/// Where a task stands.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    /// Its newest attempt.
-    pub(crate) job: AttemptId,
-    pub(crate) status: TaskStatus,
-    /// What the attempt is, while it is live. Later the journal tells.
-    pub(crate) spec: Option<Arc<JobSpec>>,
-}
-
-/// Where a task stands, if there is such a task and it was started.
-pub(crate) fn standing(state: &State, task: &TaskId) -> Result<Standing, RequestError> {
-    let unknown = || RequestError::NoTask { task: task.clone(), near: None };
-    let run = state.run().ok_or_else(unknown)?;
-    let Some(found) = run.task(task) else {
-        let known = tasks(run);
-        if known.contains(task) {
-            return Err(RequestError::NotStarted(task.clone()));
-        }
-        let near = coven_notation::near(task.as_str(), known.iter().map(TaskId::as_str));
-        let near = near.first().and_then(|near| TaskId::new(*near).ok());
-        return Err(RequestError::NoTask { task: task.clone(), near });
-    };
-    Ok(Standing {
-        job: found.job(),
-        status: run.task_status(task).unwrap_or_default(),
-        spec: found.live().map(|live| live.spec.clone()),
-    })
-}
-
-/// The tasks that are known by name: those of stages from the beginning, others once they were
-/// started.
-fn tasks(run: &Run) -> Vec<TaskId> {
-    let planned = run.identity.plan.steps.iter().flat_map(|step| match &step.action {
-        StepAction::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
-        _ => Vec::new(),
-    });
-    let started = run.steps.iter().flat_map(|step| step.tasks.iter().map(|task| task.id.clone()));
-    planned.chain(started).collect()
+/// Everything that happened in a session after a fact, and the end. Waits on the disk.
+pub(crate) fn subscribe_past(
+    base: &BaseDir,
+    id: &SessionId,
+    after: u64,
+) -> Result<Subscription, RequestError> {
+    let reader = Look::open(base, id)?.reader()?;
+    // Nothing sends to this channel, so it ends once everything was read.
+    let silence = tokio::sync::broadcast::channel(1).1;
+    Ok(Subscription::new(id.clone(), reader, after, silence, None))
 }
 
 /// What an attempt was asked to do.

@@ -1,26 +1,33 @@
-//! One session: its journal, the fold of it, and the readable view.
+//! One session: the fold of its journal, and the files it is kept in.
 
 use std::ops::Range;
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use coven_model::event::Event;
-use coven_model::{AttemptId, SessionId, SessionView, Timestamp, WorkflowStatus};
+use coven_model::{SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_store::journal::{AppendError, CreateError};
-use coven_store::{Attempt, BaseDir, FileError, Reader, Session};
+use coven_store::session::Appended;
+use coven_store::{BaseDir, Reader, Session};
 use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, Input, State, decide, fold};
 
+use super::files::SharedFiles;
+use super::writer::{JournalWriter, WriterFailed};
 use crate::error::RequestError;
 
-/// One session. Whoever has it is its only writer.
+/// One session. Its holder is the only writer.
 #[derive(Debug)]
 pub struct WorkflowSession {
-    store: Session<SessionView>,
+    id: SessionId,
+    files: SharedFiles,
+    reader: Reader,
+    path: PathBuf,
     state: State,
     viewer: SessionViewBuilder,
-    /// Something happened since the view was made.
-    behind: bool,
+    last: u64,
+    /// Something happened since the view was written.
+    view_is_behind: bool,
 }
 
 /// Facts that were written down.
@@ -33,33 +40,34 @@ pub(crate) struct Recorded {
 }
 
 impl WorkflowSession {
-    /// A new session with nothing in it.
+    /// A new session with nothing in it. Waits on the disk.
     pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
-        let store = Session::create(base, id)?;
-        Ok(Self::empty(store))
+        Ok(Self::empty(id, Session::create(base, id)?))
     }
 
-    /// A session as its journal tells it.
+    /// A session as its journal tells it. Waits on the disk.
     pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
-        let store = Session::open(base, id)?;
-        let mut session = Self::empty(store);
-        let mut reader = session.store.reader();
+        let mut session = Self::empty(id, Session::open(base, id)?);
+        let mut reader = session.reader();
         for record in reader.read_from::<Event>(1)? {
-            let fact = record?.fact;
-            session.take(&fact);
+            session.take(&record?.fact);
         }
-        if session.store.view_needs_rebuild() {
-            session.refresh_view();
-        }
+        session.last = session.files.lock().last();
+        session.view_is_behind = session.files.lock().view_needs_rebuild();
         Ok(session)
     }
 
-    fn empty(store: Session<SessionView>) -> Self {
+    fn empty(id: &SessionId, store: Session<SessionView>) -> Self {
+        let (reader, path) = (store.reader(), store.path().to_owned());
         Self {
-            store,
+            id: id.clone(),
+            files: SharedFiles::new(store),
+            reader,
+            path,
             state: State::default(),
             viewer: SessionViewBuilder::default(),
-            behind: false,
+            last: 0,
+            view_is_behind: false,
         }
     }
 
@@ -68,12 +76,12 @@ impl WorkflowSession {
         self.viewer.record(fact);
     }
 
-    /// Its id.
+    /// The session's id.
     pub fn id(&self) -> &SessionId {
-        self.store.id()
+        &self.id
     }
 
-    /// What it is, folded.
+    /// The fold of its facts.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -83,48 +91,39 @@ impl WorkflowSession {
         self.state.run()?.identity.goal.as_deref()
     }
 
-    /// Where it stands.
+    /// The status of its run.
     pub fn status(&self) -> WorkflowStatus {
         self.state.status()
     }
 
     /// The readable view: goal, definition, statuses, history, variables, errors.
-    pub fn view(&mut self) -> Option<SessionView> {
+    pub fn view(&self) -> Option<SessionView> {
         self.viewer.session(&self.state)
     }
 
-    /// A reader of its facts that may be used elsewhere.
+    /// What makes the readable view; cheap to copy.
+    pub(crate) fn viewer(&self) -> &SessionViewBuilder {
+        &self.viewer
+    }
+
+    /// A reader of its facts that may be used on another thread.
     pub fn reader(&self) -> Reader {
-        self.store.reader()
+        self.reader.clone()
+    }
+
+    /// Its files, for work that waits on the disk.
+    pub(crate) fn files(&self) -> SharedFiles {
+        self.files.clone()
     }
 
     /// Its folder.
     pub(crate) fn path(&self) -> &Path {
-        self.store.path()
-    }
-
-    /// The folder of an attempt, made if it is not there.
-    pub(crate) fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
-        self.store.make_attempt(attempt)
+        &self.path
     }
 
     /// The number of its last fact.
     pub(crate) fn last(&self) -> u64 {
-        self.store.last()
-    }
-
-    /// Makes the folder of an attempt, and makes sure that something can be written there. One
-    /// that begins now has a new folder, whatever lay in its place.
-    pub(crate) fn make_room(&self, attempt: &AttemptId, begins: bool) -> Result<(), FileError> {
-        if begins {
-            return self.store.make_attempt_anew(attempt)?.make_room();
-        }
-        self.store.make_attempt(attempt)?.make_room()
-    }
-
-    /// Its number of bytes on disk so far, for the index.
-    pub(crate) fn journal_bytes(&self) -> u64 {
-        self.store.journal_bytes()
+        self.last
     }
 
     /// What follows from an input: facts to write down, and what is to be done then.
@@ -132,83 +131,53 @@ impl WorkflowSession {
         decide(&self.state, input, now)
     }
 
-    /// Writes facts down. If that fails nothing has changed.
-    pub(crate) fn record(
+    /// Records facts through the journal writer. If that fails nothing has changed.
+    pub(crate) async fn record(
+        &mut self,
+        writer: &JournalWriter,
+        facts: &Arc<Vec<Event>>,
+        now: Timestamp,
+    ) -> Result<Result<Recorded, AppendError>, WriterFailed> {
+        if facts.is_empty() {
+            let next = self.last + 1;
+            return Ok(Ok(Recorded { seqs: next..next, restored: false }));
+        }
+        let appended = writer.append(&self.id, &self.files, now, facts.clone()).await?;
+        Ok(appended.map(|appended| self.recorded(appended, facts)))
+    }
+
+    /// Records facts on this thread, which waits on the disk.
+    pub(crate) fn record_here(
         &mut self,
         facts: &[Event],
         now: Timestamp,
     ) -> Result<Recorded, AppendError> {
-        if facts.is_empty() {
-            let next = self.store.last() + 1;
-            return Ok(Recorded { seqs: next..next, restored: false });
-        }
-        let appended = match self.store.append(now, facts) {
-            // A doubt about the journal is settled by reading it again, once the disk works.
-            Err(AppendError::Poisoned { .. }) if self.store.mend().is_ok() => {
-                self.store.append(now, facts)?
-            }
-            appended => appended?,
-        };
+        let mut files = self.files.lock();
+        let written = files.write(now, facts)?;
+        let appended = files.sync(written)?;
+        drop(files);
+        Ok(self.recorded(appended, facts))
+    }
+
+    fn recorded(&mut self, appended: Appended, facts: &[Event]) -> Recorded {
         for fact in facts {
             self.take(fact);
         }
+        self.last = appended.seqs.end - 1;
         // A deleted session that is cut off before its folder is gone is known by a view that is
         // behind its journal.
-        if !matches!(facts.last(), Some(Event::SessionDeleted { .. })) {
-            self.view_changed();
-        }
-        Ok(Recorded { seqs: appended.seqs, restored: appended.restored.is_some() })
+        let is_deleted = matches!(facts.last(), Some(Event::SessionDeleted { .. }));
+        self.view_is_behind = !is_deleted;
+        Recorded { seqs: appended.seqs, restored: appended.restored.is_some() }
     }
 
-    /// The view is behind. It is made anew at once if it may be written at once, and otherwise
-    /// when that is due: making it takes longer than recording a fact.
-    fn view_changed(&mut self) {
-        self.behind = true;
-        if self.store.view_due().is_none_or(|due| due <= Instant::now()) {
-            self.refresh_view();
-        }
+    /// Whether the readable view has to be written.
+    pub(crate) fn view_is_behind(&self) -> bool {
+        self.view_is_behind
     }
 
-    fn refresh_view(&mut self) {
-        self.behind = false;
-        if let Some(view) = self.viewer.session(&self.state) {
-            for large in self.viewer.large() {
-                // The journal has the value; the copy aside is for readers of the view.
-                let _ = self.store.values().put(large.value.to_string().as_bytes());
-            }
-            // A view that could not be written is written again after the next change, and the
-            // journal is the truth.
-            let _ = self.store.change_view(view, Instant::now());
-        }
-    }
-
-    pub(crate) fn view_due(&self) -> Option<Instant> {
-        self.store.view_due()
-    }
-
-    /// Whether it is over and its folder was deleted since: then it stays so.
-    fn is_deleted(&self) -> bool {
-        self.status().is_final() && !self.store.is_in_place()
-    }
-
-    pub(crate) fn flush_view(&mut self) {
-        if self.is_deleted() {
-            self.store.drop_view();
-            return;
-        }
-        if self.behind {
-            self.refresh_view();
-        }
-        let _ = self.store.flush_view(Instant::now());
-    }
-
-    pub(crate) fn finish_view(&mut self) {
-        if self.is_deleted() {
-            return;
-        }
-        if self.behind {
-            self.refresh_view();
-        }
-        let _ = self.store.finish_view();
+    /// Says whether the readable view was written.
+    pub(crate) fn set_view_behind(&mut self, is_behind: bool) {
+        self.view_is_behind = is_behind;
     }
 }

@@ -28,7 +28,7 @@ async fn start(base: &Base, orchestrator: &Orchestrator, text: &str) -> (Session
 /// Waits until an agent is there to talk to.
 async fn agent(orchestrator: &Orchestrator, id: &SessionId, name: &str) {
     let there = async {
-        while orchestrator.agent(id, &task(name)).await.is_err() {
+        while orchestrator.agent(id, &task(name)).is_err() {
             tokio::task::yield_now().await;
         }
     };
@@ -44,7 +44,7 @@ async fn open_forgetful(base: &Base) -> Orchestrator {
 
 async fn forgotten(orchestrator: &Orchestrator, id: &SessionId) {
     let gone = async {
-        while orchestrator.controller(id).await.is_some() {
+        while orchestrator.controller(id).is_some() {
             tokio::task::yield_now().await;
         }
     };
@@ -67,9 +67,9 @@ async fn a_task_is_reached_while_it_runs_and_its_tape_afterwards() {
     assert_eq!(talk.status, TaskStatus::WaitingForUser);
     assert!(talk.agent.is_some() && talk.headless.is_none());
     assert!(talk.agent.unwrap().view().await.unwrap().snapshot.text().contains("hello"));
-    let verdicts = orchestrator.verdicts(&id).await;
+    let verdicts = orchestrator.snapshot(&id).await.unwrap().verdicts();
     assert_eq!(verdicts.iter().map(|(job, _)| job.task.as_str()).collect::<Vec<_>>(), ["talk"]);
-    let plan = orchestrator.plan_view(&id).await.unwrap();
+    let plan = orchestrator.snapshot(&id).await.unwrap().plan().cloned().unwrap();
     assert_eq!(plan.rows[0].lanes.len(), 2);
 
     let unknown = orchestrator.task(&id, &task("tolk")).await.unwrap_err();
@@ -115,7 +115,10 @@ async fn what_is_over_and_forgotten_is_answered_from_the_disk() {
     let view = orchestrator.view(&id).await.unwrap().unwrap();
     assert_eq!(view.variables["said"], "two");
     assert_eq!(orchestrator.wait(&id, false).await.unwrap(), WorkflowStatus::Completed);
-    assert_eq!(orchestrator.plan_view(&id).await.unwrap().status, WorkflowStatus::Completed);
+    assert_eq!(
+        orchestrator.snapshot(&id).await.unwrap().plan().cloned().unwrap().status,
+        WorkflowStatus::Completed
+    );
     let decided = orchestrator.decided(&id).await;
     assert_eq!(decided.len(), 1);
     assert_eq!(decided[0].1.as_ref().unwrap().choice, Choice::Approve);
@@ -130,7 +133,7 @@ async fn what_is_over_and_forgotten_is_answered_from_the_disk() {
     assert!(count > 5);
     let late = orchestrator.cancel(&id, "a test", "").await;
     assert!(matches!(late, Err(RequestError::Refused(_))), "{late:?}");
-    assert!(orchestrator.controller(&id).await.is_none(), "a refusal needs nobody in memory");
+    assert!(orchestrator.controller(&id).is_none(), "a refusal needs nobody in memory");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,7 +145,7 @@ async fn open_questions_of_all_sessions_come_oldest_first_and_decided_ones_stay_
     let older = intervention(&mut one).await;
     let (second, mut two) = start(&base, &orchestrator, text).await;
     let newer = intervention(&mut two).await;
-    assert_eq!(orchestrator.interventions().await, [older.clone(), newer.clone()]);
+    assert_eq!(orchestrator.interventions(), [older.clone(), newer.clone()]);
     assert_eq!(orchestrator.decided(&first).await, []);
 
     // From now on a rule answers what agents ask.
@@ -152,7 +155,7 @@ async fn open_questions_of_all_sessions_come_oldest_first_and_decided_ones_stay_
     decide(&orchestrator, &older, Choice::Approve).await;
     let view = end(&orchestrator, &first).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
-    assert_eq!(orchestrator.interventions().await, [newer]);
+    assert_eq!(orchestrator.interventions(), [newer]);
     let decided = orchestrator.decided(&first).await;
     let kinds: Vec<_> = decided.iter().map(|(asked, _)| asked.kind).collect();
     assert_eq!(kinds, [InterventionKind::HumanGate, InterventionKind::Approval]);
@@ -213,7 +216,7 @@ async fn an_agent_is_interrupted_and_its_turn_is_over() {
     let (id, mut events) = start(&base, &orchestrator, &text).await;
     agent(&orchestrator, &id, "talk").await;
     let working = async {
-        let mut verdicts = orchestrator.agent(&id, &task("talk")).await.unwrap().watch();
+        let mut verdicts = orchestrator.agent(&id, &task("talk")).unwrap().watch();
         let working =
             |verdict: &coven_model::Verdict| verdict.state == coven_model::AgentState::Working;
         verdicts.wait_for(working).await.unwrap();

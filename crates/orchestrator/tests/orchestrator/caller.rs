@@ -52,14 +52,14 @@ async fn a_session_that_was_only_made_begins_in_the_environment_of_its_maker() {
         "name: later\ndescription: Begins later.\nsteps:\n  - {name: show, type: script, command: echo \"$OF_CALLER\", output: shown}\n",
     );
     new.env.insert("OF_CALLER".into(), "maker".into());
-    let id = orchestrator.create_session(new).unwrap();
-    assert!(orchestrator.controller(&id).await.is_none());
+    let id = orchestrator.create_session(new).await.unwrap();
+    assert!(orchestrator.controller(&id).is_none());
     orchestrator.resume(&id, None).await.unwrap();
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.variables["shown"], "maker");
 
     // One that never begins can be cancelled, and nothing of it runs.
-    let never = orchestrator.create_session(base.definition(GATED)).unwrap();
+    let never = orchestrator.create_session(base.definition(GATED)).await.unwrap();
     orchestrator.cancel(&never, "a test", "").await.unwrap();
     let view = end(&orchestrator, &never).await;
     assert_eq!(view.status, WorkflowStatus::Cancelled);

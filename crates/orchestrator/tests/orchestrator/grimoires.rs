@@ -54,7 +54,7 @@ async fn a_gate_that_fails_blocks_and_goes_on_when_it_is_retried() {
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::FailedGate);
     assert_eq!(asked.options, [Choice::Retry, Choice::Skip, Choice::Abort]);
-    let controller = orchestrator.controller(&id).await.unwrap();
+    let controller = orchestrator.controller(&id).unwrap();
     assert_eq!(controller.wait(true).await, WorkflowStatus::Blocked);
     std::fs::write(base.path().join("ready.txt"), "").unwrap();
     decide(&orchestrator, &asked, Choice::Retry).await;

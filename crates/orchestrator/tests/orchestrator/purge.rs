@@ -72,7 +72,7 @@ async fn only_what_is_over_is_given_up_and_then_nothing_is_left_of_it() {
     assert_eq!(deleted(&mut events).await, (id.clone(), "a test".to_owned()));
     assert!(!folder(&base, &id).exists());
     assert!(orchestrator.list().is_empty());
-    assert!(orchestrator.controller(&id).await.is_none());
+    assert!(orchestrator.controller(&id).is_none());
     assert!(orchestrator.view(&id).await.is_err());
     assert!(orchestrator.purge(&id, "a test").await.is_err());
 
@@ -101,7 +101,7 @@ async fn an_agent_that_was_left_alive_keeps_its_session_and_ends_with_it() {
     drop(orchestrator);
     let orchestrator = Orchestrator::open(options).await.unwrap();
     let there = async {
-        while orchestrator.agent(&id, &talk()).await.is_err() {
+        while orchestrator.agent(&id, &talk()).is_err() {
             tokio::task::yield_now().await;
         }
     };
@@ -177,11 +177,14 @@ async fn a_session_whose_removal_was_cut_short_is_removed_at_the_next_start() {
     let (orchestrator, id, _) = run(&base, ECHO).await;
     orchestrator.close().await;
     drop(orchestrator);
-    let store = BaseDir::find(base.path()).unwrap().unwrap();
-    let mut session: Session<SessionView> = Session::open(&store, &id).unwrap();
-    let at = Timestamp::from_millis(1);
-    session.append(at, &[Event::SessionDeleted { by: "a test".to_owned(), at }]).unwrap();
-    drop(session);
+    let (path, deleted) = (base.path().to_owned(), id.clone());
+    coven_orchestrator::blocking(move || {
+        let store = BaseDir::find(&path).unwrap().unwrap();
+        let mut session: Session<SessionView> = Session::open(&store, &deleted).unwrap();
+        let at = Timestamp::from_millis(1);
+        session.append(at, &[Event::SessionDeleted { by: "a test".to_owned(), at }]).unwrap();
+    })
+    .await;
     let orchestrator = base.open().await;
     assert!(orchestrator.list().is_empty());
     assert!(!folder(&base, &id).exists());

@@ -275,7 +275,7 @@ async fn a_damaged_journal_stops_its_session_and_no_other() {
     let orchestrator = base.open().await;
     let error = orchestrator.view(&damaged).await.unwrap_err().to_string();
     assert!(error.contains("is damaged in line 2"), "{error}");
-    assert!(orchestrator.controller(&damaged).await.is_none());
+    assert!(orchestrator.controller(&damaged).is_none());
     assert_eq!(std::fs::read(&journal).unwrap(), bytes, "nothing was changed");
     let mut events = orchestrator.subscribe(&whole, 0).await.unwrap();
     let asked = intervention(&mut events).await;
@@ -293,11 +293,11 @@ async fn a_journal_of_a_newer_version_can_be_looked_at_and_nothing_else() {
     std::fs::write(&journal, &text).unwrap();
 
     let orchestrator = base.open().await;
-    assert!(orchestrator.controller(&newer).await.is_none(), "it does not go on");
+    assert!(orchestrator.controller(&newer).is_none(), "it does not go on");
     let view = orchestrator.view(&newer).await.unwrap().unwrap();
     assert_eq!(view.status, WorkflowStatus::Blocked, "it can be looked at");
     let error = orchestrator.resume(&newer, None).await.unwrap_err().to_string();
     assert!(error.contains("has version 2, newer than this program"), "{error}");
     assert_eq!(std::fs::read_to_string(&journal).unwrap(), text, "nothing was changed");
-    assert!(orchestrator.controller(&whole).await.is_some(), "the other goes on");
+    assert!(orchestrator.controller(&whole).is_some(), "the other goes on");
 }

@@ -96,9 +96,9 @@ pub(crate) fn delete(folder: &Path) {
 
 /// Waits for the end of a session.
 pub(crate) async fn end(orchestrator: &Orchestrator, id: &SessionId) -> SessionView {
-    let controller = orchestrator.controller(id).await.unwrap();
+    let controller = orchestrator.controller(id).unwrap();
     let waited = tokio::time::timeout(DEADLINE, controller.wait(false)).await;
-    let view = controller.view().await.unwrap();
+    let view = controller.snapshot().view().cloned().unwrap();
     assert!(waited.is_ok(), "the session never ended: {view:#?}");
     view
 }
@@ -148,8 +148,8 @@ pub(crate) async fn decide(orchestrator: &Orchestrator, asked: &Intervention, ch
 
 /// All facts of a session by their type.
 pub(crate) async fn kinds(orchestrator: &Orchestrator, id: &SessionId) -> Vec<String> {
-    let controller = orchestrator.controller(id).await.unwrap();
-    let mut events = controller.subscribe(0).await.unwrap();
+    let controller = orchestrator.controller(id).unwrap();
+    let mut events = controller.subscribe(0).unwrap();
     let mut kinds = Vec::new();
     loop {
         let envelope = events.next().await.unwrap().unwrap();

@@ -159,7 +159,7 @@ async fn an_agent_that_is_kept_lives_on_after_its_task_and_another_does_not() {
     assert_eq!(of("ended"), [], "the other has ended");
 
     // It can be talked to, and it ends when somebody says so.
-    let agent = orchestrator.agent(&id, &task("kept")).await.unwrap();
+    let agent = orchestrator.agent(&id, &task("kept")).unwrap();
     let message = coven_runner::Message::new("disobey touch after.txt");
     agent.send(message).await.unwrap();
     let wrote = async {

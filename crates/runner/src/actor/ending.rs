@@ -1,19 +1,23 @@
-//! How an agent ends: by itself, because its time is up, or because somebody says so.
+//! How an agent ends: by itself, because its time is up, because a caller stops it, or because the
+//! actor itself fails.
 
-use std::time::Duration;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use coven_model::{AgentState, Outcome};
-use coven_runtime::domain::Stop;
-use tokio::sync::oneshot;
+use coven_runtime::domain::{Pane, ReadOutcome, Stop};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
 
-use super::{Actor, Eyes};
+use super::handle::StopReply;
+use super::lifecycle::FORCE_TIMEOUT;
+use super::reader::TerminalReader;
+use super::{Actor, AgentReader, Leave, READ_SIZE, Reading, Request};
 use crate::event::Event;
 use crate::mark;
 use crate::outcome::{self, Cause};
-
-/// How long everything may take to be gone once it is forced. Processes in the middle of a write
-/// to a slow disk take their time.
-const FORCED: Duration = Duration::from_secs(20);
+use crate::unwind::{catch_panic, panic_message};
 
 /// Why a stop did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,131 +30,157 @@ pub enum StopError {
     Gone,
 }
 
-/// A stop under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Stopping {
-    /// It was asked to end, and will be forced then.
-    Asked(Duration),
-    /// It was forced, and should be gone by then.
-    Forced(Duration),
-}
-
 impl Actor {
+    /// Follows the process to its end and publishes how it ended. A panic on the way ends the
+    /// process, because nothing watches it any more, and is published as the outcome.
+    pub(super) async fn run(
+        mut self,
+        descriptor: AsyncFd<OwnedFd>,
+        mut requests: mpsc::Receiver<Request>,
+    ) {
+        let published = Arc::clone(&self.published);
+        let left = catch_panic(self.follow(&descriptor, &mut requests)).await;
+        let failed = match left {
+            Ok(Leave::Detached(reply)) => {
+                drop((self, published, descriptor));
+                return reply.end(());
+            }
+            Ok(Leave::Exited) => {
+                let reported = catch_unwind(AssertUnwindSafe(|| self.report_end()));
+                reported.err().map(|payload| panic_message(&*payload))
+            }
+            Err(message) => {
+                // Callers that wait for a message or an answer hear that the agent has ended.
+                let Self { pane, .. } = self;
+                let ended = catch_panic(end_pane(pane, &descriptor)).await;
+                Some(ended.err().map_or(message.clone(), |other| format!("{message}; {other}")))
+            }
+        };
+        if let Some(message) = failed {
+            let outcome = outcome::of_panic(&message);
+            let mut verdict = published.verdict.borrow().clone();
+            verdict.state = AgentState::Exited;
+            (verdict.kind, verdict.digest) = (None, None);
+            "exited".clone_into(&mut verdict.evidence.rule);
+            verdict.evidence.text.clone_from(&outcome.reason);
+            published.set_verdict(verdict, Some(mark::now()));
+            published.complete(&outcome);
+        }
+    }
+
     /// Begins to stop the process.
     pub(super) fn stop(&mut self, cause: Cause) {
-        self.cause.get_or_insert(cause);
-        if self.stopping.is_some() {
-            return;
-        }
-        let grace = self.adapter.config().grace();
-        // A process that ended meanwhile cannot be asked; that shows by itself.
-        let _ = self.pane.stop(Stop::Polite { grace });
-        self.stopping = Some(Stopping::Asked(self.now() + grace));
-    }
-
-    pub(super) fn stop_asked(&mut self, reply: oneshot::Sender<Result<Outcome, StopError>>) {
-        self.stop_replies.push(reply);
-        self.stop(Cause::Stopped);
-    }
-
-    /// Whatever is due by the clock.
-    pub(super) fn mind_time(&mut self) {
-        let now = self.now();
-        if let Some(limit) = self.task.timeout
-            && now >= limit
-            && self.outcome.borrow().is_none()
-        {
-            self.stop(Cause::TimedOut);
-        }
-        match self.stopping {
-            Some(Stopping::Asked(due)) if due <= now => {
-                let _ = self.pane.stop(Stop::Force);
-                self.stopping = Some(Stopping::Forced(now + FORCED));
-            }
-            Some(Stopping::Forced(due)) if due <= now => {
-                for reply in self.stop_replies.drain(..) {
-                    let _ = reply.send(Err(StopError::Survived));
-                }
-                let _ = self.pane.stop(Stop::Force);
-                self.stopping = Some(Stopping::Forced(now + FORCED));
-            }
-            _ => {}
+        if let Some(stop) = self.lifecycle.stop(cause, self.now()) {
+            self.stop_pane(stop);
         }
     }
 
-    pub(super) fn time_deadline(&self) -> Option<Duration> {
-        let running = self.outcome.borrow().is_none() && self.cause.is_none();
-        let timeout = self.task.timeout.filter(|_| running);
-        let stopping = self.stopping.map(|stopping| match stopping {
-            Stopping::Asked(due) | Stopping::Forced(due) => due,
-        });
-        [timeout, stopping].into_iter().flatten().min()
+    pub(super) fn stop_for(&mut self, reply: StopReply) {
+        if let Some(stop) = self.lifecycle.stop_for(reply, self.now()) {
+            self.stop_pane(stop);
+        }
+    }
+
+    /// Does what is due by the clock.
+    pub(super) fn tick(&mut self) {
+        let due = self.lifecycle.tick(self.now());
+        for reply in due.survived {
+            reply.end(Err(StopError::Survived));
+        }
+        if let Some(stop) = due.stop {
+            self.stop_pane(stop);
+        }
     }
 
     /// Whether nothing of the process is left and everything it printed was read.
     pub(super) fn is_over(&mut self) -> bool {
-        self.ended && !self.more && !self.pane.is_alive()
+        self.reading == Reading::Ended && !self.pane.is_alive()
     }
 
-    /// Publishes how the task ended, once.
-    pub(super) fn complete(&mut self, outcome: Outcome) {
-        if self.outcome.borrow().is_some() {
-            return;
+    /// The task is over though the program has not ended.
+    pub(super) fn finish_task(&mut self, outcome: Outcome) {
+        if self.task.keep_alive {
+            self.lifecycle.keep_alive();
+            self.published.complete(&outcome);
+        } else {
+            self.stop(Cause::Completed(Box::new(outcome)));
         }
-        self.outcome.send_replace(Some(outcome.clone()));
-        self.tell(Event::Done(Box::new(outcome)));
     }
 
-    /// The last words.
-    pub(super) fn report_end(&mut self) {
+    /// Publishes how the process ended, and with it the task.
+    fn report_end(mut self) {
         for event in self.output.finish() {
             self.tell(event);
         }
         let status = self.pane.exit_status();
-        let ending = outcome::ending(self.cause, status);
-        let now = self.now();
-        let eyes = std::mem::replace(&mut self.eyes, Eyes::Gone);
-        let outcome = match eyes {
-            Eyes::Terminal(mut terminal) => {
-                terminal.sniffer.exited(&ending.to_string(), now);
-                terminal.fail_everything();
+        let Self { reader, lifecycle, published, adapter, task, session, .. } = self;
+        let (cause, waiting) = lifecycle.end();
+        let ending = outcome::ending(cause.as_ref(), status);
+        let outcome = match reader {
+            AgentReader::Terminal(mut terminal) => {
+                terminal.sniffer.exited(&ending.to_string(), self.started.elapsed());
+                terminal.fail_pending();
                 let mut verdict = terminal.sniffer.verdict().clone();
                 let since = mark::now();
-                verdict.evidence.since =
-                    u64::try_from(since.since(self.born).as_millis()).unwrap_or(u64::MAX);
-                self.since.send_replace(since);
-                self.verdict.send_replace(verdict.clone());
-                self.tell(Event::State(verdict));
+                verdict.evidence.since = terminal.history.age_at(since);
+                published.set_verdict(verdict, Some(since));
                 if let Some(asked) = terminal.question.take() {
-                    self.tell(Event::NoLongerAwaiting(asked.reported));
+                    published.tell(Event::NoLongerAwaiting(asked.reported));
                 }
-                if let Some(id) = self.session_on(&mut terminal) {
-                    self.session = Some(id);
-                }
-                outcome::of_terminal(ending, &self.task.ok_codes, self.session.clone())
+                let session = session_shown(&*adapter, &mut terminal).or(session);
+                outcome::of_terminal(ending, &task.ok_codes, session)
             }
-            Eyes::Transcript(decoder) => {
+            AgentReader::Transcript(decoder) => {
                 let mut entries = Vec::new();
                 let mut outcome =
-                    outcome::of_transcript(*decoder, ending, &self.task.ok_codes, &mut |entry| {
+                    outcome::of_transcript(*decoder, ending, &task.ok_codes, &mut |entry| {
                         entries.push(entry);
                     });
-                self.entries(entries);
-                outcome.agent_session = outcome.agent_session.or(self.session.clone());
-                let mut verdict = self.verdict.borrow().clone();
+                let known = published.tell_entries(entries);
+                outcome.agent_session = outcome.agent_session.or(known).or(session);
+                let mut verdict = published.verdict.borrow().clone();
                 verdict.state = AgentState::Exited;
                 "exited".clone_into(&mut verdict.evidence.rule);
                 verdict.evidence.text.clone_from(&outcome.reason);
-                self.verdict.send_replace(verdict.clone());
-                self.tell(Event::State(verdict));
+                published.set_verdict(verdict, None);
                 outcome
             }
-            Eyes::Gone => return,
         };
-        let outcome = self.finished.take().unwrap_or(outcome);
-        self.complete(outcome.clone());
-        for reply in self.stop_replies.drain(..) {
-            let _ = reply.send(Ok(outcome.clone()));
+        let outcome = match cause {
+            Some(Cause::Completed(completed)) => *completed,
+            Some(Cause::Stopped | Cause::TimedOut) | None => outcome,
+        };
+        published.complete(&outcome);
+        for reply in waiting {
+            reply.end(Ok(outcome.clone()));
         }
     }
+}
+
+/// The id of the conversation, where the program shows it on its screen.
+fn session_shown(
+    adapter: &dyn coven_adapters::AgentAdapter,
+    terminal: &mut TerminalReader,
+) -> Option<String> {
+    let resume = adapter.config().resume.as_ref()?;
+    coven_adapters::adapter::session_on(resume, &terminal.screen.snapshot().text())
+}
+
+/// Ends a process that is not followed any more, and waits until nothing of it is left, or until it
+/// has taken too long.
+async fn end_pane(mut pane: Box<dyn Pane>, descriptor: &AsyncFd<OwnedFd>) {
+    let gone = async {
+        let mut buffer = vec![0; READ_SIZE];
+        // A process that has ended meanwhile cannot be stopped, and that shows below.
+        drop(pane.stop(Stop::Force));
+        while pane.is_alive() {
+            if matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))) {
+                tokio::task::yield_now().await;
+            } else if let Ok(mut ready) = descriptor.readable().await {
+                ready.clear_ready();
+            }
+        }
+    };
+    // A process that survives this is stuck in the kernel; its holder goes on trying to end it.
+    drop(tokio::time::timeout(FORCE_TIMEOUT, gone).await);
 }

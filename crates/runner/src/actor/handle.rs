@@ -8,38 +8,53 @@ use coven_terminal::screen::Size;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StopError;
+use super::published::Published;
 use crate::agent::View;
 use crate::answer::{Action, AnswerError};
 use crate::delivery::{DeliveryError, Message};
-use crate::news::{Following, Subscription, Teller};
+use crate::subscription::{EventSource, Subscription};
+
+/// Where a caller waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Reply<T>(oneshot::Sender<T>);
+
+impl<T> Reply<T> {
+    /// Answers. A caller that has stopped waiting needs no answer.
+    pub(super) fn end(self, answer: T) {
+        drop(self.0.send(answer));
+    }
+}
 
 /// Where the end of a delivery is told.
-pub(crate) type Delivered = oneshot::Sender<Result<(), DeliveryError>>;
+pub(super) type DeliveryReply = Reply<Result<(), DeliveryError>>;
 
 /// Where the end of an answer is told.
-pub(crate) type Answered = oneshot::Sender<Result<(), AnswerError>>;
+pub(super) type AnswerReply = Reply<Result<(), AnswerError>>;
+
+/// Where the end of a stop is told.
+pub(super) type StopReply = Reply<Result<Outcome, StopError>>;
 
 /// What can be asked of an actor.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Send { message: Message, reply: Delivered },
-    Paste { text: String, reply: Delivered },
+    Send { message: Message, reply: DeliveryReply },
+    Paste { text: String, reply: DeliveryReply },
     Keys(Vec<Key>),
     Bytes(Vec<u8>),
     CloseInput,
     Resize(Size),
     Interrupt,
-    Answer { digest: Digest, action: Action, reply: Answered },
-    View(oneshot::Sender<View>),
-    Stop { reply: oneshot::Sender<Result<Outcome, StopError>> },
-    Detach(oneshot::Sender<()>),
+    Answer { digest: Digest, action: Action, reply: AnswerReply },
+    View(Reply<View>),
+    Stop(StopReply),
+    Detach(Reply<()>),
 }
 
 /// A handle to an actor.
 #[derive(Clone, Debug)]
-pub(crate) struct Handle {
+pub(crate) struct ActorHandle {
     requests: mpsc::Sender<Request>,
-    events: Following,
+    events: EventSource,
     /// What the first subscriber gets: everything from the start.
     first: Arc<Mutex<Option<Subscription>>>,
     pub(crate) verdict: watch::Receiver<Verdict>,
@@ -47,43 +62,43 @@ pub(crate) struct Handle {
     outcome: watch::Receiver<Option<Outcome>>,
 }
 
-impl Handle {
-    pub(super) fn new(
-        requests: mpsc::Sender<Request>,
-        events: &Teller,
-        (verdict, since): (watch::Receiver<Verdict>, watch::Receiver<Timestamp>),
-        outcome: watch::Receiver<Option<Outcome>>,
-    ) -> Self {
-        let first = Arc::new(Mutex::new(Some(events.subscribe())));
-        Self { requests, events: events.follow(), first, verdict, since, outcome }
+impl ActorHandle {
+    pub(super) fn new(requests: mpsc::Sender<Request>, published: &Published) -> Self {
+        Self {
+            requests,
+            events: published.events.source(),
+            first: Arc::new(Mutex::new(Some(published.events.subscribe()))),
+            verdict: published.verdict.subscribe(),
+            since: published.since.subscribe(),
+            outcome: published.outcome.subscribe(),
+        }
     }
 
     /// Asks and waits for the reply; nothing if the actor has ended.
-    pub(crate) async fn ask<T>(
-        &self,
-        request: impl FnOnce(oneshot::Sender<T>) -> Request,
-    ) -> Option<T> {
+    pub(crate) async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(request(reply)).await.ok()?;
+        self.requests.send(request(Reply(reply))).await.ok()?;
         answer.await.ok()
     }
 
-    /// Asks for something that has no reply. An actor that has ended does not hear it.
+    /// Asks for something that has no reply.
     pub(crate) async fn tell(&self, request: Request) {
-        let _ = self.requests.send(request).await;
+        // An actor that has ended needs no request: that its agent has ended is told to all.
+        drop(self.requests.send(request).await);
     }
 
     pub(crate) async fn stop(&self) -> Result<Outcome, StopError> {
-        match self.ask(|reply| Request::Stop { reply }).await {
+        match self.ask(Request::Stop).await {
             Some(result) => result,
-            // It ended by itself meanwhile.
-            None => self.outcome.borrow().clone().ok_or(StopError::Gone),
+            // It ended by itself meanwhile, or its actor failed and is ending it.
+            None => self.done().await.ok_or(StopError::Gone),
         }
     }
 
     /// Ends the actor and leaves the process as it is.
     pub(crate) async fn detach(&self) {
-        let _ = self.ask(Request::Detach).await;
+        // An actor that has ended has let go of the process.
+        self.ask(Request::Detach).await;
     }
 
     pub(crate) async fn done(&self) -> Option<Outcome> {

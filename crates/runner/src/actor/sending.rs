@@ -1,201 +1,134 @@
-//! Messages on their way to an agent, and the queue of a task.
+//! Messages on their way to an agent, and the inputs of a task.
 
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
 use coven_model::AgentState;
-use coven_terminal::keys::{Key, paste, text};
+use coven_terminal::keys::{Key, KeyCode, KeyModifiers};
 use coven_terminal::snapshot::Snapshot;
 
 use super::Actor;
-use super::eyes::{Eyes, Fresh, Source};
+use super::reader::{AgentReader, MessageSource, TaskInputs, Turn};
 use crate::answer::AnswerError;
-use crate::delivery::{Delivery, DeliveryError, Message, Sight, Stage, Step, needle, squeeze};
+use crate::delivery::{AgentPrompt, DeliveryEffect, DeliveryError, Message, squeeze};
 use crate::event::Event;
-use crate::outcome::{self, Cause};
+use crate::outcome;
 
-/// How long an idle agent that was given a prompt at its start may show no work before its queue
-/// goes on all the same: some lose a prompt behind a dialog.
-const LOST_PROMPT: Duration = Duration::from_secs(15);
+/// How long an idle agent that was given a prompt at its start may show no work before its inputs
+/// go on all the same: some lose a prompt behind a dialog.
+const LOST_PROMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl Actor {
-    pub(super) fn deliver(&mut self, message: Message, source: Source) {
+    pub(super) fn deliver(&mut self, message: Message, source: MessageSource) {
         let now = self.now();
-        if let Eyes::Terminal(terminal) = &mut self.eyes {
-            let id = terminal.message_id();
-            terminal.deliveries.push_back((Delivery::new(id, message, now), source));
+        if let AgentReader::Terminal(terminal) = &mut self.reader {
+            terminal.deliveries.push(message, source, now);
         }
     }
 
-    /// Takes the message at the head of the queue a step further.
-    pub(super) fn step_delivery(&mut self, snapshot: &Snapshot) {
-        let now = self.now();
-        let screen = squeeze(&snapshot.text());
+    /// Takes the messages on their way a step further.
+    pub(super) fn advance_deliveries(&mut self, snapshot: &Snapshot) {
+        let (now, written) = (self.now(), self.input.is_written());
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        if terminal.answer.is_pressing() {
+            return;
+        }
+        let submit = submit_keys(&self.adapter.config().keys.submit);
         let (line, prompt) = prompt_of(snapshot);
-        loop {
-            let written = self.unsent.is_empty();
-            let Eyes::Terminal(terminal) = &mut self.eyes else { return };
-            if terminal.pressing.is_some() {
-                return;
-            }
-            let sight = Sight {
-                state: terminal.sniffer.verdict().state,
-                fresh: match terminal.fresh {
-                    Fresh::Idle(since) => Some(since),
-                    Fresh::Starting | Fresh::Interrupted | Fresh::No => None,
-                },
-                leftover: !terminal.submitted.trim().is_empty()
-                    && line.contains(&needle(&terminal.submitted)),
-                screen: &screen,
-                prompt: &prompt,
-                worked: std::mem::take(&mut terminal.fresh_work),
-                written,
-            };
-            let Some((delivery, _)) = terminal.deliveries.front_mut() else { return };
-            let (id, before) = (delivery.id, delivery.stage());
-            let step = delivery.step(&sight, now);
-            let stage = delivery.stage();
-            for stage in Stage::EVERY.into_iter().filter(|each| *each > before && *each <= stage) {
-                self.tell(Event::Delivery { id, stage });
-            }
-            match step {
-                Step::Wait(due) => {
-                    self.wake(due);
-                    return;
-                }
-                Step::Clear => {
-                    self.clear();
-                    return;
-                }
-                Step::Type => {
-                    if let Err(error) = self.type_message() {
-                        self.delivered(Err(error));
-                        continue;
-                    }
-                    return;
-                }
-                Step::Submit => {
-                    self.submit();
-                    return;
-                }
-                Step::Done => self.delivered(Ok(())),
-                Step::Failed(error) => self.delivered(Err(error)),
-            }
-        }
-    }
-
-    pub(super) fn type_message(&mut self) -> Result<(), DeliveryError> {
-        let untypable = |error: String| DeliveryError::Untypable(error);
-        let Eyes::Terminal(terminal) = &self.eyes else { return Err(DeliveryError::Ended) };
-        let Some((delivery, _)) = terminal.deliveries.front() else { return Ok(()) };
-        let message = &delivery.message.text;
-        let modes = terminal.screen.key_modes();
-        // A command of the program is typed, because menus open at keys and not at pastes.
-        let by_paste = modes.bracketed_paste && !message.starts_with('/');
-        let bytes = if by_paste {
-            paste(message, modes).map_err(|error| untypable(error.to_string()))?
-        } else if message.contains(['\n', '\r']) {
-            return Err(untypable(
-                "it has several lines, and the program does not take pasted text now".to_owned(),
-            ));
-        } else {
-            text(message).map_err(|error| untypable(error.to_string()))?
+        let agent = AgentPrompt {
+            state: terminal.sniffer.verdict().state,
+            shown_since: terminal.prompt.shown_since(),
+            screen: &squeeze(&snapshot.text()),
+            line: &line,
+            prompt: &prompt,
+            written,
+            modes: terminal.screen.key_modes(),
+            submit: &submit,
         };
-        self.write(&bytes);
-        Ok(())
-    }
-
-    /// Deletes the message that was submitted last, which is back in the prompt.
-    pub(super) fn clear(&mut self) {
-        let Eyes::Terminal(terminal) = &self.eyes else { return };
-        let Ok(key) = "Backspace".parse::<Key>() else { return };
-        let modes = terminal.screen.key_modes();
-        let presses = terminal.submitted.chars().count();
-        let bytes = key.encode(modes).repeat(presses);
-        self.write(&bytes);
-    }
-
-    pub(super) fn submit(&mut self) {
-        let Some(modes) = self.key_modes() else { return };
-        let mut submit = keys(&self.adapter.config().keys.submit);
-        if submit.is_empty() {
-            submit.extend("Enter".parse::<Key>());
-        }
-        let bytes: Vec<u8> = submit.iter().flat_map(|key| key.encode(modes)).collect();
-        self.write(&bytes);
-        let now = self.now();
-        if let Eyes::Terminal(terminal) = &mut self.eyes {
-            terminal.turn = Some(now);
-            terminal.fresh = Fresh::No;
-            if let Some((delivery, _)) = terminal.deliveries.front() {
-                terminal.submitted.clone_from(&delivery.message.text);
-            }
-            terminal.fresh_work = false;
+        for effect in terminal.deliveries.feed(&agent, now) {
+            self.apply_delivery(effect, now);
         }
     }
 
-    pub(super) fn delivered(&mut self, result: Result<(), DeliveryError>) {
-        let Eyes::Terminal(terminal) = &mut self.eyes else { return };
-        let Some((delivery, source)) = terminal.deliveries.pop_front() else { return };
-        match source {
-            Source::Asked(reply) => drop(reply.send(result)),
-            Source::Answer(reply) => drop(reply.send(result.map_err(AnswerError::from))),
-            Source::Prompt | Source::Queue => {
-                if let Err(error) = result {
-                    let id = delivery.id;
-                    self.task.pending_inputs.clear();
-                    self.tell(Event::DeliveryFailed { id, reason: error.to_string() });
-                    let mut outcome =
-                        outcome::completed(self.task.keep_alive, self.session.clone());
-                    outcome.ok = false;
-                    outcome.reason = format!("message {id} was not delivered: {error}");
-                    self.finish_task(outcome);
+    fn apply_delivery(&mut self, effect: DeliveryEffect<MessageSource>, now: Duration) {
+        match effect {
+            DeliveryEffect::Reached(id, stage) => self.tell(Event::Delivery { id, stage }),
+            DeliveryEffect::Write(bytes) => self.write(&bytes),
+            DeliveryEffect::Submitted => {
+                if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    terminal.submitted(now);
                 }
             }
+            DeliveryEffect::Wake(due) => self.wake_at(due),
+            DeliveryEffect::Ended { id, source, result } => self.delivered(id, source, result),
         }
     }
 
-    /// Sends the next input of the task's queue, or finds that all are done.
-    pub(super) fn next_input(&mut self) {
-        let now = self.now();
-        let queued = self.queue_length;
-        let Eyes::Terminal(terminal) = &mut self.eyes else { return };
-        if queued == 0 || self.cause.is_some() || !terminal.deliveries.is_empty() {
-            return;
-        }
-        let idle = matches!(terminal.sniffer.verdict().state, AgentState::Idle | AgentState::Error);
-        if !idle || terminal.pressing.is_some() || terminal.worked {
-            return;
-        }
-        if let Some(since) = terminal.turn {
-            // The agent was given something and has not been seen to work on it.
-            let idle_since = Duration::from_millis(terminal.sniffer.verdict().evidence.since);
-            let due = since.max(idle_since) + LOST_PROMPT;
-            if now < due {
-                self.wake(due);
-                return;
+    fn delivered(&mut self, id: u64, source: MessageSource, result: Result<(), DeliveryError>) {
+        match (source, result) {
+            (MessageSource::Caller(reply), result) => reply.end(result),
+            (MessageSource::Answer(reply), result) => {
+                reply.end(result.map_err(AnswerError::from));
             }
-            terminal.turn = None;
+            (MessageSource::Prompt | MessageSource::Inputs, Ok(())) => {}
+            // The task cannot go on as it was meant to.
+            (MessageSource::Prompt | MessageSource::Inputs, Err(error)) => {
+                if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    terminal.inputs = TaskInputs::None;
+                }
+                self.tell(Event::DeliveryFailed { id, reason: error.to_string() });
+                let mut outcome = outcome::completed(self.task.keep_alive, self.session.clone());
+                outcome.ok = false;
+                outcome.reason = format!("message {id} was not delivered: {error}");
+                self.finish_task(outcome);
+            }
         }
-        if self.task.pending_inputs.is_empty() {
-            let outcome = outcome::completed(self.task.keep_alive, self.session.clone());
-            self.queue_length = 0;
-            self.finish_task(outcome);
-            return;
-        }
-        let input = self.task.pending_inputs.remove(0);
-        self.deliver(Message::new(input), Source::Queue);
-        self.wake(now);
     }
 
-    /// The task is done though the program has not ended.
-    pub(super) fn finish_task(&mut self, outcome: coven_model::Outcome) {
-        if self.task.keep_alive {
-            self.complete(outcome);
-        } else {
-            self.finished = Some(outcome);
-            self.stop(Cause::Completed);
+    /// Sends the next input of the task, or finds that all are done.
+    pub(super) fn next_input(&mut self) {
+        let (now, is_running) = (self.now(), self.lifecycle.is_running());
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let TaskInputs::Queued(inputs) = &mut terminal.inputs else { return };
+        let state = terminal.sniffer.verdict().state;
+        let is_idle = matches!(state, AgentState::Idle | AgentState::Error)
+            && terminal.deliveries.is_empty()
+            && !terminal.answer.is_pressing();
+        if !is_running || !is_idle {
+            return;
         }
+        match terminal.turn {
+            Turn::Working => return,
+            Turn::Given(since) => {
+                // The agent was given something and has not been seen to work on it.
+                let idle_since = Duration::from_millis(terminal.sniffer.verdict().evidence.since);
+                let due = since.max(idle_since) + LOST_PROMPT_TIMEOUT;
+                if now < due {
+                    terminal.wake_at(due);
+                    return;
+                }
+                terminal.turn = Turn::None;
+            }
+            Turn::None => {}
+        }
+        if let Some(input) = inputs.pop_front() {
+            terminal.deliveries.push(Message::new(input), MessageSource::Inputs, now);
+            terminal.wake_at(now);
+        } else {
+            terminal.inputs = TaskInputs::None;
+            let outcome = outcome::completed(self.task.keep_alive, self.session.clone());
+            self.finish_task(outcome);
+        }
+    }
+}
+
+/// The keys that submit a message. Enter, where the adapter does not say.
+fn submit_keys(names: &[String]) -> Vec<Key> {
+    let bound = keys(names);
+    if bound.is_empty() {
+        Key::new(KeyCode::Enter, KeyModifiers::NONE).into_iter().collect()
+    } else {
+        bound
     }
 }
 

@@ -6,13 +6,13 @@ const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn sight<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> Sight<'a> {
-    Sight { state, fresh: None, leftover: false, screen, prompt, worked, written: true }
+fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> PromptView<'a> {
+    PromptView { state, shown_since: None, leftover: false, screen, prompt, worked, written: true }
 }
 
 fn typed(text: &str) -> Delivery {
     let mut delivery = Delivery::new(1, Message::new(text), s(0));
-    let idle = sight(AgentState::Idle, "", "", false);
+    let idle = view(AgentState::Idle, "", "", false);
     assert_eq!(delivery.step(&idle, s(0)), Step::Type);
     delivery
 }
@@ -20,7 +20,7 @@ fn typed(text: &str) -> Delivery {
 fn submitted(text: &str) -> Delivery {
     let mut delivery = typed(text);
     let shown = squeeze(text);
-    let echo = sight(AgentState::Idle, &shown, &shown, false);
+    let echo = view(AgentState::Idle, &shown, &shown, false);
     assert!(matches!(delivery.step(&echo, s(1)), Step::Wait(_)));
     assert_eq!(delivery.stage(), Stage::Echoed);
     assert_eq!(delivery.step(&echo, s(2)), Step::Submit);
@@ -34,21 +34,21 @@ fn failed(reached: Stage, missing: Stage) -> Step {
 #[test]
 fn an_agent_that_is_not_ready_is_not_typed_at() {
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
-    let starting = sight(AgentState::Starting, "", "", false);
-    assert_eq!(delivery.step(&starting, s(1)), Step::Wait(READY));
+    let starting = view(AgentState::Starting, "", "", false);
+    assert_eq!(delivery.step(&starting, s(1)), Step::Wait(READY_TIMEOUT));
     let error = DeliveryError::NotReady { state: AgentState::Starting };
-    assert_eq!(delivery.step(&starting, READY), Step::Failed(error));
+    assert_eq!(delivery.step(&starting, READY_TIMEOUT), Step::Failed(error));
 }
 
 #[test]
 fn text_that_is_not_taken_or_not_shown_fails_at_that_step_and_is_not_typed_again() {
     let mut stuck = typed("hello");
-    let unwritten = Sight { written: false, ..sight(AgentState::Idle, "", "", false) };
+    let unwritten = PromptView { written: false, ..view(AgentState::Idle, "", "", false) };
     assert!(matches!(stuck.step(&unwritten, s(1)), Step::Wait(_)));
     assert_eq!(stuck.step(&unwritten, s(60)), failed(Stage::Accepted, Stage::Typed));
 
     let mut unseen = typed("hello");
-    let blank = sight(AgentState::Idle, "", "", false);
+    let blank = view(AgentState::Idle, "", "", false);
     assert!(matches!(unseen.step(&blank, s(1)), Step::Wait(_)));
     assert_eq!(unseen.step(&blank, s(60)), failed(Stage::Typed, Stage::Echoed));
 }
@@ -56,11 +56,11 @@ fn text_that_is_not_taken_or_not_shown_fails_at_that_step_and_is_not_typed_again
 #[test]
 fn words_that_were_on_the_screen_before_are_no_echo() {
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
-    let before = sight(AgentState::Idle, "hello", "", false);
+    let before = view(AgentState::Idle, "hello", "", false);
     assert_eq!(delivery.step(&before, s(0)), Step::Type);
     assert!(matches!(delivery.step(&before, s(1)), Step::Wait(_)));
     assert_eq!(delivery.stage(), Stage::Typed);
-    let after = sight(AgentState::Idle, "hello>hello", "hello", false);
+    let after = view(AgentState::Idle, "hello>hello", "hello", false);
     delivery.step(&after, s(2));
     assert_eq!(delivery.stage(), Stage::Echoed);
 }
@@ -68,7 +68,7 @@ fn words_that_were_on_the_screen_before_are_no_echo() {
 #[test]
 fn a_placeholder_for_a_long_paste_is_an_echo() {
     let mut delivery = typed("one\ntwo\nthree");
-    let pasted = sight(AgentState::Idle, "[Pasted~3lines]", "[Pasted~3lines]", false);
+    let pasted = view(AgentState::Idle, "[Pasted~3lines]", "[Pasted~3lines]", false);
     delivery.step(&pasted, s(1));
     assert_eq!(delivery.stage(), Stage::Echoed);
 }
@@ -76,7 +76,7 @@ fn a_placeholder_for_a_long_paste_is_an_echo() {
 #[test]
 fn a_text_that_stays_in_the_prompt_was_not_submitted() {
     let mut delivery = submitted("hello");
-    let still = sight(AgentState::Idle, "hello", "hello", false);
+    let still = view(AgentState::Idle, "hello", "hello", false);
     assert!(matches!(delivery.step(&still, s(3)), Step::Wait(_)));
     assert_eq!(delivery.step(&still, s(60)), failed(Stage::Echoed, Stage::Submitted));
 }
@@ -84,7 +84,7 @@ fn a_text_that_stays_in_the_prompt_was_not_submitted() {
 #[test]
 fn an_agent_that_does_not_begin_to_work_is_told() {
     let mut delivery = submitted("hello");
-    let gone = sight(AgentState::Idle, "hello", "", false);
+    let gone = view(AgentState::Idle, "hello", "", false);
     assert!(matches!(delivery.step(&gone, s(3)), Step::Wait(_)));
     assert_eq!(delivery.stage(), Stage::Submitted);
     assert_eq!(delivery.step(&gone, s(90)), failed(Stage::Submitted, Stage::TurnStarted));
@@ -93,7 +93,7 @@ fn an_agent_that_does_not_begin_to_work_is_told() {
 #[test]
 fn a_turn_that_was_over_before_anybody_looked_still_started() {
     let mut delivery = submitted("hello");
-    let done = sight(AgentState::Idle, "hello answer", "", true);
+    let done = view(AgentState::Idle, "hello answer", "", true);
     assert_eq!(delivery.step(&done, s(3)), Step::Done);
     assert_eq!(delivery.stage(), Stage::TurnStarted);
 }
@@ -103,11 +103,11 @@ fn a_command_of_the_program_needs_no_turn_and_may_end_it() {
     let quit = Message { expect_turn: false, ..Message::new("/quit") };
     for (state, ended) in [(AgentState::Idle, false), (AgentState::Exited, true)] {
         let mut delivery = Delivery::new(1, quit.clone(), s(0));
-        delivery.step(&sight(AgentState::Idle, "", "", false), s(0));
-        let echo = sight(AgentState::Idle, "/quit", "/quit", false);
+        delivery.step(&view(AgentState::Idle, "", "", false), s(0));
+        let echo = view(AgentState::Idle, "/quit", "/quit", false);
         delivery.step(&echo, s(1));
         assert_eq!(delivery.step(&echo, s(2)), Step::Submit);
-        assert_eq!(delivery.step(&sight(state, "bye", "", false), s(3)), Step::Done, "{ended}");
+        assert_eq!(delivery.step(&view(state, "bye", "", false), s(3)), Step::Done, "{ended}");
     }
 }
 
@@ -118,29 +118,30 @@ fn an_agent_that_asks_or_has_ended_gets_nothing() {
         (AgentState::Exited, DeliveryError::Ended),
     ] {
         let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
-        assert_eq!(delivery.step(&sight(state, "", "", false), s(0)), Step::Failed(error));
+        assert_eq!(delivery.step(&view(state, "", "", false), s(0)), Step::Failed(error));
     }
 }
 
 #[test]
 fn nothing_is_typed_into_a_prompt_that_has_only_just_appeared() {
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
-    let fresh = Sight { fresh: Some(s(3)), ..sight(AgentState::Idle, "", "", false) };
-    assert_eq!(delivery.step(&fresh, s(3)), Step::Wait(s(4)));
-    let dialog = sight(AgentState::Awaiting, "", "", false);
+    let shown_since =
+        PromptView { shown_since: Some(s(3)), ..view(AgentState::Idle, "", "", false) };
+    assert_eq!(delivery.step(&shown_since, s(3)), Step::Wait(s(4)));
+    let dialog = view(AgentState::Awaiting, "", "", false);
     let mut other = Delivery::new(2, Message::new("hello"), s(0));
-    assert!(matches!(other.step(&fresh, s(3)), Step::Wait(_)));
+    assert!(matches!(other.step(&shown_since, s(3)), Step::Wait(_)));
     assert_eq!(other.step(&dialog, s(4)), Step::Failed(DeliveryError::Awaiting));
-    assert_eq!(delivery.step(&fresh, s(4)), Step::Type);
+    assert_eq!(delivery.step(&shown_since, s(4)), Step::Type);
 }
 
 #[test]
 fn a_message_that_is_back_in_the_prompt_is_deleted_first_and_once() {
-    let left = Sight { leftover: true, ..sight(AgentState::Idle, "", "old", false) };
+    let left = PromptView { leftover: true, ..view(AgentState::Idle, "", "old", false) };
     let mut delivery = Delivery::new(1, Message::new("new"), s(0));
     assert_eq!(delivery.step(&left, s(0)), Step::Clear);
     assert!(matches!(delivery.step(&left, s(1)), Step::Wait(_)));
-    let gone = sight(AgentState::Idle, "", "", false);
+    let gone = view(AgentState::Idle, "", "", false);
     assert_eq!(delivery.step(&gone, s(2)), Step::Type);
     let mut stuck = Delivery::new(2, Message::new("new"), s(0));
     assert_eq!(stuck.step(&left, s(0)), Step::Clear);
@@ -152,12 +153,12 @@ fn a_message_that_stands_in_the_prompt_already_is_only_submitted() {
     let there = Message { typed: true, ..Message::new("hello") };
     let mut delivery = Delivery::new(1, there.clone(), s(0));
     // A prompt with something in it may look like nothing that is known.
-    let shown = sight(AgentState::Unknown, ">hello", "hello", false);
+    let shown = view(AgentState::Unknown, ">hello", "hello", false);
     assert!(matches!(delivery.step(&shown, s(0)), Step::Wait(_)));
     assert_eq!(delivery.stage(), Stage::Echoed);
     assert_eq!(delivery.step(&shown, s(1)), Step::Submit);
     let mut unseen = Delivery::new(2, there, s(0));
-    let blank = sight(AgentState::Idle, "", "", false);
+    let blank = view(AgentState::Idle, "", "", false);
     assert!(matches!(unseen.step(&blank, s(0)), Step::Wait(_)));
     assert_eq!(unseen.step(&blank, s(60)), failed(Stage::Typed, Stage::Echoed));
 }

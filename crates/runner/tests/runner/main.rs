@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
 mod agent;
+mod failing;
 mod headless;
 mod held;
 mod manners;
 mod silent;
+mod stalled;
 mod support;
 mod swarm;

@@ -21,7 +21,7 @@ const RULES: &str = r#"
 "#;
 
 /// An agent that is this script for bash.
-fn agent(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
+pub(crate) fn agent(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
     let path: PathBuf = home.path().join("manners.json");
     let script = serde_json::Value::from(script);
     let file = format!(

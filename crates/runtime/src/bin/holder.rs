@@ -3,6 +3,7 @@
 //! talk to.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
@@ -14,7 +15,7 @@ fn main() -> ExitCode {
     };
     let done = match verb {
         HoldVerb::Hold(request) => {
-            let Ok(report) = rustix::stdio::stdout().try_clone_to_owned() else {
+            let Ok(report) = std::io::stdout().as_fd().try_clone_to_owned() else {
                 return ExitCode::FAILURE;
             };
             hold(request, &mut File::from(report)).is_ok()

@@ -3,16 +3,15 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::changes::FolderChanges;
 use super::folder::{Exit, Folder, FolderError};
 use super::pane::HolderPane;
 use super::start::START_LIMIT;
-use crate::processes::{self, Ended, boot_id};
+use crate::machine;
+use crate::processes::{self, Ended};
 
 /// How long what a killed holder left may take to vanish once it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How often a holder that is about to start its process is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What became of a process.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
         record = folder.spawn_record()?.ok_or_else(no_record)?;
     }
     // After a restart of the system nothing can be left, and ids mean nothing.
-    let same_boot = boot_id().map_err(AdoptError::Unreachable)? == record.boot_id;
+    let same_boot = machine::boot_id().map_err(AdoptError::Unreachable)? == record.boot_id;
     let holder = record.holder.filter(|holder| same_boot && holder.is_running());
     let Some(holder) = holder else { return gone(folder, &record.job, same_boot) };
     match HolderPane::connect(folder, offset, record.job.clone()) {
@@ -67,13 +66,14 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
     }
 }
 
-/// Takes a start back of which nothing came, because whoever wanted it died at that moment. Says
+/// Takes a start back of which nothing came, because the process that wanted it died then. Says
 /// whether it did: then nothing was started there, nothing ever will be, and the folder can be used
 /// for another start. Otherwise there is a holder, or was one.
 ///
 /// Waits for a holder that is just about to start its process.
 pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
     let deadline = Instant::now() + START_LIMIT;
+    let mut changes = None;
     loop {
         let Some(record) = folder.spawn_record()? else { return Ok(false) };
         if record.holder.is_some() {
@@ -96,7 +96,13 @@ pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
         if Instant::now() >= deadline {
             return Err(AdoptError::Unreachable(io::ErrorKind::TimedOut.into()));
         }
-        std::thread::park_timeout(LOOK);
+        match &changes {
+            // Watched only now, because most starts are settled at the first look.
+            None => {
+                changes = Some(FolderChanges::watch(folder).map_err(AdoptError::Unreachable)?);
+            }
+            Some(changes) => changes.wait(deadline).map_err(AdoptError::Unreachable)?,
+        }
     }
 }
 
@@ -110,5 +116,5 @@ fn gone(folder: &Folder, job: &str, same_boot: bool) -> Result<Adopted, AdoptErr
 
 /// Ends whatever still runs of a job.
 pub(super) fn end_job(job: &str) -> Ended {
-    processes::end_all(|| processes::of_job(job), PATIENCE)
+    processes::end_all(|| processes::of_job(job), KILL_TIMEOUT)
 }

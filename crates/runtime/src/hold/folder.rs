@@ -5,18 +5,18 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use coven_folder::{Durability, FileError, OFlags, Obstacle};
-use rustix::fs::{FileType, FlockOperation, Mode};
+use rustix::fs::{FlockOperation, Mode};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ExitStatus;
+use crate::machine;
 use crate::processes::{Ended, Identity};
 use crate::sandbox::Enforcement;
 
@@ -267,7 +267,7 @@ impl Folder {
         // The mode is that of the socket from the start. Changing it afterwards, by its name, would
         // change that of a file which the process has put there meanwhile.
         let before = rustix::process::umask(Mode::from_raw_mode(0o177));
-        let listener = UnixListener::bind(descriptor_path(&folder).join(SOCKET));
+        let listener = machine::bind_socket(&folder, SOCKET);
         rustix::process::umask(before);
         listener
     }
@@ -279,14 +279,7 @@ impl Folder {
 
     /// Connects to the holder.
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
-        let folder = self.open()?;
-        let socket = folder.handle_of(SOCKET)?;
-        let stat = rustix::fs::fstat(&socket)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_nlink > 1 {
-            let reason = format!("{} is not the holder's socket", self.path.join(SOCKET).display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-        }
-        UnixStream::connect(descriptor_path(&socket))
+        machine::connect_socket(&self.open()?, SOCKET)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FolderError> {
@@ -310,12 +303,6 @@ impl Folder {
 /// file that was made for it whatever its name has come to mean.
 #[derive(Debug)]
 pub(crate) struct ReservedExit(File);
-
-/// A path that means what a descriptor is open for, while it is open. The paths of sockets must be
-/// short, however deep a folder lies.
-fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
-}
 
 /// A record as the text of its file.
 fn text<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {

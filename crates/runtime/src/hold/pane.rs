@@ -3,14 +3,17 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use coven_tape::Reader;
 use coven_terminal::screen::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::adopt::end_job;
 use super::folder::{Exit, Folder};
 use super::protocol::{MAX_BODY, ToClient, ToHolder, VERSION};
 use crate::domain::{ExitStatus, Pane, ReadOutcome, Stop};
+use crate::readiness::{Interest, Selector};
 
 /// Bytes written by us that the holder has not taken yet. More is not accepted.
 const MAX_UNSENT: usize = 1024 * 1024;
@@ -34,6 +37,14 @@ pub struct HolderPane {
     folder: Folder,
     job: String,
     socket: Option<UnixStream>,
+    /// Watches the socket: readable when something came, or when the socket takes what waits.
+    readiness: Selector,
+    /// What `readiness` watches the socket for.
+    watched: Interest,
+    /// Whether the last write was not taken whole.
+    refused: bool,
+    /// Whether the holder has closed the socket. That is told once, so it is kept.
+    hung_up: bool,
     state: State,
     /// Frames not yet taken apart, from `at` on.
     received: Vec<u8>,
@@ -58,10 +69,19 @@ impl HolderPane {
             Err(error) => return Err(error),
         };
         let connected = socket.is_some();
+        let readiness = Selector::new()?;
+        let watched = Interest::Read;
+        if let Some(socket) = &socket {
+            readiness.add(socket.as_fd(), watched, 0)?;
+        }
         let mut pane = Self {
             folder: folder.clone(),
             job,
             socket,
+            readiness,
+            watched,
+            refused: false,
+            hung_up: false,
             state: if connected { State::Connected } else { State::OnDisk },
             received: Vec::new(),
             at: 0,
@@ -102,8 +122,44 @@ impl HolderPane {
         self.flush()
     }
 
-    /// Sends what fits.
+    /// Ends the process by force, and waits until it and everything it started are gone. Says
+    /// whether they are; at the deadline it gives up.
+    pub fn end_by(&mut self, deadline: Instant) -> io::Result<bool> {
+        self.stop(Stop::Force)?;
+        let mut buffer = vec![0; 64 * 1024];
+        while self.is_alive() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            // What the process printed is on its tape; the end comes after it on the socket.
+            if self.read(&mut buffer)? == ReadOutcome::Pending {
+                let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+                let mut watched = [PollFd::new(&self.readiness, PollFlags::IN)];
+                match poll(&mut watched, Some(&timeout)) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what fits, and has `readiness` tell when the rest does.
     fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.send_unsent();
+        let awaits_room = !self.unsent.is_empty() || self.refused;
+        let wanted = if awaits_room { Interest::ReadOrWrite } else { Interest::Read };
+        if let Some(socket) = &self.socket
+            && wanted != self.watched
+        {
+            self.readiness.change(socket.as_fd(), wanted, 0)?;
+            self.watched = wanted;
+        }
+        flushed
+    }
+
+    fn send_unsent(&mut self) -> io::Result<()> {
         let Some(socket) = &mut self.socket else { return Ok(()) };
         while !self.unsent.is_empty() {
             match socket.write(&self.unsent) {
@@ -112,6 +168,7 @@ impl HolderPane {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.unsent.clear();
+                    self.refused = false;
                     return Err(error);
                 }
             }
@@ -124,6 +181,7 @@ impl HolderPane {
         if matches!(self.state, State::OnDisk) {
             return self.read_tape();
         }
+        // A socket that takes nothing any more is read to its end below, which tells why.
         let _ = self.flush();
         let mut buffer = [0; 16 * 1024];
         while matches!(self.state, State::Connected) && self.received.len() - self.at < MAX_BODY {
@@ -163,23 +221,25 @@ impl HolderPane {
                 return Ok(());
             }
         }
-        if self.received.is_empty()
-            && let Some(exit) = self.folder.exit().map_err(io::Error::other)?
-        {
-            self.state = State::Exited(exit);
+        if self.received.is_empty() {
+            // The record of the end was there when the tape was turned to. Without it nothing more
+            // will ever come, and a caller must not wait for it.
+            let exit = self.folder.exit().map_err(io::Error::other)?;
+            self.state = exit.map_or(State::Lost, State::Exited);
         }
         Ok(())
     }
 
     /// The holder is gone: perhaps it left word, else what it left behind is ended.
     fn lose(&mut self) -> io::Result<()> {
+        self.hung_up = true;
         if self.has_frame() {
             // What came before the end is read first.
             return Ok(());
         }
         if self.folder.exit().map_err(io::Error::other)?.is_some() {
-            // It does not wait for ever for whoever reads slowly. The tape has what it did not get
-            // to say, also that of which only a part has come.
+            // It does not wait for ever for a client that reads slowly. The tape has what it did not
+            // get to say, also that of which only a part has come.
             self.received.clear();
             self.at = 0;
             self.state = State::OnDisk;
@@ -233,22 +293,31 @@ impl HolderPane {
 
 impl Pane for HolderPane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
-        if let Some(outcome) = self.next(buffer)? {
-            return Ok(outcome);
+        loop {
+            if let Some(outcome) = self.next(buffer)? {
+                return Ok(outcome);
+            }
+            self.receive()?;
+            if let Some(outcome) = self.next(buffer)? {
+                return Ok(outcome);
+            }
+            match self.state {
+                State::Connected if !self.hung_up => return Ok(ReadOutcome::Pending),
+                State::Exited(_) | State::Lost => return Ok(ReadOutcome::End),
+                // No descriptor tells that there is more on a tape, or again that the holder is
+                // gone, so both are followed to their end.
+                State::Connected | State::OnDisk => {}
+            }
         }
-        self.receive()?;
-        if let Some(outcome) = self.next(buffer)? {
-            return Ok(outcome);
-        }
-        Ok(match self.state {
-            State::Connected | State::OnDisk => ReadOutcome::Pending,
-            State::Exited(_) | State::Lost => ReadOutcome::End,
-        })
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !matches!(self.state, State::Connected) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         let room = MAX_UNSENT.saturating_sub(self.unsent.len()).min(bytes.len());
-        if room > 0 || bytes.is_empty() {
+        self.refused = room < bytes.len();
+        if room > 0 {
             self.send(&ToHolder::Input(&bytes[..room]))?;
         } else {
             self.flush()?;
@@ -288,7 +357,10 @@ impl Pane for HolderPane {
         }
         // The last word may be all that is left to read.
         if let Ok(Some((ToClient::Exit(_), _))) = ToClient::decode(&self.received[self.at..]) {
-            let _ = self.next(&mut []);
+            // An end that cannot be read is still an end.
+            if self.next(&mut []).is_err() {
+                self.state = State::Lost;
+            }
         }
         matches!(self.state, State::Connected | State::OnDisk)
     }
@@ -302,6 +374,6 @@ impl Pane for HolderPane {
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {
-        self.socket.as_ref().map(AsFd::as_fd)
+        Some(self.readiness.as_fd())
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use coven_terminal::screen::Options;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{set_child_subreaper, setsid};
+use rustix::process::setsid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::folder::{Exit, Folder, FolderError, ReservedExit, SpawnRecord};
@@ -25,7 +25,8 @@ use super::snap::{Snap, rebuild};
 use super::start::Report;
 use crate::domain::{SpawnConfig, SpawnError};
 use crate::launch::{launch, set_nonblocking};
-use crate::processes::{Identity, boot_id};
+use crate::machine;
+use crate::processes::Identity;
 
 use clients::Clients;
 use job::Job;
@@ -124,7 +125,8 @@ fn detach() -> io::Result<()> {
 
 /// The end of a pipe that a signal writes to.
 fn on_signals(signals: &[i32]) -> io::Result<OwnedFd> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (read, write) = io::pipe()?;
+    let (read, write) = (OwnedFd::from(read), OwnedFd::from(write));
     set_nonblocking(&read)?;
     set_nonblocking(&write)?;
     for signal in signals {
@@ -190,10 +192,7 @@ impl Holder {
     fn start(request: HoldRequest) -> Result<Self, HoldError> {
         // We may already lead a session, and then need no other.
         let _ = setsid();
-        let own = rustix::process::getpid();
-        set_child_subreaper(Some(own))
-            .map_err(io::Error::from)
-            .map_err(HoldError::io("subreaper"))?;
+        machine::adopt_orphans().map_err(HoldError::io("subreaper"))?;
         let children = on_signals(&[SIGCHLD]).map_err(HoldError::io("signals"))?;
         let terminated = on_signals(&[SIGTERM, SIGINT]).map_err(HoldError::io("signals"))?;
         // A hangup means nothing to us, but would end us.
@@ -220,7 +219,7 @@ impl Holder {
         let clients = Clients::listen(&folder)?;
         let launched = launch(&config, true)?;
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
-        let job = Job::new(launched, tape, config.connection, snapper);
+        let job = Job::new(config.job.clone(), launched, tape, config.connection, snapper);
         complete_record(&folder, &config.job, job.leader())?;
         let look_at = Some(Instant::now() + LOOK);
         Ok(Self {
@@ -320,7 +319,7 @@ impl Holder {
 fn complete_record(folder: &Folder, job: &str, process: Identity) -> Result<(), HoldError> {
     let record = folder.spawn_record()?;
     let holder = Identity::own().map_err(HoldError::io("asking the system"))?;
-    let boot = boot_id().map_err(HoldError::io("asking the system"))?;
+    let boot = machine::boot_id().map_err(HoldError::io("asking the system"))?;
     let record = record.unwrap_or_else(|| SpawnRecord {
         version: SpawnRecord::VERSION,
         job: job.to_owned(),

@@ -14,7 +14,8 @@ use super::pane::HolderPane;
 use super::request::HoldRequest;
 use crate::domain::{SpawnConfig, SpawnError};
 use crate::launch;
-use crate::processes::{JOB_VARIABLE, boot_id};
+use crate::machine;
+use crate::processes::JOB_VARIABLE;
 use crate::sandbox::Enforcement;
 
 /// A holder says within milliseconds whether its process started; a machine under heavy load may
@@ -86,8 +87,8 @@ fn name(config: &SpawnConfig) -> String {
 }
 
 fn record(config: &SpawnConfig) -> Result<SpawnRecord, SpawnError> {
-    let boot_id =
-        boot_id().map_err(|source| SpawnError::Io { step: "asking the system", source })?;
+    let boot_id = machine::boot_id()
+        .map_err(|source| SpawnError::Io { step: "asking the system", source })?;
     Ok(SpawnRecord {
         version: SpawnRecord::VERSION,
         job: config.job.clone(),

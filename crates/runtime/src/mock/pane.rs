@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use coven_terminal::screen::Size;
 
+use super::Record;
 use super::script::{Script, Step};
-use super::{Record, lock};
 use crate::domain::{ExitStatus, Pane, ReadOutcome, Stop, Stream};
 
 /// The signals a process is ended by when it is asked to, and by force.
@@ -74,7 +74,7 @@ impl MockPane {
 
 impl Pane for MockPane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
-        lock(&self.record).reads += 1;
+        self.record.lock().reads += 1;
         self.room = self.script.takes;
         self.notice_exit();
         let outcome = match self.script.steps.front() {
@@ -98,22 +98,22 @@ impl Pane for MockPane {
         }
         let taken = self.room.unwrap_or(bytes.len()).min(bytes.len());
         self.room = self.room.map(|room| room - taken);
-        lock(&self.record).written.extend_from_slice(&bytes[..taken]);
+        self.record.lock().written.extend_from_slice(&bytes[..taken]);
         Ok(taken)
     }
 
     fn close_input(&mut self) -> io::Result<()> {
-        lock(&self.record).input_closed = true;
+        self.record.lock().input_closed = true;
         Ok(())
     }
 
     fn resize(&mut self, size: Size) -> io::Result<()> {
-        lock(&self.record).sizes.push(size);
+        self.record.lock().sizes.push(size);
         Ok(())
     }
 
     fn stop(&mut self, stop: Stop) -> io::Result<()> {
-        lock(&self.record).stops.push(stop);
+        self.record.lock().stops.push(stop);
         if !self.is_alive() {
             return Ok(());
         }
@@ -147,6 +147,6 @@ impl Pane for MockPane {
 
 impl Drop for MockPane {
     fn drop(&mut self) {
-        lock(&self.record).dropped = true;
+        self.record.lock().dropped = true;
     }
 }

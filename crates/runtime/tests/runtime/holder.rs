@@ -10,6 +10,7 @@ use coven_runtime::domain::{
     Connection, Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop,
 };
 use coven_runtime::hold::{Adopted, Folder, HolderPane, Snap, adopt, rebuild, take_back};
+use coven_runtime::machine;
 use coven_runtime::processes::{self, Identity};
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_testkit::panes::{self, Printed};
@@ -257,7 +258,7 @@ fn half_started(attempts: &Attempts, script: &str, ticket: &str) -> SpawnConfig 
     fs::create_dir_all(&path).unwrap();
     let record = serde_json::json!({
         "version": 1, "job": config.job, "argv": [], "cwd": "", "env": [],
-        "bootId": processes::boot_id().unwrap(), "ticket": ticket,
+        "bootId": machine::boot_id().unwrap(), "ticket": ticket,
     });
     fs::write(path.join("spawn.json"), record.to_string()).unwrap();
     config

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use coven_runtime::domain::{Connection, Domain, ExitStatus, Sandbox, SpawnConfig};
 use coven_runtime::hold::{Adopted, Folder, Snap, adopt, rebuild, take_back};
-use coven_runtime::processes::{self, Identity};
+use coven_runtime::machine;
+use coven_runtime::processes::Identity;
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_testkit::panes;
 
@@ -85,7 +86,7 @@ fn spawn_record(job: &str) -> String {
     let own = Identity::own().unwrap();
     serde_json::json!({
         "version": 1, "job": job, "argv": [], "cwd": "", "env": [],
-        "bootId": processes::boot_id().unwrap(),
+        "bootId": machine::boot_id().unwrap(),
         "holder": {"pid": own.pid, "start": own.start},
     })
     .to_string()

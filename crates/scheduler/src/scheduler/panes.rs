@@ -1,5 +1,5 @@
 //! The slots in use, and which of them want a turn: those that are ready, those left over from
-//! the last turn, those that cannot say when they are ready, and those whose input is stuck.
+//! the last turn, and those that cannot say when they are ready.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,13 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use super::poller::Poller;
-use crate::clock::Moment;
 use crate::execution::{ExecutionId, ExecutionIoDriver, Turn};
 use crate::slot::{Capture, Reading, TerminalSlot};
-
-/// How soon input that a program did not take is tried again. A pane does not say when it can be
-/// written to; this is short for a person, and only happens while a program does not read.
-const INPUT_RETRY: Duration = Duration::from_millis(20);
 
 pub(super) struct Panes {
     slots: BTreeMap<ExecutionId, TerminalSlot>,
@@ -23,9 +18,6 @@ pub(super) struct Panes {
     again: BTreeSet<ExecutionId>,
     /// Have no descriptor to watch, so they get every turn.
     unwatched: BTreeSet<ExecutionId>,
-    /// Have input that was not taken.
-    stuck: BTreeSet<ExecutionId>,
-    retry: Option<Moment>,
 }
 
 impl Panes {
@@ -36,8 +28,6 @@ impl Panes {
             poller: Poller::new()?,
             again: BTreeSet::new(),
             unwatched: BTreeSet::new(),
-            stuck: BTreeSet::new(),
-            retry: None,
         })
     }
 
@@ -66,7 +56,6 @@ impl Panes {
     pub(super) fn remove(&mut self, id: ExecutionId) -> Option<Capture> {
         self.unwatch(id);
         self.again.remove(&id);
-        self.stuck.remove(&id);
         self.slots.remove(&id).map(TerminalSlot::close)
     }
 
@@ -91,24 +80,10 @@ impl Panes {
         self.again.insert(id);
     }
 
-    /// Takes note of whether input waits.
-    pub(super) fn note_input(&mut self, id: ExecutionId, now: Moment) {
-        if self.slots.get(&id).is_some_and(|slot| slot.unsent() > 0) {
-            self.stuck.insert(id);
-            self.retry.get_or_insert(now.after(INPUT_RETRY));
-        } else {
-            self.stuck.remove(&id);
-        }
-    }
-
     /// Who gets a turn now.
-    pub(super) fn due(&mut self, now: Moment) -> (BTreeSet<ExecutionId>, Option<io::Error>) {
+    pub(super) fn due(&mut self) -> (BTreeSet<ExecutionId>, Option<io::Error>) {
         let mut due = std::mem::take(&mut self.again);
         due.extend(&self.unwatched);
-        if self.retry.is_some_and(|retry| retry <= now) {
-            self.retry = None;
-            due.extend(&self.stuck);
-        }
         match self.poller.ready() {
             Ok(ready) => {
                 due.extend(ready);
@@ -126,10 +101,6 @@ impl Panes {
 
     pub(super) fn want_a_turn(&self) -> bool {
         !self.again.is_empty() || !self.unwatched.is_empty()
-    }
-
-    pub(super) fn next_retry(&self) -> Option<Moment> {
-        self.retry.filter(|_| !self.stuck.is_empty())
     }
 
     pub(super) fn wait(&self, limit: Option<Duration>) -> io::Result<()> {

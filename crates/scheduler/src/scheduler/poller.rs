@@ -1,13 +1,11 @@
-//! One descriptor for all panes: readable when any of them has something to say, so that whoever
-//! waits can wait for that one, and a turn costs as much as there is to do.
+//! One descriptor for all panes: readable when any of them has something to say, so that a
+//! loop waits for that one, and a turn costs as much as there is to do.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
+use coven_runtime::readiness::{Interest, Selector};
 
 use crate::execution::ExecutionId;
 
@@ -17,24 +15,24 @@ const LONGEST: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
 pub(super) struct Poller {
-    epoll: OwnedFd,
+    selector: Selector,
     watched: usize,
 }
 
 impl Poller {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, watched: 0 })
+        Ok(Self { selector: Selector::new()?, watched: 0 })
     }
 
     /// Watches a pane's descriptor. It is reported for as long as it stays readable.
     pub(super) fn add(&mut self, pane: BorrowedFd<'_>, id: ExecutionId) -> io::Result<()> {
-        epoll::add(&self.epoll, pane, epoll::EventData::new_u64(id.0), epoll::EventFlags::IN)?;
+        self.selector.add(pane, Interest::Read, id.0)?;
         self.watched += 1;
         Ok(())
     }
 
     pub(super) fn remove(&mut self, pane: BorrowedFd<'_>) {
-        if epoll::delete(&self.epoll, pane).is_ok() {
+        if self.selector.remove(pane).is_ok() {
             self.watched -= 1;
         }
     }
@@ -47,24 +45,19 @@ impl Poller {
         self.poll(self.watched, Duration::ZERO)
     }
 
-    /// Waits until somebody is ready, or for this long at most. It may return early.
+    /// Waits until a pane is ready, or for this long at most. It may return early.
     pub(super) fn wait(&self, limit: Option<Duration>) -> io::Result<()> {
         self.poll(1, limit.unwrap_or(LONGEST)).map(drop)
     }
 
     fn poll(&self, most: usize, limit: Duration) -> io::Result<Vec<ExecutionId>> {
-        let mut events: Vec<epoll::Event> = Vec::with_capacity(most);
-        let limit = Timespec::try_from(limit.min(LONGEST)).map_err(io::Error::other)?;
-        match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&limit)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        Ok(events.iter().map(|event| ExecutionId(event.data.u64())).collect())
+        let ready = self.selector.wait(most, limit.min(LONGEST))?;
+        Ok(ready.into_iter().map(ExecutionId).collect())
     }
 }
 
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.selector.as_fd()
     }
 }

@@ -27,7 +27,7 @@ impl Scheduler {
 
     /// As [`Scheduler::poll_executions`], with the result kept for the report.
     pub(crate) fn turn(&mut self, now: Moment) {
-        let (due, error) = self.panes.due(now);
+        let (due, error) = self.panes.due();
         self.report.errors.extend(error.map(Error::Wait));
         for execution in due {
             self.look(execution, now);
@@ -66,9 +66,8 @@ impl Scheduler {
 
     /// Writes to a program, or keeps what it does not take now for later: all of it, or with an
     /// error nothing.
-    pub fn send(&mut self, id: ExecutionId, bytes: &[u8], now: Moment) -> Result<(), Error> {
+    pub fn send(&mut self, id: ExecutionId, bytes: &[u8]) -> Result<(), Error> {
         let sent = self.slot_mut(id)?.send(bytes);
-        self.panes.note_input(id, now);
         sent.map_err(|source| Error::Pane { execution: id, what: "writing to it", source })
     }
 
@@ -113,7 +112,6 @@ impl Scheduler {
         if let Some(source) = turn.refused {
             self.report.errors.push(Error::Pane { execution: id, what: "writing to it", source });
         }
-        self.panes.note_input(id, now);
         match turn.flow {
             Flow::Pending | Flow::End => {}
             Flow::More => self.panes.turn_again(id),

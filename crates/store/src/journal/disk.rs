@@ -12,6 +12,8 @@ mod real {
     use std::os::unix::fs::FileExt;
     use std::time::Instant;
 
+    use coven_folder::disk_wait;
+
     use crate::journal::sync_times;
 
     pub(in crate::journal) fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
@@ -23,6 +25,7 @@ mod real {
     }
 
     pub(in crate::journal) fn sync(file: &File) -> io::Result<()> {
+        disk_wait::check("syncing a journal");
         let begun = Instant::now();
         let synced = file.sync_data();
         sync_times::took(begun.elapsed());

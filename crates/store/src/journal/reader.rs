@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_folder::{FileError, Folder, Obstacle};
+use coven_folder::{FileError, Folder, Obstacle, disk_wait};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
@@ -22,14 +22,14 @@ use crate::values::Values;
 ///
 /// One made by the writer sees exactly what is durable. One opened beside another process sees
 /// every whole line, the last of which its writer may still take back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader {
     path: PathBuf,
     source: Source,
     values: Option<Values>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     /// The writer is in this process.
     Shared(Shared),
@@ -38,7 +38,7 @@ enum Source {
 }
 
 /// A file that somebody else may be writing to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Apart {
     file: Arc<File>,
     version: u32,
@@ -99,6 +99,7 @@ impl Reader {
         seq: u64,
     ) -> Result<Records<'_, T>, ReadError> {
         let seq = seq.max(1);
+        disk_wait::check("reading a journal");
         let (file, end, mark) = match &self.source {
             Source::Shared(shared) => {
                 let (file, end, mark) = shared.before(seq);

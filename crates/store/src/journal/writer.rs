@@ -32,6 +32,18 @@ pub struct Journal {
     cut: Option<Cut>,
 }
 
+/// Facts that are in the file and not yet on the disk.
+#[derive(Debug)]
+#[must_use = "facts that are not synced are not recorded"]
+pub(crate) struct WrittenFacts {
+    seqs: Range<u64>,
+    /// Where each of them begins.
+    offsets: Vec<u64>,
+    time: Timestamp,
+    /// Where the file ends with them.
+    end: u64,
+}
+
 /// Whether the journal may be written to.
 #[derive(Debug)]
 enum State {
@@ -157,6 +169,17 @@ impl Journal {
         time: Timestamp,
         facts: &[Encoded],
     ) -> Result<Range<u64>, AppendError> {
+        let written = self.write_encoded(time, facts)?;
+        self.sync_written(written)
+    }
+
+    /// Writes facts behind the last one. They are not recorded before
+    /// [`sync_written`](Self::sync_written), and no reader sees them.
+    pub(crate) fn write_encoded(
+        &mut self,
+        time: Timestamp,
+        facts: &[Encoded],
+    ) -> Result<WrittenFacts, AppendError> {
         if let State::Poisoned(why) = &self.state {
             let (path, why) = (self.path.clone(), why.clone());
             return Err(AppendError::Poisoned { path, why });
@@ -164,14 +187,11 @@ impl Journal {
         let (file, end) = self.durable();
         let last = self.last();
         let seqs = last + 1..last + 1 + facts.len() as u64;
-        if facts.is_empty() {
-            return Ok(seqs);
-        }
         let mut bytes = Vec::new();
-        let mut places = Vec::with_capacity(facts.len());
+        let mut offsets = Vec::with_capacity(facts.len());
         for (fact, seq) in facts.iter().zip(seqs.clone()) {
             let from = bytes.len();
-            places.push((seq, end + from as u64));
+            offsets.push(end + from as u64);
             frame::encode_record(seq, time, fact, &mut bytes)
                 .map_err(|why| AppendError::Fact { seq, why })?;
             let len = bytes.len() - from;
@@ -179,35 +199,44 @@ impl Journal {
                 return Err(AppendError::TooLong { seq, len });
             }
         }
-        self.write(&file, &bytes, end, seqs.start)?;
-        let mut durable = self.shared.lock();
-        for (seq, offset) in places {
-            durable.marks.add(seq, offset);
-        }
-        durable.end = end + bytes.len() as u64;
-        (durable.last, durable.time) = (seqs.end - 1, time);
-        Ok(seqs)
-    }
-
-    /// Puts bytes at the end and on the disk, or leaves the file as it was.
-    fn write(&mut self, file: &File, bytes: &[u8], end: u64, seq: u64) -> Result<(), AppendError> {
-        let failed = |action, source| FileError::new(action, &self.path, source);
-        if let Err(source) = disk::write(file, bytes, end) {
-            let source = failed("write", source);
-            let Err(trim) = disk::trim(file, end) else {
-                return Err(AppendError::Write { seq, source });
+        if let Err(source) = disk::write(&file, &bytes, end) {
+            let source = FileError::new("write", &self.path, source);
+            let Err(trim) = disk::trim(&file, end) else {
+                return Err(AppendError::Write { seq: seqs.start, source });
             };
             let why = format!("{source}; and it could not be taken back: {trim}");
             self.state = State::Poisoned(why);
-            return Err(AppendError::Lost { seq, source });
+            return Err(AppendError::Lost { seq: seqs.start, source });
         }
-        let Err(source) = disk::sync(file) else { return Ok(()) };
-        // The system may now believe that the pages are clean. They must not be read as facts by
-        // whoever opens the file next, so they go; whether the disk follows is not known.
-        let _ = disk::trim(file, end);
-        let source = failed("sync", source);
-        self.state = State::Poisoned(source.to_string());
-        Err(AppendError::Lost { seq, source })
+        Ok(WrittenFacts { seqs, offsets, time, end: end + bytes.len() as u64 })
+    }
+
+    /// Puts written facts on the disk. They are recorded when this succeeds, and none of them is
+    /// when it fails.
+    pub(crate) fn sync_written(
+        &mut self,
+        written: WrittenFacts,
+    ) -> Result<Range<u64>, AppendError> {
+        let WrittenFacts { seqs, offsets, time, end } = written;
+        if seqs.is_empty() {
+            return Ok(seqs);
+        }
+        let (file, before) = self.durable();
+        if let Err(source) = disk::sync(&file) {
+            // The system may now believe that the pages are clean. They must not be read as facts
+            // by the next process that opens the file, so they go; whether the disk follows is not
+            // known.
+            let _ = disk::trim(&file, before);
+            let source = FileError::new("sync", &self.path, source);
+            self.state = State::Poisoned(source.to_string());
+            return Err(AppendError::Lost { seq: seqs.start, source });
+        }
+        let mut durable = self.shared.lock();
+        for (seq, offset) in seqs.clone().zip(offsets) {
+            durable.marks.add(seq, offset);
+        }
+        (durable.end, durable.last, durable.time) = (end, seqs.end - 1, time);
+        Ok(seqs)
     }
 
     /// Makes sure again of what the file holds after a write or a sync failed in a way that left it

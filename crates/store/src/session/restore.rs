@@ -32,8 +32,8 @@ struct Asides {
 }
 
 impl<V: Serialize> Session<V> {
-    /// Puts the session back if its journal is not where it was.
-    pub(super) fn put_back(&mut self) -> Result<Option<Restored>, AppendError> {
+    /// Puts the session back if its journal is not where it was. An append does so by itself.
+    pub fn put_back(&mut self) -> Result<Option<Restored>, AppendError> {
         let path = self.journal.path().to_path_buf();
         let failed = |source| AppendError::NotRestored { path: path.clone(), source };
         match self.journal.place().map_err(failed)? {

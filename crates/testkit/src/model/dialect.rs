@@ -42,7 +42,7 @@ impl ApiDialect {
         body: &Value,
         path: &str,
         turn: &ModelTurn,
-        responder: &mut HttpResponder<'_>,
+        responder: &mut HttpResponder,
     ) -> io::Result<()> {
         let (speech, call) = match turn {
             ModelTurn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),

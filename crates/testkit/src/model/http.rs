@@ -1,153 +1,83 @@
-//! As much HTTP as the CLIs need: requests with a length or in chunks, answers as JSON or events.
+//! Where an answer goes: JSON in one piece, or events while the scene is played.
 
-use std::io::{self, BufRead, Read, Write};
-use std::net::TcpStream;
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 
 use super::SharedExchanges;
 use super::scene::{SpokenText, WORD_INTERVAL};
 
-/// The longest body. A long conversation with many tools has one or two megabytes.
-const MAX_BODY_BYTES: u64 = 256 << 20;
+/// Events that the client has not taken yet. More is not played.
+const UNREAD_EVENTS: usize = 16;
 
-/// The longest line of a head, and how many there may be.
-const MAX_HEAD_LINE_BYTES: u64 = 64 << 10;
-const MAX_HEAD_LINES: usize = 200;
-
-#[derive(Debug)]
-pub(super) struct HttpRequest {
-    pub(super) method: String,
-    target: String,
-    pub(super) body: Vec<u8>,
+/// The answer to one request, written by a thread that plays a scene.
+pub(super) struct HttpResponder {
+    shared: Arc<SharedExchanges>,
+    /// Where the answer begins; nothing once it has begun.
+    begin: Option<oneshot::Sender<Response>>,
+    events: Option<mpsc::Sender<Event>>,
 }
 
-impl HttpRequest {
-    /// The next request of a connection; nothing if there is none.
-    pub(super) fn read(reader: &mut impl BufRead, writer: &TcpStream) -> io::Result<Option<Self>> {
-        let Some(first) = line(reader)? else { return Ok(None) };
-        let mut words = first.split(' ');
-        let (Some(method), Some(target)) = (words.next(), words.next()) else { return Err(bad()) };
-        let (mut length, mut chunked) = (0, false);
-        for number in 0.. {
-            let header = line(reader)?.filter(|_| number < MAX_HEAD_LINES).ok_or_else(bad)?;
-            if header.is_empty() {
-                break;
-            }
-            let (name, value) = header.split_once(':').ok_or_else(bad)?;
-            let value = value.trim().to_ascii_lowercase();
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.parse().map_err(|_| bad())?,
-                "transfer-encoding" => chunked = value == "chunked",
-                "expect" => write!(&mut &*writer, "HTTP/1.1 100 Continue\r\n\r\n")?,
-                _ => {}
-            }
-        }
-        let body = if chunked { chunks(reader)? } else { exactly(reader, length)? };
-        Ok(Some(Self { method: method.to_owned(), target: target.to_owned(), body }))
+impl HttpResponder {
+    /// A responder, and where its answer begins.
+    pub(super) fn new(shared: Arc<SharedExchanges>) -> (Self, oneshot::Receiver<Response>) {
+        let (begin, response) = oneshot::channel();
+        (Self { shared, begin: Some(begin), events: None }, response)
     }
 
-    /// The target without its query.
-    pub(super) fn path(&self) -> &str {
-        self.target.split('?').next().unwrap_or_default()
-    }
-}
-
-fn bad() -> io::Error {
-    io::Error::from(io::ErrorKind::InvalidData)
-}
-
-/// A line without its end; nothing at the end of the stream.
-fn line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    if reader.by_ref().take(MAX_HEAD_LINE_BYTES).read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
-    let text = line.strip_suffix('\n').ok_or_else(bad)?;
-    Ok(Some(text.strip_suffix('\r').unwrap_or(text).to_owned()))
-}
-
-fn exactly(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
-    if length > MAX_BODY_BYTES {
-        return Err(bad());
-    }
-    let mut body = Vec::new();
-    let read = reader.by_ref().take(length).read_to_end(&mut body)?;
-    if read as u64 == length { Ok(body) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let size = line(reader)?.ok_or_else(bad)?;
-        let size = size.split(';').next().unwrap_or_default().trim();
-        let size = u64::from_str_radix(size, 16).map_err(|_| bad())?;
-        if body.len() as u64 + size > MAX_BODY_BYTES {
-            return Err(bad());
-        }
-        body.append(&mut exactly(reader, size)?);
-        // The end of the chunk; behind the last one there may be more headers.
-        while let Some(rest) = line(reader)?
-            && size == 0
-            && !rest.is_empty()
-        {}
-        if size == 0 {
-            return Ok(body);
-        }
-    }
-}
-
-/// Where an answer goes.
-pub(super) struct HttpResponder<'a> {
-    stream: &'a TcpStream,
-    shared: &'a SharedExchanges,
-    last: bool,
-}
-
-impl<'a> HttpResponder<'a> {
-    pub(super) fn new(stream: &'a TcpStream, shared: &'a SharedExchanges) -> Self {
-        Self { stream, shared, last: false }
+    pub(super) fn shared(&self) -> &SharedExchanges {
+        &self.shared
     }
 
-    pub(super) fn shared(&self) -> &'a SharedExchanges {
-        self.shared
-    }
-
-    /// Whether the connection ends with this answer.
-    pub(super) fn is_last(&self) -> bool {
-        self.last
+    fn respond(&mut self, response: Response) -> io::Result<()> {
+        let begin = self.begin.take().ok_or(io::ErrorKind::AlreadyExists)?;
+        begin.send(response).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Answers in one piece.
     pub(super) fn json(&mut self, status: u16, value: &Value) -> io::Result<()> {
-        let body = value.to_string();
-        let head = format!(
-            "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            if status == 200 { "OK" } else { "Refused" },
-            body.len()
-        );
-        self.write(&[head, body].concat())
+        let status = StatusCode::from_u16(status).map_err(io::Error::other)?;
+        self.respond((status, Json(value)).into_response())
     }
 
-    /// Begins an answer of events, which ends with the connection.
+    /// Begins an answer of events.
     pub(super) fn begin_events(&mut self) -> io::Result<()> {
-        self.last = true;
-        self.write(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
-             connection: close\r\n\r\n",
-        )
+        let (sender, receiver) = mpsc::channel(UNREAD_EVENTS);
+        let events = stream::unfold(receiver, |mut receiver| async {
+            let event = receiver.recv().await?;
+            Some((Ok::<_, Infallible>(event), receiver))
+        });
+        self.events = Some(sender);
+        self.respond(Sse::new(events).into_response())
     }
 
     /// One event, with its type as its name where it has one.
     pub(super) fn event(&mut self, value: &Value) -> io::Result<()> {
+        let event = Event::default().data(value.to_string());
         let name = value.get("type").and_then(Value::as_str);
-        let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
-        self.write(&format!("{name}data: {value}\n\n"))
+        self.send(match name {
+            Some(name) => event.event(name),
+            None => event,
+        })
     }
 
     /// One event that is no JSON.
     pub(super) fn word(&mut self, word: &str) -> io::Result<()> {
-        self.write(&format!("data: {word}\n\n"))
+        self.send(Event::default().data(word))
+    }
+
+    fn send(&mut self, event: Event) -> io::Result<()> {
+        let events = self.events.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        events.blocking_send(event).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Says a speech word by word at its pace, and gives all of it.
@@ -166,11 +96,7 @@ impl<'a> HttpResponder<'a> {
         Ok(said)
     }
 
-    fn pause(&self, time: std::time::Duration) -> io::Result<()> {
+    fn pause(&self, time: Duration) -> io::Result<()> {
         if self.shared.pause(time) { Ok(()) } else { Err(io::ErrorKind::ConnectionAborted.into()) }
-    }
-
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        self.stream.write_all(text.as_bytes())
     }
 }

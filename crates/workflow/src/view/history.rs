@@ -1,6 +1,7 @@
 //! The newest part of what happened in a session, for people. Everything is in the journal.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::view::{HistoryEntry, HistoryKind};
@@ -13,7 +14,8 @@ const MAX_ENTRY_CHARS: usize = 2000;
 /// What was said to agents, what they answered, what was decided, and how the run went on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunHistory {
-    entries: VecDeque<HistoryEntry>,
+    /// Shared with the copies that snapshots hold, so that copying a history is cheap.
+    entries: VecDeque<Arc<HistoryEntry>>,
     /// When the newest fact that tells its time was written.
     now: Timestamp,
 }
@@ -21,7 +23,7 @@ pub struct RunHistory {
 impl RunHistory {
     /// The entries, the oldest first.
     pub fn entries(&self) -> impl Iterator<Item = &HistoryEntry> {
-        self.entries.iter()
+        self.entries.iter().map(AsRef::as_ref)
     }
 
     /// Takes note of a fact.
@@ -109,7 +111,8 @@ impl RunHistory {
             text.truncate(end);
             text.push('…');
         }
-        self.entries.push_back(HistoryEntry { at, what, task: task.cloned(), text });
+        let entry = HistoryEntry { at, what, task: task.cloned(), text };
+        self.entries.push_back(Arc::new(entry));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coven_model::event::TaskRole;
-use coven_model::{PlanLane, PlanRow, PlanView, TaskStatus, Work, WorkflowStatus};
+use coven_model::{Mode, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, Work, WorkflowStatus};
 
 use crate::plan::{AgentSpec, Plan, PlanStep, StepAction};
 use crate::state::{Run, StepProgress, StepRun, TaskPhase, TaskRun};
@@ -11,6 +11,8 @@ use crate::template::TextTemplate;
 
 /// How many lanes a row has at most; the rest is in the counts.
 const MAX_LANES: usize = 100;
+/// What stands for the adapter of a command.
+const SHELL: &str = "shell";
 /// How long a note is at most, in characters.
 const MAX_NOTE_CHARS: usize = 160;
 
@@ -108,20 +110,35 @@ fn lanes(run: &Run, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
 }
 
 fn lane(run: &Run, step: &PlanStep, task: &TaskRun) -> PlanLane {
-    let adapter = match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
-        (Some(Work::Agent(agent)), _) => agent.adapter.clone(),
-        (_, Some(agent)) => agent.adapter.clone(),
-        _ => "shell".to_owned(),
-    };
+    let (adapter, mode) = adapter_of(step, task);
     PlanLane {
         task: task.id.to_string(),
         name: task.name.clone(),
         status: run.task_status(&task.id).unwrap_or_default(),
         attempt: task.attempt,
-        adapter,
+        adapter: adapter.to_owned(),
+        mode,
         note: short_first_line(task.error.as_deref().unwrap_or_default()),
         started_at: Some(task.started_at),
         ended_at: task.ended_at,
+    }
+}
+
+/// The adapter of a task that was started, or `shell` for a command, and how it runs.
+fn adapter_of<'a>(step: &'a PlanStep, task: &'a TaskRun) -> (&'a str, Mode) {
+    match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
+        (Some(Work::Agent(agent)), _) => (&agent.adapter, agent.mode),
+        (_, Some(agent)) => (&agent.adapter, agent.mode),
+        _ => (SHELL, Mode::Headless),
+    }
+}
+
+impl Run {
+    /// The adapter of a task that was started, or `shell` for a command, and how it runs.
+    pub fn task_adapter(&self, task: &TaskId) -> Option<(&str, Mode)> {
+        let (step, place) = self.locate(task)?;
+        let task = self.steps.get(step)?.tasks.get(place)?;
+        Some(adapter_of(self.identity.plan.steps.get(step)?, task))
     }
 }
 
@@ -143,19 +160,20 @@ fn agent_of(step: &PlanStep, role: TaskRole) -> Option<&AgentSpec> {
 
 /// The lanes that a step will have, as far as the plan tells.
 fn planned(step: &PlanStep) -> Vec<PlanLane> {
-    let lane = |task: String, name: Option<&String>, adapter: &str, note: &str| PlanLane {
+    let lane = |task: String, name: Option<&String>, adapter: &str, mode, note: &str| PlanLane {
         name: name.cloned().unwrap_or_else(|| task.clone()),
         task,
         status: TaskStatus::Pending,
         attempt: 0,
         adapter: adapter.to_owned(),
+        mode,
         note: short_first_line(note),
         started_at: None,
         ended_at: None,
     };
     let agent = |task: String, agent: &AgentSpec| {
         let prompt = agent.prompt.as_ref().map_or("", |prompt| prompt.source());
-        lane(task, agent.name.as_ref(), &agent.adapter, prompt)
+        lane(task, agent.name.as_ref(), &agent.adapter, agent.mode, prompt)
     };
     let name = &step.name;
     match &step.action {
@@ -165,7 +183,7 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
         }
         StepAction::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
         StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {
-            vec![lane(name.clone(), None, "shell", script.command.source())]
+            vec![lane(name.clone(), None, SHELL, Mode::Headless, script.command.source())]
         }
         StepAction::Gate { script: None, .. } => Vec::new(),
         StepAction::Stage { tasks } => {

@@ -1,7 +1,7 @@
 //! What people are shown.
 
 use coven_model::view::HistoryKind;
-use coven_model::{Choice, Outcome, TaskStatus, WorkflowStatus};
+use coven_model::{Choice, Mode, Outcome, PlanView, TaskStatus, WorkflowStatus};
 use serde_json::json;
 
 use super::*;
@@ -81,15 +81,40 @@ fn what_changed_while_an_arbiter_ran_is_shown() {
     assert!(said("a.txt (mode 644 to 777); and 7 more"), "{:#?}", view.history);
 }
 
+/// The mode comes from the compiled plan, so one that stands under `defaults` counts too, before
+/// the task begins, while it runs and after it.
+#[test]
+fn a_mode_that_stands_under_defaults_is_shown() {
+    let text = "name: x\ndescription: x\ndefaults: {adapter: demo, mode: interactive}\nsteps:\n  \
+                - {name: talk, type: agent, prompt: hello}\n  \
+                - {name: check, type: script, command: ls}\n";
+    let source = coven_notation::Source::new("x.yaml", text);
+    let plan = crate::check(&source, &crate::Known::new(["demo"])).plan.unwrap();
+    let shown = |view: PlanView| -> Vec<Mode> {
+        view.rows.iter().flat_map(|row| &row.lanes).map(|lane| lane.mode).collect()
+    };
+    let expected = [Mode::Interactive, Mode::Headless];
+    assert_eq!(shown(dry_run(&plan)), expected);
+    let mut told = TestRun::begin(plan, json!({}));
+    assert_eq!(shown(plan_view(told.state.run().unwrap())), expected);
+    told.succeed("talk", 1, "done");
+    told.succeed("check", 1, "done");
+    let run = told.state.run().unwrap();
+    assert_eq!((run.status(), shown(plan_view(run))), (WorkflowStatus::Completed, expected.into()));
+    let task = TaskId::new("talk").unwrap();
+    assert_eq!(run.task_adapter(&task), Some(("demo", Mode::Interactive)));
+}
+
 #[test]
 fn a_large_value_is_kept_aside_and_written_once() {
     let steps = vec![agent_step("big", "go").output("big"), agent_step("then", "x")];
     let mut told = TestRun::begin(plan(steps), json!({}));
     told.succeed("big", 1, &"x".repeat(MAX_INLINE_BYTES + 1));
-    let mut viewer = viewer(&told);
+    let viewer = viewer(&told);
     let first = viewer.session(&told.state).unwrap();
     assert_eq!(viewer.session(&told.state).unwrap(), first);
-    let [large] = viewer.large() else { panic!("not one") };
+    let large = viewer.large();
+    let [large] = &large[..] else { panic!("not one") };
     assert_eq!(
         first.variables["big"],
         json!({"$value": large.digest, "bytes": MAX_INLINE_BYTES + 3})

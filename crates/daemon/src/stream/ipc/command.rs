@@ -1,21 +1,18 @@
-//! What interfaces can ask for. Each command does what its route does; only the names differ.
+//! What interfaces can ask for. Each command does what a route does, under another name.
 
-use axum::extract::{Extension, State};
 use coven_api::catalogue::BaseDirQuery;
 use coven_api::ipc::{Answer, COMMANDS, IpcCommand};
 use coven_api::task::{ScreenSize, Typing};
 use coven_api::workflow::{ListQuery, StartWorkflow, Wish};
 use coven_api::{Code, Problem};
-use coven_notation::near;
+use coven_service::Service;
+use coven_service::text::{excerpt, near};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Failure, Json, MayRead, Path, Query, Read};
-use crate::house::House;
+use crate::answer::Failure;
 use crate::peer::Caller;
-use crate::route::{catalogue, task, workflow};
-use crate::stream::socket::shown;
 
 /// Which session is meant, and why something is wished.
 #[derive(Deserialize)]
@@ -59,81 +56,79 @@ struct Resizing {
 }
 
 /// Does what a command says, and answers it.
-pub(super) async fn answer(house: House, caller: Caller, command: IpcCommand) -> Answer {
+pub(super) async fn answer(service: Service, caller: Caller, command: IpcCommand) -> Answer {
     let IpcCommand { id, command, args } = command;
-    match carry_out(house, caller, &command, args).await {
+    match carry_out(&service, &caller, &command, args).await {
         Ok(result) => Answer { id, result: Some(result), error: None },
         Err(Failure(problem)) => Answer { id, result: None, error: Some(*problem) },
     }
 }
 
 async fn carry_out(
-    house: House,
-    caller: Caller,
+    service: &Service,
+    caller: &Caller,
     command: &str,
     args: Value,
 ) -> Result<Value, Failure> {
     if !matches!(command, "adapter:list" | "session:list" | "session:load") {
         caller.may_change()?;
     }
+    let by = caller.name();
     match command {
         "workflow:execute" => {
             let start: StartWorkflow = read(args)?;
-            let started = house.start(start, None).await?;
+            let started = service.start(start, None).await?;
             Ok(json!({
                 "sessionId": started.id, "name": started.name, "baseDir": started.base_dir,
             }))
         }
         "workflow:stop" => {
             let OfSession { session_id, why } = read(args)?;
-            let wish = Wish { why, ..Wish::default() };
-            let (path, wish) = (Path(session_id), MayRead(wish));
-            value(workflow::cancel(State(house), Extension(caller), path, wish).await?)
+            value(&service.cancel(&session_id, wish(why), &by).await?)
         }
         "task:interact" => {
             let Interaction { session_id, task_id, message, paste, keys } = read(args)?;
-            let (path, typing) = (Path((session_id, task_id)), Typing { message, paste, keys });
-            task::input(State(house), Extension(caller), path, Read(typing)).await?;
+            let typing = Typing { message, paste, keys };
+            service.input(&session_id, &task_id, typing, &by).await?;
             Ok(nothing())
         }
         "task:resize" => {
             let Resizing { session_id, task_id, cols, rows } = read(args)?;
-            let (path, size) = (Path((session_id, task_id)), ScreenSize { cols, rows });
-            task::resize(State(house), path, Read(size)).await?;
+            service.resize(&session_id, &task_id, ScreenSize { cols, rows }).await?;
             Ok(nothing())
         }
         "task:complete" => {
             let OfTask { session_id, task_id } = read(args)?;
-            let path = Path((session_id, task_id));
-            task::complete(State(house), Extension(caller), path).await?;
+            service.complete(&session_id, &task_id, &by).await?;
             Ok(nothing())
         }
         "adapter:list" => {
             let query: BaseDirQuery = read(args)?;
-            value(catalogue::adapters(State(house), Query(query)).await?)
+            value(&service.adapters(query.base_dir).await?)
         }
         "session:list" => {
             let query: ListQuery = read(args)?;
-            value(workflow::list(State(house), Query(query)).await?)
+            value(&service.list(&query).await?)
         }
         "session:load" => {
             let OfSession { session_id, .. } = read(args)?;
-            value(workflow::show(State(house), Path(session_id)).await?)
+            value(&service.show(&session_id).await?)
         }
         "session:resume" => {
             let OfSession { session_id, why } = read(args)?;
-            let wish = MayRead(Wish { why, ..Wish::default() });
-            value(workflow::resume(State(house), Path(session_id), wish).await?)
+            value(&service.resume(&session_id, wish(why)).await?)
         }
         "session:delete" => {
-            let OfSession { session_id, why } = read(args)?;
-            let wish = MayRead(Wish { why, ..Wish::default() });
-            let path = Path(session_id);
-            workflow::purge(State(house), Extension(caller), path, wish).await?;
+            let OfSession { session_id, .. } = read(args)?;
+            service.purge(&session_id, &by).await?;
             Ok(nothing())
         }
         other => Err(unknown(other).into()),
     }
+}
+
+fn wish(why: Option<String>) -> Wish {
+    Wish { why, ..Wish::default() }
 }
 
 /// The arguments of a command. No arguments are an empty object.
@@ -149,7 +144,7 @@ fn read<T: DeserializeOwned>(args: Value) -> Result<T, Problem> {
     })
 }
 
-fn value<T: Serialize>(Json(answer): Json<T>) -> Result<Value, Failure> {
+fn value(answer: &impl Serialize) -> Result<Value, Failure> {
     let value = serde_json::to_value(answer);
     value.map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
 }
@@ -163,6 +158,6 @@ fn unknown(command: &str) -> Problem {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", COMMANDS.join(", ")),
     };
-    Problem::new(Code::BadRequest, format!("there is no command `{}`", shown(command)))
+    Problem::new(Code::BadRequest, format!("there is no command `{}`", excerpt(command, 80)))
         .with_hint(hint)
 }

@@ -4,14 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use coven_api::ipc::IpcPush;
 use coven_model::event::Event;
-use coven_model::{
-    AttemptId, OrchestratorState, SessionId, SessionView, TaskId, TaskStatus, WorkflowStatus,
-};
-use coven_orchestrator::{Envelope, Live, Published};
+use coven_model::{AttemptId, OrchestratorState, SessionId, TaskId, TaskStatus, WorkflowStatus};
+use coven_service::{Envelope, Live, Published, Service, stream_name};
 use serde_json::{Value, json};
-
-use crate::house::House;
-use crate::stream::envelope::stream;
 
 /// Makes what is pushed out of what happens. Remembers the statuses of tasks, so that each change
 /// is told once.
@@ -22,7 +17,7 @@ pub(super) struct Pushes {
 
 impl Pushes {
     /// What is pushed because of this.
-    pub(super) async fn of(&mut self, house: &House, envelope: &Envelope) -> Vec<IpcPush> {
+    pub(super) async fn of(&mut self, service: &Service, envelope: &Envelope) -> Vec<IpcPush> {
         let session = &envelope.session;
         let event = match &envelope.what {
             Published::Live(live) => return live_push(session, live).into_iter().collect(),
@@ -30,7 +25,7 @@ impl Pushes {
         };
         let mut pushes = Vec::new();
         if let Event::WorkflowStarted { .. } = **event {
-            let view = view(house, session).await;
+            let view = service.session_view(session).await;
             let (name, goal) = view.map_or((None, None), |view| (Some(view.name), view.goal));
             let data = json!({"sessionId": session, "name": name, "goal": goal});
             pushes.push(push("workflowStarted", data));
@@ -40,7 +35,7 @@ impl Pushes {
             let data = json!({"sessionId": session, "state": state, "status": status});
             pushes.push(push("stateChange", data));
         }
-        for (task, attempt, status) in self.changes(house, session, event).await {
+        for (task, attempt, status) in self.changes(service, session, event).await {
             let data = json!({
                 "sessionId": session, "taskId": task, "attempt": attempt, "status": status,
             });
@@ -56,7 +51,7 @@ impl Pushes {
     /// Which tasks stand elsewhere than before.
     async fn changes(
         &mut self,
-        house: &House,
+        service: &Service,
         session: &SessionId,
         event: &Event,
     ) -> Vec<(TaskId, Option<u32>, TaskStatus)> {
@@ -69,7 +64,7 @@ impl Pushes {
             Event::InterventionRequired { .. }
             | Event::InterventionResolved { .. }
             | Event::InterventionWithdrawn { .. } => {
-                let Some(view) = view(house, session).await else { return Vec::new() };
+                let Some(view) = service.session_view(session).await else { return Vec::new() };
                 let changed = view.task_status.into_iter().filter(|(task, status)| {
                     // What has not begun is not told of.
                     *status != TaskStatus::Pending && self.note(session, task, *status)
@@ -91,11 +86,6 @@ impl Pushes {
         let statuses = self.statuses.entry(session.clone()).or_default();
         statuses.insert(task.clone(), status) != Some(status)
     }
-}
-
-async fn view(house: &House, session: &SessionId) -> Option<SessionView> {
-    let found = house.find(session.as_str()).await.ok()?;
-    found.sessions.view(&found.id).await.ok()?
 }
 
 fn push(name: &str, data: Value) -> IpcPush {
@@ -140,7 +130,7 @@ fn live_push(session: &SessionId, live: &Live) -> Option<IpcPush> {
             "taskOutput",
             json!({
                 "sessionId": session, "taskId": job.task, "attempt": job.attempt,
-                "stream": stream(*from), "offset": offset, "len": length, "data": &**clean,
+                "stream": stream_name(*from), "offset": offset, "len": length, "data": &**clean,
             }),
         ),
         Live::Storage { problem } | Live::Trigger { problem } => {

@@ -1,7 +1,7 @@
 //! A browser to test with: Chromium through its driver, spoken to in plain `WebDriver`.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use coven_runtime::processes;
-use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::http::{Request, Server};
 
 /// A browser is many processes; where a whole workspace is built beside it, each of its steps may
 /// take seconds. Only a failure waits for this long.
@@ -33,7 +34,6 @@ pub(super) struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    http: reqwest::Client,
     /// Goes with the window.
     profile: TempDir,
 }
@@ -52,8 +52,7 @@ impl Browser {
             .spawn()
             .expect("chromedriver is needed: `cargo xtask test` installs it, or install Chromium and its driver");
         let port = port_of(&mut driver);
-        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
-        let mut browser = Self { driver, port, session: String::new(), http, profile };
+        let mut browser = Self { driver, port, session: String::new(), profile };
         let arguments = [
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
@@ -69,31 +68,32 @@ impl Browser {
             "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"args": arguments},
         }}});
-        let made = browser.call(Method::POST, "/session", Some(wishes)).await;
+        let made = browser.call("POST", "/session", Some(wishes)).await;
         browser.session = made["sessionId"].as_str().unwrap().to_owned();
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
         let timeouts = json!({ "script": patience, "pageLoad": patience });
-        browser.call(Method::POST, "/timeouts", Some(timeouts)).await;
+        browser.call("POST", "/timeouts", Some(timeouts)).await;
         browser.resize(width, height).await;
         browser
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Value {
+    async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Value {
         self.try_call(method, path, body).await.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     async fn try_call(
         &self,
-        method: Method,
+        method: &str,
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, String> {
-        let url = if path == "/session" {
-            format!("http://127.0.0.1:{}{path}", self.port)
+        let path = if path == "/session" {
+            path.to_owned()
         } else {
-            format!("http://127.0.0.1:{}/session/{}{path}", self.port, self.session)
+            format!("/session/{}{path}", self.session)
         };
-        let mut request = self.http.request(method, url);
+        let server = Server::Tcp((Ipv4Addr::LOCALHOST, self.port).into());
+        let mut request = Request::new(server, method, &path);
         if let Some(body) = body {
             request = request.json(&body);
         }
@@ -105,7 +105,7 @@ impl Browser {
     }
 
     pub(super) async fn go(&self, url: &str) {
-        self.call(Method::POST, "/url", Some(json!({ "url": url }))).await;
+        self.call("POST", "/url", Some(json!({ "url": url }))).await;
     }
 
     /// Goes to another place of the page, by its fragment.
@@ -116,7 +116,7 @@ impl Browser {
     /// Runs a script in the page.
     pub(super) async fn js(&self, script: &str, args: Value) -> Value {
         let body = json!({ "script": script, "args": args });
-        self.call(Method::POST, "/execute/sync", Some(body)).await
+        self.call("POST", "/execute/sync", Some(body)).await
     }
 
     /// Runs a script that gives a promise, and waits for it.
@@ -126,7 +126,7 @@ impl Browser {
              .then(done, (error) => done({{ error: String(error) }}));"
         );
         let body = json!({ "script": script, "args": [] });
-        self.call(Method::POST, "/execute/async", Some(body)).await
+        self.call("POST", "/execute/async", Some(body)).await
     }
 
     /// Waits until an expression of the page is true.
@@ -137,7 +137,7 @@ impl Browser {
         while Instant::now() < end {
             glances.tick().await;
             let body = json!({ "script": script, "args": [] });
-            let so = self.try_call(Method::POST, "/execute/sync", Some(body)).await;
+            let so = self.try_call("POST", "/execute/sync", Some(body)).await;
             if so == Ok(Value::Bool(true)) {
                 return;
             }
@@ -179,7 +179,7 @@ impl Browser {
         )
         .await;
         let body = json!({ "using": "css selector", "value": css });
-        let found = self.call(Method::POST, "/element", Some(body)).await;
+        let found = self.call("POST", "/element", Some(body)).await;
         found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
     }
 
@@ -194,7 +194,7 @@ impl Browser {
         )
         .await;
         let element = self.element(css).await;
-        self.call(Method::POST, &format!("/element/{element}/click"), Some(json!({}))).await;
+        self.call("POST", &format!("/element/{element}/click"), Some(json!({}))).await;
     }
 
     /// Clicks the button or link with this text.
@@ -245,7 +245,7 @@ impl Browser {
 
     async fn actions(&self, actions: Vec<Value>) {
         let body = json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]});
-        self.call(Method::POST, "/actions", Some(body)).await;
+        self.call("POST", "/actions", Some(body)).await;
     }
 
     /// Moves the mouse to a place of the page and clicks there.
@@ -258,29 +258,29 @@ impl Browser {
             moved, nudged,
             {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
         ]}]});
-        self.call(Method::POST, "/actions", Some(body)).await;
+        self.call("POST", "/actions", Some(body)).await;
     }
 
     /// Chooses a file in a field for files.
     pub(super) async fn upload(&self, css: &str, file: &Path) {
         let element = self.element(css).await;
         let body = json!({ "text": file.display().to_string() });
-        self.call(Method::POST, &format!("/element/{element}/value"), Some(body)).await;
+        self.call("POST", &format!("/element/{element}/value"), Some(body)).await;
     }
 
     /// Allows the page something that browsers ask people about.
     pub(super) async fn allow(&self, permission: &str) {
         let body = json!({"descriptor": {"name": permission}, "state": "granted"});
-        self.call(Method::POST, "/permissions", Some(body)).await;
+        self.call("POST", "/permissions", Some(body)).await;
     }
 
     pub(super) async fn reload(&self) {
-        self.call(Method::POST, "/refresh", Some(json!({}))).await;
+        self.call("POST", "/refresh", Some(json!({}))).await;
     }
 
     /// Opens another tab, in front of the others, and goes on in it.
     pub(super) async fn tab(&self) -> String {
-        let made = self.call(Method::POST, "/window/new", Some(json!({"type": "tab"}))).await;
+        let made = self.call("POST", "/window/new", Some(json!({"type": "tab"}))).await;
         let handle = made["handle"].as_str().unwrap().to_owned();
         self.turn_to(&handle).await;
         handle
@@ -288,15 +288,15 @@ impl Browser {
 
     /// Goes on in another tab, which stays where it is: hidden, unless it is in front.
     pub(super) async fn turn_to(&self, handle: &str) {
-        self.call(Method::POST, "/window", Some(json!({ "handle": handle }))).await;
+        self.call("POST", "/window", Some(json!({ "handle": handle }))).await;
     }
 
     pub(super) async fn this_tab(&self) -> String {
-        self.call(Method::GET, "/window", None).await.as_str().unwrap().to_owned()
+        self.call("GET", "/window", None).await.as_str().unwrap().to_owned()
     }
 
     pub(super) async fn close_tab(&self) {
-        self.call(Method::DELETE, "/window", None).await;
+        self.call("DELETE", "/window", None).await;
     }
 
     /// Memory that the processes of this browser's pages have for themselves, in bytes.
@@ -326,7 +326,7 @@ impl Browser {
     /// A command of the browser's own protocol.
     pub(super) async fn own(&self, command: &str, params: Value) -> Value {
         let body = json!({ "cmd": command, "params": params });
-        self.call(Method::POST, "/goog/cdp/execute", Some(body)).await
+        self.call("POST", "/goog/cdp/execute", Some(body)).await
     }
 
     pub(super) async fn resize(&self, width: u32, height: u32) {
@@ -342,14 +342,14 @@ impl Browser {
     }
 
     pub(super) async fn screenshot(&self, path: &Path) {
-        let shot = self.call(Method::GET, "/screenshot", None).await;
+        let shot = self.call("GET", "/screenshot", None).await;
         std::fs::write(path, BASE64_STANDARD.decode(shot.as_str().unwrap()).unwrap()).unwrap();
     }
 
     /// What the browser complained about since it was asked last, without talk about graphics and
     /// about a machine that has other things to do.
     pub(super) async fn complaints(&self) -> Vec<String> {
-        let log = self.call(Method::POST, "/se/log", Some(json!({"type": "browser"}))).await;
+        let log = self.call("POST", "/se/log", Some(json!({"type": "browser"}))).await;
         let messages = log.as_array().cloned().unwrap_or_default();
         messages
             .iter()

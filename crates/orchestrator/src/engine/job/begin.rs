@@ -9,11 +9,11 @@ use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::Durability;
 use coven_model::{Ending, ExitCodes, Mode, Outcome, Work};
 use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, past};
-use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
+use coven_runtime::hold::{Adopted, Folder, adopt, rebuild, take_back};
 use coven_terminal::screen::{Options as ScreenOptions, Size};
 use serde_json::Value;
 
-use super::{Job, Runner, failed};
+use super::{JobDetails, Runner, failed};
 use crate::engine::shell::Shell;
 
 /// The file with the variables of the run, for scripts.
@@ -22,7 +22,34 @@ const VARIABLES: &str = "variables.json";
 /// The terminal of an agent that nobody has attached to.
 const SIZE: (u16, u16) = (120, 40);
 
-impl Job {
+/// What became of a job before it is begun here.
+#[derive(Debug)]
+pub(super) enum FoundJob {
+    New,
+    /// A process was started for it, by this process or an earlier one.
+    Started,
+    /// It was stopped before it began.
+    Stopped,
+    /// Its outcome is on the disk.
+    Ended(Box<Outcome>),
+}
+
+/// A job whose process is followed.
+pub(super) struct BegunJob {
+    pub(super) runner: Runner,
+    pub(super) adapter: Arc<dyn AgentAdapter>,
+    /// What of its confinement is not enforced.
+    pub(super) exposure: Option<String>,
+}
+
+/// Why no process is followed.
+pub(super) enum NotBegun {
+    /// The process is gone, and how it ended is not known.
+    Lost,
+    Ended(Box<Outcome>),
+}
+
+impl JobDetails {
     pub(super) fn adapter(&self) -> Result<Arc<dyn AgentAdapter>, String> {
         match &self.spec.work {
             Work::Shell(work) => {
@@ -40,6 +67,37 @@ impl Job {
                 created.map(Arc::from).map_err(|error| error.to_string())
             }
         }
+    }
+
+    /// What became of the job before. Waits on the disk.
+    pub(super) fn found(&self) -> FoundJob {
+        if let Ok(Some(outcome)) = self.attempt.outcome() {
+            return FoundJob::Ended(Box::new(outcome));
+        }
+        // The process that wanted it started may have died before anything came of it.
+        let started = matches!(self.attempt.spawn(), Ok(Some(_)))
+            && !take_back(&Folder::new(self.attempt.path())).unwrap_or(false);
+        if started {
+            FoundJob::Started
+        } else if self.attempt.is_killed().unwrap_or(false) {
+            FoundJob::Stopped
+        } else {
+            FoundJob::New
+        }
+    }
+
+    /// Starts the job's process, or takes it up where it stands. Waits on the disk.
+    pub(super) fn begin(&self, started: bool) -> Result<BegunJob, NotBegun> {
+        let not_started = |error| NotBegun::Ended(Box::new(failed(Ending::NotStarted, error)));
+        let adapter = self.adapter().map_err(not_started)?;
+        let runner = if started {
+            self.take_up(&adapter)
+        } else {
+            self.look_before(&*adapter);
+            self.launch(&adapter)
+        };
+        let runner = runner?;
+        Ok(BegunJob { runner, adapter, exposure: self.exposure() })
     }
 
     pub(super) fn cwd(&self) -> PathBuf {
@@ -77,7 +135,7 @@ impl Job {
         task
     }
 
-    pub(super) fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<Place> {
+    fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<Place> {
         let mut env: BTreeMap<OsString, OsString> = (*self.executor.env).clone();
         if let Some(scratch) = self.scratch()? {
             env.insert("TMPDIR".into(), scratch.into());
@@ -99,11 +157,9 @@ impl Job {
         })
     }
 
-    pub(super) fn launch(
-        &self,
-        adapter: &Arc<dyn AgentAdapter>,
-    ) -> Result<Runner, Option<Box<Outcome>>> {
-        let not_started = |error: String| Some(Box::new(failed(Ending::NotStarted, error)));
+    fn launch(&self, adapter: &Arc<dyn AgentAdapter>) -> Result<Runner, NotBegun> {
+        let not_started =
+            |error: String| NotBegun::Ended(Box::new(failed(Ending::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
         let previous = self.converse(&**adapter, &mut task);
@@ -120,10 +176,7 @@ impl Job {
     }
 
     /// Takes up a job that was started before: alive, ended, or gone.
-    pub(super) fn take_up(
-        &self,
-        adapter: &Arc<dyn AgentAdapter>,
-    ) -> Result<Runner, Option<Box<Outcome>>> {
+    fn take_up(&self, adapter: &Arc<dyn AgentAdapter>) -> Result<Runner, NotBegun> {
         let path = self.attempt.path().to_owned();
         let folder = Folder::new(&path);
         let interactive = self.mode() == Mode::Interactive;
@@ -154,15 +207,17 @@ impl Job {
                     )
                     .map(Runner::Headless),
                 };
-                adopted.map_err(|error| Some(Box::new(failed(Ending::Lost, error.to_string()))))
+                adopted.map_err(|error| {
+                    NotBegun::Ended(Box::new(failed(Ending::Lost, error.to_string())))
+                })
             }
-            Ok(Adopted::Exited(_)) => Err(Some(Box::new(self.read_end(&**adapter)))),
-            Ok(Adopted::Gone { .. }) | Err(_) => Err(None),
+            Ok(Adopted::Exited(_)) => Err(NotBegun::Ended(Box::new(self.read_end(&**adapter)))),
+            Ok(Adopted::Gone { .. }) | Err(_) => Err(NotBegun::Lost),
         }
     }
 
     /// How a job ended that nobody followed.
-    pub(super) fn read_end(&self, adapter: &dyn AgentAdapter) -> Outcome {
+    fn read_end(&self, adapter: &dyn AgentAdapter) -> Outcome {
         let folder = Folder::new(self.attempt.path());
         let exit = folder.exit().ok().flatten();
         if exit.as_ref().is_some_and(|exit| exit.stopped) || folder.is_killed() {

@@ -10,10 +10,10 @@ use coven_model::{Outcome, SandboxMode};
 use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::Folder;
 use coven_runtime::sandbox::Enforcement;
-use coven_workflow::Input;
 
-use super::Job;
+use super::JobDetails;
 use super::picture::{self, Picture};
+use crate::state::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
@@ -25,7 +25,7 @@ const PRIVATE: u32 = 0o700;
 /// The oldest version of Landlock that keeps a process from emptying files.
 const TRUNCATION: i32 = 3;
 
-impl Job {
+impl JobDetails {
     /// The folder that a confined job may write to, made if it is not there. A link in its place
     /// is refused, because the job would be allowed to write where the link leads.
     pub(super) fn scratch(&self) -> std::io::Result<Option<PathBuf>> {
@@ -69,35 +69,27 @@ impl Job {
 
     /// Takes a picture of the working folder of a job that may only read, and keeps it in the
     /// attempt's folder: whoever sees the job's end may be another process.
-    pub(super) async fn look_before(&self, adapter: &dyn AgentAdapter) {
+    pub(super) fn look_before(&self, adapter: &dyn AgentAdapter) {
         if self.spec.sandbox != SandboxMode::ReadOnly {
             return;
         }
-        let (folder, without) = (self.cwd(), self.not_compared(adapter));
-        let attempt = self.attempt.folder().clone();
-        let taken = tokio::task::spawn_blocking(move || {
-            // Without a picture nothing is compared, which the start of the job tells.
-            let _ = Picture::take(&folder, &without).save(&attempt);
-        });
-        let _ = taken.await;
+        let picture = Picture::take(&self.cwd(), &self.not_compared(adapter));
+        // Without a picture nothing is compared, which the start of the job tells.
+        best_effort("keep what a job's folder looked like", picture.save(self.attempt.folder()));
     }
 
     /// Adds to an outcome what changed while the job ran, if it was not to change anything.
-    pub(super) async fn with_touched(&self, outcome: Outcome) -> Outcome {
-        let attempt = self.attempt.folder().clone();
+    pub(super) fn with_touched(&self, outcome: Outcome) -> Outcome {
+        let attempt = self.attempt.folder();
         let taken = || matches!(attempt.stat(picture::FILE), Ok(Some(_)));
         if self.spec.sandbox != SandboxMode::ReadOnly || !taken() {
             return outcome;
         }
         let Ok(adapter) = self.adapter() else { return outcome };
-        let (folder, without) = (self.cwd(), self.not_compared(&*adapter));
         let confined = matches!(self.enforced(), Some(Enforcement::Files { .. }));
-        let compared = tokio::task::spawn_blocking(move || {
-            let before = Picture::load(&attempt)?;
-            Some(before.differences(&Picture::take(&folder, &without), confined))
-        });
-        let touched = compared.await.ok().flatten().unwrap_or_default();
-        Outcome { touched, ..outcome }
+        let Some(before) = Picture::load(attempt) else { return outcome };
+        let now = Picture::take(&self.cwd(), &self.not_compared(&*adapter));
+        Outcome { touched: before.differences(&now, confined), ..outcome }
     }
 
     /// What confines the process, as it was written down when it was started.
@@ -105,10 +97,10 @@ impl Job {
         Folder::new(self.attempt.path()).spawn_record().ok().flatten()?.sandbox
     }
 
-    /// Tells what of its confinement is not enforced, if that is so.
-    pub(super) async fn tell_exposure(&self) {
+    /// What of its confinement is not enforced, if that is so.
+    pub(super) fn exposure(&self) -> Option<String> {
         if self.spec.sandbox == SandboxMode::Off {
-            return;
+            return None;
         }
         let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
         if self.spec.sandbox == SandboxMode::ReadOnly {
@@ -121,10 +113,8 @@ impl Job {
                 Some(_) => {}
             }
         }
-        if !reasons.is_empty() {
-            let reason = format!("it was to be confined, but {}", reasons.join(", and "));
-            self.tell(Input::Exposed { job: self.id(), reason }).await;
-        }
+        let is_exposed = !reasons.is_empty();
+        is_exposed.then(|| format!("it was to be confined, but {}", reasons.join(", and ")))
     }
 }
 

@@ -9,7 +9,7 @@ use coven_store::Attempt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Job;
+use super::JobDetails;
 
 /// The file of an attempt that says which conversation it is.
 const FILE: &str = "conversation.json";
@@ -26,6 +26,7 @@ const GO_ON: &str = "The program you were running in ended before you were done.
 const OWN_WORDS: [&str; 3] = ["resume", "continue", "session"];
 
 /// The attempt before this one.
+#[derive(Debug)]
 pub(crate) struct Earlier {
     /// Its folder.
     pub(crate) attempt: Attempt,
@@ -65,7 +66,7 @@ impl Conversation {
     }
 }
 
-impl Job {
+impl JobDetails {
     /// Says in a task which conversation it is, and writes that down before it begins. Comes back
     /// with what the conversation has used up before.
     pub(super) fn converse(

@@ -1,12 +1,11 @@
 //! A job under way: what its agent does is told, what its session orders is done.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, Outcome, Work};
 use coven_runner::{Event, Subscription, Update};
-use coven_runtime::hold::Folder;
 use coven_store::Attempt;
 use coven_tape::{Event as Taped, Stream as Taping};
 use coven_workflow::Input;
@@ -14,16 +13,17 @@ use coven_workflow::input::{ObservedQuestion, ScreenObservation};
 use tokio::sync::mpsc;
 
 use super::once::{self, Sent};
-use super::{Job, Order, Report, Runner, tell};
+use super::{Job, JobDetails, Order, Runner, pass_panic_on, tell};
 use crate::engine::answer;
 use crate::event::Live;
+use crate::state::blocking::blocking;
 
 /// How much of a script's output becomes a value.
 const LARGEST_OUTPUT: u64 = 16 << 20;
 
-/// How long the end of a turn waits for the news of what began it, which is only a task switch
+/// How long the end of a turn waits for the report of what began it, which is only a task switch
 /// away.
-const ARRIVED: Duration = Duration::from_secs(2);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Job {
     pub(super) async fn follow(
@@ -36,13 +36,14 @@ impl Job {
             Runner::Agent(agent) => agent.subscribe(),
             Runner::Headless(headless) => headless.subscribe(),
         };
-        *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(runner.clone());
+        self.runner.set(Some(runner.clone()));
         self.tell(Input::Started(self.id())).await;
         loop {
             tokio::select! {
                 update = next(&mut events) => match update {
                     Some(Event::Done(outcome)) => {
-                        let outcome = self.with_output(*outcome);
+                        let details = self.details.clone();
+                        let outcome = blocking(move || details.with_output(*outcome)).await;
                         self.decide_end(outcome).await;
                         break;
                     }
@@ -56,10 +57,10 @@ impl Job {
                     };
                     self.obey(order, &runner, adapter);
                 }
-                Some(_) = self.sending.join_next() => {}
+                Some(done) = self.sending.join_next() => drop(pass_panic_on(done)),
             }
         }
-        *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.runner.set(None);
     }
 
     pub(super) async fn happened(
@@ -72,12 +73,12 @@ impl Job {
             Event::Output { stream, offset, raw, clean } => {
                 let job = self.id();
                 let live = Live::Output { job, stream, offset, length: raw.len(), clean };
-                let _ = self.reports.send(Report::Live(live)).await;
+                self.live.publish(live);
             }
             Event::State(verdict) => {
                 let state = verdict.state;
                 let live = Live::State { job: self.id(), verdict: Box::new(verdict) };
-                let _ = self.reports.send(Report::Live(live)).await;
+                self.live.publish(live);
                 match state {
                     AgentState::Working => self.observed(ScreenObservation::Working).await,
                     AgentState::Idle | AgentState::Error => {
@@ -97,16 +98,18 @@ impl Job {
                     return;
                 }
                 let output = match runner {
-                    Runner::Agent(agent) => {
-                        agent.view().await.map(|view| self.redactor.clean(&view.snapshot.text()))
-                    }
+                    Runner::Agent(agent) => agent
+                        .view()
+                        .await
+                        .map(|view| self.details.redactor.clean(&view.snapshot.text())),
                     Runner::Headless(_) => None,
                 };
                 self.observed(ScreenObservation::Idle { worked: true, output }).await;
             }
             Event::Awaiting(question) => {
-                let automatic = matches!(&self.spec.work, Work::Agent(agent) if agent.auto_approve);
-                let policies = self.executor.policies();
+                let automatic =
+                    matches!(&self.details.spec.work, Work::Agent(agent) if agent.auto_approve);
+                let policies = self.details.executor.policies();
                 let decided = answer::decide(&policies, &**adapter, automatic, &question);
                 let question = ObservedQuestion {
                     kind: question.kind,
@@ -124,9 +127,13 @@ impl Job {
     /// Waits until what began a turn is told. The runner says that a message arrived before it says
     /// that the turn is over, and a session that still waits for the first ignores the second.
     async fn arrived(&mut self) {
-        let all = async { while self.sending.join_next().await.is_some() {} };
+        let all = async {
+            while let Some(done) = self.sending.join_next().await {
+                pass_panic_on(done);
+            }
+        };
         // What takes longer did not begin this turn.
-        let _ = tokio::time::timeout(ARRIVED, all).await;
+        let _ = tokio::time::timeout(REPORT_TIMEOUT, all).await;
     }
 
     pub(super) async fn observed(&mut self, what: ScreenObservation) {
@@ -146,17 +153,11 @@ impl Job {
         let job = self.id();
         match (order, runner) {
             (Order::Stop, runner) => {
-                let _ = Folder::new(self.attempt.path()).mark_killed();
-                match runner {
-                    Runner::Agent(agent) => {
-                        let agent = agent.clone();
-                        self.sending.spawn(async move { drop(agent.stop().await) });
-                    }
-                    Runner::Headless(headless) => {
-                        let headless = headless.clone();
-                        self.sending.spawn(async move { drop(headless.stop().await) });
-                    }
-                }
+                let (details, runner) = (self.details.clone(), runner.clone());
+                self.sending.spawn(async move {
+                    blocking(move || details.mark_killed()).await;
+                    runner.stop().await;
+                });
             }
             (Order::Answer(answer), Runner::Agent(agent)) => {
                 let agent = agent.clone();
@@ -171,9 +172,9 @@ impl Job {
                 });
             }
             (Order::Send { number, text }, Runner::Agent(agent)) => {
-                let folder = self.attempt.path().to_owned();
+                let folder = self.details.attempt.path().to_owned();
                 let (agent, adapter) = (agent.clone(), adapter.clone());
-                let redactor = self.redactor.clone();
+                let redactor = self.details.redactor.clone();
                 self.sending.spawn(async move {
                     let sent = once::send(&agent, &folder, number, text).await;
                     if sent == Sent::Not {
@@ -183,7 +184,7 @@ impl Job {
                     }
                     let delivered = Input::Delivered { job: job.clone(), number, seen: micros() };
                     tell(&reports, delivered).await;
-                    if sent == Sent::Before && once::is_over(&agent, &*adapter, &folder) {
+                    if sent == Sent::Before && once::is_over(&agent, &adapter, &folder).await {
                         // It was told of the end of this turn before it knew of the text.
                         let output = agent.view().await;
                         let output = output.map(|view| redactor.clean(&view.snapshot.text()));
@@ -195,7 +196,9 @@ impl Job {
             (Order::Answer(_) | Order::Send { .. }, Runner::Headless(_)) => {}
         }
     }
+}
 
+impl JobDetails {
     /// A command's output is all it printed, which is on its tape.
     pub(super) fn with_output(&self, mut outcome: Outcome) -> Outcome {
         if matches!(self.spec.work, Work::Shell(_)) {

@@ -2,11 +2,15 @@
 //! leaves what it typed on the agent's tape, and the next goes on from there.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
 use coven_folder::{Durability, Folder};
 use coven_model::AgentState;
 use coven_runner::{AgentRunner, Message, past, typed};
+
+use crate::state::best_effort;
+use crate::state::blocking::blocking;
 
 /// How far a message came before.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +36,8 @@ pub(super) enum Sent {
 
 /// Sends a message, or what is left to do of one that another process began to send.
 pub(super) async fn send(agent: &AgentRunner, folder: &Path, number: u32, text: String) -> Sent {
-    let message = match begun(folder, number, &text) {
+    let (at, typed) = (folder.to_owned(), text.clone());
+    let message = match blocking(move || begun(&at, number, &typed)).await {
         Progress::Nothing => Message::new(text),
         Progress::Typed => Message { typed: true, ..Message::new(text) },
         Progress::Submitted => return Sent::Before,
@@ -41,9 +46,16 @@ pub(super) async fn send(agent: &AgentRunner, folder: &Path, number: u32, text: 
 }
 
 /// Whether an agent has worked on what it was told last and is done with it.
-pub(super) fn is_over(agent: &AgentRunner, adapter: &dyn AgentAdapter, folder: &Path) -> bool {
-    let rests = matches!(agent.verdict().state, AgentState::Idle | AgentState::Error);
-    rests && past(adapter, folder, u64::MAX).is_ok_and(|past| past.worked)
+pub(super) async fn is_over(
+    agent: &AgentRunner,
+    adapter: &Arc<dyn AgentAdapter>,
+    folder: &Path,
+) -> bool {
+    if !matches!(agent.verdict().state, AgentState::Idle | AgentState::Error) {
+        return false;
+    }
+    let (adapter, folder) = (adapter.clone(), folder.to_owned());
+    blocking(move || past(&*adapter, &folder, u64::MAX).is_ok_and(|past| past.worked)).await
 }
 
 /// How far the message with this number came. If it was not begun, it counts as begun from now on:
@@ -60,7 +72,8 @@ fn begun(folder: &Path, number: u32, text: &str) -> Progress {
     }
     // Nothing is typed before the note is whole. Without one the message may be typed twice, which
     // is better than not at all.
-    let _ = folder.replace(&note, format!("{}\n", typed.len()).as_bytes(), Durability::Synced);
+    let noted = folder.replace(&note, format!("{}\n", typed.len()).as_bytes(), Durability::Synced);
+    best_effort("note a message that is sent", noted);
     Progress::Nothing
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use coven_model::Outcome;
 
-use super::Job;
+use super::JobDetails;
 
 /// The last word of a name that stands for a secret.
 const WORDS: [&str; 11] = [
@@ -54,7 +54,7 @@ fn is_path(value: &str) -> bool {
     value.starts_with('/') && Path::new(value).exists()
 }
 
-impl Job {
+impl JobDetails {
     /// An outcome without secrets.
     pub(super) fn without_secrets(&self, mut outcome: Outcome) -> Outcome {
         let clean = |text: &mut String| *text = self.redactor.clean(text);

@@ -18,8 +18,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use coven_model::Timestamp;
+use coven_runtime::machine;
 use uuid::Uuid;
 
 use super::{Mark, Place, Stretch};
@@ -30,7 +32,6 @@ const MAGIC: [u8; 7] = *b"covenfd";
 const ENDING: &str = ".feed";
 const HEAD: &str = "head";
 const FLOOR: &str = "floor";
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const TITLE: &str = "coven feed ";
 /// The words have the same length, so that one can be written over the other on a full disk.
 const CLEAN: &str = "clean";
@@ -97,7 +98,7 @@ impl Disk {
     }
 
     fn path(&self, first: u64) -> PathBuf {
-        self.folder.join(format!("{first:020}{ENDING}"))
+        stretch_path(&self.folder, first)
     }
 
     /// Reads a stretch up to where it is torn, and cuts it there: nobody was told of what comes
@@ -123,19 +124,17 @@ impl Disk {
             file.set_len(whole as u64)?;
         }
         let written = places.len();
-        Ok(Stretch { first, places, file: Some(file), written })
+        Ok(Stretch { first, places, file: Some(Arc::new(file)), written })
     }
 
     /// Makes the file of a new stretch, so that its first position is taken whatever happens.
     pub(super) fn begin(&mut self, stretch: &mut Stretch) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(0o600);
-        let file = options.open(self.path(stretch.first))?;
-        file.write_all_at(&header(stretch.first), 0)?;
-        file.sync_all()?;
-        File::open(&self.folder)?.sync_all()?;
-        stretch.file = Some(file);
+        stretch.file = Some(Arc::new(make_stretch(&self.folder, stretch.first)?));
         Ok(())
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Writes what is not written yet. If that fails, the folder says so as well as it can, and it
@@ -170,21 +169,12 @@ impl Disk {
             // Where half a record was written before, it is written over.
             file.write_all_at(&bytes, (RECORD * (from + 1)) as u64)?;
             stretch.written = stretch.places.len();
+            // One that the disk did not take in time, and that others follow.
             if at < newest {
                 file.sync_data()?;
             }
         }
-        Self::seal(stretches)
-    }
-
-    /// A stretch that is followed by another must outlast a power cut: only the newest may lose
-    /// its end, and that is less than a jump.
-    fn seal(stretches: &VecDeque<Stretch>) -> io::Result<()> {
-        let newest = stretches.back().is_some_and(|newest| newest.places.len() == 1);
-        match (newest, stretches.len().checked_sub(2).and_then(|at| stretches.get(at))) {
-            (true, Some(Stretch { file: Some(file), .. })) => file.sync_data(),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     pub(super) fn remove(&self, first: u64) {
@@ -231,6 +221,21 @@ impl Drop for Disk {
     }
 }
 
+fn stretch_path(folder: &Path, first: u64) -> PathBuf {
+    folder.join(format!("{first:020}{ENDING}"))
+}
+
+/// Makes the file of a new stretch, on the disk with its name.
+pub(super) fn make_stretch(folder: &Path, first: u64) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(stretch_path(folder, first))?;
+    file.write_all_at(&header(first), 0)?;
+    file.sync_all()?;
+    File::open(folder)?.sync_all()?;
+    Ok(file)
+}
+
 fn newer(path: &Path) -> io::Error {
     let message =
         format!("{} was written by a newer version: use the newer program", path.display());
@@ -238,9 +243,9 @@ fn newer(path: &Path) -> io::Error {
 }
 
 fn boot_id() -> String {
-    let id = fs::read_to_string(BOOT_ID).unwrap_or_default();
+    let id = machine::boot_id().unwrap_or_default();
     // The length never changes, because it is written over.
-    format!("{:<36.36}", id.trim())
+    format!("{id:<36.36}")
 }
 
 fn header(first: u64) -> [u8; RECORD] {

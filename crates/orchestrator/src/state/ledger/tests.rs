@@ -139,7 +139,7 @@ fn what_the_disk_does_not_take_is_written_later_and_until_then_the_folder_says_s
     ledger.append(place(7, 1));
     let good = ledger.stretches[0].file.take();
     // A file that cannot be written to stands for a full disk.
-    ledger.stretches[0].file = Some(fs::File::open(newest(&folder)).unwrap());
+    ledger.stretches[0].file = Some(Arc::new(File::open(newest(&folder)).unwrap()));
     assert_eq!(ledger.append(place(7, 2)), 2, "positions are given all the same");
     assert!(fs::read_to_string(folder.path().join("head")).unwrap().contains("dirty"));
     let copy = tempfile::tempdir().unwrap();

@@ -122,7 +122,7 @@ fn keeps_a_session_until_it_is_killed() {
             orchestrator.execute_workflow(new).await.unwrap()
         };
         let controller = orchestrator.resume(&id, None).await.unwrap();
-        let mut events = controller.subscribe(0).await.unwrap();
+        let mut events = controller.subscribe(0).unwrap();
         let telling = async {
             while let Some(envelope) = events.next().await.unwrap() {
                 if let Published::Live(Live::Storage { problem }) = envelope.what {

@@ -15,6 +15,7 @@ use super::clients::Clients;
 use super::snapper::Snapper;
 use crate::domain::{Connection, ExitStatus, Stream};
 use crate::launch::{Launched, Streams, set_size};
+use crate::machine;
 use crate::processes::{self, Ended, Identity};
 
 /// How long what the process left behind may go on before it is asked to end. It may still have
@@ -25,7 +26,7 @@ const LINGER: Duration = Duration::from_secs(1);
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// How long anything may take to vanish once it was killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Input that the process has not taken yet. While there is more, clients are not read.
 pub(super) const MAX_INPUT: usize = 256 * 1024;
@@ -37,6 +38,8 @@ const READ: usize = 16 * 1024;
 const READS_PER_TURN: usize = 8;
 
 pub(super) struct Job {
+    /// As in the environment of its processes.
+    name: String,
     leader: Identity,
     status: Option<ExitStatus>,
     streams: Streams,
@@ -58,6 +61,7 @@ pub(super) struct Job {
 
 impl Job {
     pub(super) fn new(
+        name: String,
         launched: Launched,
         mut tape: Tape,
         connection: Connection,
@@ -71,6 +75,7 @@ impl Job {
             let _ = tape.resize(0, size.columns, size.rows);
         }
         Self {
+            name,
             leader,
             status: None,
             streams,
@@ -137,6 +142,9 @@ impl Job {
     /// What of the job still runs. Without children nobody need look through all processes of the
     /// machine.
     fn running(&mut self) -> Vec<Identity> {
+        if !machine::ADOPTS_ORPHANS {
+            return self.running_anywhere();
+        }
         if self.reap() {
             return Vec::new();
         }
@@ -149,6 +157,15 @@ impl Job {
                 return found;
             }
         }
+    }
+
+    /// The same where what a process abandons is not handed to the holder.
+    fn running_anywhere(&mut self) -> Vec<Identity> {
+        self.reap();
+        let mut found = processes::of_leader(self.leader.pid, &self.name);
+        found.extend(Some(self.leader).filter(|leader| leader.is_running()));
+        found.retain(|process| Some(process.pid) != self.snapper.pid());
+        found
     }
 
     /// Asks the process to end; after the grace it is forced.
@@ -172,7 +189,7 @@ impl Job {
     pub(super) fn force(&mut self) {
         self.stopped |= self.status.is_none();
         self.force_at = None;
-        let ended = processes::end_all(|| self.running(), PATIENCE);
+        let ended = processes::end_all(|| self.running(), KILL_TIMEOUT);
         self.ended.forced.extend(ended.forced);
         self.ended.left = ended.left;
     }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use super::super::folder::Folder;
 use super::super::snap::Snap;
 use crate::domain::Connection;
+use crate::machine;
 
 pub(super) struct Snapper {
     folder: Folder,
@@ -51,13 +52,15 @@ impl Snapper {
         if end - saved.min(end) < self.every {
             return;
         }
-        let draw = Command::new("/proc/self/exe")
-            .args(["hold", "--snap"])
-            .arg(self.folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
+        let draw = machine::own_program().and_then(|program| {
+            Command::new(program)
+                .args(["hold", "--snap"])
+                .arg(self.folder.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+        });
         // Without it the job goes on; only the screen may be inexact one day.
         self.process = draw.ok();
     }

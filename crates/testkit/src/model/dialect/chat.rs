@@ -12,7 +12,7 @@ pub(super) fn answer(
     body: &Value,
     speech: &SpokenText,
     call: Option<&ModelCall>,
-    responder: &mut HttpResponder<'_>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let (completion, model) = (id("chatcmpl-"), body["model"].as_str().unwrap_or(MODEL));
     let usage = json!({

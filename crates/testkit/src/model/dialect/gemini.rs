@@ -13,7 +13,7 @@ pub(super) fn answer(
     path: &str,
     speech: &SpokenText,
     call: Option<&ModelCall>,
-    responder: &mut HttpResponder<'_>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let streams = path.ends_with(":streamGenerateContent");
     let named = path.rsplit_once("/models/").map_or(MODEL, |(_, name)| name);

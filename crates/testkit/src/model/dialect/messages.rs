@@ -12,7 +12,7 @@ pub(super) fn answer(
     body: &Value,
     speech: &SpokenText,
     call: Option<&ModelCall>,
-    responder: &mut HttpResponder<'_>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let usage = |output: u64| {
         json!({

@@ -12,7 +12,7 @@ pub(super) fn answer(
     body: &Value,
     speech: &SpokenText,
     call: Option<&ModelCall>,
-    responder: &mut HttpResponder<'_>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let mut response = json!({
         "id": id("resp_"), "object": "response", "created_at": 1, "status": "in_progress",
@@ -61,12 +61,12 @@ pub(super) fn answer(
 }
 
 /// Events with their numbers.
-struct NumberedEvents<'a, 'b> {
-    responder: &'a mut HttpResponder<'b>,
+struct NumberedEvents<'a> {
+    responder: &'a mut HttpResponder,
     sequence: u64,
 }
 
-impl NumberedEvents<'_, '_> {
+impl NumberedEvents<'_> {
     fn send(&mut self, mut event: Value) -> io::Result<()> {
         event["sequence_number"] = self.sequence.into();
         self.sequence += 1;

@@ -1,0 +1,186 @@
+//! The jobs of a session: started, ordered about and forgotten as its run decides.
+
+use std::collections::HashMap;
+
+use coven_model::{AttemptId, JobSpec, TaskId};
+use coven_store::Obstacle;
+use coven_workflow::{Command, Input};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::Actor;
+use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
+use crate::engine::job::{JobHandle, LivePublisher, Order};
+use crate::snapshot::LiveJobs;
+use crate::state::blocking::blocking;
+use crate::state::spec_of;
+
+/// Stands in for "no deadline" where an instant is required.
+const NO_DEADLINE: std::time::Duration = std::time::Duration::from_hours(24 * 365 * 30);
+
+/// The jobs that a session's actor follows.
+pub(super) struct SessionJobs {
+    handles: HashMap<AttemptId, JobHandle>,
+    /// The same, as snapshots show them.
+    live: LiveJobs,
+    reports: mpsc::Sender<Input>,
+}
+
+impl SessionJobs {
+    pub(super) fn new(live: LiveJobs, reports: mpsc::Sender<Input>) -> Self {
+        Self { handles: HashMap::new(), live, reports }
+    }
+
+    pub(super) fn live(&self) -> LiveJobs {
+        self.live.clone()
+    }
+
+    /// Whether none of them is under way.
+    pub(super) fn are_over(&self) -> bool {
+        self.handles.values().all(JobHandle::is_over)
+    }
+
+    fn insert(&mut self, job: AttemptId, handle: JobHandle) {
+        self.live.insert(job.clone(), handle.runner());
+        self.handles.insert(job, handle);
+    }
+
+    pub(super) fn forget_if_over(&mut self, job: &AttemptId) {
+        if self.handles.get(job).is_some_and(JobHandle::is_over) {
+            self.handles.remove(job);
+            self.live.remove(job);
+        }
+    }
+
+    pub(super) fn take_all(&mut self) -> Vec<JobHandle> {
+        self.handles.drain().map(|(_, job)| job).collect()
+    }
+
+    /// Orders every job to end, though nothing of that can be recorded now. Gives what closes when
+    /// each has.
+    pub(super) fn stop_all(&self) -> Vec<mpsc::Sender<Order>> {
+        for handle in self.handles.values() {
+            handle.order(Order::Stop);
+        }
+        self.handles.values().map(JobHandle::until_over).collect()
+    }
+}
+
+impl Actor {
+    /// Does what was decided. The folder of an attempt that has just `begun` is new; others are
+    /// taken up with what is in them.
+    pub(super) async fn carry_out(&mut self, commands: Vec<Command>, begun: &[&AttemptId]) {
+        for command in commands {
+            match command {
+                Command::Start(spec) => {
+                    let is_new = begun.contains(&&spec.job.attempt);
+                    let room = if is_new { JobRoom::New } else { JobRoom::Existing };
+                    self.start(*spec, room).await;
+                }
+                Command::Stop(job) => self.order(&job, Order::Stop).await,
+                Command::Answer(answer) => {
+                    let job = answer.job.clone();
+                    self.order(&job, Order::Answer(answer)).await;
+                }
+                Command::Send { job, number, text } => {
+                    self.order(&job, Order::Send { number, text }).await;
+                }
+                Command::SetTimer { timer, due } => {
+                    self.next_timer += 1;
+                    let now = Instant::now();
+                    let fires = now.checked_add(due.since(self.now())).unwrap_or(now + NO_DEADLINE);
+                    self.timers.insert((fires, self.next_timer), (due, timer));
+                }
+            }
+        }
+    }
+
+    /// Starts a job, or takes it up. Waits until there is room for what it writes: a job that cannot
+    /// write anything down fails for no fault of its own.
+    async fn start(&mut self, spec: JobSpec, room: JobRoom) {
+        let job = spec.job.attempt.clone();
+        if self.jobs.handles.contains_key(&job) {
+            return;
+        }
+        let mut told = false;
+        let folders = loop {
+            let (files, job) = (self.session.files(), job.clone());
+            let state = self.session.state().clone();
+            let made = blocking(move || JobFolders::make(&files.lock(), &state, &job, room));
+            let (room, folders) = made.await;
+            let Err(error) = room else { break folders };
+            let waits = matches!(
+                error.obstacle,
+                Obstacle::Full
+                    | Obstacle::ReadOnly
+                    | Obstacle::Denied
+                    | Obstacle::Broken
+                    | Obstacle::Replaced
+            );
+            if !waits || !self.storage_fails(&mut told, error.to_string()).await {
+                break folders;
+            }
+        };
+        let (reports, live) = (self.jobs.reports.clone(), self.live_publisher());
+        let handle = self.executor.start(self.session.state(), folders, spec, reports, live);
+        self.jobs.insert(job, handle);
+    }
+
+    fn live_publisher(&self) -> LivePublisher {
+        LivePublisher {
+            session: self.session.id().clone(),
+            feed: self.context.feed.clone(),
+            events: self.events.downgrade(),
+            clock: self.context.manager.clock(),
+        }
+    }
+
+    async fn order(&mut self, job: &AttemptId, order: Order) {
+        match self.jobs.handles.get(job) {
+            Some(handle) => handle.order(order),
+            // Only a stop means something for a job that this process never started.
+            None if matches!(order, Order::Stop) => {
+                let (files, attempt) = (self.session.files(), job.clone());
+                let attempt = blocking(move || files.lock().make_attempt(&attempt)).await;
+                let reports = self.jobs.reports.clone();
+                let handle = WorkflowExecutor::stop(attempt, job.clone(), reports);
+                self.jobs.insert(job.clone(), handle);
+            }
+            None => {}
+        }
+    }
+
+    fn kept_jobs(&self) -> Vec<AttemptId> {
+        let job =
+            |(task, attempt): (&TaskId, &u32)| AttemptId { task: task.clone(), attempt: *attempt };
+        let run = self.session.state().run();
+        run.map(|run| run.kept.iter().map(job).collect()).unwrap_or_default()
+    }
+
+    /// Follows the agents again that were left alive on purpose.
+    pub(super) async fn take_up_kept(&mut self) {
+        for job in self.kept_jobs() {
+            let mut reader = self.session.reader();
+            if let Some(spec) = blocking(move || spec_of(&mut reader, &job)).await {
+                self.start(spec, JobRoom::NotNeeded).await;
+            }
+        }
+    }
+
+    pub(super) async fn stop_kept(&mut self) {
+        for job in self.kept_jobs() {
+            self.order(&job, Order::Stop).await;
+        }
+    }
+
+    /// An agent that was left alive has no task that waits for it: it is stopped, and that it is
+    /// gone becomes a fact when it is.
+    pub(super) async fn stops_kept(&mut self, input: &Input) -> bool {
+        let Input::StopTask { task, .. } = input else { return false };
+        let Some(job) = self.kept_jobs().into_iter().find(|job| job.task == *task) else {
+            return false;
+        };
+        self.order(&job, Order::Stop).await;
+        true
+    }
+}

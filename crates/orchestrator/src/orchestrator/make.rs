@@ -1,0 +1,147 @@
+//! Making sessions: from what is asked for to a session on the disk, and to one that runs.
+
+use std::sync::Arc;
+
+use coven_model::{AutoAnswer, SessionId};
+use coven_notation::{FileProblem, Report, Source};
+use coven_workflow::input::SessionSpec;
+use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::Orchestrator;
+use crate::engine::SessionStart;
+use crate::error::ExecuteError;
+use crate::event::Published;
+use crate::options::{NewSession, What};
+use crate::state::blocking::blocking;
+use crate::state::{ClaimError, Environment, WorkflowSession, best_effort, caller};
+
+/// A session about to be made: everything about it was checked.
+pub(super) struct Prepared {
+    plan: Plan,
+    input: Map<String, Value>,
+    goal: Option<String>,
+    env: Environment,
+    auto: Option<AutoAnswer>,
+}
+
+impl Orchestrator {
+    /// What a session would do, checked against `known`: [`Self::known`], or the same with another
+    /// default adapter. Reads the catalogue, so this waits on the disk.
+    pub fn plan(&self, what: What, known: &Known) -> Result<Plan, ExecuteError> {
+        match what {
+            What::Plan(plan) => Ok(*plan),
+            What::Grimoire(name) => Ok(self.catalogue_for(known).plan(&name)?.clone()),
+            What::Definition { name, text } => {
+                let source = Source::new(name, text);
+                let checked = check(&source, known);
+                checked.plan.ok_or_else(|| {
+                    ExecuteError::Definition(Box::new(Report::new(source, checked.problems)))
+                })
+            }
+        }
+    }
+
+    /// Makes a session that has not begun.
+    pub async fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
+        let orchestrator = self.clone();
+        blocking(move || match new.key.clone() {
+            Some(key) => Ok(orchestrator.make_for_key(&key, false, new)?.0),
+            None => Ok(orchestrator.make(orchestrator.prepare(new)?, &new_id())?.id().clone()),
+        })
+        .await
+    }
+
+    pub(super) fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
+        let mut plan = self.plan(new.what, &self.known())?;
+        let inputs = |problems: Vec<FileProblem>| {
+            ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
+        };
+        let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
+        settle(&mut plan, &input, &self.known()).map_err(inputs)?;
+        Ok(Prepared { plan, input, goal: new.goal, env: new.env, auto: new.auto })
+    }
+
+    pub(super) fn make(
+        &self,
+        prepared: Prepared,
+        id: &SessionId,
+    ) -> Result<WorkflowSession, ExecuteError> {
+        let Prepared { plan, input, goal, env, auto } = prepared;
+        let manager = &self.shared.manager;
+        let name = manager.new_name(id);
+        let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
+        // Registered before its folder is there: a folder without this is not ours.
+        manager.register(id).map_err(ExecuteError::Registry)?;
+        let created = WorkflowSession::create(&base, id);
+        let mut session = created.inspect_err(|_| manager.unregister(id))?;
+        let base_dir = Some(base.path().display().to_string());
+        let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
+        let now = manager.now();
+        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
+        // The environment comes first: a session that is there can be gone on with.
+        let claims = self.shared.once.claims();
+        let recorded = caller::keep(session.path(), &env)
+            .map_err(ExecuteError::Environment)
+            .and_then(|()| Ok(claims.follow(id, 0).map_err(ClaimError::from)?))
+            .and_then(|()| Ok(session.record_here(&facts, now)?));
+        let recorded = match recorded {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                drop(session);
+                // It was not published, so what is left of it belongs to nothing.
+                best_effort("remove a session that was not made", manager.remove(id));
+                return Err(error);
+            }
+        };
+        if let Some(entry) = manager.list_entry(&session) {
+            manager.try_note(entry, session.files().lock().journal_bytes())?;
+        }
+        let feed = &self.shared.options.feed;
+        feed.locate(base.path(), [id]);
+        for (seq, fact) in recorded.seqs.zip(facts) {
+            feed.tell(id, now, Published::Fact { seq, event: Arc::new(fact) });
+        }
+        Ok(session)
+    }
+
+    /// Makes a session and lets it run.
+    pub async fn execute_workflow(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
+        Ok(self.execute(new).await?.0)
+    }
+
+    pub(super) async fn execute_new(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
+        let orchestrator = self.clone();
+        blocking(move || {
+            let id = new_id();
+            orchestrator.make_and_begin(orchestrator.prepare(new)?, &id)?;
+            Ok(id)
+        })
+        .await
+    }
+
+    /// Makes a session and hands it on to its actor. Nothing opens it in between. Waits on the
+    /// disk.
+    pub(super) fn make_and_begin(
+        &self,
+        prepared: Prepared,
+        id: &SessionId,
+    ) -> Result<(), ExecuteError> {
+        let _turn = self.shared.controllers.turn_here(id);
+        let env = prepared.env.clone();
+        let session = self.make(prepared, id)?;
+        let start = || self.control(session, env, SessionStart::Begin);
+        self.shared.controllers.insert(id, start)?;
+        Ok(())
+    }
+}
+
+pub(super) fn new_id() -> SessionId {
+    loop {
+        // A UUID in its usual form is always one; the loop only spares an unwrap.
+        if let Ok(id) = SessionId::new(Uuid::now_v7().to_string()) {
+            return id;
+        }
+    }
+}

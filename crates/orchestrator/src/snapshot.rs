@@ -1,0 +1,206 @@
+//! The published state of a session: what every reader reads.
+//!
+//! The session's actor publishes a new snapshot after each durable fact, and a session that is over
+//! gives the same type folded from the disk. A snapshot shares its structure with the state it was
+//! taken of, and what is made from it (the readable view, the plan) is made when it is first read,
+//! so publishing costs what changed and not what there is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use coven_model::{
+    AttemptId, AutoAnswer, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
+    TaskStatus, Timestamp, Verdict, WorkflowStatus,
+};
+use coven_runner::AgentRunner;
+use coven_workflow::State;
+use coven_workflow::plan::StepAction;
+use coven_workflow::state::{Run, TaskRun};
+use coven_workflow::view::{SessionViewBuilder, plan_view};
+
+use crate::engine::{Runner, RunnerSlot};
+use crate::error::RequestError;
+use crate::state::WorkflowSession;
+
+/// A session after its last durable fact. Immutable, but for what its agents are doing right now.
+#[derive(Debug)]
+pub struct SessionSnapshot {
+    id: SessionId,
+    last_seq: u64,
+    state: State,
+    viewer: SessionViewBuilder,
+    jobs: LiveJobs,
+    view: OnceLock<Option<SessionView>>,
+    plan: OnceLock<Option<PlanView>>,
+}
+
+/// The jobs that a session's actor follows, shared with its snapshots.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveJobs(Arc<RwLock<HashMap<AttemptId, RunnerSlot>>>);
+
+impl LiveJobs {
+    pub(crate) fn insert(&self, job: AttemptId, runner: RunnerSlot) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(job, runner);
+    }
+
+    pub(crate) fn remove(&self, job: &AttemptId) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(job);
+    }
+
+    fn runner(&self, job: &AttemptId) -> Option<Runner> {
+        let jobs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        jobs.get(job)?.get()
+    }
+
+    fn agents(&self) -> Vec<(AttemptId, AgentRunner)> {
+        let jobs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let agents = jobs.iter().filter_map(|(job, slot)| match slot.get()? {
+            Runner::Agent(agent) => Some((job.clone(), agent)),
+            Runner::Headless(_) => None,
+        });
+        agents.collect()
+    }
+}
+
+/// The newest attempt of a task that was started.
+#[derive(Clone, Debug)]
+pub struct TaskSnapshot {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The status of the task.
+    pub status: TaskStatus,
+    /// Its agent's type, or `shell` for a command.
+    pub adapter: String,
+    /// With a terminal or without.
+    pub mode: Mode,
+    pub(crate) runner: Option<Runner>,
+}
+
+impl TaskSnapshot {
+    /// Whether a process of it is followed.
+    pub fn is_live(&self) -> bool {
+        self.runner.is_some()
+    }
+
+    /// What its agent on a terminal is doing, and since when.
+    pub fn verdict(&self) -> Option<(Verdict, Timestamp)> {
+        match &self.runner {
+            Some(Runner::Agent(agent)) => Some((agent.verdict(), agent.since())),
+            _ => None,
+        }
+    }
+}
+
+impl SessionSnapshot {
+    pub(crate) fn new(session: &WorkflowSession, jobs: LiveJobs) -> Self {
+        let (state, viewer) = (session.state().clone(), session.viewer().clone());
+        Self::of_parts(session.id().clone(), session.last(), state, viewer, jobs)
+    }
+
+    pub(crate) fn of_parts(
+        id: SessionId,
+        last_seq: u64,
+        state: State,
+        viewer: SessionViewBuilder,
+        jobs: LiveJobs,
+    ) -> Self {
+        let (view, plan) = (OnceLock::new(), OnceLock::new());
+        Self { id, last_seq, state, viewer, jobs, view, plan }
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The number of the last fact that is in it.
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// The fold of the session's facts.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The status of the run.
+    pub fn status(&self) -> WorkflowStatus {
+        self.state.status()
+    }
+
+    /// How every question of the session is answered without a person, if it was started so.
+    pub fn auto(&self) -> Option<AutoAnswer> {
+        self.state.run().and_then(|run| run.identity.auto)
+    }
+
+    /// The readable view; nothing if there is no run.
+    pub fn view(&self) -> Option<&SessionView> {
+        self.view.get_or_init(|| self.viewer.session(&self.state)).as_ref()
+    }
+
+    /// The plan with the status of everything; nothing if there is no run.
+    pub fn plan(&self) -> Option<&PlanView> {
+        self.plan.get_or_init(|| self.state.run().map(plan_view)).as_ref()
+    }
+
+    /// What waits for a person, the oldest first.
+    pub fn interventions(&self) -> impl Iterator<Item = &Intervention> {
+        self.state.run().into_iter().flat_map(Run::interventions)
+    }
+
+    /// How many tasks have a process.
+    pub fn running_tasks(&self) -> usize {
+        let jobs = self.state.run().into_iter().flat_map(Run::live_jobs);
+        let is_running = |task: &TaskRun| {
+            matches!(task.status(), TaskStatus::Running | TaskStatus::WaitingForUser)
+        };
+        jobs.filter(|(task, _)| is_running(task)).count()
+    }
+
+    /// What the agents on a terminal are doing, by attempt.
+    pub fn verdicts(&self) -> Vec<(AttemptId, Verdict)> {
+        let agents = self.jobs.agents().into_iter();
+        let mut verdicts: Vec<_> = agents.map(|(job, agent)| (job, agent.verdict())).collect();
+        verdicts.sort_by(|(one, _), (other, _)| one.cmp(other));
+        verdicts
+    }
+
+    /// The newest attempt of a task, if there is such a task and it was started.
+    pub fn task(&self, task: &TaskId) -> Result<TaskSnapshot, RequestError> {
+        let unknown = || RequestError::NoTask { task: task.clone(), near: None };
+        let run = self.state.run().ok_or_else(unknown)?;
+        let (Some(found), Some((adapter, mode))) = (run.task(task), run.task_adapter(task)) else {
+            return Err(not_started(run, task));
+        };
+        let attempt = found.job();
+        Ok(TaskSnapshot {
+            runner: self.jobs.runner(&attempt),
+            attempt,
+            status: run.task_status(task).unwrap_or_default(),
+            adapter: adapter.to_owned(),
+            mode,
+        })
+    }
+}
+
+/// Why a task cannot be looked at: it is none, or it was not started.
+fn not_started(run: &Run, task: &TaskId) -> RequestError {
+    let known = known_tasks(run);
+    if known.contains(task) {
+        return RequestError::NotStarted(task.clone());
+    }
+    let near = coven_notation::near(task.as_str(), known.iter().map(TaskId::as_str));
+    let near = near.first().and_then(|near| TaskId::new(*near).ok());
+    RequestError::NoTask { task: task.clone(), near }
+}
+
+/// The tasks that are known by name: those of stages from the beginning, others once they were
+/// started.
+fn known_tasks(run: &Run) -> Vec<TaskId> {
+    let planned = run.identity.plan.steps.iter().flat_map(|step| match &step.action {
+        StepAction::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
+        _ => Vec::new(),
+    });
+    let started = run.steps.iter().flat_map(|step| step.tasks.iter().map(|task| task.id.clone()));
+    planned.chain(started).collect()
+}

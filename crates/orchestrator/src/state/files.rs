@@ -1,0 +1,118 @@
+//! The files of one session: its journal, its readable view, the folders of its attempts. What is
+//! done here waits on a disk, so it happens on the journal writer's threads and in
+//! [`blocking`](crate::state::blocking::blocking) work.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use coven_model::event::Event;
+use coven_model::{AttemptId, SessionView, Timestamp};
+use coven_store::journal::AppendError;
+use coven_store::session::{Appended, WrittenBatch};
+use coven_store::{Attempt, FileError, Session};
+use coven_workflow::State;
+use coven_workflow::view::SessionViewBuilder;
+
+/// The files of one session, shared between its actor and the threads that work for it. They take
+/// turns: the actor waits for each piece of work.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedFiles(Arc<Mutex<SessionFiles>>);
+
+impl SharedFiles {
+    pub(crate) fn new(store: Session<SessionView>) -> Self {
+        Self(Arc::new(Mutex::new(SessionFiles { store })))
+    }
+
+    /// For work that may wait on a disk.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SessionFiles> {
+        // Work that panicked has left a journal that says itself whether it is in doubt.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What became of writing the readable view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ViewWrite {
+    /// The view is up to date, or need not be.
+    pub(crate) is_done: bool,
+    /// The folder had been deleted and was put back.
+    pub(crate) restored: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct SessionFiles {
+    store: Session<SessionView>,
+}
+
+impl SessionFiles {
+    /// Writes facts; [`sync`](Self::sync) records them. A doubt about the journal, left by an
+    /// earlier failure, is settled first by reading it again.
+    pub(crate) fn write(
+        &mut self,
+        time: Timestamp,
+        facts: &[Event],
+    ) -> Result<WrittenBatch, AppendError> {
+        match self.store.write(time, facts) {
+            Err(AppendError::Poisoned { .. }) if self.store.mend().is_ok() => {
+                self.store.write(time, facts)
+            }
+            written => written,
+        }
+    }
+
+    pub(crate) fn sync(&mut self, written: WrittenBatch) -> Result<Appended, AppendError> {
+        self.store.sync(written)
+    }
+
+    /// Its number of bytes on disk so far, for the index.
+    pub(crate) fn journal_bytes(&self) -> u64 {
+        self.store.journal_bytes()
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.store.last()
+    }
+
+    pub(crate) fn view_needs_rebuild(&self) -> bool {
+        self.store.view_needs_rebuild()
+    }
+
+    /// Writes the readable view. That of a session that is over and whose folder was deleted since
+    /// is not: it stays deleted.
+    pub(crate) fn write_view(&mut self, state: &State, viewer: &SessionViewBuilder) -> ViewWrite {
+        if state.status().is_final() && !self.store.is_in_place() {
+            self.store.drop_view();
+            return ViewWrite { is_done: true, restored: false };
+        }
+        // Before the view, so that what was deleted and is put back is noticed.
+        let Ok(restored) = self.store.put_back() else {
+            return ViewWrite { is_done: false, restored: false };
+        };
+        ViewWrite { is_done: self.write_view_file(state, viewer), restored: restored.is_some() }
+    }
+
+    fn write_view_file(&mut self, state: &State, viewer: &SessionViewBuilder) -> bool {
+        let Some(view) = viewer.session(state) else { return true };
+        // The journal has the values; the copies beside it are for readers of the view.
+        let put = |large: coven_workflow::view::LargeValue| {
+            self.store.values().put(large.value.to_string().as_bytes()).is_ok()
+        };
+        let values = viewer.large().into_iter().all(put);
+        let written = self.store.change_view(view, Instant::now());
+        values && written.is_ok() && self.store.finish_view().is_ok()
+    }
+
+    /// The folder of an attempt, made if it is not there.
+    pub(crate) fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
+        self.store.make_attempt(attempt)
+    }
+
+    /// Makes the folder of an attempt, and makes sure that something can be written there. One
+    /// that begins now has a new folder, whatever lay in its place.
+    pub(crate) fn make_room(&self, attempt: &AttemptId, begins: bool) -> Result<(), FileError> {
+        if begins {
+            return self.store.make_attempt_anew(attempt)?.make_room();
+        }
+        self.store.make_attempt(attempt)?.make_room()
+    }
+}

@@ -1,0 +1,431 @@
+//! How an agent is read: by its screen, or by its structured output.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use coven_adapters::AgentAdapter;
+use coven_adapters::sniffer::{ReadPacer, ScreenSniffer};
+use coven_adapters::transcript::{Decoder, Entry};
+use coven_model::{AgentState, Digest, EvidenceSource, Timestamp, Verdict, VerdictEvidence};
+use coven_runtime::domain::Stream;
+use coven_terminal::screen::{Screen, ScreenDamage, Size};
+use coven_terminal::snapshot::Snapshot;
+
+use super::handle::{AnswerReply, DeliveryReply};
+use super::screen::SuspendableScreen;
+use crate::answer::{AnswerError, PendingAnswer};
+use crate::delivery::{DeliveryQueue, Message};
+use crate::finished::Past;
+use crate::mark::{self, StateMark};
+
+/// What makes sense of an agent's output.
+pub(crate) enum AgentReader {
+    Terminal(Box<TerminalReader>),
+    Transcript(Box<Decoder>),
+}
+
+/// An agent's terminal, and what is under way on it.
+pub(crate) struct TerminalReader {
+    pub(super) screen: SuspendableScreen,
+    pub(super) sniffer: ScreenSniffer,
+    pub(super) pace: ReadPacer,
+    /// The question that was reported last.
+    pub(super) question: Option<ReportedQuestion>,
+    pub(super) deliveries: DeliveryQueue<MessageSource>,
+    pub(super) answer: PendingAnswer<AnswerReply>,
+    pub(super) inputs: TaskInputs,
+    pub(super) turn: Turn,
+    pub(super) prompt: PromptAge,
+    /// When to look at the screen again for a delivery or an answer.
+    pub(super) wake: Option<Duration>,
+    pub(super) unsaved: UnsavedOutput,
+    /// How many times the terminal was resized.
+    pub(super) resizes: u64,
+    pub(super) history: AgentHistory,
+}
+
+/// The inputs of a task, which are sent one by one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TaskInputs {
+    /// The task has none, or is over.
+    None,
+    /// These are still to be sent. When the last one's turn is over, so is the task.
+    Queued(VecDeque<String>),
+}
+
+/// Whether an agent has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    None,
+    /// It was given a message then, and has not been seen to work on it.
+    Given(Duration),
+    /// It has worked, and the end of its turn was not told yet.
+    Working,
+}
+
+/// How long the prompt has been there. One that has only just appeared may give way to a dialog, or
+/// get back the message that was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PromptAge {
+    /// The agent has started and not shown a prompt yet.
+    Starting,
+    /// The agent was interrupted and has not come to rest.
+    Interrupted,
+    /// It has shown its prompt since then and done nothing else.
+    ShownSince(Duration),
+    /// It has worked, or was given a message.
+    Used,
+}
+
+/// Output since the screen was last saved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnsavedOutput {
+    pub(super) bytes: u64,
+    /// When the last of it came.
+    pub(super) last: Duration,
+}
+
+/// A question that was reported.
+pub(super) struct ReportedQuestion {
+    /// As it was reported.
+    pub(super) reported: Digest,
+    /// As it is shown now: with another entry selected, or with half an answer typed.
+    pub(super) shown: Digest,
+    /// When it was reported.
+    pub(super) since: Duration,
+}
+
+impl ReportedQuestion {
+    pub(super) fn new(digest: Digest, now: Duration) -> Self {
+        Self { shown: digest.clone(), reported: digest, since: now }
+    }
+}
+
+/// Where a message comes from, which is where its end is told.
+#[derive(Debug)]
+pub(super) enum MessageSource {
+    /// A caller that waits for it.
+    Caller(DeliveryReply),
+    /// A caller that answers a question with it.
+    Answer(AnswerReply),
+    /// The task's prompt, for an agent that takes none at its start.
+    Prompt,
+    /// The task's inputs.
+    Inputs,
+}
+
+/// When an agent was started, and what it was doing when it was found.
+#[derive(Debug)]
+pub(super) struct AgentHistory {
+    pub(super) born: Timestamp,
+    before: Option<StateMark>,
+}
+
+impl AgentHistory {
+    fn new(before: Option<StateMark>) -> Self {
+        let born = before.as_ref().and_then(|before| before.started);
+        Self { born: born.unwrap_or_else(mark::now), before }
+    }
+
+    /// Since when the agent does what it does now. One that was found goes on with what it did.
+    pub(super) fn since(&mut self, verdict: &Verdict, now: Duration) -> Timestamp {
+        let known = verdict.state != AgentState::Unknown;
+        let before = self.before.take_if(|_| known).filter(|before| before.is_of(verdict));
+        before.and_then(|before| before.since).unwrap_or_else(|| {
+            let age = u64::try_from(verdict.evidence.age(now).as_millis()).unwrap_or(0);
+            Timestamp::from_millis(mark::now().as_millis().saturating_sub(age))
+        })
+    }
+
+    /// How old the agent was then, in milliseconds.
+    pub(super) fn age_at(&self, time: Timestamp) -> u64 {
+        u64::try_from(time.since(self.born).as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl AgentReader {
+    /// A reader for an agent that was just started. A `typed_prompt` is its first message, for an
+    /// agent that takes none at its start.
+    pub(crate) fn terminal(
+        adapter: &dyn AgentAdapter,
+        screen: Screen,
+        prompt: Option<&str>,
+        typed_prompt: Option<String>,
+        inputs: Vec<String>,
+    ) -> Self {
+        let deliveries = DeliveryQueue::new(prompt.unwrap_or_default());
+        let sniffer = ScreenSniffer::new(adapter.rules());
+        let mut terminal =
+            TerminalReader::new(screen, sniffer, deliveries, AgentHistory::new(None));
+        if prompt.is_some() {
+            terminal.turn = Turn::Given(Duration::ZERO);
+        }
+        if let Some(prompt) = typed_prompt {
+            let message = Message::new(prompt);
+            terminal.deliveries.push(message, MessageSource::Prompt, Duration::ZERO);
+        }
+        terminal.take_inputs(inputs);
+        Self::Terminal(Box::new(terminal))
+    }
+
+    /// A reader for an agent that was started before and did this.
+    pub(crate) fn adopted(
+        adapter: &dyn AgentAdapter,
+        screen: Screen,
+        past: Past,
+        inputs: Vec<String>,
+    ) -> Self {
+        let sniffer = ScreenSniffer::resumed(adapter.rules(), &past.said, past.questions);
+        let history = AgentHistory::new(past.last);
+        let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
+        terminal.prompt = PromptAge::Used;
+        if past.worked {
+            terminal.turn = Turn::Working;
+        }
+        terminal.pace.changed(Duration::ZERO);
+        terminal.take_inputs(inputs);
+        Self::Terminal(Box::new(terminal))
+    }
+
+    pub(crate) fn transcript(decoder: Decoder) -> Self {
+        Self::Transcript(Box::new(decoder))
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        match self {
+            Self::Terminal(terminal) => terminal.sniffer.verdict().clone(),
+            Self::Transcript(_) => Self::headless_verdict(),
+        }
+    }
+
+    /// What an agent without a terminal is doing, from its start to its end.
+    pub(super) fn headless_verdict() -> Verdict {
+        Verdict {
+            state: AgentState::Working,
+            kind: None,
+            evidence: VerdictEvidence {
+                source: EvidenceSource::Process,
+                rule: "started".to_owned(),
+                region: "process".to_owned(),
+                text: "a headless run works until it ends".to_owned(),
+                since: 0,
+            },
+            digest: None,
+        }
+    }
+}
+
+impl TerminalReader {
+    fn new(
+        screen: Screen,
+        sniffer: ScreenSniffer,
+        deliveries: DeliveryQueue<MessageSource>,
+        history: AgentHistory,
+    ) -> Self {
+        Self {
+            screen: SuspendableScreen::new(screen),
+            sniffer,
+            pace: ReadPacer::default(),
+            question: None,
+            deliveries,
+            answer: PendingAnswer::None,
+            inputs: TaskInputs::None,
+            turn: Turn::None,
+            prompt: PromptAge::Starting,
+            wake: None,
+            unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
+            resizes: 0,
+            history,
+        }
+    }
+
+    fn take_inputs(&mut self, inputs: Vec<String>) {
+        if !inputs.is_empty() {
+            self.inputs = TaskInputs::Queued(inputs.into());
+        }
+    }
+
+    /// Takes output in, and gives what the terminal answers to it.
+    pub(super) fn feed(&mut self, bytes: &[u8], now: Duration) -> Vec<u8> {
+        self.screen.feed(bytes);
+        self.sniffer.printed(now);
+        for signal in self.screen.take_signals() {
+            self.sniffer.signal(&signal, now);
+            self.pace.changed(now);
+        }
+        if self.screen.take_damage() != ScreenDamage::None {
+            self.pace.changed(now);
+        }
+        self.unsaved = UnsavedOutput { bytes: self.unsaved.bytes + bytes.len() as u64, last: now };
+        self.screen.take_replies()
+    }
+
+    pub(super) fn resize(&mut self, size: Size, now: Duration) {
+        self.screen.resize(size);
+        self.sniffer.resized(now);
+        self.pace.changed(now);
+        self.resizes += 1;
+    }
+
+    /// Makes sure that the screen is looked at again at a time.
+    pub(super) fn wake_at(&mut self, due: Duration) {
+        self.wake = Some(self.wake.map_or(due, |wake| wake.min(due)));
+    }
+
+    /// When the screen has to be looked at again.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        let look = self.pace.next_read(self.screen.modes().synchronized);
+        [look, self.sniffer.deadline(), self.wake].into_iter().flatten().min()
+    }
+
+    /// Looks at the screen. Only then does it count that the agent has worked: a signal may have
+    /// come before the screen that belongs to it.
+    pub(super) fn look(&mut self, now: Duration) -> Snapshot {
+        self.pace.screen_was_read();
+        let snapshot = self.screen.snapshot();
+        self.sniffer.read_screen(&snapshot, now);
+        if self.sniffer.take_worked() {
+            self.turn = Turn::Working;
+            self.deliveries.note_work();
+        }
+        snapshot
+    }
+
+    /// The agent rests. Says whether that ends a turn.
+    pub(super) fn end_turn(&mut self) -> bool {
+        let ended = self.turn == Turn::Working;
+        if ended {
+            self.turn = Turn::None;
+        }
+        ended
+    }
+
+    /// A message was submitted.
+    pub(super) fn submitted(&mut self, now: Duration) {
+        self.prompt = PromptAge::Used;
+        // One that was queued behind a turn under way begins when that is over.
+        if self.turn != Turn::Working {
+            self.turn = Turn::Given(now);
+        }
+    }
+
+    /// Whether nothing is under way that will look at the screen soon.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.deliveries.is_empty() && self.answer.is_none()
+    }
+
+    /// Whether an answer changes what is shown.
+    pub(super) fn is_answering(&self) -> bool {
+        let is_typed = matches!(self.deliveries.first(), Some(MessageSource::Answer(_)));
+        self.answer.is_pressing() || is_typed
+    }
+
+    /// The agent has ended: tells the callers whose messages and answers were under way.
+    pub(super) fn fail_pending(&mut self) {
+        if let Some(reply) = self.answer.abandon() {
+            reply.end(Err(AnswerError::Ended));
+        }
+        for (source, result) in self.deliveries.fail_all() {
+            match source {
+                MessageSource::Caller(reply) => reply.end(result),
+                MessageSource::Answer(reply) => reply.end(result.map_err(AnswerError::from)),
+                MessageSource::Prompt | MessageSource::Inputs => {}
+            }
+        }
+    }
+}
+
+impl PromptAge {
+    /// The age after the agent was seen in a state.
+    pub(super) fn after(self, state: AgentState, now: Duration) -> Self {
+        match (self, state) {
+            (Self::Used, _) | (Self::Starting | Self::ShownSince(_), AgentState::Working) => {
+                Self::Used
+            }
+            (Self::ShownSince(since), AgentState::Idle) => Self::ShownSince(since),
+            (_, AgentState::Idle) => Self::ShownSince(now),
+            (Self::Interrupted, _) => Self::Interrupted,
+            (Self::Starting | Self::ShownSince(_), _) => Self::Starting,
+        }
+    }
+
+    /// Since when the prompt has been there, where the agent has done nothing else yet.
+    pub(super) fn shown_since(self) -> Option<Duration> {
+        match self {
+            Self::ShownSince(since) => Some(since),
+            Self::Starting | Self::Interrupted | Self::Used => None,
+        }
+    }
+}
+
+/// Takes structured output apart.
+pub(super) fn decode(decoder: &mut Decoder, stream: Stream, bytes: &[u8]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    match stream {
+        Stream::Output => decoder.feed_stdout(bytes, &mut |entry| entries.push(entry)),
+        Stream::Error => decoder.feed_stderr(bytes, &mut |entry| entries.push(entry)),
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn terminal(prompt: Option<&str>) -> TerminalReader {
+        let adapter = coven_adapters::default_registry()
+            .create("demo", coven_adapters::Options::default())
+            .unwrap();
+        let screen = Screen::new(Size::new(80, 24));
+        match AgentReader::terminal(&*adapter, screen, prompt, None, Vec::new()) {
+            AgentReader::Terminal(terminal) => *terminal,
+            AgentReader::Transcript(_) => panic!("it has a terminal"),
+        }
+    }
+
+    #[test]
+    fn a_turn_ends_once_and_only_after_work() {
+        let mut terminal = terminal(Some("prompt"));
+        assert_eq!(terminal.turn, Turn::Given(s(0)));
+        assert!(!terminal.end_turn(), "it has not worked yet");
+        assert_eq!(terminal.turn, Turn::Given(s(0)));
+        terminal.turn = Turn::Working;
+        terminal.submitted(s(3));
+        assert_eq!(terminal.turn, Turn::Working, "a queued message waits for the turn under way");
+        assert!(terminal.end_turn());
+        assert!(!terminal.end_turn());
+        terminal.submitted(s(5));
+        assert_eq!(terminal.turn, Turn::Given(s(5)));
+    }
+
+    #[test]
+    fn a_prompt_is_new_after_a_start_and_after_an_interrupt() {
+        use AgentState::{Awaiting, Idle, Starting, Working};
+        let after = |age: PromptAge, states: &[AgentState]| {
+            (1..).zip(states).fold(age, |age, (now, state)| age.after(*state, s(now)))
+        };
+        assert_eq!(
+            after(PromptAge::Starting, &[Starting, Idle, Idle]),
+            PromptAge::ShownSince(s(2))
+        );
+        // A dialog in between means that it is still starting.
+        let asked = after(PromptAge::Starting, &[Idle, Awaiting, Idle]);
+        assert_eq!(asked, PromptAge::ShownSince(s(3)));
+        assert_eq!(after(PromptAge::Starting, &[Idle, Working, Idle]), PromptAge::Used);
+        let interrupted = after(PromptAge::Interrupted, &[Working, Working, Idle]);
+        assert_eq!(interrupted, PromptAge::ShownSince(s(3)));
+    }
+
+    #[test]
+    fn the_earliest_wake_counts() {
+        let mut terminal = terminal(None);
+        terminal.wake_at(s(5));
+        terminal.wake_at(s(9));
+        terminal.wake_at(s(3));
+        assert_eq!(terminal.wake, Some(s(3)));
+    }
+}

@@ -1,0 +1,302 @@
+//! The messages for one agent, one at a time. What the agent shows goes in, what to do comes out:
+//! nothing here touches a process, and time is an input.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use coven_model::AgentState;
+use coven_terminal::keys::{Key, KeyCode, KeyModes, KeyModifiers, paste, text};
+
+use super::{
+    CLEAR_TIMEOUT, Delivery, DeliveryError, Message, PromptView, SUBMIT_TIMEOUT, Stage, Step,
+    WRITE_TIMEOUT, needle,
+};
+
+/// What an agent shows, as far as it matters for messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgentPrompt<'a> {
+    pub(crate) state: AgentState,
+    /// Since when it has shown its prompt, where it has done nothing else yet.
+    pub(crate) shown_since: Option<Duration>,
+    /// The whole screen without spaces and frames.
+    pub(crate) screen: &'a str,
+    /// The line of the cursor, the same way.
+    pub(crate) line: &'a str,
+    /// That line together with the one above it.
+    pub(crate) prompt: &'a str,
+    /// Whether the process has taken everything that was written to it.
+    pub(crate) written: bool,
+    /// How keys are encoded.
+    pub(crate) modes: KeyModes,
+    /// The keys that submit a message.
+    pub(crate) submit: &'a [Key],
+}
+
+/// What to do about a message. `S` is where it comes from, which is where its end is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DeliveryEffect<S> {
+    /// The message has come so far.
+    Reached(u64, Stage),
+    /// Write this to the process.
+    Write(Vec<u8>),
+    /// The message is submitted with what was just written.
+    Submitted,
+    /// Look at the agent again then, if nothing changes before.
+    Wake(Duration),
+    /// The message is delivered, or is not.
+    Ended { id: u64, source: S, result: Result<(), DeliveryError> },
+}
+
+/// The messages on their way to one agent. Only the first is under way.
+#[derive(Debug)]
+pub(crate) struct DeliveryQueue<S> {
+    waiting: VecDeque<(Delivery, S)>,
+    last_id: u64,
+    /// The message that was submitted last, which some programs put back into the prompt.
+    submitted: String,
+    /// Whether the agent has worked since the first message was last looked at.
+    worked: bool,
+}
+
+impl<S> DeliveryQueue<S> {
+    /// An empty queue, after a message that the agent was given at its start.
+    pub(crate) fn new(submitted: &str) -> Self {
+        let submitted = submitted.to_owned();
+        Self { waiting: VecDeque::new(), last_id: 0, submitted, worked: false }
+    }
+
+    /// Adds a message behind all others.
+    pub(crate) fn push(&mut self, message: Message, source: S, now: Duration) {
+        let id = self.next_id();
+        self.waiting.push_back((Delivery::new(id, message, now), source));
+    }
+
+    /// Adds a text that answers a question, before all others: they have to wait for it.
+    pub(crate) fn push_answer(&mut self, text: String, source: S, now: Duration) {
+        let id = self.next_id();
+        self.waiting.push_front((Delivery::answer(id, text, now), source));
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Where the message that is under way comes from.
+    pub(crate) fn first(&self) -> Option<&S> {
+        self.waiting.front().map(|(_, source)| source)
+    }
+
+    /// Takes note that the agent has worked.
+    pub(crate) fn note_work(&mut self) {
+        self.worked = true;
+    }
+
+    /// Takes the messages as far as they come with what the agent shows now.
+    pub(crate) fn feed(
+        &mut self,
+        agent: &AgentPrompt<'_>,
+        now: Duration,
+    ) -> Vec<DeliveryEffect<S>> {
+        let mut effects = Vec::new();
+        while let Some((delivery, _)) = self.waiting.front_mut() {
+            let view = PromptView {
+                state: agent.state,
+                shown_since: agent.shown_since,
+                leftover: !self.submitted.trim().is_empty()
+                    && agent.line.contains(&needle(&self.submitted)),
+                screen: agent.screen,
+                prompt: agent.prompt,
+                worked: std::mem::take(&mut self.worked),
+                written: agent.written,
+            };
+            let before = delivery.stage();
+            let step = delivery.step(&view, now);
+            let reached = |stage: &Stage| *stage > before && *stage <= delivery.stage();
+            let reached = Stage::EVERY.into_iter().filter(reached);
+            effects.extend(reached.map(|stage| DeliveryEffect::Reached(delivery.id, stage)));
+            let result = match step {
+                Step::Wait(due) => {
+                    effects.push(DeliveryEffect::Wake(due));
+                    return effects;
+                }
+                Step::Clear => {
+                    let presses = self.submitted.chars().count();
+                    let erase = Key::new(KeyCode::Backspace, KeyModifiers::NONE);
+                    let erase = erase.map(|key| key.encode(agent.modes)).unwrap_or_default();
+                    effects.push(DeliveryEffect::Write(erase.repeat(presses)));
+                    effects.push(DeliveryEffect::Wake(now + CLEAR_TIMEOUT));
+                    return effects;
+                }
+                Step::Type => match typed(&delivery.message.text, agent.modes) {
+                    Ok(bytes) => {
+                        effects.push(DeliveryEffect::Write(bytes));
+                        effects.push(DeliveryEffect::Wake(delivery.effect_due(WRITE_TIMEOUT)));
+                        return effects;
+                    }
+                    Err(reason) => Err(DeliveryError::Untypable(reason)),
+                },
+                Step::Submit => {
+                    self.submitted.clone_from(&delivery.message.text);
+                    self.worked = false;
+                    let keys = agent.submit.iter().flat_map(|key| key.encode(agent.modes));
+                    effects.push(DeliveryEffect::Write(keys.collect()));
+                    effects.push(DeliveryEffect::Submitted);
+                    effects.push(DeliveryEffect::Wake(delivery.effect_due(SUBMIT_TIMEOUT)));
+                    return effects;
+                }
+                Step::Done => Ok(()),
+                Step::Failed(error) => Err(error),
+            };
+            if let Some((Delivery { id, .. }, source)) = self.waiting.pop_front() {
+                effects.push(DeliveryEffect::Ended { id, source, result });
+            }
+        }
+        effects
+    }
+
+    /// The agent has ended: no message can be delivered any more. One that was to end the agent,
+    /// such as `/quit`, has been.
+    pub(crate) fn fail_all(&mut self) -> Vec<(S, Result<(), DeliveryError>)> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let failed = waiting.into_iter().map(|(delivery, source)| {
+            let quits = delivery.stage() >= Stage::Echoed && !delivery.message.expect_turn;
+            (source, if quits { Ok(()) } else { Err(DeliveryError::Ended) })
+        });
+        failed.collect()
+    }
+}
+
+/// The bytes that type a message.
+fn typed(message: &str, modes: KeyModes) -> Result<Vec<u8>, String> {
+    // A command of the program is typed, because menus open at keys and not at pastes.
+    if modes.bracketed_paste && !message.starts_with('/') {
+        paste(message, modes).map_err(|error| error.to_string())
+    } else if message.contains(['\n', '\r']) {
+        Err("it has several lines, and the program does not take pasted text now".to_owned())
+    } else {
+        text(message).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    static ENTER: LazyLock<[Key; 1]> =
+        LazyLock::new(|| [Key::new(KeyCode::Enter, KeyModifiers::NONE).unwrap()]);
+
+    /// An agent that shows this, with these words in its prompt.
+    fn agent<'a>(state: AgentState, screen: &'a str, prompt: &'a str) -> AgentPrompt<'a> {
+        let modes = KeyModes { bracketed_paste: true, ..KeyModes::default() };
+        let (line, submit, written) = (prompt, &ENTER[..], true);
+        AgentPrompt { state, shown_since: None, screen, line, prompt, written, modes, submit }
+    }
+
+    fn wrote<S>(effects: &[DeliveryEffect<S>]) -> Vec<u8> {
+        let bytes = effects.iter().filter_map(|effect| match effect {
+            DeliveryEffect::Write(bytes) => Some(bytes.as_slice()),
+            _ => None,
+        });
+        bytes.collect::<Vec<_>>().concat()
+    }
+
+    fn ended<S: Clone>(effects: &[DeliveryEffect<S>]) -> Vec<(S, Result<(), DeliveryError>)> {
+        let ended = effects.iter().filter_map(|effect| match effect {
+            DeliveryEffect::Ended { source, result, .. } => Some((source.clone(), result.clone())),
+            _ => None,
+        });
+        ended.collect()
+    }
+
+    fn queue(messages: &[&'static str]) -> DeliveryQueue<&'static str> {
+        let mut queue = DeliveryQueue::new("");
+        for message in messages {
+            queue.push(Message::new(*message), *message, s(0));
+        }
+        queue
+    }
+
+    #[test]
+    fn a_message_is_typed_submitted_and_done_and_then_the_next_one_is_typed() {
+        let mut queue = queue(&["first", "second"]);
+        let idle = agent(AgentState::Idle, ">", ">");
+        let typed = queue.feed(&idle, s(0));
+        assert_eq!(wrote(&typed), b"\x1b[200~first\x1b[201~");
+        assert!(typed.contains(&DeliveryEffect::Wake(WRITE_TIMEOUT)), "it is not waited for ever");
+        let echo = agent(AgentState::Idle, ">first", ">first");
+        assert_eq!(wrote(&queue.feed(&echo, s(1))), b"");
+        let submitted = queue.feed(&echo, s(2));
+        assert_eq!(wrote(&submitted), b"\r");
+        assert!(submitted.contains(&DeliveryEffect::Submitted));
+        queue.note_work();
+        let done = queue.feed(&agent(AgentState::Working, "first busy", ""), s(3));
+        assert_eq!(ended(&done), [("first", Ok(()))]);
+        assert_eq!(done[1], DeliveryEffect::Reached(1, Stage::TurnStarted));
+        assert_eq!(wrote(&done), b"\x1b[200~second\x1b[201~");
+        assert_eq!(queue.first(), Some(&"second"));
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_typed_does_not_hold_up_the_next() {
+        let mut queue = queue(&["two\nlines", "one line"]);
+        let modes = KeyModes::default();
+        let effects = queue.feed(&AgentPrompt { modes, ..agent(AgentState::Idle, "", "") }, s(0));
+        assert!(matches!(&ended(&effects)[..], [("two\nlines", Err(DeliveryError::Untypable(_)))]));
+        assert_eq!(wrote(&effects), b"one line");
+    }
+
+    #[test]
+    fn a_message_that_came_back_into_the_prompt_is_deleted_before_the_next() {
+        let mut queue = DeliveryQueue::new("old");
+        queue.push(Message::new("new"), (), s(0));
+        let effects = queue.feed(&agent(AgentState::Idle, ">old", ">old"), s(0));
+        assert_eq!(wrote(&effects), [0x7f; 3]);
+        let effects = queue.feed(&agent(AgentState::Idle, ">", ">"), s(1));
+        assert_eq!(wrote(&effects), b"\x1b[200~new\x1b[201~");
+    }
+
+    #[test]
+    fn an_answer_goes_before_messages_that_wait() {
+        let mut queue = queue(&["message"]);
+        queue.push_answer("yes".to_owned(), "answer", s(0));
+        assert_eq!(queue.first(), Some(&"answer"));
+        let effects = queue.feed(&agent(AgentState::Awaiting, "sure?", ""), s(0));
+        assert_eq!(wrote(&effects), b"\x1b[200~yes\x1b[201~");
+    }
+
+    #[test]
+    fn input_that_is_not_taken_fails_at_its_time_and_is_not_typed_again() {
+        let mut queue = queue(&["hello"]);
+        let stuck = AgentPrompt { written: false, ..agent(AgentState::Idle, "", "") };
+        queue.feed(&stuck, s(0));
+        let effects = queue.feed(&stuck, s(1));
+        assert_eq!(effects, [DeliveryEffect::Wake(WRITE_TIMEOUT)]);
+        let (reached, missing) = (Stage::Accepted, Stage::Typed);
+        let error = DeliveryError::Unverified { reached, missing };
+        assert_eq!(ended(&queue.feed(&stuck, WRITE_TIMEOUT)), [("hello", Err(error))]);
+    }
+
+    #[test]
+    fn when_the_agent_ends_only_what_was_to_end_it_has_arrived() {
+        let mut queue = DeliveryQueue::new("");
+        let quit = Message { expect_turn: false, ..Message::new("/quit") };
+        queue.push(quit, "quit", s(0));
+        queue.push(Message::new("more"), "more", s(0));
+        queue.feed(&agent(AgentState::Idle, "", ""), s(0));
+        queue.feed(&agent(AgentState::Idle, "/quit", "/quit"), s(1));
+        let failed = queue.fail_all();
+        assert_eq!(failed, [("quit", Ok(())), ("more", Err(DeliveryError::Ended))]);
+        assert!(queue.is_empty());
+    }
+}

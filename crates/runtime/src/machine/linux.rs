@@ -1,0 +1,221 @@
+//! Linux: `/proc`, process descriptors, subreapers, Landlock.
+
+mod landlock;
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use coven_folder::Folder;
+use rustix::fs::FileType;
+use rustix::fs::inotify::{self, WatchFlags};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_child_subreaper,
+    set_parent_process_death_signal,
+};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+
+use super::{Limitation, ProcessInfo, SocketPeer, TerminalLimits};
+use crate::system;
+
+pub(crate) use landlock::Confinement;
+pub(super) use system::linux::close_on_exec;
+
+pub(super) const ADOPTS_ORPHANS: bool = true;
+
+pub(super) const LIMITATIONS: &[Limitation] = &[];
+
+pub(super) fn process(pid: i32) -> Option<ProcessInfo> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    // The name stands in parentheses and may contain anything, parentheses too.
+    let (head, tail) = text.rsplit_once(") ")?;
+    let name = head.split_once(" (")?.1.to_owned();
+    let fields: Vec<&str> = tail.split(' ').collect();
+    Some(ProcessInfo {
+        zombie: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        start: fields.get(19)?.parse().ok()?,
+        name,
+    })
+}
+
+pub(super) fn process_ids() -> io::Result<Vec<i32>> {
+    let entries = fs::read_dir("/proc")?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+pub(super) fn environment(pid: i32) -> io::Result<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ"))
+}
+
+pub(super) fn command_line(pid: i32) -> io::Result<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/cmdline"))
+}
+
+pub(super) fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+pub(super) fn resident_memory() -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/self/statm")?;
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let pages = pages.ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+pub(super) fn terminal_limits() -> io::Result<TerminalLimits> {
+    let number = |path: &str| -> io::Result<u64> {
+        fs::read_to_string(path)?.trim().parse().map_err(io::Error::other)
+    };
+    let max = number("/proc/sys/kernel/pty/max")?;
+    Ok(TerminalLimits { max, used: number("/proc/sys/kernel/pty/nr").ok() })
+}
+
+pub(super) fn socket_peer(socket: BorrowedFd<'_>) -> io::Result<SocketPeer> {
+    let peer = rustix::net::sockopt::socket_peercred(socket)?;
+    Ok(SocketPeer { uid: peer.uid.as_raw(), pid: peer.pid.as_raw_nonzero().get() })
+}
+
+pub(super) fn connected_process(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<i32>> {
+    let Some(inode) = inode_of(peer, local)? else { return Ok(None) };
+    let wanted = format!("socket:[{inode}]");
+    let mut ids = process_ids()?;
+    // The newest first: a client mostly has just been started.
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(ids.into_iter().find(|pid| {
+        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        descriptors.flatten().any(|descriptor| {
+            fs::read_link(descriptor.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str())
+        })
+    }))
+}
+
+/// The number of the client's socket, from the system's table of connections.
+fn inode_of(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<u64>> {
+    let (SocketAddr::V4(peer), SocketAddr::V4(local)) = (peer, local) else { return Ok(None) };
+    let written = |address: std::net::SocketAddrV4| {
+        // As the system writes it: the bytes of the address in the machine's own order.
+        format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port())
+    };
+    let (from, to) = (written(peer), written(local));
+    let table = fs::read_to_string("/proc/net/tcp")?;
+    Ok(table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let ours = *fields.get(1)? == from && *fields.get(2)? == to;
+        ours.then(|| fields.get(9)?.parse().ok())?
+    }))
+}
+
+pub(super) fn landlock_version() -> Option<i32> {
+    Some(system::linux::landlock_abi()).filter(|abi| *abi >= 1)
+}
+
+/// The link means the running program even when its file was replaced.
+#[expect(clippy::unnecessary_wraps, reason = "other systems have to ask")]
+pub(super) fn own_program() -> io::Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+pub(super) fn die_with_parent(parent: Pid) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have ended before that took effect.
+    if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Errno::CHILD.into()) }
+}
+
+pub(super) fn open_terminal() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let slave = ioctl_tiocgptpeer(&master, flags)?;
+    Ok((master, slave))
+}
+
+pub(super) fn bind_socket(folder: &Folder, name: &str) -> io::Result<UnixListener> {
+    UnixListener::bind(descriptor_path(folder).join(name))
+}
+
+pub(super) fn connect_socket(folder: &Folder, name: &str) -> io::Result<UnixStream> {
+    let socket = folder.handle_of(name)?;
+    let stat = rustix::fs::fstat(&socket)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_nlink > 1 {
+        return Err(not_a_socket(&folder.path().join(name)));
+    }
+    UnixStream::connect(descriptor_path(&socket))
+}
+
+fn not_a_socket(path: &Path) -> io::Error {
+    let reason = format!("{} is not the holder's socket", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// A path that means what a descriptor is open for, while it is open. The paths of sockets must be
+/// short, however deep a folder lies.
+fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
+}
+
+/// Watches the names in a folder. The descriptor is readable once one was added or removed.
+#[derive(Debug)]
+pub(crate) struct FolderWatch(OwnedFd);
+
+impl FolderWatch {
+    pub(crate) fn new(folder: &Folder) -> io::Result<Self> {
+        let changes =
+            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        let names = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+        inotify::add_watch(&changes, descriptor_path(folder), names | WatchFlags::ONLYDIR)?;
+        Ok(Self(changes))
+    }
+
+    /// Forgets the changes so far: it is readable again after the next one.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        loop {
+            match rustix::io::read(&self.0, &mut buffer) {
+                Ok(0) | Err(Errno::AGAIN) => return Ok(()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for FolderWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A process, held so that no later one with its id can be mistaken for it. The descriptor becomes
+/// readable when it ends.
+#[derive(Debug)]
+pub(crate) struct ProcessHandle(OwnedFd);
+
+impl ProcessHandle {
+    /// The process that has this id now.
+    pub(crate) fn open(pid: i32) -> io::Result<Self> {
+        let pid = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
+        Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(pidfd_send_signal(&self.0, signal)?)
+    }
+}
+
+impl AsFd for ProcessHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,180 @@
+//! Looking at an attempt of a task: its screen, its output, what it did, why we think so.
+
+mod output;
+mod recording;
+mod screen;
+mod transcript;
+
+use coven_api::task::{
+    AttemptQuery, OutputQuery, OutputText, TaskScreen, TaskTranscript, VerdictExplanation,
+};
+use coven_model::{AttemptId, Verdict};
+use coven_orchestrator::TaskAccess;
+use coven_runner::AgentRunner;
+use coven_store::BaseDir;
+
+pub use self::recording::Recording;
+use crate::blocking::blocking;
+use crate::error::ServiceError;
+use crate::find::task_id;
+use crate::service::Service;
+use crate::text::printable;
+
+/// A piece of what a process printed, as the request wants it.
+#[derive(Clone, Debug)]
+pub enum TaskOutput {
+    /// Readable text.
+    Text(OutputText),
+    /// The bytes as they came.
+    Raw {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Where the next piece begins.
+        next: u64,
+    },
+}
+
+/// An attempt that was found.
+struct FoundAttempt {
+    access: TaskAccess,
+    /// Whether it is the newest, and its process is followed.
+    live: bool,
+    title: String,
+}
+
+impl Service {
+    async fn find_attempt(
+        &self,
+        id: &str,
+        task: &str,
+        attempt: Option<u32>,
+    ) -> Result<FoundAttempt, ServiceError> {
+        let found = self.find(id).await?;
+        let (sessions, session) = (found.sessions, found.id);
+        let task = task_id(task)?;
+        let mut access = sessions.task(&session, &task).await?;
+        let title = format!("{session} {task}");
+        let newest = access.attempt.attempt;
+        let wanted = attempt.unwrap_or(newest);
+        if wanted == newest {
+            let live = access.agent.is_some() || access.headless.is_some();
+            return Ok(FoundAttempt { access, live, title });
+        }
+        let attempt = AttemptId { task, attempt: wanted };
+        let entry = sessions.entry(&session);
+        let base = entry.and_then(|entry| BaseDir::find(&entry.base_dir).ok().flatten());
+        let folder = base.map(|base| base.attempt_path(&session, &attempt));
+        let Some(folder) = folder.filter(|folder| wanted > 0 && folder.is_dir()) else {
+            return Err(ServiceError::UnknownAttempt { wanted, newest });
+        };
+        (access.folder, access.attempt) = (folder, attempt);
+        (access.agent, access.headless) = (None, None);
+        Ok(FoundAttempt { access, live: false, title })
+    }
+
+    /// What the terminal of a task shows, or showed last.
+    pub async fn screen(
+        &self,
+        id: &str,
+        task: &str,
+        query: AttemptQuery,
+    ) -> Result<TaskScreen, ServiceError> {
+        let found = self.find_attempt(id, task, query.attempt).await?;
+        screen::of(&found.access, found.live).await
+    }
+
+    /// A piece of what the process of a task printed.
+    pub async fn output(
+        &self,
+        id: &str,
+        task: &str,
+        query: OutputQuery,
+    ) -> Result<TaskOutput, ServiceError> {
+        let FoundAttempt { access, live, .. } = self.find_attempt(id, task, query.attempt).await?;
+        let (folder, raw) = (access.folder, query.raw.unwrap_or(false));
+        let piece = blocking(move || output::read(&folder, &query, !raw)).await?;
+        if raw {
+            return Ok(TaskOutput::Raw { bytes: piece.bytes, next: piece.next });
+        }
+        Ok(TaskOutput::Text(OutputText {
+            attempt: access.attempt,
+            offset: piece.offset,
+            next: piece.next,
+            end: piece.end,
+            live,
+            dropped: piece.dropped,
+            text: coven_terminal::sanitise::strip(&piece.bytes).into_owned(),
+        }))
+    }
+
+    /// What the headless agent of a task said and did, readable.
+    pub async fn transcript(
+        &self,
+        id: &str,
+        task: &str,
+        query: AttemptQuery,
+    ) -> Result<TaskTranscript, ServiceError> {
+        let FoundAttempt { access, live, .. } = self.find_attempt(id, task, query.attempt).await?;
+        let (attempt, service) = (access.attempt.clone(), self.clone());
+        let (entries, usage) = blocking(move || {
+            transcript::read(&access.folder, transcript::format(&service, &access))
+        })
+        .await?;
+        Ok(TaskTranscript { attempt, entries, usage, live })
+    }
+
+    /// The recording of a task, as an asciicast file.
+    pub async fn recording(
+        &self,
+        id: &str,
+        task: &str,
+        query: AttemptQuery,
+    ) -> Result<Recording, ServiceError> {
+        let FoundAttempt { access, title, .. } = self.find_attempt(id, task, query.attempt).await?;
+        let file_name = format!("{}.{}.cast", access.attempt.task, access.attempt.attempt);
+        Recording::begin(access.folder, title, file_name).await
+    }
+
+    /// Why we think that the agent of a task does what we say.
+    pub async fn explain(&self, id: &str, task: &str) -> Result<VerdictExplanation, ServiceError> {
+        let FoundAttempt { access, live, .. } = self.find_attempt(id, task, None).await?;
+        let verdict = access.agent.as_ref().map(AgentRunner::verdict);
+        let words = match &verdict {
+            Some(verdict) => words(verdict),
+            None if access.headless.is_some() => {
+                "it runs without a terminal; it is working until its process ends".to_owned()
+            }
+            None => format!("its process is not followed; the task is {}", access.status),
+        };
+        let since = access.agent.as_ref().map(AgentRunner::since);
+        let mut lines = screen::of(&access, live).await?.lines;
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        let TaskAccess { attempt, adapter, mode, .. } = access;
+        Ok(VerdictExplanation { attempt, adapter, mode, verdict, since, words, lines })
+    }
+}
+
+/// What was seen where, by which rule.
+fn words(verdict: &Verdict) -> String {
+    use coven_model::EvidenceSource as Source;
+    let doing = match verdict.kind {
+        Some(kind) => format!("{} ({kind})", verdict.state),
+        None => verdict.state.to_string(),
+    };
+    let evidence = &verdict.evidence;
+    let (rule, region) = (&evidence.rule, &evidence.region);
+    let why = match evidence.source {
+        Source::Signal => format!("the program says so itself by the signal `{rule}`"),
+        Source::Title => format!("the rule `{rule}` matched the window title"),
+        Source::Screen => format!("the rule `{rule}` matched the screen ({region})"),
+        Source::Transcript => format!("its output says so (`{rule}`)"),
+        Source::Quiet => "nothing was printed for a while".to_owned(),
+        Source::Process => "its process started or ended".to_owned(),
+    };
+    if evidence.text.is_empty() {
+        return format!("{doing}: {why}");
+    }
+    format!("{doing}: {why}: “{}”", printable(evidence.text.trim()))
+}

@@ -1,0 +1,84 @@
+//! What the terminal of an attempt shows, or showed last.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use coven_api::task::{OutputQuery, TaskScreen};
+use coven_model::{AttemptId, Mode};
+use coven_orchestrator::TaskAccess;
+use coven_runtime::hold::{Folder, rebuild};
+use coven_terminal::screen::{Options, Screen as Emulated, Size};
+use coven_terminal::snapshot::Snapshot;
+
+use super::output;
+use crate::blocking::blocking;
+use crate::error::ServiceError;
+use crate::text::printable;
+
+/// How much of what a process without a terminal printed is shown as its screen.
+const TAIL_BYTES: i64 = 64 * 1024;
+
+/// The screen of a living agent, or the one that its tape gives.
+pub(super) async fn of(access: &TaskAccess, live: bool) -> Result<TaskScreen, ServiceError> {
+    let attempt = access.attempt.clone();
+    if let Some(agent) = &access.agent
+        && let Some(view) = agent.view().await
+    {
+        return Ok(picture(attempt, &view.snapshot, &view.dump, view.offset, live));
+    }
+    let (folder, mode) = (access.folder.clone(), access.mode);
+    blocking(move || {
+        let (mut screen, offset) = if mode == Mode::Headless {
+            printed(&folder)?
+        } else if folder.is_dir() {
+            let rebuilt = rebuild(&Folder::new(&folder), &Options::default());
+            rebuilt.map(|rebuilt| (rebuilt.screen, rebuilt.offset)).or_else(nothing_yet)?
+        } else {
+            (Emulated::new(Size::default()), 0)
+        };
+        Ok(picture(attempt, &screen.snapshot(), &screen.dump(), offset, live))
+    })
+    .await
+}
+
+/// A job that waits for its slot has no tape.
+fn nothing_yet(error: coven_tape::Error) -> Result<(Emulated, u64), ServiceError> {
+    if output::is_absent(&error) {
+        return Ok((Emulated::new(Size::default()), 0));
+    }
+    Err(ServiceError::unreadable(error))
+}
+
+/// The end of what a process without a terminal printed, as if it had one.
+fn printed(folder: &Path) -> Result<(Emulated, u64), ServiceError> {
+    let mut screen = Emulated::new(Size::default());
+    let query = OutputQuery { offset: Some(-TAIL_BYTES), ..OutputQuery::default() };
+    let piece = output::read(folder, &query, false)?;
+    let text = coven_terminal::sanitise::strip(&piece.bytes).replace('\n', "\r\n");
+    screen.feed(text.trim_end().as_bytes());
+    Ok((screen, piece.next))
+}
+
+fn picture(
+    attempt: AttemptId,
+    snapshot: &Snapshot,
+    dump: &[u8],
+    offset: u64,
+    live: bool,
+) -> TaskScreen {
+    let (size, cursor) = (snapshot.size(), snapshot.cursor());
+    let lines = snapshot.rows().iter().map(|row| row.text().trim_end_matches(' ').to_owned());
+    TaskScreen {
+        attempt,
+        cols: size.columns,
+        rows: size.rows,
+        title: printable(snapshot.title()),
+        cursor: (cursor.row, cursor.column),
+        cursor_visible: cursor.visible,
+        lines: lines.collect(),
+        dump: STANDARD.encode(dump),
+        offset,
+        live,
+    }
+}

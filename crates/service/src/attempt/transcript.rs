@@ -1,0 +1,121 @@
+//! What a headless agent said and did, readable, from what it printed.
+
+use std::path::Path;
+
+use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
+use coven_api::task::TranscriptEntry;
+use coven_model::{Ending, Mode, Usage};
+use coven_orchestrator::TaskAccess;
+use coven_tape::{Event, Reader, Stream};
+
+use super::output;
+use crate::error::ServiceError;
+use crate::service::Service;
+
+/// How many entries are given; the newest.
+const MAX_ENTRIES: usize = 10_000;
+
+/// How the agent of a task writes, as its adapter says now. Reads files and blocks.
+pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat {
+    let base = access.folder.ancestors().find(|path| path.ends_with(".coven"));
+    let loaded = base.and_then(Path::parent).and_then(|base| {
+        let trust = service.trust_of_blocking(base).ok()?;
+        let adapters = service.context().catalogue_folders(base, &trust).adapters();
+        adapters.load(&access.adapter, None).ok()
+    });
+    let mode = loaded.as_ref().and_then(|loaded| loaded.config.modes.get(Mode::Headless));
+    mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(TranscriptFormat::Text)
+}
+
+/// The entries so far, and what was used up.
+pub(super) fn read(
+    folder: &Path,
+    format: TranscriptFormat,
+) -> Result<(Vec<TranscriptEntry>, Usage), ServiceError> {
+    let reader = match Reader::open(folder) {
+        Ok(reader) => reader,
+        Err(error) if output::is_absent(&error) => return Ok((Vec::new(), Usage::default())),
+        Err(error) => return Err(ServiceError::unreadable(error)),
+    };
+    let mut decoder = Decoder::new(format);
+    let mut entries = Entries::default();
+    for record in reader.records(0) {
+        if let Event::Output { stream, bytes } = record.map_err(ServiceError::unreadable)?.event {
+            let mut take = |entry| entries.take(entry);
+            match stream {
+                Stream::Out => decoder.feed_stdout(&bytes, &mut take),
+                Stream::Err => decoder.feed_stderr(&bytes, &mut take),
+            }
+        }
+    }
+    // How it ended does not matter here, only what was used.
+    let conclusion = decoder.finish(&Ending::Exited { code: 0 }, &mut |entry| entries.take(entry));
+    Ok((entries.list, conclusion.usage))
+}
+
+#[derive(Default)]
+struct Entries {
+    list: Vec<TranscriptEntry>,
+    /// The last one is a text that pieces are added to.
+    open: bool,
+}
+
+impl Entries {
+    fn take(&mut self, entry: Entry) {
+        let joins = matches!(entry, Entry::Text { delta: true, .. });
+        let (kind, tool, text) = match entry {
+            Entry::Text { text, .. } => ("text", None, text.text),
+            Entry::Thinking { text } => ("thinking", None, text.text),
+            Entry::ToolCall { name, input, .. } => ("tool", Some(name), shown(&input)),
+            Entry::ToolResult { ok, output, .. } => {
+                (if ok { "result" } else { "error" }, None, output.text)
+            }
+            Entry::Denial(denial) => {
+                let text = format!("not allowed: {denial}");
+                ("error", Some(denial.tool), text)
+            }
+            Entry::Error { message, .. } => ("error", None, message),
+            Entry::Warning { message } => ("system", None, message),
+            Entry::Session { id, model } => {
+                let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
+                ("system", None, format!("conversation {id}{model}"))
+            }
+            Entry::Retry { attempt, max, .. } => ("system", None, again(attempt, max)),
+            Entry::Result { ok, text, .. } => {
+                let text = text.map(|text| text.text).unwrap_or_default();
+                (if ok { "final" } else { "error" }, None, text)
+            }
+            Entry::Unknown { line } => ("system", None, line.text),
+            Entry::Usage { .. } => return,
+        };
+        // Whatever an agent prints, a reader's terminal is not to act on it.
+        let text = coven_terminal::sanitise::strip(text.as_bytes()).into_owned();
+        if joins
+            && self.open
+            && let Some(last) = self.list.last_mut()
+        {
+            last.text.push_str(&text);
+            return;
+        }
+        self.open = joins;
+        if self.list.len() >= MAX_ENTRIES {
+            self.list.remove(0);
+        }
+        self.list.push(TranscriptEntry { kind: kind.to_owned(), tool, text });
+    }
+}
+
+fn shown(input: &serde_json::Value) -> String {
+    match input {
+        serde_json::Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
+
+fn again(attempt: Option<u64>, most: Option<u64>) -> String {
+    match (attempt, most) {
+        (Some(attempt), Some(most)) => format!("tries again, {attempt} of {most}"),
+        (Some(attempt), None) => format!("tries again, the {attempt}. time"),
+        _ => "tries again".to_owned(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Automatic answers: runs that were started with `auto` ask no person.
+//!
+//! | what waits | allow | deny |
+//! |---|---|---|
+//! | approval, dialog, leave to start | approve | deny |
+//! | question, choice | deny: there is nothing to answer | deny |
+//! | human gate | approve | abort |
+//! | ended turn | complete | complete |
+//! | loop at its limit | proceed | abort |
+//! | partial failure | proceed | abort |
+//! | failed gate, failed step | abort: there is nothing to allow | abort |
+//! | unreadable verdict | retry once for each step, then proceed | abort |
+//! | lost job | retry once for each task, then abort | abort |
+//!
+//! A dialog that its adapter does not know is not approved, because that would press Enter
+//! blindly; it is denied. An agent that takes no answer is left to a person. Each decision is a
+//! fact like any other, by `--auto allow` or `--auto deny`. What was wanted is a part of the first
+//! fact of the session, so that the next daemon knows it; no file beside the journal means anything.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use coven_model::event::Event;
+use coven_model::{AutoAnswer, Choice, Decision, Intervention, InterventionKind};
+use coven_orchestrator::{Orchestrator, RequestError};
+use coven_store::BaseDir;
+use coven_store::session::Look;
+
+use crate::context::Context;
+
+/// How many answers to one question an agent may refuse. More of them would not help.
+const MAX_REFUSED_ANSWERS: usize = 5;
+
+/// Answers everything that waits in the sessions of a base directory.
+pub(crate) async fn answer_waiting(context: &Context, orchestrator: &Orchestrator) {
+    for asked in orchestrator.interventions() {
+        answer(context, orchestrator, &asked).await;
+    }
+}
+
+/// Answers a question, if the session was started with automatic answers.
+pub(crate) async fn answer(context: &Context, orchestrator: &Orchestrator, asked: &Intervention) {
+    let Some(controller) = orchestrator.controller(&asked.workflow_id) else { return };
+    let Some(auto) = controller.snapshot().auto() else { return };
+    let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
+    let base_dir = &*entry.base_dir;
+    let by = format!("--auto {}", auto.as_str());
+    let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
+    if refused(base_dir, asked) >= MAX_REFUSED_ANSWERS {
+        tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
+        return;
+    }
+    let mut choice = choose(auto, asked.kind, retried);
+    if (choice, asked.kind) == (Choice::Approve, InterventionKind::Dialog)
+        && !is_known_dialog(context, base_dir, orchestrator, asked).await
+    {
+        choice = Choice::Deny;
+    }
+    let decision = Decision::new(choice, by);
+    if let Err(error) = orchestrator.answer(&asked.id, decision, asked.digest.clone()).await {
+        // A person was faster, or it is not asked any more; anything else a person will see.
+        if !matches!(error, RequestError::Refused(_)) {
+            tracing::warn!(intervention = %asked.id, "auto could not decide: {error}");
+        }
+    }
+}
+
+/// What is tried once more, and once only.
+fn may_retry(kind: InterventionKind) -> bool {
+    matches!(kind, InterventionKind::LostJob | InterventionKind::UnreadableVerdict)
+}
+
+async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str) -> bool {
+    let ours = |decision: &Decision| decision.by == by && decision.choice == Choice::Retry;
+    orchestrator.decided(&asked.workflow_id).await.iter().any(|(before, decision)| {
+        (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind)
+            && decision.as_ref().is_some_and(ours)
+    })
+}
+
+/// How often the same question was answered and the answer not taken, since the agent last took
+/// one. An answer that came too late, because the daemon died on the way, was to another question.
+/// One that is asked again has another digest if a key was pressed, so its words count.
+fn refused(base_dir: &Path, asked: &Intervention) -> usize {
+    let Some(task) = asked.task.as_ref().filter(|_| asked.digest.is_some()) else { return 0 };
+    let look = BaseDir::find(base_dir).ok().flatten();
+    let look = look.and_then(|base| Look::open(&base, &asked.workflow_id).ok());
+    let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
+    let Ok(facts) = reader.read_from::<Event>(1) else { return 0 };
+    let mut same = HashSet::new();
+    facts.map_while(Result::ok).fold(0, |count, record| match record.fact {
+        Event::InterventionRequired { intervention, .. }
+            if intervention.task.as_ref() == Some(task)
+                && (intervention.kind, &intervention.excerpt) == (asked.kind, &asked.excerpt) =>
+        {
+            same.insert(intervention.id);
+            count
+        }
+        Event::InputRefused { intervention, .. } if same.contains(&intervention) => count + 1,
+        Event::InputDelivered { job, .. } if job.task == *task => 0,
+        _ => count,
+    })
+}
+
+/// Whether the adapter of the agent that shows a dialog says what its answers are.
+async fn is_known_dialog(
+    context: &Context,
+    base_dir: &Path,
+    orchestrator: &Orchestrator,
+    asked: &Intervention,
+) -> bool {
+    let Some(task) = &asked.task else { return false };
+    let Ok(access) = orchestrator.task(&asked.workflow_id, task).await else { return false };
+    let Some(agent) = access.agent else { return false };
+    let rule = agent.verdict().evidence.rule;
+    let Ok(trust) = context.trust_of(base_dir) else { return false };
+    let adapters = context.catalogue_folders(base_dir, &trust).adapters();
+    let loaded = adapters.load(&access.adapter, None);
+    loaded.is_ok_and(|loaded| loaded.config.dialog(&rule).is_some())
+}
+
+fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Choice {
+    use InterventionKind as Kind;
+    match (auto, kind) {
+        (
+            AutoAnswer::Allow,
+            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
+        ) => Choice::Approve,
+        (AutoAnswer::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
+        | (_, Kind::Question | Kind::Choice) => Choice::Deny,
+        (_, Kind::EndedTurn) => Choice::Complete,
+        (AutoAnswer::Allow, kind) if may_retry(kind) && !retried => Choice::Retry,
+        (AutoAnswer::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
+            Choice::Proceed
+        }
+        (
+            _,
+            Kind::FailedGate
+            | Kind::FailedStep
+            | Kind::LostJob
+            | Kind::HumanGate
+            | Kind::LoopLimit
+            | Kind::PartialFailure
+            | Kind::UnreadableVerdict,
+        ) => Choice::Abort,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_waits_has_an_answer_that_it_offers_and_a_second_try_is_the_last() {
+        for auto in [AutoAnswer::Allow, AutoAnswer::Deny] {
+            for kind in InterventionKind::EVERY {
+                for retried in [false, true] {
+                    let choice = choose(auto, kind, retried);
+                    assert!(kind.options().contains(&choice), "{auto:?} {kind} {choice}");
+                    assert!(!retried || choice != Choice::Retry, "{auto:?} {kind}");
+                }
+            }
+        }
+    }
+}

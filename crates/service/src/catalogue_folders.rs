@@ -1,0 +1,47 @@
+//! Where the grimoires and adapters of one base directory are found. Reading them opens and writes
+//! nothing.
+
+use std::path::PathBuf;
+
+use coven_adapters::{AdapterConfigLoader, AdapterFolders};
+use coven_workflow::Known;
+use coven_workflow::catalogue::{GrimoireCatalogue, Places};
+
+/// Where the grimoires and adapters of one base directory are found.
+#[derive(Clone, Debug)]
+pub(crate) struct CatalogueFolders {
+    pub(crate) config_dir: PathBuf,
+    pub(crate) base_dir: PathBuf,
+    /// Whether the files of the base directory itself may be used.
+    pub(crate) trusted: bool,
+    /// The adapter for steps that name none.
+    pub(crate) default_adapter: Option<String>,
+}
+
+impl CatalogueFolders {
+    pub(crate) fn adapters(&self) -> AdapterConfigLoader {
+        AdapterConfigLoader::new(AdapterFolders {
+            user: Some(self.config_dir.join("adapters")),
+            project: Some(self.base_dir.join(".coven/adapters")),
+            project_trusted: self.trusted,
+        })
+    }
+
+    /// What definitions are checked against.
+    pub(crate) fn known(&self) -> Known {
+        let known = Known::new(self.adapters().types());
+        match &self.default_adapter {
+            Some(adapter) => known.with_default_adapter(adapter),
+            None => known,
+        }
+    }
+
+    pub(crate) fn grimoires(&self) -> GrimoireCatalogue {
+        let places = Places {
+            user: Some(self.config_dir.join("grimoires")),
+            project: Some(self.base_dir.join(".coven/grimoires")),
+            trusted: self.trusted,
+        };
+        GrimoireCatalogue::load(&places, &self.known())
+    }
+}

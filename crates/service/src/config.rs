@@ -1,0 +1,193 @@
+//! `config.yaml`: what people say about the daemon.
+//!
+//! ```yaml
+//! maxAgents: 12
+//! defaultAdapter: claude
+//! port: 7717
+//! logLevel: info
+//! retention: {keep: 200, age: 90d}
+//! on:
+//!   blocked: notify-send "$COVEN_NAME needs you"
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use coven_notation::{FileSyntax, HumanDuration, Report, Source, read, schema_of};
+use coven_store::Retention;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Why `config.yaml` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot use {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// It has errors, each at its place.
+    #[error("config.yaml has errors:\n{}", .0.render(false))]
+    Invalid(Box<Report>),
+}
+
+/// What people say about the daemon. Everything may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(title = "Coven configuration")]
+pub struct Config {
+    /// How many jobs run at once in each folder; 8 unless said.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_agents: Option<u32>,
+    /// The adapter for steps that name none.
+    #[schemars(length(min = 1, max = 64))]
+    pub default_adapter: Option<String>,
+    /// The port on loopback; the system picks one unless said.
+    #[schemars(range(min = 1))]
+    pub port: Option<u16>,
+    /// How much the log says; `info` unless said.
+    pub log_level: Option<LogLevel>,
+    /// Which finished sessions stay.
+    pub retention: Option<Keep>,
+    /// Commands that are run by `sh -c` when something happens to a run. They have
+    /// `COVEN_WORKFLOW`, `COVEN_NAME`, `COVEN_STATUS`, `COVEN_GOAL` and `COVEN_BASE_DIR`.
+    #[serde(default)]
+    pub on: Hooks,
+}
+
+/// How much the log says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What went wrong.
+    Error,
+    /// And what is strange.
+    Warn,
+    /// And what is changed.
+    #[default]
+    Info,
+    /// And every request.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// Which finished sessions stay in each folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Keep {
+    /// So many, those that changed last; 50 unless said.
+    pub keep: Option<u32>,
+    /// None longer than this after its last change, such as `90d`.
+    pub age: Option<HumanDuration>,
+}
+
+/// Commands for what happens to runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hooks {
+    /// It waits for a person.
+    pub blocked: Option<String>,
+    /// It failed.
+    pub failed: Option<String>,
+    /// It is done.
+    pub completed: Option<String>,
+}
+
+/// The JSON schema of the file.
+pub fn schema() -> serde_json::Value {
+    schema_of::<Config>()
+}
+
+impl Config {
+    /// Reads the file. None is as good as an empty one.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(ConfigError::File { path: path.to_owned(), source: error }),
+        };
+        let wrong = |report| ConfigError::Invalid(Box::new(report));
+        let source = Source::from_bytes(path.display().to_string(), bytes).map_err(wrong)?;
+        if source.text().lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
+            return Ok(Self::default());
+        }
+        let read = read::<Self>(&source, FileSyntax::Yaml);
+        read.value.ok_or_else(|| wrong(Report::new(source, read.problems)))
+    }
+
+    pub(crate) fn retention(&self) -> Retention {
+        let usual = Retention::default();
+        let Some(said) = self.retention else { return usual };
+        Retention {
+            keep: said.keep.map_or(usual.keep, |keep| keep as usize),
+            age: said.age.map_or(usual.age, |age| Some(age.0)),
+        }
+    }
+}
+
+impl LogLevel {
+    /// The same for the library that writes the log.
+    pub fn filter(self) -> tracing::Level {
+        match self {
+            Self::Error => tracing::Level::ERROR,
+            Self::Warn => tracing::Level::WARN,
+            Self::Info => tracing::Level::INFO,
+            Self::Debug => tracing::Level::DEBUG,
+            Self::Trace => tracing::Level::TRACE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn load(text: &str) -> Result<Config, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.yaml");
+        fs::write(&path, text).unwrap();
+        Config::load(&path)
+    }
+
+    #[test]
+    fn everything_that_can_be_said_is_read_and_nothing_need_be() {
+        let config = load(
+            "maxAgents: 3\ndefaultAdapter: demo\nport: 7717\nlogLevel: debug\n\
+             retention: {keep: 7, age: 30d}\non: {blocked: notify}\n",
+        )
+        .unwrap();
+        assert_eq!((config.max_agents, config.port), (Some(3), Some(7717)));
+        assert_eq!(config.log_level, Some(LogLevel::Debug));
+        assert_eq!(config.on.blocked.as_deref(), Some("notify"));
+        let age = Some(Duration::from_hours(30 * 24));
+        assert_eq!(config.retention(), Retention { keep: 7, age });
+        for empty in ["", "\n\n", "# nothing yet\n"] {
+            assert_eq!(load(empty).unwrap(), Config::default(), "{empty:?}");
+        }
+        assert_eq!(Config::default().retention(), Retention::default());
+        assert_eq!(Config::load(Path::new("/nowhere/config.yaml")).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, said) in [
+            ("maxAgents: 0\n", "maxAgents"),
+            ("maxAgent: 3\n", "did you mean `maxAgents`"),
+            ("port: 99999\n", "port"),
+            ("retention: {age: 30}\n", "age"),
+            ("logLevel: loud\n", "loud"),
+            ("- a list\n", "list"),
+        ] {
+            let error = load(text).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains("config.yaml"), "{error}");
+        }
+    }
+}

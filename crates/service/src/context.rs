@@ -1,0 +1,54 @@
+//! What all parts of the service share: the user's folders and settings, the feed, what the user
+//! agreed to, the metrics, and the end of it all.
+
+use std::path::{Path, PathBuf};
+
+use coven_api::system::{Trust, TrustState};
+use coven_orchestrator::{Feed, JournalWriter};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::catalogue_folders::CatalogueFolders;
+use crate::config::Config;
+use crate::error::ServiceError;
+use crate::metrics::Metrics;
+use crate::places::Places;
+use crate::trust_store::TrustStore;
+use crate::versions::InstalledVersions;
+
+/// What all parts of the service share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) places: Places,
+    /// The `coven` program: holds jobs, and is the demo agent.
+    pub(crate) program: PathBuf,
+    pub(crate) config: Config,
+    pub(crate) feed: Feed,
+    pub(crate) writer: JournalWriter,
+    pub(crate) trust: TrustStore,
+    pub(crate) versions: InstalledVersions,
+    pub(crate) metrics: Metrics,
+    /// Cancelled when the service is to end.
+    pub(crate) stopping: CancellationToken,
+    /// Every task of the service, which waits for them when it closes.
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Context {
+    /// How a folder stands, read from the disk now.
+    pub(crate) fn trust_of(&self, path: &Path) -> Result<Trust, ServiceError> {
+        self.trust.standing(path).map_err(|error| {
+            ServiceError::BadBaseDir(format!("{} cannot be looked at: {error}", path.display()))
+        })
+    }
+
+    /// Where the definitions of a base directory are that stands like this.
+    pub(crate) fn catalogue_folders(&self, base_dir: &Path, trust: &Trust) -> CatalogueFolders {
+        CatalogueFolders {
+            config_dir: self.places.config_dir.clone(),
+            base_dir: base_dir.to_owned(),
+            trusted: trust.state == TrustState::Trusted,
+            default_adapter: self.config.default_adapter.clone(),
+        }
+    }
+}

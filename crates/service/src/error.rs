@@ -1,0 +1,212 @@
+//! Why a request is not carried out.
+
+use std::io;
+use std::path::PathBuf;
+
+use coven_model::{Choice, InterventionId, SessionId, TaskId};
+use coven_orchestrator::{ExecuteError, OpenError, RequestError};
+use coven_store::NotOwned;
+use coven_workflow::catalogue::UnusableGrimoire;
+
+use crate::text::printable;
+
+/// Why a request is not carried out. Its text says what exactly went wrong; [`Self::problem`] adds
+/// the stable code and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The request contradicts itself, or a value is out of its range.
+    #[error("{0}")]
+    BadRequest(String),
+    /// A word in a list of statuses is not a status.
+    #[error("`{0}` is not a status")]
+    UnknownStatus(String),
+    /// A value of the request does not fit.
+    #[error("{0}")]
+    BadInput(String),
+    /// What was decided is listed for one session only.
+    #[error("what was decided is listed for one session")]
+    NoSessionNamed,
+
+    /// The folder cannot be used as a base directory.
+    #[error("{0}")]
+    BadBaseDir(String),
+    /// The folder belongs to another user, or every user may write to it.
+    #[error("{}", printable(&.0.to_string()))]
+    NotOwned(NotOwned),
+    /// The base directory cannot be opened.
+    #[error("{0}")]
+    Open(OpenError),
+    /// Another folder is in the place of the one whose runs are under way.
+    #[error("{} is not the folder any more that its runs were started in", .0.display())]
+    BaseDirReplaced(PathBuf),
+    /// The user agrees to something else than what the folder has now.
+    #[error("{0}")]
+    StaleTrust(StaleTrust),
+
+    /// No session has this id or name.
+    #[error("no session has the id or name `{text}`")]
+    UnknownSession {
+        /// What was asked for.
+        text: String,
+        /// The base directories that could not be opened, where it may be.
+        closed: Vec<PathBuf>,
+    },
+    /// Several sessions begin with this id or have this name.
+    #[error("`{text}` could be {}", named(.candidates))]
+    AmbiguousSession {
+        /// What was asked for.
+        text: String,
+        /// The sessions it could be, with their base directories.
+        candidates: Vec<(SessionId, PathBuf)>,
+    },
+    /// The session was deleted while it was looked at.
+    #[error("the session {0} is gone")]
+    SessionGone(SessionId),
+    /// The session that was started with this idempotency key was deleted.
+    #[error("the session {0} that was made with this key was deleted")]
+    KeyOfDeleted(SessionId),
+
+    /// The session has no such task.
+    #[error("there is no task `{0}`")]
+    UnknownTask(String),
+    /// The task has no such attempt.
+    #[error("there is no attempt {wanted}; the newest is {newest}")]
+    UnknownAttempt {
+        /// What was asked for.
+        wanted: u32,
+        /// The newest one.
+        newest: u32,
+    },
+    /// The task has no recording because it has not been started.
+    #[error("nothing was recorded: it has not been started")]
+    NothingRecorded,
+    /// What a process printed cannot be read.
+    #[error("what it printed cannot be read: {0}")]
+    UnreadableOutput(String),
+    /// The task runs, without a terminal.
+    #[error("the task {0} runs without a terminal")]
+    NoTerminal(TaskId),
+    /// The task has no process.
+    #[error("the task {0} has no running agent")]
+    NotRunning(TaskId),
+    /// What was typed did not reach the agent.
+    #[error("{0}")]
+    NotTyped(String),
+
+    /// There is no such intervention.
+    #[error("there is no intervention {0}")]
+    UnknownIntervention(String),
+    /// There is no such intervention, because there is no such session.
+    #[error("there is no intervention {0}: its session does not exist")]
+    InterventionOfNoSession(InterventionId),
+    /// The intervention was decided before.
+    #[error("{by} decided it before: {choice}")]
+    AlreadyDecided {
+        /// Who decided it.
+        by: String,
+        /// What they decided.
+        choice: Choice,
+    },
+    /// The intervention was withdrawn.
+    #[error("it is not asked any more")]
+    NotAsked,
+    /// The decision is about a screen and does not say which.
+    #[error("this is about a screen, and the decision does not say what was seen")]
+    NoDigest,
+
+    /// There is no such grimoire.
+    #[error("there is no grimoire `{name}`")]
+    UnknownGrimoire {
+        /// What was asked for.
+        name: String,
+        /// A name that may have been meant.
+        near: Option<String>,
+    },
+    /// There is no such adapter.
+    #[error("there is no adapter `{0}`")]
+    UnknownAdapter(String),
+    /// The grimoire cannot be used.
+    #[error("{}", printable(&.0.to_string()))]
+    Grimoire(UnusableGrimoire),
+    /// The session cannot be made.
+    #[error("{}", execute(.0))]
+    Execute(ExecuteError),
+    /// The session does not do what it is asked.
+    #[error("{}", printable(&.0.to_string()))]
+    Request(RequestError),
+
+    /// The disk does not take it.
+    #[error("{what}: {source}")]
+    Storage {
+        /// What was to be done.
+        what: String,
+        /// Why it could not be.
+        #[source]
+        source: io::Error,
+    },
+    /// The daemon is going away.
+    #[error("the daemon is stopping")]
+    Stopping,
+    /// Something failed inside.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// How what the user agrees to differs from what a folder has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StaleTrust {
+    /// Its files are not those that were looked at.
+    #[error("what the folder brings along has changed since it was looked at")]
+    Content,
+    /// Other users can write to it than those that were shown.
+    #[error("the owners of the folder have changed since they were looked at")]
+    Owners,
+    /// The request does not say what was looked at.
+    #[error("to trust a folder, say what was seen")]
+    NothingSeen,
+}
+
+impl From<OpenError> for ServiceError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotOwned(error) => Self::NotOwned(error),
+            error => Self::Open(error),
+        }
+    }
+}
+
+impl From<ExecuteError> for ServiceError {
+    fn from(error: ExecuteError) -> Self {
+        match error {
+            ExecuteError::Grimoire(error) => Self::Grimoire(error),
+            ExecuteError::BaseDir(error) => error.into(),
+            ExecuteError::Request(error) => error.into(),
+            error => Self::Execute(error),
+        }
+    }
+}
+
+impl From<RequestError> for ServiceError {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
+    }
+}
+
+impl ServiceError {
+    /// What a process printed cannot be read.
+    pub(crate) fn unreadable(error: impl std::fmt::Display) -> Self {
+        Self::UnreadableOutput(error.to_string())
+    }
+}
+
+fn named(all: &[(SessionId, PathBuf)]) -> String {
+    let each = all.iter().map(|(id, base_dir)| format!("{id} in {}", base_dir.display()));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn execute(error: &ExecuteError) -> String {
+    let ExecuteError::Definition(report) = error else { return printable(&error.to_string()) };
+    let first = report.problems.first();
+    let first = first.map(|first| format!(": {}", printable(&first.message)));
+    format!("the definition has errors{}", first.unwrap_or_default())
+}

@@ -1,0 +1,172 @@
+//! What waits for a person, what was decided, and deciding.
+
+use std::collections::BTreeMap;
+
+use coven_api::Code;
+use coven_api::intervention::{
+    Decide, DecideResponse, InterventionItem, InterventionList, InterventionQuery,
+    InterventionState,
+};
+use coven_model::{Choice, Decision, Intervention, InterventionId, SessionId};
+use coven_orchestrator::Orchestrator;
+use coven_store::Entry;
+
+use crate::error::ServiceError;
+use crate::service::Service;
+use crate::sessions::Sessions;
+use crate::text::excerpt;
+
+impl Service {
+    /// Everything that waits for a person, the longest waiting first; or what was decided in one
+    /// session.
+    pub async fn interventions(
+        &self,
+        query: &InterventionQuery,
+    ) -> Result<InterventionList, ServiceError> {
+        let one = match &query.workflow {
+            Some(text) => Some(self.find(text).await?),
+            None => None,
+        };
+        let interventions = match (query.state.unwrap_or_default(), one) {
+            (InterventionState::Decided, Some(found)) => {
+                decided(&found.sessions, &found.id).await?
+            }
+            (InterventionState::Decided, None) => return Err(ServiceError::NoSessionNamed),
+            (InterventionState::Open, Some(found)) => {
+                waiting(&found.sessions, Some(&found.id)).await
+            }
+            (InterventionState::Open, None) => self.open_interventions().await,
+        };
+        Ok(InterventionList { interventions })
+    }
+
+    /// Everything that waits for a person, the longest waiting first.
+    pub(crate) async fn open_interventions(&self) -> Vec<InterventionItem> {
+        let mut all = Vec::new();
+        for sessions in self.sessions().await {
+            all.extend(waiting(&sessions, None).await);
+        }
+        all.sort_by(|a, b| {
+            let key = |item: &InterventionItem| {
+                (item.intervention.created_at, item.intervention.id.clone())
+            };
+            key(a).cmp(&key(b))
+        });
+        all
+    }
+
+    /// Decides an intervention, which is named by the two parts of its id.
+    pub async fn decide(
+        &self,
+        session: &str,
+        number: &str,
+        decide: Decide,
+        by: String,
+    ) -> Result<DecideResponse, ServiceError> {
+        let id = intervention_id(session, number)?;
+        let orchestrator = self.find_intervention(&id).await?;
+        let mut decision = Decision::new(decide.decision, by);
+        decision.text = decide.answer;
+        decision.why = decide.why.unwrap_or_default();
+        let open = orchestrator.interventions().into_iter().find(|asked| asked.id == id);
+        // Without a digest it is not known what the user saw.
+        if let Some(asked) = &open
+            && asked.digest.is_some()
+            && decide.digest.is_none()
+        {
+            return Err(ServiceError::NoDigest);
+        }
+        match orchestrator.answer(&id, decision, decide.digest).await {
+            Ok(()) => Ok(DecideResponse { workflow_id: id.session(), decision: decide.decision }),
+            Err(error) => {
+                let error = ServiceError::from(error);
+                if matches!(error.code(), Code::AlreadyDecided | Code::NotNow) {
+                    return Err(why_not_open(&orchestrator, &id, open.is_some()).await);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Why an intervention cannot be decided that is not open.
+async fn why_not_open(
+    orchestrator: &Orchestrator,
+    id: &InterventionId,
+    was_open: bool,
+) -> ServiceError {
+    let past = orchestrator.decided(&id.session()).await;
+    match past.into_iter().find(|(asked, _)| asked.id == *id) {
+        Some((_, Some(decision))) => {
+            ServiceError::AlreadyDecided { by: decision.by, choice: decision.choice }
+        }
+        Some((_, None)) => ServiceError::NotAsked,
+        None if was_open => ServiceError::NotAsked,
+        // One that never was cannot have been decided.
+        None => ServiceError::UnknownIntervention(id.to_string()),
+    }
+}
+
+/// An intervention by the two parts of its id.
+fn intervention_id(session: &str, number: &str) -> Result<InterventionId, ServiceError> {
+    let unknown =
+        || ServiceError::UnknownIntervention(excerpt(&format!("{session}/{number}"), 100));
+    let session = SessionId::new(session).map_err(|_| unknown())?;
+    let number = number.parse().map_err(|_| unknown())?;
+    Ok(InterventionId::in_session(&session, number))
+}
+
+/// What waits for a person in a base directory, or in one session of it.
+async fn waiting(sessions: &Sessions, only: Option<&SessionId>) -> Vec<InterventionItem> {
+    let mut entries: BTreeMap<SessionId, Entry> = BTreeMap::new();
+    let mut items = Vec::new();
+    let open = sessions.interventions().into_iter();
+    for asked in open.filter(|asked| only.is_none_or(|only| asked.workflow_id == *only)) {
+        if entries.is_empty() {
+            let all = sessions.list().into_iter();
+            entries.extend(all.map(|entry| (entry.id.clone(), entry)));
+        }
+        let Some(entry) = entries.get(&asked.workflow_id) else { continue };
+        items.push(item(sessions, entry, asked, None).await);
+    }
+    items
+}
+
+/// What was decided in a session.
+async fn decided(
+    sessions: &Sessions,
+    id: &SessionId,
+) -> Result<Vec<InterventionItem>, ServiceError> {
+    let entry = sessions.entry(id).ok_or_else(|| ServiceError::SessionGone(id.clone()))?;
+    let mut items = Vec::new();
+    for (asked, decision) in sessions.decided(id).await {
+        items.push(item(sessions, &entry, asked, decision).await);
+    }
+    Ok(items)
+}
+
+async fn item(
+    sessions: &Sessions,
+    entry: &Entry,
+    asked: Intervention,
+    decision: Option<Decision>,
+) -> InterventionItem {
+    let access = match &asked.task {
+        Some(task) => sessions.task(&asked.workflow_id, task).await.ok(),
+        None => None,
+    };
+    let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
+    let always = asked.options.contains(&Choice::ApproveAlways).then(|| {
+        let agent = adapter.as_deref().unwrap_or("the agent");
+        format!("{agent} is told yes, and asked by its own means not to ask this again")
+    });
+    InterventionItem {
+        intervention: asked,
+        workflow_name: entry.name.clone(),
+        goal: entry.goal.clone(),
+        base_dir: entry.base_dir.display().to_string(),
+        adapter,
+        always,
+        decision,
+    }
+}

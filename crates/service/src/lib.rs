@@ -1,0 +1,67 @@
+//! Everything users can ask for, as plain async methods of one [`Service`], whatever the transport.
+//!
+//! The daemon serves it over HTTP and IPC: it reads a request, calls one method and writes the
+//! answer. Requests and answers are the wire types of `coven-api`; what goes wrong is a
+//! [`ServiceError`], which is turned into the problem that clients see in one place.
+//!
+//! A base directory is opened by the first command that needs it. Methods that only look open
+//! nothing: they read what is on the disk.
+
+#![warn(missing_docs)]
+#![allow(
+    clippy::result_large_err,
+    reason = "an error is what a request comes to, once, and a box would be in the way everywhere"
+)]
+
+mod attempt;
+mod auto_answer;
+mod background;
+mod base_dir;
+mod blocking;
+mod catalogue;
+mod catalogue_folders;
+mod clock;
+mod config;
+mod context;
+mod control;
+mod envelope;
+mod error;
+mod events;
+mod find;
+mod folder;
+mod hooks;
+mod interventions;
+mod list;
+mod metrics;
+mod places;
+mod policies;
+pub mod private_file;
+mod problem;
+mod service;
+mod sessions;
+mod show;
+mod start;
+mod status;
+mod task;
+mod terminal;
+pub mod text;
+mod trust;
+mod trust_store;
+mod versions;
+
+pub use attempt::{Recording, TaskOutput};
+pub use config::{Config, ConfigError, Hooks, Keep, LogLevel, schema as config_schema};
+pub use coven_orchestrator::{Envelope, FeedItem, FeedSubscription, Live, Published, Subscription};
+pub use coven_runner::{
+    Event as TerminalEvent, Subscription as TerminalSubscription, Update as TerminalUpdate,
+};
+pub use coven_runtime::machine;
+pub use coven_runtime::processes::{Identity as ProcessIdentity, JOB_VARIABLE};
+pub use envelope::{event_kind, stream_name, write_json as write_event_json};
+pub use error::{ServiceError, StaleTrust};
+pub use events::SessionEvents;
+pub use metrics::Metrics;
+pub use places::{NoHome, Places};
+pub use service::{Service, ServiceOptions, StartError};
+pub use terminal::{Terminal, TerminalPicture};
+pub use trust_store::is_trusted;

@@ -1,0 +1,187 @@
+//! Sessions in lists, over all base directories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use coven_api::event::EventSnapshot;
+use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
+use coven_model::{SessionId, WorkflowStatus};
+use coven_store::Entry;
+
+use crate::base_dir;
+use crate::error::ServiceError;
+use crate::service::Service;
+use crate::sessions::Sessions;
+use crate::text::excerpt;
+
+/// How many sessions a page has unless the request says.
+const DEFAULT_PAGE: u32 = 100;
+/// How many sessions a page has at most.
+const LARGEST_PAGE: u32 = 1000;
+/// How many of the newest sessions a snapshot has.
+const NEWEST: usize = 200;
+
+impl Service {
+    /// A page of sessions, the newest first.
+    pub async fn list(&self, query: &ListQuery) -> Result<WorkflowPage, ServiceError> {
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE);
+        if !(1..=LARGEST_PAGE).contains(&limit) {
+            return Err(ServiceError::BadRequest(format!("`limit` is 1 to {LARGEST_PAGE}")));
+        }
+        let statuses = statuses(query.status.as_deref())?;
+        let after = match &query.after {
+            Some(text) => Some(SessionId::new(text.clone()).map_err(|_| {
+                ServiceError::BadInput("`after` is the `next` of the page before".to_owned())
+            })?),
+            None => None,
+        };
+        let search = query.search.as_deref().map(str::to_lowercase);
+        let bases = match &query.base_dir {
+            Some(text) => self.sessions_of(PathBuf::from(text)).await?,
+            None => self.sessions().await,
+        };
+        let wanted = |entry: &Entry| {
+            statuses.as_ref().is_none_or(|statuses| statuses.wants(entry))
+                && search.as_ref().is_none_or(|search| matches(entry, search))
+        };
+        let mut all: Vec<(Entry, usize)> = Vec::new();
+        for (place, sessions) in bases.iter().enumerate() {
+            let entries = sessions.list().into_iter().filter(&wanted);
+            all.extend(entries.map(|entry| (entry, place)));
+        }
+        without_copies(&mut all);
+        // Ids are made of the time, so the newest have the greatest.
+        all.sort_unstable_by(|(a, _), (b, _)| b.id.cmp(&a.id));
+        let total = all.len() as u64;
+        if let Some(after) = after {
+            all.retain(|(entry, _)| entry.id < after);
+        }
+        let more = all.len() > limit as usize;
+        all.truncate(limit as usize);
+        let workflows = Self::items(&bases, all);
+        let next = workflows.last().filter(|_| more).map(|last| last.id.to_string());
+        Ok(WorkflowPage { workflows, total, next })
+    }
+
+    /// The sessions of one folder. It is not opened for that.
+    async fn sessions_of(&self, path: PathBuf) -> Result<Vec<Sessions>, ServiceError> {
+        let path = self.owned(path).await?;
+        let sessions = match self.known_base_dir(&path) {
+            Some(base) => base.sessions(self.context()).await?,
+            None => base_dir::archive(self.context(), &path).await?,
+        };
+        Ok(sessions.into_iter().collect())
+    }
+
+    /// How everything looks now.
+    pub async fn snapshot(&self) -> EventSnapshot {
+        // The position is read first: what happens meanwhile is sent again, and never left out.
+        let pos = self.context().feed.last();
+        let bases = self.sessions().await;
+        let mut all: Vec<(Entry, usize)> = Vec::new();
+        for (place, sessions) in bases.iter().enumerate() {
+            all.extend(sessions.list().into_iter().map(|entry| (entry, place)));
+        }
+        without_copies(&mut all);
+        all.sort_unstable_by(|(a, _), (b, _)| b.id.cmp(&a.id));
+        let mut count = 0;
+        all.retain(|(entry, _)| {
+            count += 1;
+            count <= NEWEST || (!entry.foreign && (!entry.status.is_final() || entry.kept))
+        });
+        let workflows = Self::items(&bases, all);
+        let interventions = self.open_interventions().await;
+        EventSnapshot { pos, workflows, interventions }
+    }
+
+    fn items(bases: &[Sessions], entries: Vec<(Entry, usize)>) -> Vec<WorkflowItem> {
+        let open: BTreeSet<usize> = entries
+            .iter()
+            .filter(|(entry, _)| !entry.foreign && !entry.status.is_final())
+            .map(|(_, place)| *place)
+            .collect();
+        let mut waiting: BTreeMap<SessionId, u32> = BTreeMap::new();
+        for place in open {
+            for intervention in bases[place].interventions() {
+                *waiting.entry(intervention.workflow_id).or_default() += 1;
+            }
+        }
+        let mut items = Vec::with_capacity(entries.len());
+        for (entry, place) in entries {
+            let mut item = item(&entry, waiting.get(&entry.id).copied().unwrap_or(0));
+            if !item.foreign && !item.status.is_final() {
+                item.running = running(&bases[place], &entry.id);
+            }
+            items.push(item);
+        }
+        items
+    }
+}
+
+/// Leaves out foreign sessions with the id of one of the user's own: a client that tells sessions
+/// apart by their ids must not take a copy for the original. A list of the copy's folder alone has
+/// them.
+fn without_copies(entries: &mut Vec<(Entry, usize)>) {
+    let own: BTreeSet<SessionId> = entries
+        .iter()
+        .filter(|(entry, _)| !entry.foreign)
+        .map(|(entry, _)| entry.id.clone())
+        .collect();
+    entries.retain(|(entry, _)| !entry.foreign || !own.contains(&entry.id));
+}
+
+/// How many jobs of a session run now. A session that is not in memory has none that are followed.
+fn running(sessions: &Sessions, id: &SessionId) -> u32 {
+    sessions.controller(id).map_or(0, |controller| controller.snapshot().running_tasks() as u32)
+}
+
+pub(crate) fn item(entry: &Entry, waiting: u32) -> WorkflowItem {
+    WorkflowItem {
+        id: entry.id.clone(),
+        name: entry.name.clone(),
+        goal: entry.goal.clone(),
+        status: entry.status,
+        state: entry.status.into(),
+        base_dir: entry.base_dir.display().to_string(),
+        created_at: entry.created_at,
+        updated_at: entry.updated_at,
+        waiting,
+        running: 0,
+        kept: entry.kept && !entry.foreign,
+        foreign: entry.foreign,
+    }
+}
+
+fn matches(entry: &Entry, search: &str) -> bool {
+    entry.name.to_lowercase().contains(search)
+        || entry.id.as_str().contains(search)
+        || entry.goal.as_ref().is_some_and(|goal| goal.to_lowercase().contains(search))
+}
+
+/// Which sessions a list is to have, by where they stand.
+struct Statuses {
+    of_own: BTreeSet<WorkflowStatus>,
+    foreign: bool,
+}
+
+impl Statuses {
+    /// What the files of a foreign session say about it is no status here.
+    fn wants(&self, entry: &Entry) -> bool {
+        if entry.foreign { self.foreign } else { self.of_own.contains(&entry.status) }
+    }
+}
+
+fn statuses(text: Option<&str>) -> Result<Option<Statuses>, ServiceError> {
+    let Some(text) = text else { return Ok(None) };
+    let mut statuses = Statuses { of_own: BTreeSet::new(), foreign: false };
+    for name in text.split(',').map(str::trim) {
+        if name == "foreign" {
+            statuses.foreign = true;
+            continue;
+        }
+        let status = serde_json::from_value(serde_json::Value::from(name))
+            .map_err(|_| ServiceError::UnknownStatus(excerpt(name, 80)))?;
+        statuses.of_own.insert(status);
+    }
+    Ok(Some(statuses))
+}

@@ -1,0 +1,42 @@
+//! Files and folders that only their user may read.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// Whether only the owner of a file may read, write or run it.
+#[expect(clippy::verbose_bit_mask, reason = "it is a mask")]
+pub fn is_private(metadata: &fs::Metadata) -> bool {
+    metadata.permissions().mode() & 0o077 == 0
+}
+
+/// Writes a file that only its owner may read, whole or not at all.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    // A draft that is left over may belong to another user.
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&draft, path));
+    if written.is_err()
+        && let Err(error) = fs::remove_file(&draft)
+    {
+        tracing::warn!("{} is left over: {error}", draft.display());
+    }
+    written
+}
+
+/// Creates a folder that only its owner may enter, and closes one that others may.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)?;
+    if !is_private(&fs::metadata(path)?) {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! Errors as the problems that clients see: the one place where a [`ServiceError`] gets its stable
+//! code and its hint.
+
+use std::path::Path;
+
+use coven_api::catalogue::TextDiagnostic;
+use coven_api::{Code, Problem};
+use coven_notation::{ProblemSeverity, Report, printable};
+use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
+use coven_store::NotOwned;
+use coven_store::index::ResolveError;
+use coven_workflow::catalogue::UnusableGrimoire;
+use coven_workflow::state::Refused;
+
+use crate::error::{ServiceError, StaleTrust};
+
+impl ServiceError {
+    /// The stable code that clients tell problems apart by.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::BadRequest(_) | Self::UnknownStatus(_) | Self::AmbiguousSession { .. } => {
+                Code::BadRequest
+            }
+            Self::BadInput(_) | Self::NoSessionNamed => Code::BadInput,
+            Self::BadBaseDir(_) => Code::BadBaseDir,
+            Self::NotOwned(_) => Code::NotOwned,
+            Self::Open(error) => open(error),
+            Self::BaseDirReplaced(_) | Self::NotTyped(_) => Code::NotNow,
+            Self::StaleTrust(_) => Code::StaleDigest,
+            Self::UnknownSession { .. } | Self::SessionGone(_) => Code::WorkflowNotFound,
+            Self::KeyOfDeleted(_) => Code::KeyReused,
+            Self::UnknownTask(_) | Self::UnknownAttempt { .. } | Self::NothingRecorded => {
+                Code::TaskNotFound
+            }
+            Self::NoTerminal(_) | Self::NotRunning(_) => Code::NoAgent,
+            Self::UnknownIntervention(_) | Self::InterventionOfNoSession(_) => {
+                Code::InterventionNotFound
+            }
+            Self::AlreadyDecided { .. } | Self::NotAsked => Code::AlreadyDecided,
+            Self::NoDigest => Code::BadDecision,
+            Self::UnknownGrimoire { .. } => Code::GrimoireNotFound,
+            Self::UnknownAdapter(_) => Code::BadAdapter,
+            Self::Grimoire(unusable) => grimoire(unusable),
+            Self::Execute(error) => execute(error),
+            Self::Request(error) => request(error),
+            Self::Storage { .. } | Self::UnreadableOutput(_) => Code::Storage,
+            Self::Stopping => Code::Stopping,
+            Self::Internal(_) => Code::Internal,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::UnknownStatus(_) => {
+                "there are pending, running, blocked, completed, failed, cancelled and foreign"
+            }
+            Self::NoSessionNamed => "name it with `workflow=`",
+            Self::NotOwned(error) => return Some(hint_for_owners(error)),
+            Self::BaseDirReplaced(_) => {
+                "put that folder back in its place, or end its runs with \
+                 `coven daemon stop --agents`"
+            }
+            Self::StaleTrust(StaleTrust::NothingSeen) => "send the `digest` of `GET /trust` along",
+            Self::StaleTrust(_) => "look again with `GET /trust`, then agree to that",
+            Self::UnknownSession { closed, .. } if closed.is_empty() => {
+                "`GET /workflows` lists them"
+            }
+            Self::UnknownSession { closed, .. } => {
+                let closed: Vec<_> = closed.iter().map(|path| path.display().to_string()).collect();
+                return Some(format!("these folders could not be opened: {}", closed.join(", ")));
+            }
+            Self::AmbiguousSession { .. } => "give the whole id",
+            Self::KeyOfDeleted(_) => "use a new key",
+            Self::NoTerminal(_) => "`…/output` and `…/transcript` tell what it does",
+            Self::NotRunning(_) => "`…/screen`, `…/output` and `…/recording` tell what it did",
+            Self::NoDigest => "send the intervention's `digest` along",
+            Self::UnknownGrimoire { near: Some(near), .. } => {
+                return Some(format!("did you mean `{near}`?"));
+            }
+            Self::UnknownGrimoire { near: None, .. } => "`GET /grimoires` lists them",
+            Self::UnknownAdapter(_) => "`GET /adapters` lists them",
+            Self::Request(error) => hint_for_request(error)?,
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// The whole answer to a client.
+    pub fn problem(&self) -> Problem {
+        let problems = match self {
+            Self::Execute(ExecuteError::Definition(report)) => diagnostics(report),
+            _ => Vec::new(),
+        };
+        let problem = Problem::new(self.code(), self.to_string()).with_problems(problems);
+        match self.hint() {
+            Some(hint) => problem.with_hint(hint),
+            None => problem,
+        }
+    }
+}
+
+/// What is wrong in a text, at its places.
+pub(crate) fn diagnostics(report: &Report) -> Vec<TextDiagnostic> {
+    let source = &report.source;
+    let one = |problem: &coven_notation::FileProblem| {
+        let (start, end) = (source.position(problem.span.start), source.position(problem.span.end));
+        let severity = match problem.severity {
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Warning => "warning",
+        };
+        TextDiagnostic {
+            severity: severity.to_owned(),
+            message: printable(&problem.message),
+            help: problem.help.as_deref().map(printable),
+            line: start.line as u32,
+            column: start.column as u32,
+            end_line: end.line as u32,
+            end_column: end.column as u32,
+        }
+    };
+    report.problems.iter().map(one).collect()
+}
+
+fn open(error: &OpenError) -> Code {
+    match error {
+        OpenError::Locked(coven_store::lock::LockError::Held { .. }) => Code::BaseDirTaken,
+        OpenError::Folder(_) | OpenError::Locked(_) => Code::BadBaseDir,
+        OpenError::NotOwned(_) => Code::NotOwned,
+        OpenError::Registry(_) => Code::Storage,
+        OpenError::Slots(_) => Code::Internal,
+    }
+}
+
+fn hint_for_owners(error: &NotOwned) -> String {
+    // The user agrees to the folder, whichever part of it belongs to others.
+    let folder = match error.path.ancestors().find(|path| path.ends_with(".coven")) {
+        Some(coven) => coven.parent().unwrap_or(coven),
+        None => &error.path,
+    };
+    let shown = |path: &Path| printable(&path.display().to_string());
+    let mend = if error.owners.uids.is_empty() {
+        format!("take the permission away (chmod o-w {}), or if", shown(&error.path))
+    } else {
+        "if".to_owned()
+    };
+    format!(
+        "whoever can write there can run programs as you; {mend} you want that: \
+         coven trust --owner {}",
+        shown(folder)
+    )
+}
+
+fn execute(error: &ExecuteError) -> Code {
+    match error {
+        ExecuteError::Grimoire(unusable) => grimoire(unusable),
+        ExecuteError::Definition(_) => Code::BadDefinition,
+        ExecuteError::BaseDir(error) => open(error),
+        ExecuteError::Inputs(_) => Code::BadInput,
+        ExecuteError::KeyReused { .. } | ExecuteError::Claim(ClaimError::Reused { .. }) => {
+            Code::KeyReused
+        }
+        ExecuteError::Reserved { .. } => Code::BadRequest,
+        ExecuteError::Request(error) => request(error),
+        _ => Code::Storage,
+    }
+}
+
+fn grimoire(unusable: &UnusableGrimoire) -> Code {
+    match unusable {
+        UnusableGrimoire::Unknown { .. } => Code::GrimoireNotFound,
+        UnusableGrimoire::Broken { .. } => Code::BadDefinition,
+        UnusableGrimoire::Inert { .. } => Code::NotTrusted,
+    }
+}
+
+fn request(error: &RequestError) -> Code {
+    match error {
+        RequestError::Unknown(ResolveError::Unknown { .. }) => Code::WorkflowNotFound,
+        RequestError::Unknown(ResolveError::Ambiguous { .. }) => Code::BadRequest,
+        RequestError::Foreign(_) => Code::ForeignSession,
+        RequestError::Refused(refused) => self::refused(refused),
+        RequestError::NotLive(_) => Code::NotLive,
+        RequestError::NoAgent(_) | RequestError::NotInteractive(_) => Code::NoAgent,
+        RequestError::NoTask { .. } | RequestError::NotStarted(_) => Code::TaskNotFound,
+        RequestError::NotDelivered(_) | RequestError::NotRemoved(_) => Code::NotNow,
+        RequestError::Closing => Code::Stopping,
+        _ => Code::Storage,
+    }
+}
+
+fn refused(refused: &Refused) -> Code {
+    match refused {
+        Refused::NoSession => Code::WorkflowNotFound,
+        Refused::NoIntervention(_) => Code::AlreadyDecided,
+        Refused::NotAnOption { .. } | Refused::NeedsText(_) => Code::BadDecision,
+        Refused::OtherDigest => Code::StaleDigest,
+        Refused::NoTask(_) => Code::TaskNotFound,
+        _ => Code::NotNow,
+    }
+}
+
+fn hint_for_request(error: &RequestError) -> Option<&'static str> {
+    match request(error) {
+        Code::Storage if matches!(error, RequestError::NotWritten { .. }) => {
+            Some("`coven daemon stop --agents` ends its agents all the same")
+        }
+        Code::NotLive => Some("`POST /workflows/{id}/resume` lets it go on"),
+        Code::ForeignSession => Some("it can be read: `coven show`, `coven logs`, `coven play`"),
+        Code::NoAgent => Some("its output and recording can still be read"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_model::{SessionId, TaskId};
+
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_text_and_gets_its_code_and_its_hint() {
+        let error = ServiceError::UnknownSession { text: "x".to_owned(), closed: Vec::new() };
+        let problem = error.problem();
+        assert_eq!(problem.code, Code::WorkflowNotFound);
+        assert_eq!(problem.detail, "no session has the id or name `x`");
+        assert_eq!(problem.hint.as_deref(), Some("`GET /workflows` lists them"));
+        let id = SessionId::new("0199a2b4-0000-7000-8000-000000000001").unwrap();
+        let error = ServiceError::from(RequestError::Foreign(id));
+        assert_eq!(error.problem().code, Code::ForeignSession);
+        assert!(error.hint().is_some_and(|hint| hint.contains("coven show")));
+        let task = TaskId::new("build.1").unwrap();
+        let not_live = ServiceError::from(RequestError::NoAgent(task));
+        assert_eq!(not_live.code(), Code::NoAgent);
+    }
+
+    #[test]
+    fn text_from_outside_cannot_act_on_a_terminal() {
+        let error = ServiceError::from(ExecuteError::Inputs(vec!["\u{1b}[31m".to_owned()]));
+        assert!(!error.problem().detail.contains('\u{1b}'));
+    }
+}

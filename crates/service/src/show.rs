@@ -1,0 +1,74 @@
+//! One session with everything about it.
+
+use coven_api::workflow::{TaskItem, Workflow};
+use coven_model::{PlanView, SessionId, TaskId};
+use coven_orchestrator::{SessionSnapshot, TaskSnapshot};
+
+use crate::error::ServiceError;
+use crate::list;
+use crate::service::Service;
+use crate::sessions::Sessions;
+
+impl Service {
+    /// Everything about a session. Of a session in memory this reads its snapshot alone.
+    pub async fn show(&self, text: &str) -> Result<Workflow, ServiceError> {
+        let found = self.find(text).await?;
+        shown(&found.sessions, &found.id).await
+    }
+}
+
+/// The same of a session that was found.
+pub(crate) async fn shown(sessions: &Sessions, id: &SessionId) -> Result<Workflow, ServiceError> {
+    let gone = || ServiceError::SessionGone(id.clone());
+    let entry = sessions.entry(id).ok_or_else(gone)?;
+    let snapshot = sessions.snapshot(id).await?;
+    let (Some(view), Some(plan)) = (snapshot.view(), snapshot.plan()) else { return Err(gone()) };
+    let mut item = list::item(&entry, 0);
+    item.status = view.status;
+    item.state = view.status.into();
+    item.goal.clone_from(&view.goal);
+    if !item.foreign {
+        item.running = snapshot.running_tasks() as u32;
+        item.kept = !view.kept.is_empty();
+    }
+    // A foreign session does not run here, so it asks nothing.
+    let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
+    item.waiting = interventions.len() as u32;
+    Ok(Workflow {
+        item,
+        live: sessions.controller(id).is_some() && !view.status.is_final(),
+        last_seq: snapshot.last_seq(),
+        tasks: tasks(&snapshot, plan),
+        session: view.clone(),
+        plan: plan.clone(),
+        interventions,
+    })
+}
+
+/// The tasks of a session, in the order of its plan.
+fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
+    let mut items = Vec::new();
+    for row in &plan.rows {
+        for lane in &row.lanes {
+            let Ok(id) = TaskId::new(lane.task.clone()) else { continue };
+            let task = snapshot.task(&id).ok();
+            let verdict = task.as_ref().and_then(TaskSnapshot::verdict);
+            items.push(TaskItem {
+                id,
+                name: lane.name.clone(),
+                step: row.step.clone(),
+                status: lane.status,
+                attempt: lane.attempt,
+                adapter: lane.adapter.clone(),
+                mode: lane.mode,
+                live: task.as_ref().is_some_and(TaskSnapshot::is_live),
+                since: verdict.as_ref().map(|(_, since)| *since),
+                verdict: verdict.map(|(verdict, _)| verdict),
+                started_at: lane.started_at,
+                ended_at: lane.ended_at,
+                note: lane.note.clone(),
+            });
+        }
+    }
+    items
+}

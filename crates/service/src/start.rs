@@ -1,0 +1,152 @@
+//! Starting a run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use coven_api::workflow::{OneAgent, StartWorkflow, Started, WorkflowDefinition};
+use coven_model::{Mode, WorkflowStatus};
+use coven_orchestrator::{NewSession, Orchestrator, What};
+use serde_json::{Map, Value, json};
+
+use crate::blocking::blocking;
+use crate::clock::now;
+use crate::error::ServiceError;
+use crate::folder;
+use crate::service::Service;
+use crate::text::excerpt;
+
+/// The longest idempotency key.
+const LONGEST_KEY: usize = 200;
+
+impl Service {
+    /// Starts a run. `key` makes the same request twice the same run.
+    pub async fn start(
+        &self,
+        start: StartWorkflow,
+        key: Option<String>,
+    ) -> Result<Started, ServiceError> {
+        check_key(key.as_deref())?;
+        let begun = now();
+        let (context, base_dir) = (self.context().clone(), start.base_dir);
+        let path = blocking(move || folder::to_run_in(&context, base_dir.as_deref())).await?;
+        let env = environment(start.env)?;
+        let what = what(start.grimoire, start.definition, start.agent)?;
+        let orchestrator = self.orchestrator(&path).await?;
+        // What a folder brings along is looked at anew for every run.
+        self.trust_of(path.clone()).await?;
+        let what = match &start.default_adapter {
+            Some(adapter) => with_default_adapter(&orchestrator, what, adapter, &start.input)?,
+            None => what,
+        };
+        let new = NewSession {
+            what,
+            input: start.input,
+            goal: start.goal,
+            env: env.clone(),
+            key: key.clone(),
+            auto: start.auto,
+        };
+        let id = orchestrator.create_session(new).await?;
+        let entry = orchestrator.entry(&id);
+        let entry = entry.ok_or_else(|| ServiceError::KeyOfDeleted(id.clone()))?;
+        // With a key an earlier request may have made it, and that may have been cut short.
+        let repeated = key.is_some() && entry.created_at < begun;
+        if entry.status == WorkflowStatus::Pending && !start.hold {
+            orchestrator.resume(&id, Some(env)).await?;
+        }
+        let base_dir = path.display().to_string();
+        tracing::info!(workflow = %id, base = base_dir, "a run was started");
+        Ok(Started { id, name: entry.name, base_dir, repeated })
+    }
+}
+
+/// What a run does whose steps have this adapter where they name none.
+fn with_default_adapter(
+    orchestrator: &Orchestrator,
+    what: What,
+    adapter: &str,
+    given: &Map<String, Value>,
+) -> Result<What, ServiceError> {
+    let known = orchestrator.known().with_default_adapter(adapter);
+    if !known.adapters.iter().any(|kind| kind == adapter) {
+        return Err(ServiceError::UnknownAdapter(excerpt(adapter, 80)));
+    }
+    let mut plan = orchestrator.plan(what, &known)?;
+    // A step that leaves its adapter to an input has it too, where the input says nothing. What is
+    // wrong with the inputs is an error when the session is made.
+    if let Ok(input) = coven_workflow::bind_inputs(&plan, given)
+        && let Err(problems) = coven_workflow::settle(&mut plan, &input, &known)
+    {
+        tracing::debug!("{} problems with the inputs", problems.len());
+    }
+    Ok(What::Plan(Box::new(plan)))
+}
+
+fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
+    let Some(key) = key else { return Ok(()) };
+    if (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    let detail = format!("an idempotency key has 1 to {LONGEST_KEY} visible ASCII characters");
+    Err(ServiceError::BadRequest(detail))
+}
+
+/// The environment of jobs: the caller's, or the daemon's own.
+pub(crate) fn environment(
+    given: Option<BTreeMap<String, String>>,
+) -> Result<BTreeMap<OsString, OsString>, ServiceError> {
+    let Some(given) = given else { return Ok(std::env::vars_os().collect()) };
+    for (name, value) in &given {
+        let wrong = name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
+        if wrong {
+            let name = excerpt(name, 80);
+            let detail = format!("`{name}` cannot be a variable of an environment");
+            return Err(ServiceError::BadInput(detail));
+        }
+    }
+    Ok(given.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+}
+
+fn what(
+    grimoire: Option<String>,
+    definition: Option<WorkflowDefinition>,
+    agent: Option<OneAgent>,
+) -> Result<What, ServiceError> {
+    match (grimoire, definition, agent) {
+        (Some(name), None, None) => Ok(What::Grimoire(name)),
+        (None, Some(definition), None) => {
+            Ok(What::Definition { name: definition.name, text: definition.text })
+        }
+        (None, None, Some(agent)) => one_agent(agent),
+        _ => {
+            let detail = "exactly one of `grimoire`, `definition` and `agent` says what runs";
+            Err(ServiceError::BadRequest(detail.to_owned()))
+        }
+    }
+}
+
+/// One agent, as a stage workflow of one task.
+fn one_agent(agent: OneAgent) -> Result<What, ServiceError> {
+    let mut task = Map::from_iter([
+        ("id".to_owned(), json!("agent")),
+        ("adapter".to_owned(), json!(agent.adapter)),
+        ("executionMode".to_owned(), json!(agent.mode.unwrap_or(Mode::Interactive))),
+    ]);
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            task.insert(name.to_owned(), value);
+        }
+    };
+    put("prompt", agent.prompt.map(Value::from));
+    put("model", agent.model.map(Value::from));
+    put("permissions", agent.permissions.map(|permissions| json!(permissions)));
+    put(
+        "extraArgs",
+        Some(agent.extra_args).filter(|args| !args.is_empty()).map(|args| json!(args)),
+    );
+    put("autoApprove", Some(agent.auto_approve).filter(|auto| *auto).map(Value::from));
+    let workflow = json!({ "id": "agent", "stages": [{ "id": "agent", "tasks": [task] }] });
+    let text = serde_json::to_string_pretty(&workflow)
+        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    Ok(What::Definition { name: "agent".to_owned(), text })
+}

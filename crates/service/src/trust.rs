@@ -1,0 +1,66 @@
+//! What a folder brings along, and agreeing to it.
+
+use std::path::Path;
+
+use coven_api::system::{SetTrust, Trust, TrustState};
+use coven_store::FolderOwners;
+
+use crate::blocking::blocking;
+use crate::error::{ServiceError, StaleTrust};
+use crate::folder;
+use crate::service::Service;
+use crate::trust_store::Agreement;
+
+impl Service {
+    /// How a folder stands, or the workspace.
+    pub async fn trust(&self, base_dir: Option<String>) -> Result<Trust, ServiceError> {
+        let service = self.clone();
+        blocking(move || {
+            let path = folder::to_read(service.context(), base_dir.as_deref())?;
+            service.trust_of_blocking(&path)
+        })
+        .await
+    }
+
+    /// Agrees to what a folder brings along or to who can write to it, as the user saw them, or
+    /// takes that back.
+    pub async fn set_trust(&self, set: SetTrust) -> Result<Trust, ServiceError> {
+        let service = self.clone();
+        blocking(move || service.set_trust_blocking(&set)).await
+    }
+
+    fn set_trust_blocking(&self, set: &SetTrust) -> Result<Trust, ServiceError> {
+        let path = folder::canonical(Path::new(&set.base_dir))?;
+        if !set.trusted {
+            return self.agree(&path, Agreement::Nothing);
+        }
+        if let Some(seen) = &set.owners {
+            let owners = FolderOwners::of(&path)
+                .map_err(|error| ServiceError::BadBaseDir(error.to_string()))?;
+            if owners.to_string() != *seen {
+                return Err(ServiceError::StaleTrust(StaleTrust::Owners));
+            }
+            return self.agree(&path, Agreement::Owners(owners));
+        }
+        let now = self.trust_of_blocking(&path)?;
+        if now.state == TrustState::NotOwned {
+            folder::owned(self.context(), &path)?;
+        }
+        match (&now.digest, &set.digest) {
+            (None, _) => Ok(now),
+            (Some(digest), Some(seen)) if digest == seen => {
+                self.agree(&path, Agreement::Content(digest.clone()))
+            }
+            (Some(_), Some(_)) => Err(ServiceError::StaleTrust(StaleTrust::Content)),
+            (Some(_), None) => Err(ServiceError::StaleTrust(StaleTrust::NothingSeen)),
+        }
+    }
+
+    fn agree(&self, path: &Path, agreement: Agreement) -> Result<Trust, ServiceError> {
+        self.context().trust.set(path, agreement).map_err(|source| ServiceError::Storage {
+            what: "trust cannot be written down".to_owned(),
+            source,
+        })?;
+        self.trust_of_blocking(path)
+    }
+}
