@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_policy::Policies;
 use coven_store::Entry;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::{Input, Known};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -144,19 +144,19 @@ impl Orchestrator {
     pub fn known(&self) -> Known {
         let known = Known::new(self.shared.executor.adapters());
         match &self.shared.options.default_adapter {
-            Some(adapter) => known.or_else(adapter),
+            Some(adapter) => known.with_default_adapter(adapter),
             None => known,
         }
     }
 
     /// The grimoires there are.
-    pub fn catalogue(&self) -> Catalogue {
+    pub fn catalogue(&self) -> GrimoireCatalogue {
         self.catalogue_for(&self.known())
     }
 
-    fn catalogue_for(&self, known: &Known) -> Catalogue {
+    fn catalogue_for(&self, known: &Known) -> GrimoireCatalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        Catalogue::load(&self.shared.options.grimoire_places(trusted), known)
+        GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), known)
     }
 
     /// Whether the `.coven/` of the base directory may be used, from the next start of a session

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_api::system::{BaseDirStatus, Slots, Status};
+use coven_api::system::{BaseDirStatus, SlotCounts, StatusResponse};
 use coven_runtime::machine;
 
 use crate::service::Service;
@@ -16,10 +16,10 @@ const AGENT_STATES: [&str; 7] =
 
 impl Service {
     /// How everything stands now. It has no address: only the transport knows that.
-    pub async fn status(&self) -> Status {
+    pub async fn status(&self) -> StatusResponse {
         let context = self.context();
         let places = &context.places;
-        let mut status = Status {
+        let mut status = StatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             since: self.since(),
@@ -29,7 +29,7 @@ impl Service {
             log: places.log().display().to_string(),
             sessions: BTreeMap::new(),
             agents: BTreeMap::new(),
-            slots: Slots::default(),
+            slots: SlotCounts::default(),
             waiting: 0,
             base_dirs: Vec::new(),
         };

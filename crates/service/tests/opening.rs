@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use coven_api::system::{OpenBaseDir, SetTrust};
-use coven_api::workflow::{Definition, ListQuery, StartWorkflow};
+use coven_api::workflow::{ListQuery, StartWorkflow, WorkflowDefinition};
 use coven_service::{Config, Places, Service, ServiceOptions};
 
 /// How long a request that waits for nothing may take on a busy machine.
@@ -34,7 +34,7 @@ fn folder(home: &Path, name: &str) -> String {
 
 /// A session that has not begun, so that no program is needed to hold its jobs.
 async fn hold(service: &Service, base_dir: &str) -> String {
-    let definition = Definition { name: "held.yaml".to_owned(), text: HELD.to_owned() };
+    let definition = WorkflowDefinition { name: "held.yaml".to_owned(), text: HELD.to_owned() };
     let start = StartWorkflow {
         definition: Some(definition),
         base_dir: Some(base_dir.to_owned()),

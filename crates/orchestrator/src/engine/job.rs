@@ -17,7 +17,7 @@ use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
 use coven_runtime::hold::{Adopted, Folder, FolderChanges, adopt};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
-use coven_workflow::command::Answer;
+use coven_workflow::command::AgentAnswer;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -86,7 +86,7 @@ pub(crate) enum Order {
     /// End it.
     Stop,
     /// Answer it.
-    Answer(Box<Answer>),
+    Answer(Box<AgentAnswer>),
     /// Send it a message.
     Send { number: u32, text: String },
 }

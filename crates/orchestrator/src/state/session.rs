@@ -9,7 +9,7 @@ use coven_model::{SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_store::journal::{AppendError, CreateError};
 use coven_store::session::Appended;
 use coven_store::{BaseDir, Reader, Session};
-use coven_workflow::view::Viewer;
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, Input, State, decide, fold};
 
 use super::files::SharedFiles;
@@ -24,7 +24,7 @@ pub struct WorkflowSession {
     reader: Reader,
     path: PathBuf,
     state: State,
-    viewer: Viewer,
+    viewer: SessionViewBuilder,
     last: u64,
     /// Something happened since the view was written.
     view_is_behind: bool,
@@ -65,7 +65,7 @@ impl WorkflowSession {
             reader,
             path,
             state: State::default(),
-            viewer: Viewer::default(),
+            viewer: SessionViewBuilder::default(),
             last: 0,
             view_is_behind: false,
         }
@@ -102,7 +102,7 @@ impl WorkflowSession {
     }
 
     /// What makes the readable view; cheap to copy.
-    pub(crate) fn viewer(&self) -> &Viewer {
+    pub(crate) fn viewer(&self) -> &SessionViewBuilder {
         &self.viewer
     }
 
