@@ -14,6 +14,7 @@
 //!   well make a copy, and backups make hard links;
 //! - a pipe, a device or a folder in the place of a file is an error and is not waited for.
 
+mod best_effort;
 pub mod disk_wait;
 mod error;
 mod remove;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat};
 use rustix::io::Errno;
 
+pub use self::best_effort::best_effort;
 pub use self::error::{FileError, Obstacle};
 pub use rustix::fs::OFlags;
 

@@ -35,11 +35,11 @@ use crate::event::Subscription;
 use crate::feed::Feed;
 use crate::options::Options;
 use crate::snapshot::SessionSnapshot;
-use crate::state::best_effort;
 use crate::state::blocking::{blocking, guard_workers};
 use crate::state::{
     Claims, Environment, PastSession, SessionManager, WorkflowSession, caller, subscribe_past,
 };
+use coven_folder::best_effort;
 
 /// Keeps any number of sessions, and hands what is asked of one to its controller.
 ///

@@ -26,10 +26,11 @@ use super::executor::{JobFolders, WorkflowExecutor};
 use super::slots::{NoSlot, Place};
 use crate::event::{Envelope, Live, Published};
 use crate::feed::Feed;
+use crate::state::Clock;
 use crate::state::blocking::blocking;
-use crate::state::{Clock, best_effort};
 use begin::{BegunJob, FoundJob, NotBegun};
 pub(crate) use conversation::Earlier;
+use coven_folder::best_effort;
 
 /// How long a runner may take to stop its process when the job that follows it has failed. After
 /// that the process is ended from outside.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use coven_folder::best_effort;
 use coven_model::{AutoAnswer, SessionId};
 use coven_notation::{FileProblem, Report, Source};
 use coven_workflow::input::SessionSpec;
@@ -15,7 +16,7 @@ use crate::error::ExecuteError;
 use crate::event::Published;
 use crate::options::{NewSession, What};
 use crate::state::blocking::blocking;
-use crate::state::{ClaimError, Environment, WorkflowSession, best_effort, caller};
+use crate::state::{ClaimError, Environment, WorkflowSession, caller};
 
 /// A session about to be made: everything about it was checked.
 pub(super) struct Prepared {

@@ -13,7 +13,7 @@ use coven_runtime::sandbox::Enforcement;
 
 use super::JobDetails;
 use super::picture::{self, Picture};
-use crate::state::best_effort;
+use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
