@@ -1,5 +1,4 @@
 //! Opening one base directory never makes another wait.
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::path::Path;
 use std::process::Command;
@@ -8,29 +7,15 @@ use std::time::Duration;
 
 use coven_api::system::{OpenBaseDir, SetTrust};
 use coven_api::workflow::{ListQuery, StartWorkflow, WorkflowDefinition};
-use coven_service::{Config, Places, Service, ServiceOptions};
+use coven_service::Service;
+
+use crate::{folder, service};
 
 /// How long a request that waits for nothing may take on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 const HELD: &str =
     "name: held\ndescription: H.\nsteps:\n  - {name: say, type: script, command: echo hello}\n";
-
-fn service(home: &Path) -> Service {
-    let (config_dir, state_dir) = (home.join("config"), home.join("state"));
-    for folder in [&config_dir, &state_dir] {
-        std::fs::create_dir(folder).unwrap();
-    }
-    let places = Places { config_dir, state_dir };
-    let (program, config) = ("coven".into(), Config::default());
-    Service::new(ServiceOptions { places, program, config }).unwrap()
-}
-
-fn folder(home: &Path, name: &str) -> String {
-    let path = home.join(name);
-    std::fs::create_dir(&path).unwrap();
-    path.display().to_string()
-}
 
 /// A session that has not begun, so that no program is needed to hold its jobs.
 async fn hold(service: &Service, base_dir: &str) -> String {

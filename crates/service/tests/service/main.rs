@@ -1,0 +1,25 @@
+//! The service without a transport.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod opening;
+mod showing;
+
+use std::path::Path;
+
+use coven_service::{Config, Places, Service, ServiceOptions};
+
+fn service(home: &Path) -> Service {
+    let (config_dir, state_dir) = (home.join("config"), home.join("state"));
+    for folder in [&config_dir, &state_dir] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let places = Places { config_dir, state_dir };
+    let (program, config) = ("coven".into(), Config::default());
+    Service::new(ServiceOptions { places, program, config }).unwrap()
+}
+
+fn folder(home: &Path, name: &str) -> String {
+    let path = home.join(name);
+    std::fs::create_dir(&path).unwrap();
+    path.display().to_string()
+}
