@@ -208,7 +208,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_is_read_in_pieces_and_what_is_broadcast_meanwhile_comes_once() {
-        let (allow, may_read) = mpsc::channel();
+        let (allow, may_read) = mpsc::sync_channel(1);
         let sender = broadcast::Sender::new(16);
         let log = NumberLog { last: 25, may_read };
         let mut follower = Follower::new(log, sender.subscribe(), 1, true);
