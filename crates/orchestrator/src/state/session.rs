@@ -146,7 +146,7 @@ impl WorkflowSession {
         Ok(appended.map(|appended| self.recorded(appended, facts)))
     }
 
-    /// Records facts on this thread, which waits on the disk.
+    /// Records facts and writes the readable view on this thread, which waits on the disk.
     pub(crate) fn record_here(
         &mut self,
         facts: &[Event],
@@ -156,7 +156,10 @@ impl WorkflowSession {
         let written = files.write(now, facts)?;
         let appended = files.sync(written)?;
         drop(files);
-        Ok(self.recorded(appended, facts))
+        let recorded = self.recorded(appended, facts);
+        let view = self.files.lock().write_view(&self.state, &self.viewer);
+        self.view_is_behind = !view.is_done;
+        Ok(recorded)
     }
 
     fn recorded(&mut self, appended: Appended, facts: &[Event]) -> Recorded {
