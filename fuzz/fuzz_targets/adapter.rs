@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_adapters::{Config, Rules, Sniffer};
+use coven_adapters::{Config, ScreenRules, ScreenSniffer};
 use coven_notation::{Report, Source};
 use libfuzzer_sys::fuzz_target;
 
@@ -20,11 +20,12 @@ fuzz_target!(|bytes: &[u8]| {
     Report::new(source, read.problems).render(false);
     let Some(config) = read.value else { return };
     // What was found right can be used, and written and read again.
-    let rules = Arc::new(Rules::new(&config).expect("a file without errors has usable rules"));
+    let rules =
+        Arc::new(ScreenRules::new(&config).expect("a file without errors has usable rules"));
     let written = serde_json::to_string(&config).expect("a configuration can be written");
     let again = Config::read(&Source::new("again", written));
     assert_eq!(again.value.as_ref(), Some(&config));
-    let mut sniffer = Sniffer::new(rules);
+    let mut sniffer = ScreenSniffer::new(rules);
     let screens = String::from_utf8_lossy(screens);
     for (step, screen) in screens.split('\0').enumerate() {
         let now = Duration::from_millis(step as u64 * 400);

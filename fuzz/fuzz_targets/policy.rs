@@ -4,7 +4,7 @@
 
 use coven_model::{AutoPolicy, AwaitingKind, HandlerName};
 use coven_notation::Source;
-use coven_policy::{Automatic, Policies, Policy, Question, Ruling};
+use coven_policy::{AgentAutomation, AgentQuestion, Policies, Policy, RuleEffect};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
         [AwaitingKind::Approval, AwaitingKind::Question, AwaitingKind::Choice, AwaitingKind::Dialog]
     {
         for dialog in [None, Some("trust")] {
-            let question = Question {
+            let question = AgentQuestion {
                 adapter: "demo",
                 kind,
                 rule: "rule",
@@ -45,35 +45,37 @@ fn read(text: &str) -> Option<Policy> {
     }
 }
 
-fn decisions(alone: &Policies, both: &Policies, question: &Question<'_>) {
+fn decisions(alone: &Policies, both: &Policies, question: &AgentQuestion<'_>) {
     let (user, decided) = (alone.decide(question), both.decide(question));
     if user.rule.is_some() {
         match user.ruling {
-            Ruling::Deny => assert_eq!(decided.ruling, Ruling::Deny),
-            Ruling::Ask => assert!(matches!(decided.ruling, Ruling::Ask | Ruling::Deny)),
-            Ruling::Allow => {
-                assert!(!matches!(decided.ruling, Ruling::AllowAlways | Ruling::Answer(_)))
+            RuleEffect::Deny => assert_eq!(decided.ruling, RuleEffect::Deny),
+            RuleEffect::Ask => {
+                assert!(matches!(decided.ruling, RuleEffect::Ask | RuleEffect::Deny))
             }
-            Ruling::AllowAlways | Ruling::Answer(_) => {}
+            RuleEffect::Allow => {
+                assert!(!matches!(decided.ruling, RuleEffect::AllowAlways | RuleEffect::Answer(_)))
+            }
+            RuleEffect::AllowAlways | RuleEffect::Answer(_) => {}
         }
-        if let Ruling::Answer(text) = &decided.ruling {
-            assert_eq!(user.ruling, Ruling::Answer(text.clone()), "the text is the user's");
+        if let RuleEffect::Answer(text) = &decided.ruling {
+            assert_eq!(user.ruling, RuleEffect::Answer(text.clone()), "the text is the user's");
         }
     }
     if question.is_unknown_dialog() {
-        assert!(matches!(decided.ruling, Ruling::Ask | Ruling::Deny));
+        assert!(matches!(decided.ruling, RuleEffect::Ask | RuleEffect::Deny));
     }
-    assert_eq!(decided.fact().is_none(), decided.ruling == Ruling::Ask);
+    assert_eq!(decided.to_decision().is_none(), decided.ruling == RuleEffect::Ask);
 }
 
-fn handlers(question: &Question<'_>, text: &str) {
+fn handlers(question: &AgentQuestion<'_>, text: &str) {
     let handlers = vec![
         HandlerName::ConfirmYes,
         HandlerName::Type(text.to_owned()),
         HandlerName::PressEnter,
         HandlerName::Escape,
     ];
-    let automatic = Automatic::new(&AutoPolicy { inject_args: Vec::new(), handlers });
+    let automatic = AgentAutomation::new(&AutoPolicy { inject_args: Vec::new(), handlers });
     let resolution = automatic.resolve(question);
     assert!(resolution.skipped.is_empty());
     let action = resolution.action.expect("one of them always answers");

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coven_tape::{Damage, Options, Problem, ReadAt, Reader, Stream, Tape, export, verify};
-use coven_terminal::recording::Header;
+use coven_tape::{Options, ReadAt, Reader, Stream, Tape, TapeDamage, TapeProblem, export, verify};
+use coven_terminal::recording::RecordingHeader;
 use libfuzzer_sys::fuzz_target;
 
 /// The input, taken piece by piece; zeros when there is no more.
@@ -154,7 +154,7 @@ fn read(dir: &Path) {
     for time in [0, 5, 16, u64::MAX] {
         whole &= reader.find_time(time).is_ok();
     }
-    let _ = export(&reader, &Header::new(80, 24), std::io::sink());
+    let _ = export(&reader, &RecordingHeader::new(80, 24), std::io::sink());
     let problems = report.map_or(1, |report| report.problems.len());
     assert!(whole || problems > 0, "what cannot be read is a problem");
 }
@@ -174,6 +174,7 @@ fn go_on(dir: &Path, options: Options) {
     let whole = reader.records(0).all(|record| record.is_ok());
     assert!(whole || !problems.is_empty(), "what cannot be read is a problem");
     // Only that it does not go on where an older one ended is not its fault.
-    let own = |p: &&Problem| p.path == newest && p.position != 0 && p.damage != Damage::Order;
+    let own =
+        |p: &&TapeProblem| p.path == newest && p.position != 0 && p.damage != TapeDamage::Order;
     assert_eq!(problems.iter().find(own), None);
 }

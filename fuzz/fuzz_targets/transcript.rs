@@ -3,13 +3,13 @@
 //! entries do not tell.
 #![no_main]
 
-use coven_adapters::transcript::{BUFFER_LIMIT, Conclusion, Decoder, Entry, Format};
+use coven_adapters::transcript::{BUFFER_LIMIT, Decoder, Entry, RunConclusion, TranscriptFormat};
 use coven_model::{Ending, Usage};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let [format, cut, printed @ ..] = bytes else { return };
-    let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
+    let format = TranscriptFormat::ALL[usize::from(*format) % TranscriptFormat::ALL.len()];
     // What stands before the first two NULs goes to standard error.
     let middle = printed.windows(2).position(|pair| pair == [0, 0]).unwrap_or(0);
     let (stderr, stdout) = printed.split_at(middle);
@@ -35,7 +35,11 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(!conclusion.reason.contains(char::is_control));
 });
 
-fn read(format: Format, stdout: &[&[u8]], stderr: &[&[u8]]) -> (Vec<Entry>, Conclusion) {
+fn read(
+    format: TranscriptFormat,
+    stdout: &[&[u8]],
+    stderr: &[&[u8]],
+) -> (Vec<Entry>, RunConclusion) {
     let mut entries = Vec::new();
     let mut keep = |entry| entries.push(entry);
     let mut decoder = Decoder::new(format);

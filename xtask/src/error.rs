@@ -26,7 +26,7 @@ pub(crate) enum Error {
     #[error("`cargo metadata` printed something this tool does not understand")]
     Metadata(#[from] serde_json::Error),
     #[error("the real agents were not all driven, or not all well")]
-    RealAgents(#[from] crate::real_agents::Problem),
+    RealAgents(#[from] crate::real_agents::RealAgentsProblem),
     #[error("tidy found {0} problem(s), listed above")]
     Untidy(usize),
     #[error("no fuzz target is called `{name}`; there are: {known}")]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::cargo;
 use crate::error::Error;
 use crate::tidy::lexer::{code, comments, tokens};
-use crate::tidy::tree::{self, File};
+use crate::tidy::tree::{self, TreeFile};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -50,7 +50,6 @@ fn is_production(path: &str) -> bool {
         && !path.split('/').any(|part| other.contains(&part))
 }
 
-/// What was counted.
 #[derive(Debug, Default)]
 struct Counts {
     files: usize,
@@ -64,7 +63,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of<'a>(files: impl Iterator<Item = &'a File>) -> Self {
+    fn of<'a>(files: impl Iterator<Item = &'a TreeFile>) -> Self {
         let mut counts = Self::default();
         for file in files {
             counts.add(without_tests(&file.text));

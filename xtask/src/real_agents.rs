@@ -18,14 +18,14 @@ use crate::error::Error;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Which CLIs to drive; all of them when left out
-    clis: Vec<Cli>,
+    clis: Vec<AgentCli>,
     /// Do not write docs/real-agents.md
     #[arg(long)]
     dry: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Cli {
+enum AgentCli {
     Claude,
     Codex,
     Gemini,
@@ -35,7 +35,7 @@ enum Cli {
 
 /// Why the CLIs could not be driven, or what they did wrong.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Problem {
+pub(crate) enum RealAgentsProblem {
     #[error(
         "a network namespace is needed, so that no CLI can reach its maker, and `unshare --net` is \
          refused here even in a user namespace; run this as root, or allow user namespaces"
@@ -55,7 +55,7 @@ pub(crate) enum Problem {
     Io { step: &'static str, source: io::Error },
 }
 
-impl Problem {
+impl RealAgentsProblem {
     fn io(step: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { step, source }
     }
@@ -63,13 +63,13 @@ impl Problem {
 
 /// What the driver found about one CLI.
 #[derive(Debug, Deserialize)]
-struct Report {
+struct CliReport {
     cli: String,
-    rows: Vec<Row>,
+    rows: Vec<CheckRow>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Row {
+struct CheckRow {
     #[serde(rename = "row")]
     name: String,
     result: String,
@@ -82,10 +82,10 @@ const DRIVERS: [(&str, &str); 2] =
 const HOLDER: &str = "coven-runner-agent";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
-    let chosen = if args.clis.is_empty() { Cli::value_variants() } else { &args.clis };
+    let chosen = if args.clis.is_empty() { AgentCli::value_variants() } else { &args.clis };
     let folder = cargo::root().join("target/real-agents");
     let namespace = namespace()?;
-    fs::create_dir_all(&folder).map_err(Problem::io("make target/real-agents"))?;
+    fs::create_dir_all(&folder).map_err(RealAgentsProblem::io("make target/real-agents"))?;
     let node = install::node(&folder)?;
     for cli in chosen {
         install::cli(*cli, &folder, node.as_deref())?;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let mut failed = 0;
     // One after the other, so that each has the machine to itself.
     for cli in chosen {
-        let mut report = Report { cli: cli.name().to_owned(), rows: Vec::new() };
+        let mut report = CliReport { cli: cli.name().to_owned(), rows: Vec::new() };
         for driver in &drivers {
             report.rows.extend(drive(*cli, namespace, driver, &holder, &folder)?.rows);
         }
@@ -103,19 +103,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
             page::write(&cargo::root().join("docs/real-agents.md"), *cli, &report)?;
         }
     }
-    if failed > 0 { Err(Problem::Rows(failed).into()) } else { Ok(()) }
+    if failed > 0 { Err(RealAgentsProblem::Rows(failed).into()) } else { Ok(()) }
 }
 
 /// The arguments of `unshare` that give us a network of our own: as root, or as root of a user
 /// namespace.
-fn namespace() -> Result<&'static [&'static str], Problem> {
+fn namespace() -> Result<&'static [&'static str], RealAgentsProblem> {
     const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
     let works = |way: &&&[&str]| {
         let mut command = Command::new("unshare");
         command.args(**way).args(["sh", "-c", "ip link set lo up"]).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    WAYS.iter().find(works).copied().ok_or(Problem::NoNamespace)
+    WAYS.iter().find(works).copied().ok_or(RealAgentsProblem::NoNamespace)
 }
 
 /// Builds the drivers and the holder, and says where they are.
@@ -132,33 +132,33 @@ fn built(package: &str, kind: &str, name: &'static str) -> Result<PathBuf, Error
     let format = ["--message-format", "json-render-diagnostics"];
     let told = cargo::read(&[&["build", "--package", package, kind, name], &format[..]].concat())?;
     let lines = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
+    let messages = lines.filter_map(|line| serde_json::from_slice::<CargoMessage>(line).ok());
     let artifacts =
         messages.filter(|message| message.target.as_ref().is_some_and(|of| of.name == name));
     let found = artifacts.filter_map(|message| message.executable).next_back();
-    Ok(found.ok_or(Problem::NotBuilt(name))?)
+    Ok(found.ok_or(RealAgentsProblem::NotBuilt(name))?)
 }
 
 /// A line of what cargo tells.
 #[derive(Deserialize)]
-struct Message {
-    target: Option<Target>,
+struct CargoMessage {
+    target: Option<CargoTarget>,
     executable: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     name: String,
 }
 
 /// Drives one CLI where there is nothing but loopback.
 fn drive(
-    cli: Cli,
+    cli: AgentCli,
     namespace: &[&str],
     driver: &Path,
     holder: &Path,
     folder: &Path,
-) -> Result<Report, Error> {
+) -> Result<CliReport, Error> {
     let ended = Command::new("unshare")
         .args(namespace)
         .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
@@ -166,14 +166,14 @@ fn drive(
         .arg(cli.name())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(Problem::io("start the driver"))?;
+        .map_err(RealAgentsProblem::io("start the driver"))?;
     if !ended.status.success() {
-        return Err(Problem::Driver(ended.status).into());
+        return Err(RealAgentsProblem::Driver(ended.status).into());
     }
     Ok(serde_json::from_slice(&ended.stdout)?)
 }
 
-impl Cli {
+impl AgentCli {
     /// Its command, which is also the type of its adapter.
     fn name(self) -> &'static str {
         match self {

@@ -14,17 +14,17 @@ pub(crate) struct Args {
     rest: Vec<String>,
 }
 
-const VERSION: &str = "4.32.5";
+const SCHEMATHESIS_VERSION: &str = "4.32.5";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
-    let folder = cargo::root().join("target/schemathesis").join(VERSION);
+    let folder = cargo::root().join("target/schemathesis").join(SCHEMATHESIS_VERSION);
     let program = folder.join("bin/schemathesis");
     if !program.exists() {
-        eprintln!("installing schemathesis {VERSION} in {}", folder.display());
+        eprintln!("installing schemathesis {SCHEMATHESIS_VERSION} in {}", folder.display());
         let mut python = Command::new("python3");
         cargo::succeed(python.args(["-m", "venv", "--clear"]).arg(&folder))?;
         let mut pip = Command::new(folder.join("bin/pip"));
-        let package = format!("schemathesis=={VERSION}");
+        let package = format!("schemathesis=={SCHEMATHESIS_VERSION}");
         cargo::succeed(pip.args(["install", "--quiet", &package]))?;
     }
     let line = [

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that neither rustc, clippy nor rustfmt can hold.
+//! `cargo xtask tidy`: the rules of this repository that neither rustc, clippy nor rustfmt checks.
 //!
 //! Each check is a function from text to problems in a file of its own under `tidy/`, with tests
 //! that show both that it complains and that it keeps quiet. This file gathers the texts, runs
@@ -21,8 +21,8 @@ use std::path::Path;
 
 use crate::cargo;
 use crate::error::Error;
-use problem::{Problem, Severity};
-use tree::File;
+use problem::{TidyProblem, TidySeverity};
+use tree::TreeFile;
 
 /// Prints every problem and warning to stdout, one per line, and fails if there is a problem.
 pub(crate) fn run() -> Result<(), Error> {
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<(), Error> {
     for problem in &problems {
         println!("{problem}");
     }
-    match problems.iter().filter(|problem| problem.severity == Severity::Error).count() {
+    match problems.iter().filter(|problem| problem.severity == TidySeverity::Error).count() {
         0 => {
             eprintln!("tidy: {} files, no problems", files.len());
             Ok(())
@@ -46,8 +46,9 @@ pub(crate) fn run() -> Result<(), Error> {
     }
 }
 
-fn check(files: &[File], packages: &[layers::Package], root: &Path) -> Vec<Problem> {
-    let (rust, prose): (Vec<&File>, Vec<&File>) = files.iter().partition(|file| file.is_rust());
+fn check(files: &[TreeFile], packages: &[layers::Package], root: &Path) -> Vec<TidyProblem> {
+    let (rust, prose): (Vec<&TreeFile>, Vec<&TreeFile>) =
+        files.iter().partition(|file| file.is_rust());
     let page = |path: &str| prose.iter().find(|file| file.path == path).map_or("", |f| &f.text);
 
     let mut problems = layers::check(page(layers::PAGE), packages);

@@ -1,7 +1,7 @@
-//! `cargo xtask upgrade`: older builds beside this one. Builds a commit of the past, lets its daemon
-//! and its holders run agents, and has this tree's build go on with them; and the last commit that
-//! did not register sessions, whose sessions are foreign. Opt-in: it builds everything twice more,
-//! in target/upgrade/.
+//! `cargo xtask upgrade`: older builds beside this one. Builds a commit of the past, lets its
+//! daemon and its holders run agents, and has this tree's build go on with them; and the last
+//! commit that did not register sessions, whose sessions are foreign. Opt-in: it builds everything
+//! twice more, in target/upgrade/.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,20 +12,20 @@ use crate::error::Error;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The older commit: the first one that registered sessions, unless named
-    #[arg(long, value_name = "COMMIT", default_value = FIRST)]
+    #[arg(long, value_name = "COMMIT", default_value = FIRST_REGISTERING_COMMIT)]
     from: String,
 }
 
 /// The first commit that registered sessions in the state folder.
-const FIRST: &str = "4b3f07a";
+const FIRST_REGISTERING_COMMIT: &str = "4b3f07a";
 
 /// The last commit that did not: its sessions are read, and never run.
-const UNREGISTERED: &str = "eed0010";
+const LAST_UNREGISTERED_COMMIT: &str = "eed0010";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let folder = cargo::root().join("target/upgrade");
     let older = build(&folder, &args.from)?;
-    let unregistered = build(&folder, UNREGISTERED)?;
+    let unregistered = build(&folder, LAST_UNREGISTERED_COMMIT)?;
     let line = ["test", "--package", "coven-cli", "--test", "cli", "upgrade::"];
     let line = [&line[..], &["--", "--ignored", "--nocapture"]].concat();
     let ended = cargo::command(&line)

@@ -1,6 +1,6 @@
 //! `cargo xtask web`: builds the page from `web/` and holds what is committed in `web/dist`
-//! against it, byte for byte. Only whoever changes the page needs this, and node for it; everybody
-//! else builds with what is committed, and `cargo xtask tidy` sees that it fits its sources.
+//! against it, byte for byte. Only a change of the page needs this, and node for it; all other
+//! builds use what is committed, and `cargo xtask tidy` sees that it fits its sources.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -8,9 +8,9 @@ use coven_model::AutoPolicy;
 use coven_terminal::keys::Key;
 
 use crate::config::Config;
-use crate::launch::{self, Launch, LaunchError, Request};
-use crate::rules::Rules;
-use crate::sniffer::Sniffer;
+use crate::launch::{self, LaunchError, LaunchRequest, LaunchSpec};
+use crate::rules::ScreenRules;
+use crate::sniffer::ScreenSniffer;
 
 /// What an adapter is made with.
 #[derive(Clone, Debug, Default)]
@@ -27,10 +27,9 @@ pub struct Options {
 
 /// A piece of what a program printed.
 #[derive(Clone, Copy, Debug)]
-pub struct Observation<'a> {
+pub struct OutputChunk<'a> {
     /// Whether it came on standard error; a terminal has only one stream.
     pub on_stderr: bool,
-    /// The bytes.
     pub raw: &'a [u8],
     /// The same as text, without sequences and secrets.
     pub clean: &'a str,
@@ -38,8 +37,8 @@ pub struct Observation<'a> {
 
 /// Whatever differs between agent CLIs.
 ///
-/// The adapter files make [`Adapter`]s. A program that embeds Coven can bring a type of its own;
-/// everything but the launch has an answer that fits a program about which nothing is known.
+/// The adapter files make [`ConfigAdapter`]s. A program that embeds Coven can bring a type of its
+/// own; everything but the launch has an answer that fits a program about which nothing is known.
 pub trait AgentAdapter: Send + Sync {
     /// The type, as it is named in workflows.
     fn kind(&self) -> &str;
@@ -49,11 +48,10 @@ pub trait AgentAdapter: Send + Sync {
         self.kind()
     }
 
-    /// How to start the program.
-    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError>;
+    fn launch(&self, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError>;
 
     /// The rules that read its screen.
-    fn rules(&self) -> Arc<Rules> {
+    fn rules(&self) -> Arc<ScreenRules> {
         Arc::default()
     }
 
@@ -63,7 +61,7 @@ pub trait AgentAdapter: Send + Sync {
     }
 
     /// Is told everything the program prints, the same way from a terminal and from pipes.
-    fn observe(&self, output: Observation<'_>) {
+    fn observe(&self, output: OutputChunk<'_>) {
         let _ = output;
     }
 
@@ -73,35 +71,34 @@ pub trait AgentAdapter: Send + Sync {
 
 /// An adapter made from files.
 #[derive(Clone, Debug)]
-pub struct Adapter {
+pub struct ConfigAdapter {
     kind: String,
     options: Options,
     config: Arc<Config>,
-    rules: Arc<Rules>,
+    rules: Arc<ScreenRules>,
 }
 
-impl Adapter {
+impl ConfigAdapter {
     pub(crate) fn new(
         kind: &str,
         options: Options,
         config: Arc<Config>,
-        rules: Arc<Rules>,
+        rules: Arc<ScreenRules>,
     ) -> Self {
         Self { kind: kind.to_owned(), options, config, rules }
     }
 
-    /// What it was made with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
     /// A sniffer for one run of the program.
-    pub fn sniffer(&self) -> Sniffer {
-        Sniffer::new(self.rules.clone())
+    pub fn sniffer(&self) -> ScreenSniffer {
+        ScreenSniffer::new(self.rules.clone())
     }
 }
 
-impl AgentAdapter for Adapter {
+impl AgentAdapter for ConfigAdapter {
     fn kind(&self) -> &str {
         &self.kind
     }
@@ -110,7 +107,7 @@ impl AgentAdapter for Adapter {
         self.options.name.as_deref().unwrap_or(&self.kind)
     }
 
-    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError> {
+    fn launch(&self, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
         let mut launch = launch::launch(&self.kind, &self.config, request)?;
         for (key, value) in &self.options.env {
             launch.unset.retain(|unset| unset != key);
@@ -119,7 +116,7 @@ impl AgentAdapter for Adapter {
         Ok(launch)
     }
 
-    fn rules(&self) -> Arc<Rules> {
+    fn rules(&self) -> Arc<ScreenRules> {
         self.rules.clone()
     }
 
@@ -139,7 +136,7 @@ pub fn keys(names: &[String]) -> Vec<Key> {
 }
 
 /// The id of a conversation that a program shows on its screen.
-pub fn session_on(resume: &crate::config::Resume, screen: &str) -> Option<String> {
+pub fn session_on(resume: &crate::config::ResumeConfig, screen: &str) -> Option<String> {
     let pattern = regex::Regex::new(resume.screen_pattern.as_deref()?).ok()?;
     Some(pattern.captures(screen)?.get(1)?.as_str().to_owned())
 }

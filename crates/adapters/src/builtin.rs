@@ -1,6 +1,6 @@
 //! The adapters that come with Coven. They are files like any other; these are embedded.
 
-const FILES: [(&str, &str); 9] = [
+const BUILTIN_FILES: [(&str, &str); 9] = [
     ("aider", include_str!("../builtin/aider/config.json")),
     ("claude", include_str!("../builtin/claude/config.json")),
     ("codex", include_str!("../builtin/codex/config.json")),
@@ -12,12 +12,11 @@ const FILES: [(&str, &str); 9] = [
     ("shell", include_str!("../builtin/shell/config.json")),
 ];
 
-/// The built-in types.
 pub fn types() -> impl Iterator<Item = &'static str> {
-    FILES.into_iter().map(|(kind, _)| kind)
+    BUILTIN_FILES.into_iter().map(|(kind, _)| kind)
 }
 
 /// The file of a built-in type, as it can be copied and changed.
 pub fn source(kind: &str) -> Option<&'static str> {
-    FILES.into_iter().find(|(name, _)| *name == kind).map(|(_, text)| text)
+    BUILTIN_FILES.into_iter().find(|(name, _)| *name == kind).map(|(_, text)| text)
 }

@@ -2,7 +2,7 @@
 //!
 //! The structs here are the published schema (`coven schema adapter`): their doc comments are its
 //! descriptions. Every key may be missing, because a file of a later layer says only what it
-//! changes; [`crate::Adapter`] fills in the defaults.
+//! changes; [`crate::ConfigAdapter`] fills in the defaults.
 
 mod check;
 mod merge;
@@ -10,23 +10,23 @@ mod merge;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use coven_model::{AutoPolicy, Mode, Permission};
-use coven_notation::{HumanDuration, Problem, Read, Source, Syntax};
+use coven_model::{AutoPolicy, Mode, PermissionLevel};
+use coven_notation::{FileProblem, FileSyntax, HumanDuration, ParsedFile, Source};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::Rules;
+use crate::rules::ScreenRules;
 
 pub use merge::merge;
 
 /// How long a program has to end by itself when its adapter does not say.
-const GRACE: Duration = Duration::from_secs(5);
+const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// The version of the format this program writes and knows.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// An adapter file.
+/// An adapter file: how to start, read, answer and stop one agent CLI.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(title = "Coven adapter")]
@@ -38,7 +38,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_version: Option<u32>,
     /// How the adapter is shown.
-    pub metadata: Metadata,
+    pub metadata: MetadataConfig,
     /// The program to start; the adapter's type if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -52,12 +52,12 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
     /// Changes to the environment of the program.
-    pub env: Env,
+    pub env: EnvConfig,
     /// How the program is started, by mode.
-    pub modes: Modes,
+    pub modes: ModesConfig,
     /// Arguments for each permission level.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub permissions: BTreeMap<Permission, Grant>,
+    pub permissions: BTreeMap<PermissionLevel, PermissionGrant>,
     /// Arguments that choose a model; `${model}` stands for its name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<String>,
@@ -65,32 +65,33 @@ pub struct Config {
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub states: IndexMap<String, StateRule>,
     /// What the program says beside the screen.
-    pub signals: Signals,
+    pub signals: SignalsConfig,
     /// Patterns of what changes by itself while a question stays the same (seconds, spinners).
     /// Removed before a digest is taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volatile: Vec<String>,
     /// Dialogs of the program itself, with the keys that answer them. They come before `states`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dialogs: Vec<Dialog>,
+    pub dialogs: Vec<DialogConfig>,
     /// The keys for what a person does most.
-    pub keys: Keys,
+    pub keys: KeysConfig,
     /// How to answer the program without a person, when a task asks for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_policy: Option<AutoPolicy>,
     /// How to continue an earlier conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Resume>,
+    pub resume: Option<ResumeConfig>,
     /// What the program must be able to write for itself, for sandboxes.
     pub state: StateFiles,
     /// How the program is stopped.
-    pub stop: Stop,
+    pub stop: StopConfig,
 }
 
 /// How an adapter is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Metadata {
+#[schemars(rename = "Metadata")]
+pub struct MetadataConfig {
     /// The name for people; the adapter's type if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
@@ -105,8 +106,9 @@ pub struct Metadata {
 /// Changes to the environment of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Env {
-    /// Variables to set.
+#[schemars(rename = "Env")]
+pub struct EnvConfig {
+    /// Variables to set, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
     /// Variables to take away.
@@ -117,8 +119,9 @@ pub struct Env {
 /// The two ways to start a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Modes {
-    /// On a terminal.
+#[schemars(rename = "Modes")]
+pub struct ModesConfig {
+    /// How the program is started on a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<ModeConfig>,
     /// One prompt, no terminal.
@@ -126,7 +129,7 @@ pub struct Modes {
     pub headless: Option<ModeConfig>,
 }
 
-impl Modes {
+impl ModesConfig {
     /// The settings of a mode, if the program has it.
     pub fn get(&self, mode: Mode) -> Option<&ModeConfig> {
         match mode {
@@ -150,13 +153,13 @@ pub struct ModeConfig {
     pub prompt_flag: Option<String>,
     /// Arguments by permission level, where this mode has its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub permissions: BTreeMap<Permission, Grant>,
+    pub permissions: BTreeMap<PermissionLevel, PermissionGrant>,
     /// Arguments that continue an earlier conversation, where this mode has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Vec<String>>,
-    /// The permission level when nobody asks for one. Headless runs default to `all`.
+    /// The permission level of a task that names none. Headless runs default to `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_permission: Option<Permission>,
+    pub default_permission: Option<PermissionLevel>,
     /// How the output is read (`claude-stream-json`, `codex-json`, `gemini-stream-json`,
     /// `opencode-json`, `qwen-stream-json`, `copilot-json`, `text`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,9 +167,9 @@ pub struct ModeConfig {
     /// Whether a headless run needs a terminal all the same.
     pub use_pty: bool,
     /// What a headless run gets as input.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// Changes to the environment in this mode alone.
-    pub env: Env,
+    pub env: EnvConfig,
 }
 
 /// Where a prompt goes.
@@ -185,7 +188,8 @@ pub enum PromptPosition {
 /// What a headless run gets as input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Stdin {
+#[schemars(rename = "Stdin")]
+pub enum StdinSource {
     /// Nothing: it is at its end from the start.
     #[default]
     Null,
@@ -196,15 +200,15 @@ pub enum Stdin {
 /// What grants a permission level: arguments, or arguments and environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Grant {
-    /// Arguments alone.
+#[schemars(rename = "Grant")]
+pub enum PermissionGrant {
+    /// Arguments that are added to the command.
     Args(Vec<String>),
-    /// Arguments and variables.
+    /// Arguments that are added, and variables that are set.
     Full(FullGrant),
 }
 
-impl Grant {
-    /// The arguments.
+impl PermissionGrant {
     pub fn args(&self) -> &[String] {
         match self {
             Self::Args(args) => args,
@@ -227,9 +231,9 @@ impl Grant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FullGrant {
-    /// Arguments.
+    /// Arguments that are added to the command.
     pub args: Vec<String>,
-    /// Variables.
+    /// Variables that are set, by name.
     pub env: BTreeMap<String, String>,
     /// What this level really means for this program, where it is not what the name says.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,7 +254,7 @@ pub struct StateRule {
     /// What a match means. Without it, a rule named `interaction_idle` means idle, any other name
     /// with `interaction` in it an approval, and every other name working.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<MatchKind>,
     /// Where to look: `screen`, `tail:N` (the last N lines that are not empty at the end),
     /// `head:N`, or `cursor:N` (the cursor's line and the N-1 above it). Without it, `screen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -291,10 +295,11 @@ pub enum CursorRule {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum MatchKind {
     /// The program is starting up.
     Starting,
-    /// It works.
+    /// It works on its turn.
     Working,
     /// It is ready for the next message.
     Idle,
@@ -315,7 +320,8 @@ pub enum Kind {
 /// What a program says beside the screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Signals {
+#[schemars(rename = "Signals")]
+pub struct SignalsConfig {
     /// Whether it tells its state by OSC 7501.
     pub osc7501: bool,
     /// What its window title means. The first that matches counts.
@@ -336,24 +342,25 @@ pub struct TitleRule {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub flags: String,
     /// What a match means.
-    pub kind: Kind,
+    pub kind: MatchKind,
 }
 
-/// What silence means.
+/// What it means that a program prints nothing for a while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuietRule {
     /// How long nothing was printed.
     pub after: HumanDuration,
-    /// What that means.
-    pub kind: Kind,
+    /// What the agent is doing then.
+    pub kind: MatchKind,
 }
 
 /// A dialog of the program itself, with the keys that answer it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Dialog {
-    /// Its name.
+#[schemars(rename = "Dialog")]
+pub struct DialogConfig {
+    /// The name of the dialog, for policies and messages.
     pub name: String,
     /// A regular expression over the lines of the region.
     pub pattern: String,
@@ -371,7 +378,7 @@ pub struct Dialog {
     pub begins: Option<String>,
     /// What it asks for; a dialog if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<MatchKind>,
     /// The keys for each answer, such as `accept` and `decline`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Vec<String>>,
@@ -383,23 +390,24 @@ pub struct Dialog {
 /// The keys for what a person does most. Names as in `Enter`, `Esc`, `Ctrl+C`, `2`, `y`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Keys {
-    /// Yes, this once.
+#[schemars(rename = "Keys")]
+pub struct KeysConfig {
+    /// Keys that approve, this once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approve: Vec<String>,
-    /// Yes, and do not ask again.
+    /// Keys that approve, so that the agent does not ask again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approve_always: Vec<String>,
-    /// No.
+    /// Keys that deny what the agent asks for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Stop what you are doing.
+    /// Keys that interrupt the agent's turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupt: Vec<String>,
-    /// Send what was typed.
+    /// Keys that submit the text that was typed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submit: Vec<String>,
-    /// Quit the program.
+    /// Keys that quit the program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quit: Vec<String>,
 }
@@ -407,7 +415,8 @@ pub struct Keys {
 /// How to continue an earlier conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Resume {
+#[schemars(rename = "Resume")]
+pub struct ResumeConfig {
     /// Arguments that continue it; `${agentSession}` stands for its id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -435,7 +444,8 @@ pub struct StateFiles {
 /// How a program is stopped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Stop {
+#[schemars(rename = "Stop")]
+pub struct StopConfig {
     /// How long it has to end by itself after the polite signal; 5 seconds if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<HumanDuration>,
@@ -443,19 +453,19 @@ pub struct Stop {
 
 impl Config {
     /// The dialog that a rule of the sniffer names.
-    pub fn dialog(&self, rule: &str) -> Option<&Dialog> {
+    pub fn dialog(&self, rule: &str) -> Option<&DialogConfig> {
         let name = rule.strip_prefix("dialog:")?;
         self.dialogs.iter().find(|dialog| dialog.name == name)
     }
 
     /// How long the program has to end by itself.
     pub fn grace(&self) -> Duration {
-        self.stop.grace.as_ref().map_or(GRACE, |grace| grace.0)
+        self.stop.grace.as_ref().map_or(DEFAULT_STOP_GRACE, |grace| grace.0)
     }
 
     /// Reads an adapter file and reports every problem in it.
-    pub fn read(source: &Source) -> Read<Self> {
-        let mut read = coven_notation::read::<Self>(source, Syntax::Json);
+    pub fn read(source: &Source) -> ParsedFile<Self> {
+        let mut read = coven_notation::read::<Self>(source, FileSyntax::Json);
         if let Some(node) = &read.node {
             let found = check::check(source, node);
             if found.iter().any(|problem| problem.code == check::UNKNOWN_PERMISSION) {
@@ -463,15 +473,15 @@ impl Config {
                 read.problems.retain(|problem| problem.code != "bad-value");
             }
             read.problems.extend(found);
-            if let Some(Err(error)) = read.value.as_ref().map(Rules::new) {
+            if let Some(Err(error)) = read.value.as_ref().map(ScreenRules::new) {
                 // Each pattern is right, but one or all of them are too large to be used.
                 let place = node.get("states").or(node.get("dialogs")).unwrap_or(node);
-                let problem = Problem::error("rules-too-large", place.span, error.to_string());
-                if !read.problems.iter().any(Problem::is_error) {
+                let problem = FileProblem::error("rules-too-large", place.span, error.to_string());
+                if !read.problems.iter().any(FileProblem::is_error) {
                     read.problems.push(problem.help("make the patterns shorter"));
                 }
             }
-            if read.problems.iter().any(Problem::is_error) {
+            if read.problems.iter().any(FileProblem::is_error) {
                 read.value = None;
             }
         }

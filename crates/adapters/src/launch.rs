@@ -3,33 +3,31 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 
-use crate::config::{Config, Env, ModeConfig, PromptPosition, Stdin};
+use crate::config::{Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
 
 /// The longest single argument that Linux takes, without its closing NUL.
-pub const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+pub const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 
 /// The name of the file that a longer prompt is written to, in the folder the caller gives.
 pub const PROMPT_FILE: &str = "prompt.md";
 
 /// What a task asks of a launch.
 #[derive(Clone, Debug, Default)]
-pub struct Request<'a> {
-    /// The mode.
+pub struct LaunchRequest<'a> {
     pub mode: Mode,
-    /// The first message.
     pub prompt: Option<&'a str>,
     /// Arguments of the task's own.
     pub extra_args: &'a [String],
     /// What the agent may do; the mode's default if missing.
-    pub permission: Option<Permission>,
+    pub permission: Option<PermissionLevel>,
     /// The model; the program's own choice if missing.
     pub model: Option<&'a str>,
     /// Whether the adapter's arguments for automatic approval are added.
     pub auto_approve: bool,
     /// Which conversation this is.
-    pub conversation: Conversation<'a>,
+    pub conversation: LaunchConversation<'a>,
     /// The folder where a prompt that is too long for an argument will be written, as the program
     /// will see it. Without it such a prompt is refused.
     pub prompt_folder: Option<&'a str>,
@@ -37,33 +35,29 @@ pub struct Request<'a> {
 
 /// Which conversation a launch is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Conversation<'a> {
+pub enum LaunchConversation<'a> {
     /// A new one; the program names it.
     #[default]
     New,
     /// A new one, with this id where the program lets us choose.
     NewWithId(&'a str),
-    /// An earlier one.
     Resume(&'a str),
 }
 
 /// How to start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// The program.
+pub struct LaunchSpec {
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Variables to set.
     pub env: BTreeMap<String, String>,
     /// Variables to take away.
     pub unset: Vec<String>,
     /// Whether it gets a terminal.
     pub terminal: bool,
     /// What it gets as input where it has no terminal.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// The permission level it has.
-    pub permission: Option<Permission>,
+    pub permission: Option<PermissionLevel>,
     /// A file that must be written first: its name in the prompt folder, and its text.
     pub prompt_file: Option<(String, String)>,
     /// What to type once the program is idle, where it takes no prompt at the start.
@@ -77,27 +71,13 @@ pub struct Launch {
 pub enum LaunchError {
     /// The program does not have the mode.
     #[error("the adapter `{adapter}` has no {mode} mode; its modes are: {modes}")]
-    NoMode {
-        /// The adapter.
-        adapter: String,
-        /// The mode.
-        mode: Mode,
-        /// What there is.
-        modes: String,
-    },
+    NoMode { adapter: String, mode: Mode, modes: String },
     /// A headless run without a prompt.
     #[error("a headless run needs a prompt that is not empty")]
     NoPrompt,
     /// The permission level is unknown to the program.
     #[error("the adapter `{adapter}` does not say how to grant `{permission}`; it knows: {known}")]
-    NoPermission {
-        /// The adapter.
-        adapter: String,
-        /// The level.
-        permission: Permission,
-        /// What there is.
-        known: String,
-    },
+    NoPermission { adapter: String, permission: PermissionLevel, known: String },
     /// The program's model cannot be chosen.
     #[error("the adapter `{0}` does not say how to choose a model (key `model`)")]
     NoModel(String),
@@ -108,21 +88,16 @@ pub enum LaunchError {
     #[error("{0} has a NUL byte in it, which no program can be given")]
     Nul(&'static str),
     /// An argument beyond what the system takes.
-    #[error("{what} has {bytes} bytes; one argument can have {LONGEST_ARGUMENT}")]
-    TooLong {
-        /// Which.
-        what: &'static str,
-        /// Its length.
-        bytes: usize,
-    },
+    #[error("{what} has {bytes} bytes; one argument can have {MAX_ARGUMENT_BYTES}")]
+    TooLong { what: &'static str, bytes: usize },
 }
 
 /// Makes the launch of an adapter called `name`.
 pub(crate) fn launch(
     name: &str,
     config: &Config,
-    request: &Request<'_>,
-) -> Result<Launch, LaunchError> {
+    request: &LaunchRequest<'_>,
+) -> Result<LaunchSpec, LaunchError> {
     let mode = mode(name, config, request.mode)?;
     let prompt = request.prompt.filter(|prompt| !prompt.trim().is_empty());
     if prompt.is_none() && request.mode == Mode::Headless {
@@ -131,7 +106,7 @@ pub(crate) fn launch(
     if prompt.is_some_and(|prompt| prompt.contains('\0')) {
         return Err(LaunchError::Nul("the prompt"));
     }
-    let mut launch = Launch {
+    let mut launch = LaunchSpec {
         command: config.command.clone().unwrap_or_else(|| name.to_owned()),
         args: mode.base_args.clone(),
         env: BTreeMap::new(),
@@ -188,26 +163,26 @@ fn without_options(args: &[String], others: &[String]) -> Vec<String> {
     kept
 }
 
-impl Launch {
-    fn environment(&mut self, env: &Env) {
+impl LaunchSpec {
+    fn environment(&mut self, env: &EnvConfig) {
         self.env.extend(env.set.clone());
         self.unset.extend(env.unset.iter().cloned());
     }
 
     /// The level asked for, else the mode's default. Headless runs default to `all`, because
-    /// nobody is there to be asked; where an adapter says nothing about permissions (the plain
+    /// they have no person to ask; where an adapter says nothing about permissions (the plain
     /// form has them in its base arguments), nothing is added.
     fn permission(
         &mut self,
         name: &str,
         config: &Config,
         mode: &ModeConfig,
-        request: &Request<'_>,
+        request: &LaunchRequest<'_>,
         injected: &[String],
     ) -> Result<(), LaunchError> {
         let grant = |level| mode.permissions.get(&level).or_else(|| config.permissions.get(&level));
         let default = mode.default_permission.or(match request.mode {
-            Mode::Headless => Some(Permission::All),
+            Mode::Headless => Some(PermissionLevel::All),
             Mode::Interactive => None,
         });
         let level = match (request.permission, default) {
@@ -216,10 +191,10 @@ impl Launch {
             (None, _) => return Ok(()),
         };
         let grant = grant(level).ok_or_else(|| {
-            let known: Vec<&str> = Permission::EVERY
+            let known: Vec<&str> = PermissionLevel::EVERY
                 .into_iter()
                 .filter(|level| grant(*level).is_some())
-                .map(Permission::as_str)
+                .map(PermissionLevel::as_str)
                 .collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             LaunchError::NoPermission { adapter: name.to_owned(), permission: level, known }
@@ -249,16 +224,16 @@ impl Launch {
         name: &str,
         config: &Config,
         mode: &ModeConfig,
-        conversation: Conversation<'_>,
+        conversation: LaunchConversation<'_>,
     ) -> Result<(), LaunchError> {
         let resume = config.resume.as_ref();
         let (args, id) = match conversation {
-            Conversation::New => return Ok(()),
-            Conversation::NewWithId(id) => match resume {
+            LaunchConversation::New => return Ok(()),
+            LaunchConversation::NewWithId(id) => match resume {
                 Some(resume) if !resume.new_args.is_empty() => (&resume.new_args, id),
                 _ => return Ok(()),
             },
-            Conversation::Resume(id) => {
+            LaunchConversation::Resume(id) => {
                 let args = mode.resume.as_ref().or(resume.map(|resume| &resume.args));
                 let args = args.filter(|args| !args.is_empty());
                 (args.ok_or_else(|| LaunchError::NoResume(name.to_owned()))?, id)
@@ -283,7 +258,7 @@ impl Launch {
         // alone or follows one.
         let dash = if prompt.starts_with('-') { " " } else { "" };
         let mut argument = format!("{dash}{prompt}");
-        if argument.len() > LONGEST_ARGUMENT {
+        if argument.len() > MAX_ARGUMENT_BYTES {
             let Some(folder) = folder else {
                 return Err(LaunchError::TooLong { what: "the prompt", bytes: prompt.len() });
             };
@@ -303,7 +278,7 @@ impl Launch {
             if argument.contains('\0') {
                 return Err(LaunchError::Nul("an argument"));
             }
-            if argument.len() > LONGEST_ARGUMENT {
+            if argument.len() > MAX_ARGUMENT_BYTES {
                 return Err(LaunchError::TooLong { what: "an argument", bytes: argument.len() });
             }
         }

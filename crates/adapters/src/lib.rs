@@ -4,11 +4,12 @@
 //! Pure: no process, no clock, no async. Time is an argument, and only the loader reads disk.
 //!
 //! ```
-//! use coven_adapters::{AgentAdapter, Options, default_registry, launch::Request};
+//! use coven_adapters::{AgentAdapter, Options, default_registry, launch::LaunchRequest};
 //! use coven_model::Mode;
 //!
 //! let gemini = default_registry().create("gemini", Options::default())?;
-//! let request = Request { mode: Mode::Interactive, prompt: Some("hello"), ..Request::default() };
+//! let request =
+//!     LaunchRequest { mode: Mode::Interactive, prompt: Some("hello"), ..Default::default() };
 //! let launch = gemini.launch(&request)?;
 //! assert_eq!(launch.command, "gemini");
 //! assert_eq!(launch.args, ["-i", "hello"]);
@@ -26,9 +27,9 @@ pub mod rules;
 pub mod sniffer;
 pub mod transcript;
 
-pub use adapter::{Adapter, AgentAdapter, Observation, Options};
+pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::Config;
-pub use loader::{AdapterConfigLoader, Folders, LoadError};
+pub use loader::{AdapterConfigLoader, AdapterFolders, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
-pub use rules::{Rules, View};
-pub use sniffer::Sniffer;
+pub use rules::{LineView, ScreenRules};
+pub use sniffer::ScreenSniffer;

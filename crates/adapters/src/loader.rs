@@ -6,7 +6,7 @@
 //! stays in use.
 
 mod error;
-mod pile;
+mod layer_stack;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -21,28 +21,26 @@ use serde_json::Value;
 
 use crate::builtin;
 use crate::config::Config;
-use crate::rules::Rules;
-use pile::Pile;
+use crate::rules::ScreenRules;
+use layer_stack::LayerStack;
 
 pub use error::LoadError;
 
 /// The file in an adapter's folder.
-pub const FILE: &str = "config.json";
+pub const CONFIG_FILE: &str = "config.json";
 
 /// Where what is known about an adapter comes from, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layer {
+pub enum AdapterLayer {
     /// It is part of Coven.
     BuiltIn,
-    /// The user's configuration.
     User,
-    /// The project.
     Project,
     /// A file the caller named.
     Explicit,
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for AdapterLayer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::BuiltIn => "built in",
@@ -55,19 +53,17 @@ impl fmt::Display for Layer {
 
 /// One file about an adapter.
 #[derive(Clone, Debug)]
-pub struct Origin {
-    /// Its layer.
-    pub layer: Layer,
+pub struct ConfigOrigin {
+    pub layer: AdapterLayer,
     /// Where it is; nothing for what is built in.
     pub path: Option<PathBuf>,
     /// Whether it counts as it is on disk now.
-    pub standing: Standing,
+    pub standing: OriginStatus,
 }
 
 /// Whether a file counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It counts.
+pub enum OriginStatus {
     Used,
     /// It is broken; its last good content counts.
     LastGood,
@@ -79,20 +75,18 @@ pub enum Standing {
 
 /// An adapter's configuration, with everything laid together.
 #[derive(Clone, Debug)]
-pub struct Loaded {
-    /// What counts.
+pub struct LoadedAdapter {
     pub config: Arc<Config>,
-    /// Its rules.
-    pub rules: Arc<Rules>,
+    pub rules: Arc<ScreenRules>,
     /// The files it was made from, from weakest to strongest.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<ConfigOrigin>,
     /// What is wrong with files that do not count as they are, and warnings about those that do.
     pub reports: Vec<Report>,
 }
 
 /// Where adapter files are looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Folders {
+pub struct AdapterFolders {
     /// The user's, such as `~/.config/coven/adapters`.
     pub user: Option<PathBuf>,
     /// The project's, such as `<baseDir>/.coven/adapters`.
@@ -101,26 +95,25 @@ pub struct Folders {
     pub project_trusted: bool,
 }
 
-/// Loads adapters.
 #[derive(Debug, Default)]
 pub struct AdapterConfigLoader {
-    folders: Folders,
+    folders: AdapterFolders,
     last_good: Mutex<HashMap<PathBuf, Value>>,
-    compiled: Mutex<HashMap<String, Compiled>>,
+    compiled: Mutex<HashMap<String, CompiledConfig>>,
 }
 
 /// What a type was made of last, and what came of it. Patterns take most of the memory of an agent
 /// that does nothing, so all agents of a type have the same.
 #[derive(Debug)]
-struct Compiled {
+struct CompiledConfig {
     value: Value,
     config: Arc<Config>,
-    rules: Arc<Rules>,
+    rules: Arc<ScreenRules>,
 }
 
 impl AdapterConfigLoader {
     /// A loader that looks in these folders.
-    pub fn new(folders: Folders) -> Self {
+    pub fn new(folders: AdapterFolders) -> Self {
         Self { folders, ..Self::default() }
     }
 
@@ -135,27 +128,28 @@ impl AdapterConfigLoader {
         types
     }
 
-    fn layers(&self) -> impl Iterator<Item = (Layer, &Path, bool)> {
-        let user = self.folders.user.as_deref().map(|path| (Layer::User, path, true));
+    fn layers(&self) -> impl Iterator<Item = (AdapterLayer, &Path, bool)> {
+        let user = self.folders.user.as_deref().map(|path| (AdapterLayer::User, path, true));
         let trusted = self.folders.project_trusted;
-        let project = self.folders.project.as_deref().map(|path| (Layer::Project, path, trusted));
+        let project =
+            self.folders.project.as_deref().map(|path| (AdapterLayer::Project, path, trusted));
         user.into_iter().chain(project)
     }
 
     /// Everything known about a type, read from disk now.
-    pub fn load(&self, kind: &str, explicit: Option<&Path>) -> Result<Loaded, LoadError> {
+    pub fn load(&self, kind: &str, explicit: Option<&Path>) -> Result<LoadedAdapter, LoadError> {
         if !is_type(kind) {
             return Err(LoadError::Name(kind.to_owned()));
         }
-        let mut pile = Pile::new(self);
+        let mut pile = LayerStack::new(self);
         if let Some(text) = builtin::source(kind) {
             pile.built_in(kind, text)?;
         }
         for (layer, folder, trusted) in self.layers() {
-            pile.file(layer, folder.join(kind).join(FILE), trusted)?;
+            pile.file(layer, folder.join(kind).join(CONFIG_FILE), trusted)?;
         }
         if let Some(path) = explicit {
-            pile.explicit(kind, path)?;
+            pile.add_explicit_file(kind, path)?;
         }
         pile.finish(kind)
     }
@@ -168,16 +162,20 @@ impl AdapterConfigLoader {
     }
 
     /// The configuration that a tree is, with its rules; the same ones as long as it is the same.
-    fn compiled(&self, kind: &str, value: Value) -> Result<(Arc<Config>, Arc<Rules>), LoadError> {
+    fn compiled(
+        &self,
+        kind: &str,
+        value: Value,
+    ) -> Result<(Arc<Config>, Arc<ScreenRules>), LoadError> {
         let mut compiled = self.compiled.lock();
         if let Some(last) = compiled.get(kind).filter(|last| last.value == value) {
             return Ok((last.config.clone(), last.rules.clone()));
         }
         let together = |error: String| LoadError::Together { kind: kind.to_owned(), error };
         let config = Config::deserialize(&value).map_err(|error| together(error.to_string()))?;
-        let rules = Rules::new(&config).map_err(|error| together(error.to_string()))?;
+        let rules = ScreenRules::new(&config).map_err(|error| together(error.to_string()))?;
         let (config, rules) = (Arc::new(config), Arc::new(rules));
-        let now = Compiled { value, config: config.clone(), rules: rules.clone() };
+        let now = CompiledConfig { value, config: config.clone(), rules: rules.clone() };
         compiled.insert(kind.to_owned(), now);
         Ok((config, rules))
     }
@@ -197,7 +195,7 @@ fn types_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| is_type(name) && folder.join(name).join(FILE).is_file())
+        .filter(|name| is_type(name) && folder.join(name).join(CONFIG_FILE).is_file())
         .collect()
 }
 
@@ -209,7 +207,7 @@ pub fn is_type(text: &str) -> bool {
 }
 
 /// What is known about every type: for listings, where one that is broken must not hide others.
-pub type Catalogue = BTreeMap<String, Result<Loaded, LoadError>>;
+pub type Catalogue = BTreeMap<String, Result<LoadedAdapter, LoadError>>;
 
 impl AdapterConfigLoader {
     /// Loads every type there is, also those of an untrusted project, which come out as unknown

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 
-use crate::adapter::{Adapter, AgentAdapter, Options};
+use crate::adapter::{AgentAdapter, ConfigAdapter, Options};
 use crate::config::Config;
-use crate::loader::{AdapterConfigLoader, Folders, LoadError, Loaded};
+use crate::loader::{AdapterConfigLoader, AdapterFolders, LoadError, LoadedAdapter};
 
 /// The icon of an adapter that names none.
-const ICON: &str = "agent";
+const DEFAULT_ICON: &str = "agent";
 
 type Make = dyn Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync;
 
 /// How a type presents itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metadata {
+pub struct AdapterMetadata {
     /// The name for people.
     pub display_name: String,
     /// The name of an icon.
@@ -25,25 +25,25 @@ pub struct Metadata {
     /// One sentence about it, where there is one.
     pub description: Option<String>,
     /// The modes the program has, with the permission level each has by default.
-    pub modes: BTreeMap<Mode, Option<Permission>>,
+    pub modes: BTreeMap<Mode, Option<PermissionLevel>>,
     /// The version it was tested with.
     pub tested_version: Option<String>,
 }
 
-impl Metadata {
+impl AdapterMetadata {
     /// How a type with this configuration presents itself.
     pub fn new(kind: &str, config: &Config) -> Self {
         let modes = [Mode::Interactive, Mode::Headless].into_iter().filter_map(|mode| {
             let settings = config.modes.get(mode)?;
-            let all = (mode == Mode::Headless).then_some(Permission::All);
-            let known = |level: &Permission| {
+            let all = (mode == Mode::Headless).then_some(PermissionLevel::All);
+            let known = |level: &PermissionLevel| {
                 settings.permissions.contains_key(level) || config.permissions.contains_key(level)
             };
             Some((mode, settings.default_permission.or(all).filter(known)))
         });
         Self {
             display_name: config.metadata.display_name.clone().unwrap_or_else(|| kind.to_owned()),
-            icon: config.metadata.icon.clone().unwrap_or_else(|| ICON.to_owned()),
+            icon: config.metadata.icon.clone().unwrap_or_else(|| DEFAULT_ICON.to_owned()),
             description: config.metadata.description.clone(),
             modes: modes.collect(),
             tested_version: config.tested_version.clone(),
@@ -51,10 +51,9 @@ impl Metadata {
     }
 }
 
-/// The adapter types there are.
 pub struct AdapterRegistry {
     loader: AdapterConfigLoader,
-    made: BTreeMap<String, (Metadata, Arc<Make>)>,
+    made: BTreeMap<String, (AdapterMetadata, Arc<Make>)>,
 }
 
 impl fmt::Debug for AdapterRegistry {
@@ -65,7 +64,7 @@ impl fmt::Debug for AdapterRegistry {
 
 impl Default for AdapterRegistry {
     fn default() -> Self {
-        Self::new(Folders::default())
+        Self::new(AdapterFolders::default())
     }
 }
 
@@ -77,7 +76,7 @@ pub fn default_registry() -> &'static AdapterRegistry {
 
 impl AdapterRegistry {
     /// A registry with the built-in types and whatever lies in these folders.
-    pub fn new(folders: Folders) -> Self {
+    pub fn new(folders: AdapterFolders) -> Self {
         Self { loader: AdapterConfigLoader::new(folders), made: BTreeMap::new() }
     }
 
@@ -85,7 +84,7 @@ impl AdapterRegistry {
     pub fn register(
         &mut self,
         kind: &str,
-        metadata: Metadata,
+        metadata: AdapterMetadata,
         make: impl Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync + 'static,
     ) -> Result<(), LoadError> {
         if !crate::loader::is_type(kind) {
@@ -104,16 +103,19 @@ impl AdapterRegistry {
     }
 
     /// The same for a type that is made of files, with all that such an adapter offers.
-    pub fn create_from_files(&self, kind: &str, options: Options) -> Result<Adapter, LoadError> {
+    pub fn create_from_files(
+        &self,
+        kind: &str,
+        options: Options,
+    ) -> Result<ConfigAdapter, LoadError> {
         let loaded = self.load(kind, &options)?;
-        Ok(Adapter::new(kind, options, loaded.config, loaded.rules))
+        Ok(ConfigAdapter::new(kind, options, loaded.config, loaded.rules))
     }
 
-    fn load(&self, kind: &str, options: &Options) -> Result<Loaded, LoadError> {
+    fn load(&self, kind: &str, options: &Options) -> Result<LoadedAdapter, LoadError> {
         self.loader.load(kind, options.config_path.as_deref())
     }
 
-    /// The names of all types.
     pub fn registered_types(&self) -> BTreeSet<String> {
         let mut types = self.loader.types();
         types.extend(self.made.keys().cloned());
@@ -121,12 +123,12 @@ impl AdapterRegistry {
     }
 
     /// How a type presents itself; nothing for a type there is not.
-    pub fn metadata(&self, kind: &str) -> Option<Metadata> {
+    pub fn metadata(&self, kind: &str) -> Option<AdapterMetadata> {
         if let Some((metadata, _)) = self.made.get(kind) {
             return Some(metadata.clone());
         }
         let loaded = self.loader.load(kind, None).ok()?;
-        Some(Metadata::new(kind, &loaded.config))
+        Some(AdapterMetadata::new(kind, &loaded.config))
     }
 
     /// The loader behind the types that are made of files.

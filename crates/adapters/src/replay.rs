@@ -6,20 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_model::{AgentState, AwaitingKind, Verdict};
-use coven_terminal::recording::{self, EventData, Reader};
-use coven_terminal::screen::{Damage, Screen, Size};
+use coven_terminal::recording::{self, EventData, RecordingReader};
+use coven_terminal::screen::{Screen, ScreenDamage, Size};
 
-use crate::rules::Rules;
-use crate::sniffer::{Pace, Sniffer};
+use crate::rules::ScreenRules;
+use crate::sniffer::{ReadPacer, ScreenSniffer};
 
 /// How long a program must have given its terminal back before it counts as gone: some take it
 /// anew in the same breath, when they change from one screen to another.
-const GONE: Duration = Duration::from_millis(25);
+const EXIT_DETECTION_DELAY: Duration = Duration::from_millis(25);
 
 /// Something that a replay tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// The verdict changed.
+pub enum ReplayEvent {
     Verdict(Duration, Verdict),
     /// A question that the agent had announced, or that was only half on the screen, is there
     /// now: the verdict is the same, with the digest and the evidence of all of it.
@@ -30,24 +29,24 @@ pub enum Told {
 
 /// Replays a recording and tells every change of the verdict and every mark, in order.
 pub fn replay(
-    rules: Arc<Rules>,
+    rules: Arc<ScreenRules>,
     recording: impl BufRead,
-    mut told: impl FnMut(Told),
+    mut told: impl FnMut(ReplayEvent),
 ) -> Result<(), recording::Error> {
-    let reader = Reader::new(recording)?;
+    let reader = RecordingReader::new(recording)?;
     let header = reader.header();
     let size = Size::new(header.width, header.height);
-    let mut replay = Replay {
+    let mut replay = RecordingReplay {
         screen: Screen::new(size),
-        sniffer: Sniffer::new(rules.clone()),
+        sniffer: ScreenSniffer::new(rules.clone()),
         rules,
-        pace: Pace::default(),
-        terminal: Terminal::Untouched,
+        pace: ReadPacer::default(),
+        terminal: TerminalUse::Untouched,
         now: Duration::ZERO,
         told: None,
     };
     replay.screen.set_replies(false);
-    told(Told::Verdict(Duration::ZERO, replay.sniffer.verdict().clone()));
+    told(ReplayEvent::Verdict(Duration::ZERO, replay.sniffer.verdict().clone()));
     for event in reader {
         let event = event?;
         // A recording whose clock runs backwards is read as if it stood still.
@@ -66,7 +65,7 @@ pub fn replay(
                 replay.sniffer.resized(time);
                 replay.pace.changed(time);
             }
-            EventData::Marker(label) => told(Told::Mark(time, label)),
+            EventData::Marker(label) => told(ReplayEvent::Mark(time, label)),
             EventData::Other { .. } => {}
         }
     }
@@ -76,12 +75,12 @@ pub fn replay(
     Ok(())
 }
 
-struct Replay {
-    rules: Arc<Rules>,
+struct RecordingReplay {
+    rules: Arc<ScreenRules>,
     screen: Screen,
-    sniffer: Sniffer,
-    pace: Pace,
-    terminal: Terminal,
+    sniffer: ScreenSniffer,
+    pace: ReadPacer,
+    terminal: TerminalUse,
     now: Duration,
     /// The last verdict that was told, and how many questions there had been.
     told: Option<(Verdict, u64)>,
@@ -90,7 +89,7 @@ struct Replay {
 /// What the program did with the terminal. A recording does not say that its program ended; what
 /// shows it is that a program which had taken the terminal over gives everything back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Terminal {
+enum TerminalUse {
     /// The program has left it as it is.
     Untouched,
     /// The program has it: bracketed paste or the other screen.
@@ -101,11 +100,11 @@ enum Terminal {
     Left,
 }
 
-impl Replay {
+impl RecordingReplay {
     fn output(&mut self, bytes: &[u8]) {
         self.screen.feed(bytes);
         self.follow_terminal();
-        if self.terminal == Terminal::Left {
+        if self.terminal == TerminalUse::Left {
             // What comes now is a shell, or whatever else has the terminal.
             self.screen.take_signals();
             return;
@@ -115,7 +114,7 @@ impl Replay {
             self.sniffer.signal(&signal, self.now);
             self.pace.changed(self.now);
         }
-        if self.screen.take_damage() != Damage::None {
+        if self.screen.take_damage() != ScreenDamage::None {
             self.pace.changed(self.now);
         }
     }
@@ -124,36 +123,38 @@ impl Replay {
         let modes = self.screen.modes();
         let taken = modes.bracketed_paste || modes.alternate_screen;
         self.terminal = match self.terminal {
-            Terminal::Left if taken => {
+            TerminalUse::Left if taken => {
                 // The program came again, as some do to restart themselves.
-                self.sniffer = Sniffer::new(self.rules.clone());
-                Terminal::Taken
+                self.sniffer = ScreenSniffer::new(self.rules.clone());
+                TerminalUse::Taken
             }
-            _ if taken => Terminal::Taken,
-            Terminal::Taken if modes.cursor_visible => Terminal::Returned(self.now + GONE),
+            _ if taken => TerminalUse::Taken,
+            TerminalUse::Taken if modes.cursor_visible => {
+                TerminalUse::Returned(self.now + EXIT_DETECTION_DELAY)
+            }
             other => other,
         };
     }
 
     /// Does everything that is due before `time`.
-    fn until(&mut self, time: Duration, told: &mut impl FnMut(Told)) {
+    fn until(&mut self, time: Duration, told: &mut impl FnMut(ReplayEvent)) {
         loop {
-            let look = self.pace.due(self.screen.modes().synchronized);
+            let look = self.pace.next_read(self.screen.modes().synchronized);
             let gone = match self.terminal {
-                Terminal::Returned(at) => Some(at),
+                TerminalUse::Returned(at) => Some(at),
                 _ => None,
             };
             let next = [look, self.sniffer.deadline(), gone].into_iter().flatten().min();
             let Some(at) = next.filter(|at| *at <= time) else { return };
             self.now = at.max(self.now);
             let changed = if gone.is_some_and(|gone| gone <= self.now) {
-                self.terminal = Terminal::Left;
-                self.pace.looked();
+                self.terminal = TerminalUse::Left;
+                self.pace.screen_was_read();
                 self.sniffer.exited("it gave the terminal back", self.now)
             } else {
                 let looked = look.is_some_and(|due| due <= self.now) && {
-                    self.pace.looked();
-                    self.sniffer.look(&self.screen.snapshot(), self.now)
+                    self.pace.screen_was_read();
+                    self.sniffer.read_screen(&self.screen.snapshot(), self.now)
                 };
                 self.sniffer.tick(self.now) || looked
             };
@@ -167,9 +168,9 @@ impl Replay {
                             && (before.digest.is_none() || count == asked)
                     });
                 told(if announced {
-                    Told::Painted(self.now, verdict)
+                    ReplayEvent::Painted(self.now, verdict)
                 } else {
-                    Told::Verdict(self.now, verdict)
+                    ReplayEvent::Verdict(self.now, verdict)
                 });
             }
         }
@@ -217,6 +218,6 @@ pub fn expected(mark: &str) -> Option<(AgentState, Option<AwaitingKind>)> {
 }
 
 /// Whether a verdict is what a mark says.
-pub fn agrees(verdict: &Verdict, (state, kind): (AgentState, Option<AwaitingKind>)) -> bool {
+pub fn matches_mark(verdict: &Verdict, (state, kind): (AgentState, Option<AwaitingKind>)) -> bool {
     verdict.state == state && (kind.is_none() || verdict.kind == kind)
 }

@@ -9,44 +9,44 @@ use std::collections::BTreeMap;
 
 use coven_model::{AgentState, AwaitingKind};
 use coven_notation::HumanDuration;
-use coven_terminal::signals::{ProgramState, Signal};
+use coven_terminal::signals::{ProgramState, TerminalSignal};
 use regex::{Regex, RegexSet};
 
-use crate::config::{Config, Kind, StateRule};
+use crate::config::{Config, MatchKind, StateRule};
 use compile::{compile, sets};
 
 pub use compile::RuleError;
-pub use region::{Region, RegionError};
-pub(crate) use rule::{Hit, Rule};
-pub use view::View;
+pub use region::{RegionError, ScreenRegion};
+pub(crate) use rule::{CompiledRule, RuleHit};
+pub use view::LineView;
 
 /// The rules of one adapter, ready to be applied. The default has none.
 #[derive(Debug, Default)]
-pub struct Rules {
-    ranked: Vec<Rule>,
-    sets: Vec<Set>,
-    titles: Vec<Title>,
+pub struct ScreenRules {
+    ranked: Vec<CompiledRule>,
+    sets: Vec<RegionPatterns>,
+    titles: Vec<CompiledTitle>,
     pub(crate) program_status: bool,
-    pub(crate) quiet: Option<(std::time::Duration, Kind)>,
+    pub(crate) quiet: Option<(std::time::Duration, MatchKind)>,
     volatile: Vec<Regex>,
 }
 
 /// The patterns of all rules that look at one region.
 #[derive(Debug)]
-struct Set {
-    region: Region,
+struct RegionPatterns {
+    region: ScreenRegion,
     patterns: RegexSet,
     rules: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Title {
+struct CompiledTitle {
     pattern: Regex,
     source: String,
-    kind: Kind,
+    kind: MatchKind,
 }
 
-impl Rules {
+impl ScreenRules {
     /// Compiles the rules of an adapter file.
     pub fn new(config: &Config) -> Result<Self, RuleError> {
         let mut rules = Vec::new();
@@ -54,20 +54,20 @@ impl Rules {
             let rule = StateRule {
                 pattern: dialog.pattern.clone(),
                 flags: dialog.flags.clone(),
-                kind: Some(dialog.kind.unwrap_or(Kind::Dialog)),
+                kind: Some(dialog.kind.unwrap_or(MatchKind::Dialog)),
                 region: dialog.region.clone(),
                 not: dialog.not.clone(),
                 begins: dialog.begins.clone(),
                 ..StateRule::default()
             };
-            rules.push(Rule::new(&format!("dialog:{}", dialog.name), &rule)?);
+            rules.push(CompiledRule::new(&format!("dialog:{}", dialog.name), &rule)?);
         }
         for (name, rule) in &config.states {
-            rules.push(Rule::new(name, rule)?);
+            rules.push(CompiledRule::new(name, rule)?);
         }
         let mut titles = Vec::new();
         for title in &config.signals.title {
-            titles.push(Title {
+            titles.push(CompiledTitle {
                 pattern: compile("signals.title", &title.pattern, &title.flags)?,
                 source: title.pattern.clone(),
                 kind: title.kind,
@@ -102,31 +102,37 @@ impl Rules {
         self.ranked.is_empty()
     }
 
-    pub(crate) fn get(&self, rule: usize) -> &Rule {
+    pub(crate) fn get(&self, rule: usize) -> &CompiledRule {
         &self.ranked[rule]
     }
 
     /// What a title means, and the pattern that says so.
-    pub(crate) fn title(&self, title: &str) -> Option<(Kind, &str)> {
+    pub(crate) fn title(&self, title: &str) -> Option<(MatchKind, &str)> {
         let title = self.titles.iter().find(|rule| rule.pattern.is_match(title))?;
         Some((title.kind, &title.source))
     }
 
     /// Whether a signal alone says that the program works.
-    pub fn says_working(&self, signal: &Signal) -> bool {
+    pub fn says_working(&self, signal: &TerminalSignal) -> bool {
         match signal {
-            Signal::Status(status) => self.program_status && status.state == ProgramState::Working,
-            Signal::Title(title) => {
-                self.title(title).is_some_and(|(kind, _)| kind == Kind::Working)
+            TerminalSignal::Status(status) => {
+                self.program_status && status.state == ProgramState::Working
+            }
+            TerminalSignal::Title(title) => {
+                self.title(title).is_some_and(|(kind, _)| kind == MatchKind::Working)
             }
             _ => false,
         }
     }
 
     /// The first rule that matches, out of those that are wanted.
-    pub(crate) fn first(&self, view: &View<'_>, wanted: impl Fn(&Rule) -> bool) -> Option<Hit> {
-        let mut texts: BTreeMap<Region, view::Text> = BTreeMap::new();
-        let mut candidates: Vec<(usize, Region)> = Vec::new();
+    pub(crate) fn first(
+        &self,
+        view: &LineView<'_>,
+        wanted: impl Fn(&CompiledRule) -> bool,
+    ) -> Option<RuleHit> {
+        let mut texts: BTreeMap<ScreenRegion, view::RegionText> = BTreeMap::new();
+        let mut candidates: Vec<(usize, ScreenRegion)> = Vec::new();
         for set in &self.sets {
             if !set.rules.iter().any(|&rule| wanted(&self.ranked[rule])) {
                 continue;
@@ -143,18 +149,18 @@ impl Rules {
     }
 
     /// Whether there is a rule for the prompt and the prompt is not to be seen.
-    pub(crate) fn hides_prompt(&self, view: &View<'_>) -> bool {
-        let prompt = |rule: &Rule| rule.kind == Kind::Idle;
+    pub(crate) fn hides_prompt(&self, view: &LineView<'_>) -> bool {
+        let prompt = |rule: &CompiledRule| rule.kind == MatchKind::Idle;
         self.ranked.iter().any(prompt) && self.first(view, prompt).is_none()
     }
 
     /// All lines that rules of one kind match, anywhere in their regions.
-    pub(crate) fn lines_of(&self, view: &View<'_>, kind: Kind) -> Vec<String> {
+    pub(crate) fn lines_of(&self, view: &LineView<'_>, kind: MatchKind) -> Vec<String> {
         let mut lines = Vec::new();
         for rule in self.ranked.iter().filter(|rule| rule.kind == kind) {
             let text = view.region(rule.region);
             for found in rule.pattern.find_iter(&text.joined) {
-                lines.push(text.lines[text.telling_line(found.range())].trim().to_owned());
+                lines.push(text.lines[text.most_telling_line(found.range())].trim().to_owned());
             }
         }
         lines
@@ -181,18 +187,18 @@ fn is_frame(char: char) -> bool {
 }
 
 /// What a rule without a kind means: the plain form has the meaning in the name.
-pub(crate) fn kind_by_name(name: &str) -> Kind {
+pub(crate) fn kind_by_name(name: &str) -> MatchKind {
     match name {
-        "interaction_idle" => Kind::Idle,
-        name if name.contains("interaction") => Kind::Approval,
-        _ => Kind::Working,
+        "interaction_idle" => MatchKind::Idle,
+        name if name.contains("interaction") => MatchKind::Approval,
+        _ => MatchKind::Working,
     }
 }
 
-impl Kind {
-    /// The state this means, and what is awaited. Nothing for [`Kind::Rest`], which only says
+impl MatchKind {
+    /// The state this means, and what is awaited. Nothing for [`MatchKind::Rest`], which only says
     /// what is not.
-    pub fn meaning(self) -> Option<(AgentState, Option<AwaitingKind>)> {
+    pub fn agent_state(self) -> Option<(AgentState, Option<AwaitingKind>)> {
         Some(match self {
             Self::Starting => (AgentState::Starting, None),
             Self::Working => (AgentState::Working, None),
@@ -208,7 +214,7 @@ impl Kind {
 
     /// Whether the program waits for an answer.
     pub fn awaits(self) -> bool {
-        self.meaning().is_some_and(|(state, _)| state == AgentState::Awaiting)
+        self.agent_state().is_some_and(|(state, _)| state == AgentState::Awaiting)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Turns what an agent shows into what it is doing, with the evidence.
 //!
-//! A [`Sniffer`] is told everything that can be observed (screens, titles and signals, what was
-//! typed, time passing) and says what the agent is doing. It is usable alone: with snapshots of a
-//! terminal, or with nothing but text.
+//! A [`ScreenSniffer`] is told everything that can be observed (screens, titles and signals, what
+//! was typed, time passing) and says what the agent is doing. It is usable alone: with snapshots of
+//! a terminal, or with nothing but text.
 //!
 //! Sources count in this order: the program's own status (OSC 7501), its window title, the rules
 //! that read the screen, silence, and the end of the process. A title that says idle never hides
@@ -14,42 +14,41 @@
 //! what nothing explains is `unknown`, not a guess.
 
 mod errors;
-mod pace;
+mod pacer;
 mod question;
 mod reading;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{AgentState, Evidence, EvidenceSource, Verdict};
-use coven_terminal::signals::{ProgramState, ProgramStatus, Signal};
+use coven_model::{AgentState, EvidenceSource, Verdict, VerdictEvidence};
+use coven_terminal::signals::{ProgramState, ProgramStatus, TerminalSignal};
 use coven_terminal::snapshot::Snapshot;
 
-use crate::config::Kind;
-use crate::rules::{Rules, View};
-use errors::Errors;
-use question::Questions;
-use reading::{Reading, Told};
+use crate::config::MatchKind;
+use crate::rules::{LineView, ScreenRules};
+use errors::ErrorTracker;
+use question::QuestionTracker;
+use reading::{StateReading, TimedSignal};
 
-pub use pace::Pace;
+pub use pacer::ReadPacer;
 
 /// How long after a resize the screen may be in disorder, because the program repaints it.
-const REPAINT: Duration = Duration::from_millis(250);
+const RESIZE_REPAINT_TIME: Duration = Duration::from_millis(250);
 
-/// Follows one agent.
 #[derive(Debug)]
-pub struct Sniffer {
-    rules: Arc<Rules>,
-    status: Option<Told<ProgramStatus>>,
-    title: Option<Told<(Kind, String)>>,
-    questions: Questions,
-    errors: Errors,
+pub struct ScreenSniffer {
+    rules: Arc<ScreenRules>,
+    status: Option<TimedSignal<ProgramStatus>>,
+    title: Option<TimedSignal<(MatchKind, String)>>,
+    questions: QuestionTracker,
+    errors: ErrorTracker,
     verdict: Verdict,
     /// When the verdict was last seen to hold.
     held: Option<Duration>,
     /// A reading that has not lasted long enough, and when it will have.
-    candidate: Option<(Reading, Duration)>,
-    last: Option<Reading>,
+    candidate: Option<(StateReading, Duration)>,
+    last: Option<StateReading>,
     resized: Option<Duration>,
     printed: Duration,
     /// Whether the silence since then was already taken for something.
@@ -58,19 +57,19 @@ pub struct Sniffer {
     worked: bool,
 }
 
-impl Sniffer {
+impl ScreenSniffer {
     /// A sniffer for an agent that has just been started.
-    pub fn new(rules: Arc<Rules>) -> Self {
+    pub fn new(rules: Arc<ScreenRules>) -> Self {
         Self {
             rules,
             status: None,
             title: None,
-            questions: Questions::default(),
-            errors: Errors::default(),
+            questions: QuestionTracker::default(),
+            errors: ErrorTracker::default(),
             verdict: Verdict {
                 state: AgentState::Starting,
                 kind: None,
-                evidence: Evidence {
+                evidence: VerdictEvidence {
                     source: EvidenceSource::Process,
                     rule: "started".to_owned(),
                     region: "process".to_owned(),
@@ -90,16 +89,20 @@ impl Sniffer {
         }
     }
 
-    /// The same for an agent that somebody followed before: with what it signalled last, which it
-    /// does not say again before something changes, and how many questions it has asked, so that
-    /// the one it may be showing now keeps its digest.
-    pub fn after(rules: Arc<Rules>, said: &[Signal], asked: u64) -> Self {
+    /// The same for an agent that was followed before, by another process or run: with what it
+    /// signalled last, which it does not say again before something changes, and how many questions
+    /// it has asked, so that the one it may be showing now keeps its digest.
+    pub fn resumed(rules: Arc<ScreenRules>, said: &[TerminalSignal], asked: u64) -> Self {
         let mut sniffer = Self::new(rules);
         for signal in said {
             sniffer.signal(signal, Duration::ZERO);
         }
         // That it has worked, and what it has asked, was noticed before.
-        Self { questions: Questions::after(asked.saturating_sub(1)), worked: false, ..sniffer }
+        Self {
+            questions: QuestionTracker::resumed(asked.saturating_sub(1)),
+            worked: false,
+            ..sniffer
+        }
     }
 
     /// What the agent is doing, as far as is known.
@@ -113,7 +116,7 @@ impl Sniffer {
     }
 
     /// Whether the agent has worked since this was last asked, however briefly: a signal counts
-    /// even if the next one came before anybody looked.
+    /// even if the next one came before this call.
     pub fn take_worked(&mut self) -> bool {
         std::mem::take(&mut self.worked)
     }
@@ -124,19 +127,19 @@ impl Sniffer {
     }
 
     /// The agent signalled something. Whether that changes the verdict shows at the next look.
-    pub fn signal(&mut self, signal: &Signal, now: Duration) {
+    pub fn signal(&mut self, signal: &TerminalSignal, now: Duration) {
         match signal {
-            Signal::Title(title) => self.title_changed(title, now),
-            Signal::Status(status) if self.rules.program_status => {
+            TerminalSignal::Title(title) => self.title_changed(title, now),
+            TerminalSignal::Status(status) if self.rules.program_status => {
                 if status.state == ProgramState::Blocked {
                     self.questions.announced();
                 } else {
-                    self.questions.left();
+                    self.questions.question_gone();
                 }
                 self.worked |= status.state == ProgramState::Working;
                 self.status = match status.state {
                     ProgramState::Clear => None,
-                    _ => Some(Told::new(status.clone(), now, self.status.as_ref())),
+                    _ => Some(TimedSignal::new(status.clone(), now, self.status.as_ref())),
                 };
             }
             _ => {}
@@ -147,12 +150,12 @@ impl Sniffer {
         let told = self.rules.title(title).map(|(kind, _)| (kind, title.trim().to_owned()));
         let kind = told.as_ref().map(|(kind, _)| *kind);
         let before = self.title.as_ref().map(|told| told.value.0);
-        self.worked |= kind == Some(Kind::Working);
+        self.worked |= kind == Some(MatchKind::Working);
         if kind != before {
-            if kind.is_some_and(Kind::awaits) {
+            if kind.is_some_and(MatchKind::awaits) {
                 self.questions.announced();
-            } else if before.is_some_and(Kind::awaits) {
-                self.questions.left();
+            } else if before.is_some_and(MatchKind::awaits) {
+                self.questions.question_gone();
             }
         }
         self.title = told.map(|value| {
@@ -160,7 +163,7 @@ impl Sniffer {
                 Some(earlier) if earlier.value.0 == value.0 => earlier.since,
                 _ => now,
             };
-            Told { value, since }
+            TimedSignal { value, since }
         });
     }
 
@@ -176,27 +179,26 @@ impl Sniffer {
         self.errors.typed();
     }
 
-    /// The terminal got another size.
     pub fn resized(&mut self, now: Duration) {
-        self.resized = Some(now + REPAINT);
+        self.resized = Some(now + RESIZE_REPAINT_TIME);
     }
 
     /// Looks at the screen. Says whether the verdict changed.
-    pub fn look(&mut self, snapshot: &Snapshot, now: Duration) -> bool {
-        self.look_at(&View::of_screen(snapshot), now)
+    pub fn read_screen(&mut self, snapshot: &Snapshot, now: Duration) -> bool {
+        self.look_at(&LineView::of_screen(snapshot), now)
     }
 
     /// Looks at a text as if it were the screen. Says whether the verdict changed.
     pub fn look_at_text(&mut self, text: &str, now: Duration) -> bool {
-        self.look_at(&View::of_text(text), now)
+        self.look_at(&LineView::of_text(text), now)
     }
 
-    fn look_at(&mut self, view: &View<'_>, now: Duration) -> bool {
+    fn look_at(&mut self, view: &LineView<'_>, now: Duration) -> bool {
         if self.exited {
             return false;
         }
-        self.errors.look(self.rules.lines_of(view, Kind::Error));
-        let mut reading = Reading::take(
+        self.errors.set_lines(self.rules.lines_of(view, MatchKind::Error));
+        let mut reading = StateReading::take(
             &self.rules,
             view,
             self.status.as_ref(),
@@ -208,7 +210,7 @@ impl Sniffer {
             _ => reading.told_at.unwrap_or(now),
         };
         self.last = Some(reading.clone());
-        self.consider(reading, now)
+        self.apply_reading(reading, now)
     }
 
     /// Time has passed. Says whether the verdict changed.
@@ -226,7 +228,7 @@ impl Sniffer {
             // A question that is still there some time after an answer is asked again.
             match self.last.clone().filter(|reading| reading.asks() && !reading.unpainted) {
                 Some(reading) => return self.adopt(reading, now),
-                None => self.questions.left(),
+                None => self.questions.question_gone(),
             }
         }
         self.quiet(now)
@@ -238,7 +240,7 @@ impl Sniffer {
             return None;
         }
         let candidate = self.candidate.as_ref().map(|(_, due)| *due);
-        let again = self.questions.again_at();
+        let again = self.questions.asked_again_at();
         let quiet = self.quiet_at();
         [candidate, again, quiet].into_iter().flatten().min()
     }
@@ -258,16 +260,15 @@ impl Sniffer {
         self.silent = true;
         // Silence began when something was printed last, whatever was thought of that.
         self.held = None;
-        let reading = Reading::of_silence(kind, after, self.printed);
+        let reading = StateReading::of_silence(kind, after, self.printed);
         self.adopt(reading, now)
     }
 
-    /// The process ended.
     pub fn exited(&mut self, how: &str, now: Duration) -> bool {
         self.exited = true;
         self.candidate = None;
-        self.questions.left();
-        let evidence = Evidence {
+        self.questions.question_gone();
+        let evidence = VerdictEvidence {
             source: EvidenceSource::Process,
             rule: "exited".to_owned(),
             region: "process".to_owned(),
@@ -278,7 +279,7 @@ impl Sniffer {
         self.publish(verdict, now)
     }
 
-    fn consider(&mut self, reading: Reading, now: Duration) -> bool {
+    fn apply_reading(&mut self, reading: StateReading, now: Duration) -> bool {
         let mut wait = reading.settles_in(self.verdict.state, self.questions.was_answered());
         if let Some(quiet_at) = self.resized
             && reading.weak
@@ -306,26 +307,26 @@ impl Sniffer {
     /// The agent says that it asks, and does not show what yet: it waits, but there is nothing
     /// that an answer could be bound to. A question that was shown already may be missing while
     /// it is painted anew.
-    fn announce(&mut self, reading: Reading, now: Duration) -> bool {
+    fn announce(&mut self, reading: StateReading, now: Duration) -> bool {
         if self.questions.is_open() {
             return false;
         }
-        self.questions.left();
+        self.questions.question_gone();
         self.publish(reading.into_verdict(None), now)
     }
 
-    fn adopt(&mut self, reading: Reading, now: Duration) -> bool {
+    fn adopt(&mut self, reading: StateReading, now: Duration) -> bool {
         let digest = if reading.asks() {
             Some(self.questions.ask(&self.rules, &reading, now))
         } else {
-            self.questions.left();
+            self.questions.question_gone();
             None
         };
         if reading.state == AgentState::Working {
             self.worked = true;
             // Only when work begins: who interrupts it has seen what stands there.
             if self.verdict.state != AgentState::Working {
-                self.errors.rearm();
+                self.errors.forget_known();
             }
         }
         self.publish(reading.into_verdict(digest), now)
@@ -345,7 +346,7 @@ impl Sniffer {
             self.verdict = verdict;
         } else {
             let since = self.verdict.evidence.since;
-            self.verdict.evidence = Evidence { since, ..verdict.evidence };
+            self.verdict.evidence = VerdictEvidence { since, ..verdict.evidence };
         }
         changed
     }

@@ -6,7 +6,7 @@
 //! becomes [`Entry::Unknown`]. It keeps a bounded amount of memory ([`Decoder::buffered`]),
 //! whatever is printed. It does no I/O and knows no clock.
 //!
-//! Whether a run succeeded is decided in [`Decoder::finish`]; the rules are in [`Conclusion`].
+//! Whether a run succeeded is decided in [`Decoder::finish`]; the rules are in [`RunConclusion`].
 
 mod claude;
 mod codex;
@@ -27,54 +27,58 @@ mod text;
 
 use coven_model::{Ending, Usage};
 
-pub use conclusion::Conclusion;
-pub use entry::{Denial, Entry, Excerpt, LINE_EXCERPT, TEXT_LIMIT, TOOL_LIMIT};
-pub use format::{Format, UnknownFormat};
+pub use conclusion::RunConclusion;
+pub use entry::{Entry, LINE_EXCERPT, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial};
+pub use format::{TranscriptFormat, UnknownFormat};
 pub use limits::{BUFFER_LIMIT, DENIALS_LIMIT, LINE_LIMIT};
 
-use document::Document;
-use lines::Lines;
-use reader::Reader;
-use run::{Out, Run};
+use document::PrintedDocument;
+use lines::LineSplitter;
+use reader::FormatReader;
+use run::{EntrySink, RunProgress};
 
 /// Reads one run of one agent.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    format: Format,
+    format: TranscriptFormat,
     accepted: Vec<i32>,
-    reader: Reader,
-    stdout: Stdout,
+    reader: FormatReader,
+    stdout: StdoutReader,
     /// Standard error is text in every format, with a document in it now and then.
-    stderr: text::Printed,
-    complaint: Document,
-    run: Run,
+    stderr: text::PrintedLines,
+    complaint: PrintedDocument,
+    run: RunProgress,
 }
 
 /// How standard output is cut into what a format reads.
 #[derive(Clone, Debug)]
-enum Stdout {
-    Json { lines: Lines, document: Document },
-    Text { lines: text::Printed, tail: text::Tail },
+enum StdoutReader {
+    Json { lines: LineSplitter, document: PrintedDocument },
+    Text { lines: text::PrintedLines, tail: text::TextTail },
 }
 
 impl Decoder {
     /// A decoder at the beginning of a run.
-    pub fn new(format: Format) -> Self {
-        let reader = Reader::new(format);
+    pub fn new(format: TranscriptFormat) -> Self {
+        let reader = FormatReader::new(format);
         let stdout = match format {
-            Format::Text => {
-                Stdout::Text { lines: text::Printed::default(), tail: text::Tail::default() }
-            }
-            _ => Stdout::Json { lines: Lines::new(), document: Document::default() },
+            TranscriptFormat::Text => StdoutReader::Text {
+                lines: text::PrintedLines::default(),
+                tail: text::TextTail::default(),
+            },
+            _ => StdoutReader::Json {
+                lines: LineSplitter::new(),
+                document: PrintedDocument::default(),
+            },
         };
         Self {
             format,
             accepted: vec![0],
             reader,
             stdout,
-            stderr: text::Printed::default(),
-            complaint: Document::default(),
-            run: Run::default(),
+            stderr: text::PrintedLines::default(),
+            complaint: PrintedDocument::default(),
+            run: RunProgress::default(),
         }
     }
 
@@ -97,12 +101,12 @@ impl Decoder {
     /// Reads the next bytes of standard output.
     pub fn feed_stdout(&mut self, bytes: &[u8], emit: &mut impl FnMut(Entry)) {
         let Self { reader, stdout, run, .. } = self;
-        let mut out = Out::new(run, emit);
+        let mut out = EntrySink::new(run, emit);
         match stdout {
-            Stdout::Text { lines, tail } => {
+            StdoutReader::Text { lines, tail } => {
                 lines.feed(bytes, |piece| printed(piece, tail, &mut out));
             }
-            Stdout::Json { lines, document } => {
+            StdoutReader::Json { lines, document } => {
                 lines.feed(bytes, |line| reader.line(line, document, &mut out));
             }
         }
@@ -111,29 +115,29 @@ impl Decoder {
     /// Reads the next bytes of standard error.
     pub fn feed_stderr(&mut self, bytes: &[u8], emit: &mut impl FnMut(Entry)) {
         let Self { reader, stderr, complaint, run, .. } = self;
-        let mut out = Out::new(run, emit);
+        let mut out = EntrySink::new(run, emit);
         stderr.feed(bytes, |line| reader.complaint(line, complaint, &mut out));
     }
 
     /// Ends the run: hands over what the last unfinished lines hold, and decides.
-    pub fn finish(self, ending: &Ending, emit: &mut impl FnMut(Entry)) -> Conclusion {
+    pub fn finish(self, ending: &Ending, emit: &mut impl FnMut(Entry)) -> RunConclusion {
         let Self { format, accepted, mut reader, stdout, mut stderr, mut complaint, mut run } =
             self;
-        let mut out = Out::new(&mut run, emit);
+        let mut out = EntrySink::new(&mut run, emit);
         match stdout {
-            Stdout::Text { mut lines, mut tail } => {
+            StdoutReader::Text { mut lines, mut tail } => {
                 lines.finish(|piece| printed(piece, &mut tail, &mut out));
                 out.run.answer.text = tail.answer();
             }
-            Stdout::Json { mut lines, mut document } => {
+            StdoutReader::Json { mut lines, mut document } => {
                 lines.finish(|line| reader.line(line, &mut document, &mut out));
-                if let Some(rest) = document.give_up() {
+                if let Some(rest) = document.abandon() {
                     out.unknown(rest);
                 }
             }
         }
         stderr.finish(|line| reader.complaint(line, &mut complaint, &mut out));
-        if let Some(rest) = complaint.give_up() {
+        if let Some(rest) = complaint.abandon() {
             out.warn(&rest.text);
         }
         conclusion::conclude(run, format, ending, &accepted)
@@ -142,15 +146,15 @@ impl Decoder {
     /// How many bytes of output it keeps at the moment; never more than [`BUFFER_LIMIT`].
     pub fn buffered(&self) -> usize {
         let stdout = match &self.stdout {
-            Stdout::Json { lines, document } => lines.buffered() + document.buffered(),
-            Stdout::Text { tail, .. } => tail.buffered(),
+            StdoutReader::Json { lines, document } => lines.buffered() + document.buffered(),
+            StdoutReader::Text { tail, .. } => tail.buffered(),
         };
         stdout + self.complaint.buffered() + self.run.buffered()
     }
 }
 
 /// Plain text: every line is a piece of what the program says.
-fn printed(piece: &str, tail: &mut text::Tail, out: &mut Out<'_>) {
+fn printed(piece: &str, tail: &mut text::TextTail, out: &mut EntrySink<'_>) {
     tail.push(piece);
     out.hint(piece.trim_end());
     out.say_piece(piece);

@@ -3,8 +3,8 @@
 //! The daemon first sends [`FromDaemon::Screen`], then one binary message that paints exactly that
 //! screen on an empty terminal, then every byte the agent prints, as binary messages. A viewer
 //! that is too slow gets a new `Screen` instead of what it missed. Binary messages from a viewer
-//! are typed, if it holds the keyboard; there is one keyboard for all viewers, and whoever takes
-//! it has it. Only its holder resizes.
+//! are typed, if it holds the keyboard; there is one keyboard for all viewers, held by the one
+//! that took it last. Only its holder resizes.
 
 use coven_model::{AttemptId, Verdict};
 use schemars::JsonSchema;
@@ -17,21 +17,21 @@ pub const SUBPROTOCOL: &str = "coven.attach.v1";
 /// browser. It is never put into a URL.
 pub const BEARER_SUBPROTOCOL: &str = "coven.bearer.";
 
-/// How somebody attaches.
+/// How a viewer attaches to a task's terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AttachQuery {
     /// Only look: never holds the keyboard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// Take the keyboard at once, also from somebody else. Otherwise it is taken if it is free.
+    /// Take the keyboard at once, also from another viewer. Otherwise it is taken if it is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub take: Option<bool>,
     /// The viewer's columns: set if it holds the keyboard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 1000))]
     pub cols: Option<u16>,
-    /// The viewer's rows.
+    /// The rows of the viewer's terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub rows: Option<u16>,
@@ -43,11 +43,11 @@ pub struct AttachQuery {
 pub enum FromDaemon {
     /// The next binary message paints the whole screen.
     Screen {
-        /// The attempt.
+        /// The attempt whose terminal is shown.
         attempt: AttemptId,
-        /// Columns.
+        /// The width of the terminal in columns.
         cols: u16,
-        /// Rows.
+        /// The height of the terminal in rows.
         rows: u16,
         /// Up to where in the output that is.
         offset: u64,
@@ -56,16 +56,16 @@ pub enum FromDaemon {
     },
     /// The terminal has another size now.
     Resized {
-        /// Columns.
+        /// The width of the terminal in columns.
         cols: u16,
-        /// Rows.
+        /// The height of the terminal in rows.
         rows: u16,
     },
     /// Who holds the keyboard.
     Keyboard {
         /// Whether it is this viewer.
         yours: bool,
-        /// Who it is, where somebody does.
+        /// Who holds the keyboard, if a viewer does.
         holder: Option<String>,
     },
     /// What the agent is doing changed.
@@ -75,12 +75,12 @@ pub enum FromDaemon {
     },
     /// Something the viewer did was not done.
     Refused {
-        /// Why.
+        /// Why the request was refused, for people.
         reason: String,
     },
     /// The process has ended; nothing follows.
     Ended {
-        /// How.
+        /// How the agent ended, for people.
         reason: String,
     },
 }
@@ -95,9 +95,9 @@ pub enum FromViewer {
     Release,
     /// My terminal has this size.
     Resize {
-        /// Columns.
+        /// The width of the terminal in columns.
         cols: u16,
-        /// Rows.
+        /// The height of the terminal in rows.
         rows: u16,
     },
 }

@@ -17,8 +17,9 @@ pub struct BaseDirQuery {
 /// The grimoires there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Grimoires {
-    /// By name.
+#[schemars(rename = "Grimoires")]
+pub struct GrimoireList {
+    /// The grimoires, sorted by name.
     pub grimoires: Vec<GrimoireItem>,
 }
 
@@ -26,9 +27,9 @@ pub struct Grimoires {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrimoireItem {
-    /// Its name.
+    /// The name by which it is used.
     pub name: String,
-    /// What it does.
+    /// What the grimoire does, in the words of its author.
     pub description: String,
     /// Where it comes from: `built-in`, `user` or `project`.
     pub layer: String,
@@ -37,12 +38,12 @@ pub struct GrimoireItem {
     pub path: Option<String>,
     /// Whether it can be run: it is right, and its folder is trusted.
     pub usable: bool,
-    /// Why not.
+    /// Why the grimoire cannot be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
     /// What starts it: `manual`, or the type of an event.
     pub trigger: String,
-    /// What it takes.
+    /// The inputs that a run takes.
     pub inputs: Vec<InputItem>,
 }
 
@@ -50,9 +51,9 @@ pub struct GrimoireItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InputItem {
-    /// Its name.
+    /// The name by which it is used.
     pub name: String,
-    /// What it is.
+    /// What the input is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// `string`, `number`, `boolean`, `array` or `object`.
@@ -68,14 +69,15 @@ pub struct InputItem {
 /// A grimoire with its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Grimoire {
-    /// As in lists.
+#[schemars(rename = "Grimoire")]
+pub struct GrimoireText {
+    /// The same as in lists of grimoires.
     #[serde(flatten)]
     pub item: GrimoireItem,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
     /// What is wrong with it.
-    pub problems: Vec<Diagnostic>,
+    pub problems: Vec<TextDiagnostic>,
     /// What it would do, as a picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -84,7 +86,8 @@ pub struct Grimoire {
 /// What `POST /grimoires/check` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Check {
+#[schemars(rename = "Check")]
+pub struct CheckRequest {
     /// The text of a definition of either form.
     pub text: String,
     /// What it is called in messages.
@@ -98,12 +101,13 @@ pub struct Check {
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Checked {
+#[schemars(rename = "Checked")]
+pub struct CheckResponse {
     /// Whether it can be run.
     pub ok: bool,
     /// What was found, in the order of the text.
-    pub problems: Vec<Diagnostic>,
-    /// What it takes.
+    pub problems: Vec<TextDiagnostic>,
+    /// The inputs that a run takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputItem>,
     /// What it would do, as a picture.
@@ -114,12 +118,13 @@ pub struct Checked {
 /// Something about a text, at its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Diagnostic {
-    /// `error` or `warning`.
+#[schemars(rename = "Diagnostic")]
+pub struct TextDiagnostic {
+    /// How much it matters: `error` or `warning`.
     pub severity: String,
-    /// What.
+    /// What is wrong, for people.
     pub message: String,
-    /// What to do.
+    /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The line, from 1.
@@ -135,16 +140,17 @@ pub struct Diagnostic {
 /// The adapters there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Adapters {
-    /// By type.
+#[schemars(rename = "Adapters")]
+pub struct AdapterList {
+    /// The adapters, sorted by type.
     pub adapters: Vec<AdapterItem>,
 }
 
-/// An adapter.
+/// An adapter and whether its program is installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterItem {
-    /// Its type.
+    /// The type by which tasks name the adapter.
     #[serde(rename = "type")]
     pub kind: String,
     /// What people call it.
@@ -155,7 +161,7 @@ pub struct AdapterItem {
     pub layer: String,
     /// How it can run.
     pub modes: Vec<Mode>,
-    /// Its program.
+    /// The program that the adapter starts.
     pub command: String,
     /// Where that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]

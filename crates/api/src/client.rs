@@ -18,32 +18,36 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use events::{Events, Scope, Streamed};
-pub use terminal::{FromTerminal, Terminal, ToTerminal};
+pub use events::{EventStream, Scope, Streamed};
+pub use terminal::{FromTerminal, TerminalConnection, ToTerminal};
 use transport::{Answer, Transport};
 
-use crate::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoires};
-use crate::event::{PostEvent, Triggered};
-use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use crate::catalogue::{
+    AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
+};
+use crate::event::{PostEvent, TriggeredSessions};
+use crate::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::Problem;
 use crate::system::{
-    BaseDirStatus, OpenBaseDir, SetTrust, Shutdown, SignInCode, Status, Trust, Version,
+    BaseDirStatus, OpenBaseDir, SetTrust, ShutdownRequest, SignInCode, StatusResponse, Trust,
+    VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
+    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, Typing,
+    VerdictExplanation,
 };
 use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
 
 /// Where the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// Its socket.
+pub enum DaemonAddress {
+    /// The daemon's socket, which only its user can open.
     Socket(PathBuf),
     /// Its port on loopback, with the token.
     Tcp {
-        /// The address.
+        /// The address that the daemon listens on.
         address: SocketAddr,
-        /// The token.
+        /// The token that the daemon expects.
         token: String,
     },
 }
@@ -70,7 +74,7 @@ pub struct Client {
 
 impl Client {
     /// A client of the daemon at this address. Nothing is sent yet.
-    pub fn new(address: Address) -> Result<Self, ClientError> {
+    pub fn new(address: DaemonAddress) -> Result<Self, ClientError> {
         Ok(Self { transport: Transport::to(address)? })
     }
 
@@ -153,7 +157,7 @@ impl Client {
         self.get(&format!("/workflows/{}", part(id)), &()).await
     }
 
-    /// Cancels a session.
+    /// Cancels the run of a session.
     pub async fn cancel(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
         let path = format!("/workflows/{}", part(id));
         read(&self.send(Method::DELETE, &path, wish).await?)
@@ -175,8 +179,8 @@ impl Client {
     }
 
     /// Follows what happens: after this cursor, or from a snapshot on.
-    pub fn events(&self, scope: &Scope, after: Option<u64>) -> Events {
-        Events::new(self.clone(), scope.path(), after)
+    pub fn events(&self, scope: &Scope, after: Option<u64>) -> EventStream {
+        EventStream::new(self.clone(), scope.path(), after)
     }
 
     /// What the terminal of a task shows.
@@ -185,7 +189,7 @@ impl Client {
         id: &str,
         task: &str,
         query: AttemptQuery,
-    ) -> Result<Screen, ClientError> {
+    ) -> Result<TaskScreen, ClientError> {
         self.get(&task_path(id, task, "screen"), &query).await
     }
 
@@ -195,7 +199,7 @@ impl Client {
         id: &str,
         task: &str,
         query: &OutputQuery,
-    ) -> Result<Output, ClientError> {
+    ) -> Result<OutputText, ClientError> {
         self.get(&task_path(id, task, "output"), query).await
     }
 
@@ -221,7 +225,7 @@ impl Client {
         id: &str,
         task: &str,
         query: AttemptQuery,
-    ) -> Result<Transcript, ClientError> {
+    ) -> Result<TaskTranscript, ClientError> {
         self.get(&task_path(id, task, "transcript"), &query).await
     }
 
@@ -237,7 +241,7 @@ impl Client {
     }
 
     /// Why we think what we say of a task.
-    pub async fn explain(&self, id: &str, task: &str) -> Result<Explanation, ClientError> {
+    pub async fn explain(&self, id: &str, task: &str) -> Result<VerdictExplanation, ClientError> {
         self.get(&task_path(id, task, "explain"), &()).await
     }
 
@@ -247,30 +251,30 @@ impl Client {
     }
 
     /// Gives the terminal of a task another size.
-    pub async fn resize(&self, id: &str, task: &str, size: Size) -> Result<(), ClientError> {
+    pub async fn resize(&self, id: &str, task: &str, size: ScreenSize) -> Result<(), ClientError> {
         self.act(&task_path(id, task, "resize"), &size).await
     }
 
     /// Presses the interrupt key of a task's agent.
     pub async fn interrupt(&self, id: &str, task: &str) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "interrupt"), &Nothing {}).await
+        self.act(&task_path(id, task, "interrupt"), &EmptyBody {}).await
     }
 
     /// Says that a task is done.
     pub async fn complete(&self, id: &str, task: &str) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "complete"), &Nothing {}).await
+        self.act(&task_path(id, task, "complete"), &EmptyBody {}).await
     }
 
     /// Stops the agent of a task.
     pub async fn stop(&self, id: &str, task: &str) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "stop"), &Nothing {}).await
+        self.act(&task_path(id, task, "stop"), &EmptyBody {}).await
     }
 
     /// What waits for a person.
     pub async fn interventions(
         &self,
         query: &InterventionQuery,
-    ) -> Result<Interventions, ClientError> {
+    ) -> Result<InterventionList, ClientError> {
         self.get("/interventions", query).await
     }
 
@@ -279,36 +283,36 @@ impl Client {
         &self,
         id: &InterventionId,
         decide: &Decide,
-    ) -> Result<Decided, ClientError> {
+    ) -> Result<DecideResponse, ClientError> {
         self.post(&format!("/interventions/{id}"), decide).await
     }
 
     /// The grimoires there are.
-    pub async fn grimoires(&self, query: &BaseDirQuery) -> Result<Grimoires, ClientError> {
+    pub async fn grimoires(&self, query: &BaseDirQuery) -> Result<GrimoireList, ClientError> {
         self.get("/grimoires", query).await
     }
 
-    /// One grimoire.
+    /// One grimoire with its text.
     pub async fn grimoire(
         &self,
         name: &str,
         query: &BaseDirQuery,
-    ) -> Result<Grimoire, ClientError> {
+    ) -> Result<GrimoireText, ClientError> {
         self.get(&format!("/grimoires/{}", part(name)), query).await
     }
 
-    /// Checks a definition.
-    pub async fn check(&self, check: &Check) -> Result<Checked, ClientError> {
+    /// Checks a definition without starting it.
+    pub async fn check(&self, check: &CheckRequest) -> Result<CheckResponse, ClientError> {
         self.post("/grimoires/check", check).await
     }
 
     /// The agents that can be run.
-    pub async fn adapters(&self, query: &BaseDirQuery) -> Result<Adapters, ClientError> {
+    pub async fn adapters(&self, query: &BaseDirQuery) -> Result<AdapterList, ClientError> {
         self.get("/adapters", query).await
     }
 
     /// Tells of an event.
-    pub async fn post_event(&self, event: &PostEvent) -> Result<Triggered, ClientError> {
+    pub async fn post_event(&self, event: &PostEvent) -> Result<TriggeredSessions, ClientError> {
         self.post("/events", event).await
     }
 
@@ -329,21 +333,21 @@ impl Client {
 
     /// A code that signs a page in.
     pub async fn sign_in_code(&self) -> Result<SignInCode, ClientError> {
-        self.post("/sign-in/codes", &Nothing {}).await
+        self.post("/sign-in/codes", &EmptyBody {}).await
     }
 
     /// What the daemon does.
-    pub async fn status(&self) -> Result<Status, ClientError> {
+    pub async fn status(&self) -> Result<StatusResponse, ClientError> {
         self.get("/status", &()).await
     }
 
     /// Which daemon this is.
-    pub async fn version(&self) -> Result<Version, ClientError> {
+    pub async fn version(&self) -> Result<VersionResponse, ClientError> {
         self.get("/version", &()).await
     }
 
     /// Lets the daemon go away.
-    pub async fn shutdown(&self, how: Shutdown) -> Result<(), ClientError> {
+    pub async fn shutdown(&self, how: ShutdownRequest) -> Result<(), ClientError> {
         self.act("/shutdown", &how).await
     }
 
@@ -353,15 +357,15 @@ impl Client {
         id: &str,
         task: &str,
         query: crate::attach::AttachQuery,
-    ) -> Result<Terminal, ClientError> {
+    ) -> Result<TerminalConnection, ClientError> {
         let path = format!("{}{}", task_path(id, task, "attach"), query_string(&query));
-        Terminal::open(&self.transport, &path).await
+        TerminalConnection::open(&self.transport, &path).await
     }
 }
 
-/// The empty object.
+/// The body of requests that take no arguments.
 #[derive(Serialize)]
-struct Nothing {}
+struct EmptyBody {}
 
 /// The path of something about a task.
 fn task_path(id: &str, task: &str, what: &str) -> String {

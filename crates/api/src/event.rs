@@ -14,7 +14,8 @@ pub const ENVELOPE_VERSION: u32 = 1;
 /// Something that happened. `docs/EVENTS.md` has every type with its data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Envelope {
+#[schemars(rename = "Envelope")]
+pub struct EventEnvelope {
     /// The version of this shape.
     pub v: u32,
     /// The place among all facts of the daemon. What is live has none, and neither has a fact that
@@ -24,14 +25,14 @@ pub struct Envelope {
     /// The place among the facts of its session, without holes. What is live has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// When it happened.
+    /// When it happened, by the daemon's clock.
     pub time: Timestamp,
-    /// What happened.
+    /// The type of the event, such as `task.started`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The session.
+    /// The session that the event is about.
     pub workflow_id: SessionId,
-    /// The rest.
+    /// The data of the event; its shape depends on the type.
     pub data: Value,
 }
 
@@ -60,7 +61,8 @@ pub struct SessionSnapshot {
 /// How everything looks now: the first event of `GET /events` without a cursor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Snapshot {
+#[schemars(rename = "Snapshot")]
+pub struct EventSnapshot {
     /// The next fact is after this.
     pub pos: u64,
     /// The newest sessions, at most 200, and every one that is not over.
@@ -72,14 +74,15 @@ pub struct Snapshot {
 /// Some events are no longer kept; a snapshot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Gap {
+#[schemars(rename = "Gap")]
+pub struct EventGap {
     /// The cursor that was asked for.
     pub after: u64,
     /// The oldest event that is still kept.
     pub oldest: u64,
 }
 
-/// An event that somebody posts.
+/// An event that a client posts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PostEvent {
@@ -101,7 +104,8 @@ pub struct PostEvent {
 /// What an event started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Triggered {
-    /// The sessions.
+#[schemars(rename = "Triggered")]
+pub struct TriggeredSessions {
+    /// The sessions that the event started.
     pub started: Vec<SessionId>,
 }

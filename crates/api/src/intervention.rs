@@ -20,7 +20,7 @@ pub struct InterventionQuery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InterventionState {
-    /// It waits.
+    /// It waits for a decision.
     #[default]
     Open,
     /// It was decided, or does not wait any more.
@@ -30,16 +30,17 @@ pub enum InterventionState {
 /// The answer of `GET /interventions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Interventions {
+#[schemars(rename = "Interventions")]
+pub struct InterventionList {
     /// The longest waiting first.
     pub interventions: Vec<InterventionItem>,
 }
 
-/// One intervention.
+/// One intervention, with what is needed to show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InterventionItem {
-    /// What waits.
+    /// The intervention as the journal has it.
     #[serde(flatten)]
     pub intervention: Intervention,
     /// The session's readable name.
@@ -80,9 +81,10 @@ pub struct Decide {
 /// A decision that was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Decided {
-    /// The session.
+#[schemars(rename = "Decided")]
+pub struct DecideResponse {
+    /// The session that waited.
     pub workflow_id: SessionId,
-    /// What was decided.
+    /// The choice that counts.
     pub decision: Choice,
 }

@@ -32,23 +32,24 @@ pub const EVENTS: [&str; 6] = [
     "orchestrator:error",
 ];
 
-/// A command.
+/// A command of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Command {
+#[schemars(rename = "Command")]
+pub struct IpcCommand {
     /// Names the command in its answer: a number or a text.
     pub id: Value,
-    /// One of [`COMMANDS`].
+    /// The name of the command, one of [`COMMANDS`].
     pub command: String,
-    /// What it takes.
+    /// The arguments of the command.
     #[serde(default)]
     pub args: Value,
 }
 
-/// An answer.
+/// The answer to one command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The command's id.
+    /// The id of the command that is answered.
     pub id: Value,
     /// What came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,9 +61,10 @@ pub struct Answer {
 
 /// A pushed event. Its data always has `sessionId`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Push {
-    /// One of [`EVENTS`].
+#[schemars(rename = "Push")]
+pub struct IpcPush {
+    /// The name of the event, one of [`EVENTS`].
     pub event: String,
-    /// What happened.
+    /// The data of the event.
     pub data: Value,
 }

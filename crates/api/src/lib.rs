@@ -5,6 +5,8 @@
 //! [`openapi`] makes the published document from that list and from the types themselves.
 //! With the feature `client` there is a small typed client over the daemon's socket or over TCP.
 
+#![warn(missing_docs)]
+
 pub mod attach;
 pub mod catalogue;
 #[cfg(feature = "client")]
@@ -20,7 +22,7 @@ pub mod task;
 pub mod workflow;
 
 #[cfg(feature = "client")]
-pub use client::{Address, Client, ClientError};
+pub use client::{Client, ClientError, DaemonAddress};
 pub use problem::{Code, Problem};
 
 /// The version of this API. It grows when something is added; what is there keeps its meaning.

@@ -6,9 +6,9 @@ use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::event::{Gap, SessionSnapshot, Snapshot};
+use crate::event::{EventGap, EventSnapshot, SessionSnapshot};
 use crate::problem::{Code, MEDIA_TYPE, Problem};
-use crate::route::{ALWAYS, Answers, Method, ROUTES, Route};
+use crate::route::{ApiRoute, COMMON_PROBLEMS, HttpMethod, ROUTES, RouteAnswer};
 
 /// The document as a value, its keys in the order of the alphabet: how a map keeps them depends on
 /// what else is built, and the document must not.
@@ -58,13 +58,13 @@ fn written() -> Value {
         .into_generator();
     // What streams carry besides envelopes, and how problems look.
     generator.subschema_for::<SessionSnapshot>();
-    generator.subschema_for::<Snapshot>();
-    generator.subschema_for::<Gap>();
+    generator.subschema_for::<EventSnapshot>();
+    generator.subschema_for::<EventGap>();
     generator.subschema_for::<crate::attach::FromDaemon>();
     generator.subschema_for::<crate::attach::FromViewer>();
-    generator.subschema_for::<crate::ipc::Command>();
+    generator.subschema_for::<crate::ipc::IpcCommand>();
     generator.subschema_for::<crate::ipc::Answer>();
-    generator.subschema_for::<crate::ipc::Push>();
+    generator.subschema_for::<crate::ipc::IpcPush>();
     let problem = generator.subschema_for::<Problem>().to_value();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in ROUTES {
@@ -101,7 +101,7 @@ pub fn text() -> String {
     text
 }
 
-fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+fn operation(route: &ApiRoute, generator: &mut SchemaGenerator, problem: &Value) -> Value {
     let mut operation = json!({
         "operationId": route.name,
         "summary": route.summary,
@@ -120,7 +120,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
             },
         }));
     }
-    if matches!(route.answers, Answers::Events(_)) {
+    if matches!(route.answers, RouteAnswer::Events(_)) {
         parameters.push(json!({
             "name": "Last-Event-ID", "in": "header", "required": false,
             "description": "Everything after this event.",
@@ -202,18 +202,18 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+fn responses(route: &ApiRoute, generator: &mut SchemaGenerator, problem: &Value) -> Value {
     let mut responses = Map::new();
     let (status, mut response) = match route.answers {
-        Answers::Json(status, schema) => (
+        RouteAnswer::Json(status, schema) => (
             status,
             json!({
                 "description": "As asked.",
                 "content": { "application/json": { "schema": schema(generator) } },
             }),
         ),
-        Answers::Nothing => (204, json!({ "description": "Done." })),
-        Answers::Events(schema) => (
+        RouteAnswer::Nothing => (204, json!({ "description": "Done." })),
+        RouteAnswer::Events(schema) => (
             200,
             json!({
                 "description": "Server-sent events: `snapshot`, `gap`, `lagged`, and envelopes.",
@@ -228,9 +228,9 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
                             "contentMediaType": "application/json",
                             "contentSchema": { "anyOf": [
                                 schema(generator),
-                                generator.subschema_for::<Snapshot>(),
+                                generator.subschema_for::<EventSnapshot>(),
                                 generator.subschema_for::<SessionSnapshot>(),
-                                generator.subschema_for::<Gap>(),
+                                generator.subschema_for::<EventGap>(),
                                 {
                                     "description": "What `lagged` and `end` say.",
                                     "type": "object",
@@ -246,8 +246,8 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
                 } } },
             }),
         ),
-        Answers::Socket => (101, json!({ "description": "A WebSocket." })),
-        Answers::Other(media) => {
+        RouteAnswer::Socket => (101, json!({ "description": "A WebSocket." })),
+        RouteAnswer::Other(media) => {
             (200, json!({ "description": "As asked.", "content": { (media): {} } }))
         }
     };
@@ -256,10 +256,10 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
     }
     responses.insert(status.to_string(), response);
     let mut codes: BTreeMap<u16, BTreeSet<Code>> = BTreeMap::new();
-    for &code in route.problems.iter().chain(ALWAYS) {
+    for &code in route.problems.iter().chain(COMMON_PROBLEMS) {
         codes.entry(code.status()).or_default().insert(code);
     }
-    if matches!(route.answers, Answers::Socket) {
+    if matches!(route.answers, RouteAnswer::Socket) {
         for code in [Code::BadRequest, Code::UpgradeRequired] {
             codes.entry(code.status()).or_default().insert(code);
         }
@@ -278,7 +278,7 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
 }
 
 /// The names of all methods that a path knows, for the header `Allow`.
-pub fn allowed(path: &str) -> Vec<Method> {
+pub fn allowed(path: &str) -> Vec<HttpMethod> {
     ROUTES.iter().filter(|route| route.path == path).map(|route| route.method).collect()
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Diagnostic;
+use crate::catalogue::TextDiagnostic;
 
 /// The media type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -22,7 +22,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them.
+            /// All codes, in the order of their definition.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// The code as it is written.
@@ -46,7 +46,7 @@ macro_rules! codes {
 codes! {
     /// The request cannot be read.
     BadRequest = "bad-request", 400, "The request cannot be read";
-    /// Nobody said who they are, or wrongly.
+    /// The request has no token, or a wrong one.
     Unauthorized = "unauthorized", 401, "A valid token is needed";
     /// The request does not come from where it may.
     Forbidden = "forbidden", 403, "The request is not allowed from there";
@@ -76,7 +76,7 @@ codes! {
     NotLive = "not-live", 409, "The session is not running";
     /// The task has no agent that could be asked.
     NoAgent = "no-agent", 409, "The task has no running agent";
-    /// Somebody decided it before.
+    /// The intervention was decided before.
     AlreadyDecided = "already-decided", 409, "It was decided before";
     /// The agent shows something else by now.
     StaleDigest = "stale-digest", 409, "The agent shows something else by now";
@@ -136,12 +136,12 @@ pub struct Problem {
     pub code: Code,
     /// What exactly went wrong.
     pub detail: String,
-    /// What to do.
+    /// What the user can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// What is wrong in a text, at its places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Diagnostic>,
+    pub problems: Vec<TextDiagnostic>,
     /// Names the request in the daemon's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
@@ -170,7 +170,7 @@ impl Problem {
 
     /// The same with places in a text.
     #[must_use]
-    pub fn with_problems(self, problems: Vec<Diagnostic>) -> Self {
+    pub fn with_problems(self, problems: Vec<TextDiagnostic>) -> Self {
         Self { problems, ..self }
     }
 }

@@ -5,31 +5,34 @@ use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
 
 use crate::attach::AttachQuery;
-use crate::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoires};
-use crate::event::{Envelope, EventQuery, PostEvent, Triggered};
-use crate::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use crate::catalogue::{
+    AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
+};
+use crate::event::{EventEnvelope, EventQuery, PostEvent, TriggeredSessions};
+use crate::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::Code;
 use crate::system::{
-    BaseDirStatus, Health, OpenBaseDir, SetTrust, Shutdown, SignIn, SignInCode, SignedIn, Status,
-    Trust, Version,
+    BaseDirStatus, HealthResponse, OpenBaseDir, SetTrust, ShutdownRequest, SignIn, SignInCode,
+    SignedIn, StatusResponse, Trust, VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, Explanation, Output, OutputQuery, Screen, Size, Transcript, Typing,
+    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, Typing,
+    VerdictExplanation,
 };
 use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
 
-/// A method.
+/// The HTTP method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Looks.
+pub enum HttpMethod {
+    /// Reads, and changes nothing.
     Get,
-    /// Does.
+    /// Starts or changes something.
     Post,
-    /// Ends.
+    /// Ends a run or removes something.
     Delete,
 }
 
-impl Method {
+impl HttpMethod {
     /// As it stands in a request.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,24 +48,24 @@ pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
 /// What a route answers when all is well.
 #[derive(Clone, Copy, Debug)]
-pub enum Answers {
+pub enum RouteAnswer {
     /// A JSON value, with this status.
     Json(u16, MakeSchema),
     /// Nothing, with status 204.
     Nothing,
     /// A stream of events.
     Events(MakeSchema),
-    /// A WebSocket.
+    /// The connection becomes a WebSocket.
     Socket,
     /// Something else, of this media type.
     Other(&'static str),
 }
 
-/// One route.
+/// One route of the API, as the document describes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// The method.
-    pub method: Method,
+pub struct ApiRoute {
+    /// The HTTP method of the request.
+    pub method: HttpMethod,
     /// The path; what varies is in braces.
     pub path: &'static str,
     /// The name of the operation.
@@ -73,8 +76,8 @@ pub struct Route {
     pub query: Option<MakeSchema>,
     /// What the body is; and whether there must be one.
     pub body: Option<(MakeSchema, bool)>,
-    /// What is answered.
-    pub answers: Answers,
+    /// What the route answers when all is well.
+    pub answers: RouteAnswer,
     /// The media type that it may be asked for instead.
     pub instead: Option<&'static str>,
     /// What can go wrong besides what can always.
@@ -87,26 +90,26 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-const fn get(path: &'static str, name: &'static str, summary: &'static str) -> Route {
-    Route {
-        method: Method::Get,
+const fn get(path: &'static str, name: &'static str, summary: &'static str) -> ApiRoute {
+    ApiRoute {
+        method: HttpMethod::Get,
         path,
         name,
         summary,
         query: None,
         body: None,
-        answers: Answers::Nothing,
+        answers: RouteAnswer::Nothing,
         instead: None,
         problems: &[],
         open: false,
     }
 }
 
-const fn post(path: &'static str, name: &'static str, summary: &'static str) -> Route {
-    Route { method: Method::Post, ..get(path, name, summary) }
+const fn post(path: &'static str, name: &'static str, summary: &'static str) -> ApiRoute {
+    ApiRoute { method: HttpMethod::Post, ..get(path, name, summary) }
 }
 
-impl Route {
+impl ApiRoute {
     const fn query<T: JsonSchema>(self) -> Self {
         Self { query: Some(of::<T>), ..self }
     }
@@ -124,14 +127,14 @@ impl Route {
     }
 
     const fn gives<T: JsonSchema>(self) -> Self {
-        Self { answers: Answers::Json(200, of::<T>), ..self }
+        Self { answers: RouteAnswer::Json(200, of::<T>), ..self }
     }
 
     const fn creates<T: JsonSchema>(self) -> Self {
-        Self { answers: Answers::Json(201, of::<T>), ..self }
+        Self { answers: RouteAnswer::Json(201, of::<T>), ..self }
     }
 
-    const fn answers(self, answers: Answers) -> Self {
+    const fn answers(self, answers: RouteAnswer) -> Self {
         Self { answers, ..self }
     }
 
@@ -144,7 +147,7 @@ impl Route {
     }
 }
 
-const START: &[Code] = &[
+const START_PROBLEMS: &[Code] = &[
     Code::AgentMayNot,
     Code::NotOwned,
     Code::NotTrusted,
@@ -158,8 +161,8 @@ const START: &[Code] = &[
     Code::BadAdapter,
     Code::Storage,
 ];
-const WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
-const CHANGE: &[Code] = &[
+const WORKFLOW_PROBLEMS: &[Code] = &[Code::WorkflowNotFound];
+const CHANGE_PROBLEMS: &[Code] = &[
     Code::AgentMayNot,
     Code::NotOwned,
     Code::ForeignSession,
@@ -169,8 +172,8 @@ const CHANGE: &[Code] = &[
     Code::NotNow,
     Code::Storage,
 ];
-const TASK: &[Code] = &[Code::WorkflowNotFound, Code::TaskNotFound];
-const AGENT: &[Code] = &[
+const TASK_PROBLEMS: &[Code] = &[Code::WorkflowNotFound, Code::TaskNotFound];
+const AGENT_PROBLEMS: &[Code] = &[
     Code::AgentMayNot,
     Code::NotOwned,
     Code::ForeignSession,
@@ -181,7 +184,7 @@ const AGENT: &[Code] = &[
     Code::NoAgent,
     Code::NotNow,
 ];
-const TYPE: &[Code] = &[
+const TYPE_PROBLEMS: &[Code] = &[
     Code::AgentMayNot,
     Code::NotOwned,
     Code::ForeignSession,
@@ -193,7 +196,7 @@ const TYPE: &[Code] = &[
     Code::NotNow,
     Code::BadInput,
 ];
-const DECIDE: &[Code] = &[
+const DECIDE_PROBLEMS: &[Code] = &[
     Code::AgentMayNot,
     Code::NotOwned,
     Code::ForeignSession,
@@ -205,8 +208,8 @@ const DECIDE: &[Code] = &[
     Code::NotNow,
     Code::BadDecision,
 ];
-const FOLDER: &[Code] = &[Code::BadBaseDir];
-const OPEN_FOLDER: &[Code] = &[
+const FOLDER_PROBLEMS: &[Code] = &[Code::BadBaseDir];
+const OPEN_FOLDER_PROBLEMS: &[Code] = &[
     Code::AgentMayNot,
     Code::NotOwned,
     Code::NotNow,
@@ -214,121 +217,121 @@ const OPEN_FOLDER: &[Code] = &[
     Code::BaseDirTaken,
     Code::Storage,
 ];
-const ONLY_PEOPLE: &[Code] = &[Code::AgentMayNot];
+const PEOPLE_ONLY_PROBLEMS: &[Code] = &[Code::AgentMayNot];
 
-/// All of them.
-pub const ROUTES: &[Route] = &[
+/// All routes, in the order of the document.
+pub const ROUTES: &[ApiRoute] = &[
     post("/workflows", "startWorkflow", "Start a workflow; answers before it has ended")
         .takes::<StartWorkflow>()
         .creates::<Started>()
-        .or(START),
+        .or(START_PROBLEMS),
     get("/workflows", "listWorkflows", "List sessions, the newest first")
         .query::<ListQuery>()
         .gives::<WorkflowPage>()
         .or(&[Code::NotOwned, Code::BadBaseDir, Code::BadInput]),
     get("/workflows/{id}", "getWorkflow", "Everything about a session")
         .gives::<Workflow>()
-        .or(WORKFLOW),
-    Route {
-        method: Method::Delete,
+        .or(WORKFLOW_PROBLEMS),
+    ApiRoute {
+        method: HttpMethod::Delete,
         ..get("/workflows/{id}", "cancelWorkflow", "Cancel a session: its agents are stopped")
             .may_take::<Wish>()
             .gives::<Workflow>()
-            .or(CHANGE)
+            .or(CHANGE_PROBLEMS)
     },
     post("/workflows/{id}/resume", "resumeWorkflow", "Let a session go on from where it stands")
         .may_take::<Wish>()
         .gives::<Workflow>()
-        .or(CHANGE),
+        .or(CHANGE_PROBLEMS),
     post("/workflows/{id}/retry", "retryWorkflow", "Try what failed again")
         .may_take::<Wish>()
         .gives::<Workflow>()
-        .or(CHANGE),
+        .or(CHANGE_PROBLEMS),
     post("/workflows/{id}/purge", "purgeWorkflow", "Delete a session that is over")
         .may_take::<Wish>()
-        .answers(Answers::Nothing)
-        .or(CHANGE),
+        .answers(RouteAnswer::Nothing)
+        .or(CHANGE_PROBLEMS),
     get("/workflows/{id}/events", "followWorkflow", "What happens in a session, as it happens")
         .query::<EventQuery>()
-        .answers(Answers::Events(of::<Envelope>))
+        .answers(RouteAnswer::Events(of::<EventEnvelope>))
         .or(&[Code::WorkflowNotFound, Code::TooMany]),
     get("/workflows/{id}/tasks/{task}/screen", "getScreen", "What the terminal of a task shows")
         .query::<AttemptQuery>()
-        .gives::<Screen>()
-        .or(TASK),
+        .gives::<TaskScreen>()
+        .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/output", "getOutput", "What a task printed, piece by piece")
         .query::<OutputQuery>()
-        .gives::<Output>()
+        .gives::<OutputText>()
         .or_as("application/octet-stream")
-        .or(TASK),
+        .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/transcript", "getTranscript", "What a headless agent did")
         .query::<AttemptQuery>()
-        .gives::<Transcript>()
-        .or(TASK),
+        .gives::<TaskTranscript>()
+        .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/recording", "getRecording", "A task as an asciicast v2 file")
         .query::<AttemptQuery>()
-        .answers(Answers::Other("application/x-asciicast"))
-        .or(TASK),
+        .answers(RouteAnswer::Other("application/x-asciicast"))
+        .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/explain", "explainTask", "Why we think what we say of it")
-        .gives::<Explanation>()
-        .or(TASK),
+        .gives::<VerdictExplanation>()
+        .or(TASK_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/input", "typeToTask", "Type to the agent of a task")
         .takes::<Typing>()
-        .answers(Answers::Nothing)
-        .or(TYPE),
+        .answers(RouteAnswer::Nothing)
+        .or(TYPE_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/resize", "resizeTask", "Give its terminal another size")
-        .takes::<Size>()
-        .answers(Answers::Nothing)
-        .or(AGENT),
+        .takes::<ScreenSize>()
+        .answers(RouteAnswer::Nothing)
+        .or(AGENT_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/interrupt", "interruptTask", "Press its interrupt key")
-        .answers(Answers::Nothing)
-        .or(AGENT),
+        .answers(RouteAnswer::Nothing)
+        .or(AGENT_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/complete", "completeTask", "Say that a task is done")
-        .answers(Answers::Nothing)
-        .or(AGENT),
+        .answers(RouteAnswer::Nothing)
+        .or(AGENT_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/stop", "stopTask", "Stop its agent; the task has failed")
-        .answers(Answers::Nothing)
-        .or(AGENT),
+        .answers(RouteAnswer::Nothing)
+        .or(AGENT_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/attach", "attachTask", "Its terminal, over WebSocket")
         .query::<AttachQuery>()
-        .answers(Answers::Socket)
+        .answers(RouteAnswer::Socket)
         .or(&[Code::WorkflowNotFound, Code::TaskNotFound, Code::NoAgent, Code::TooMany]),
     get("/interventions", "listInterventions", "What waits for a person")
         .query::<InterventionQuery>()
-        .gives::<Interventions>()
+        .gives::<InterventionList>()
         .or(&[Code::WorkflowNotFound, Code::BadInput]),
     post("/interventions/{session}/{number}", "decide", "Decide what waits for a person")
         .takes::<Decide>()
-        .gives::<Decided>()
-        .or(DECIDE),
+        .gives::<DecideResponse>()
+        .or(DECIDE_PROBLEMS),
     get("/grimoires", "listGrimoires", "The grimoires there are")
         .query::<BaseDirQuery>()
-        .gives::<Grimoires>()
-        .or(FOLDER),
+        .gives::<GrimoireList>()
+        .or(FOLDER_PROBLEMS),
     get("/grimoires/{name}", "getGrimoire", "A grimoire with its text and what is wrong with it")
         .query::<BaseDirQuery>()
-        .gives::<Grimoire>()
+        .gives::<GrimoireText>()
         .or(&[Code::GrimoireNotFound, Code::BadBaseDir]),
     post("/grimoires/check", "checkDefinition", "Check a definition without running it")
-        .takes::<Check>()
-        .gives::<Checked>()
-        .or(FOLDER),
+        .takes::<CheckRequest>()
+        .gives::<CheckResponse>()
+        .or(FOLDER_PROBLEMS),
     get("/adapters", "listAdapters", "The agents that can be run")
         .query::<BaseDirQuery>()
-        .gives::<Adapters>()
-        .or(FOLDER),
+        .gives::<AdapterList>()
+        .or(FOLDER_PROBLEMS),
     get("/events", "followEverything", "What happens everywhere, as it happens")
         .query::<EventQuery>()
-        .answers(Answers::Events(of::<Envelope>))
+        .answers(RouteAnswer::Events(of::<EventEnvelope>))
         .or(&[Code::TooMany]),
     post("/events", "postEvent", "Tell of an event; grimoires may wait for it")
         .takes::<PostEvent>()
-        .gives::<Triggered>()
-        .or(OPEN_FOLDER),
+        .gives::<TriggeredSessions>()
+        .or(OPEN_FOLDER_PROBLEMS),
     get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
         .query::<BaseDirQuery>()
         .gives::<Trust>()
-        .or(FOLDER),
+        .or(FOLDER_PROBLEMS),
     post("/trust", "setTrust", "Agree to what a folder brings along, or no longer")
         .takes::<SetTrust>()
         .gives::<Trust>()
@@ -343,24 +346,25 @@ pub const ROUTES: &[Route] = &[
     post("/base-dirs", "openBaseDir", "Let the sessions of a folder be listed with the others")
         .takes::<OpenBaseDir>()
         .gives::<BaseDirStatus>()
-        .or(OPEN_FOLDER),
-    get("/status", "getStatus", "What the daemon does").gives::<Status>(),
+        .or(OPEN_FOLDER_PROBLEMS),
+    get("/status", "getStatus", "What the daemon does").gives::<StatusResponse>(),
     post("/shutdown", "shutdown", "Let the daemon go away")
-        .may_take::<Shutdown>()
-        .answers(Answers::Nothing)
-        .or(ONLY_PEOPLE),
-    get("/health", "getHealth", "Whether the daemon is there").gives::<Health>().open(),
-    get("/version", "getVersion", "Which daemon this is").gives::<Version>().open(),
+        .may_take::<ShutdownRequest>()
+        .answers(RouteAnswer::Nothing)
+        .or(PEOPLE_ONLY_PROBLEMS),
+    get("/health", "getHealth", "Whether the daemon is there").gives::<HealthResponse>().open(),
+    get("/version", "getVersion", "Which daemon this is").gives::<VersionResponse>().open(),
     get("/metrics", "getMetrics", "Numbers, in the text format of Prometheus")
-        .answers(Answers::Other("text/plain")),
+        .answers(RouteAnswer::Other("text/plain")),
     get("/openapi.json", "getDocument", "This document")
-        .answers(Answers::Other("application/json"))
+        .answers(RouteAnswer::Other("application/json"))
         .open(),
-    get("/ipc", "ipc", "The conversation of interfaces, over WebSocket").answers(Answers::Socket),
+    get("/ipc", "ipc", "The conversation of interfaces, over WebSocket")
+        .answers(RouteAnswer::Socket),
 ];
 
 /// What can go wrong with any request.
-pub const ALWAYS: &[Code] = &[
+pub const COMMON_PROBLEMS: &[Code] = &[
     Code::BadRequest,
     Code::Unauthorized,
     Code::Forbidden,

@@ -8,61 +8,65 @@ use serde::{Deserialize, Serialize};
 
 /// The answer of `GET /health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Health {
-    /// `ok`, or `stopping`.
+#[schemars(rename = "Health")]
+pub struct HealthResponse {
+    /// Whether the daemon takes requests: `ok`, or `stopping`.
     pub status: String,
 }
 
 /// The answer of `GET /version`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Version {
+#[schemars(rename = "Version")]
+pub struct VersionResponse {
     /// The version of the program.
     pub version: String,
     /// The version of this API.
     pub api: u32,
     /// The version of the facts it writes.
     pub events: u32,
-    /// The daemon's process.
+    /// The process id of the daemon.
     pub pid: u32,
 }
 
 /// The answer of `GET /status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+#[schemars(rename = "Status")]
+pub struct StatusResponse {
     /// The version of the program.
     pub version: String,
-    /// The daemon's process.
+    /// The process id of the daemon.
     pub pid: u32,
     /// Since when it runs.
     pub since: Timestamp,
-    /// Its own memory.
+    /// The resident memory of the daemon itself, without agents.
     pub memory_bytes: u64,
-    /// Its socket.
+    /// The path of the daemon's socket.
     pub socket: String,
     /// Its address on loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Its log.
+    /// The path of the daemon's log file.
     pub log: String,
     /// How many sessions there are, by status.
     pub sessions: BTreeMap<String, u64>,
     /// How many agents there are, by what they do.
     pub agents: BTreeMap<String, u64>,
     /// How many jobs run, wait for a slot, and how many slots there are.
-    pub slots: Slots,
+    pub slots: SlotCounts,
     /// How many questions wait for a person.
     pub waiting: u64,
     /// The folders whose sessions it keeps.
     pub base_dirs: Vec<BaseDirStatus>,
 }
 
-/// Jobs at once.
+/// How many jobs run at once, and how many may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Slots {
-    /// Jobs that run.
+#[schemars(rename = "Slots")]
+pub struct SlotCounts {
+    /// How many jobs run now.
     pub running: u64,
     /// Jobs that wait for a slot.
     pub queued: u64,
@@ -74,7 +78,7 @@ pub struct Slots {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BaseDirStatus {
-    /// The folder.
+    /// The path of the folder.
     pub path: String,
     /// How many sessions it has.
     pub sessions: u64,
@@ -88,7 +92,8 @@ pub struct BaseDirStatus {
 /// What `POST /shutdown` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Shutdown {
+#[schemars(rename = "Shutdown")]
+pub struct ShutdownRequest {
     /// Cancel all runs and stop their agents. Otherwise agents go on, and the next daemon takes
     /// them up.
     #[serde(default)]
@@ -99,16 +104,16 @@ pub struct Shutdown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trust {
-    /// The folder.
+    /// The path of the folder.
     pub base_dir: String,
-    /// How it stands.
+    /// Whether the content of the folder is trusted.
     pub state: TrustState,
     /// The digest of what it brings along now; nothing if it brings nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The files that count: grimoires, adapters, the policy.
     pub files: Vec<String>,
-    /// Who can write to the folder beside the user, if anybody can.
+    /// Who else can write to the folder, if another user can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owners: Option<String>,
 }
@@ -119,13 +124,13 @@ pub struct Trust {
 pub enum TrustState {
     /// It brings nothing along that would count.
     Nothing,
-    /// Nobody agreed to it.
+    /// The user has not agreed to it.
     Untrusted,
-    /// Somebody agreed to exactly this.
+    /// The user agreed to exactly this content.
     Trusted,
-    /// Somebody agreed, and it has changed since.
+    /// The user agreed, and the content has changed since.
     Changed,
-    /// Others can write to the folder, and nobody agreed to that: nothing in it is used.
+    /// Others can write to the folder, and the user has not agreed to that: nothing in it is used.
     NotOwned,
 }
 
@@ -157,7 +162,7 @@ pub struct OpenBaseDir {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignInCode {
-    /// The code.
+    /// The one-time code.
     pub code: String,
     /// The page's address with the code in its fragment, which browsers do not send.
     pub url: String,
@@ -167,7 +172,7 @@ pub struct SignInCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SignIn {
-    /// The code.
+    /// The one-time code.
     pub code: String,
 }
 

@@ -16,14 +16,15 @@ pub struct AttemptQuery {
 /// What an agent's terminal shows, or showed last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Screen {
-    /// The attempt.
+#[schemars(rename = "Screen")]
+pub struct TaskScreen {
+    /// The attempt that this is about.
     pub attempt: AttemptId,
-    /// Columns.
+    /// The width of the terminal in columns.
     pub cols: u16,
-    /// Rows.
+    /// The height of the terminal in rows.
     pub rows: u16,
-    /// The window title.
+    /// The window title that the program set.
     pub title: String,
     /// The cursor's place, from 0: row, then column.
     pub cursor: (u16, u16),
@@ -65,7 +66,7 @@ pub struct OutputQuery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputStream {
-    /// What it prints.
+    /// What the process prints to its standard output or terminal.
     Out,
     /// What it complains about; of a process on a terminal there is none apart.
     Err,
@@ -74,10 +75,11 @@ pub enum OutputStream {
 /// A piece of what a process printed, without escape sequences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
-    /// The attempt.
+#[schemars(rename = "Output")]
+pub struct OutputText {
+    /// The attempt that this is about.
     pub attempt: AttemptId,
-    /// Where this begins.
+    /// The offset of the first byte of this piece on the tape.
     pub offset: u64,
     /// Where the next piece begins.
     pub next: u64,
@@ -88,7 +90,7 @@ pub struct Output {
     /// How many bytes before `offset` are no longer kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
-    /// The text.
+    /// The text, without escape sequences.
     pub text: String,
 }
 
@@ -100,8 +102,9 @@ fn is_zero(number: &u64) -> bool {
 /// A headless agent's structured output, readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Transcript {
-    /// The attempt.
+#[schemars(rename = "Transcript")]
+pub struct TaskTranscript {
+    /// The attempt that this is about.
     pub attempt: AttemptId,
     /// What it said and did, in order.
     pub entries: Vec<TranscriptEntry>,
@@ -128,17 +131,18 @@ pub struct TranscriptEntry {
 /// Why we think that an agent does what we say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Explanation {
-    /// The attempt.
+#[schemars(rename = "Explanation")]
+pub struct VerdictExplanation {
+    /// The attempt that this is about.
     pub attempt: AttemptId,
-    /// Its agent.
+    /// The type of the task's adapter.
     pub adapter: String,
     /// On a terminal, or without one.
     pub mode: Mode,
     /// What it is doing, with the evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Since when.
+    /// Since when the agent has been in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// The same in words: what was seen where, by which rule.
@@ -170,7 +174,8 @@ pub struct Typing {
 /// A size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Size {
+#[schemars(rename = "Size")]
+pub struct ScreenSize {
     /// Columns, 2 to 1,000.
     #[schemars(range(min = 2, max = 1000))]
     pub cols: u16,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coven_model::{
-    AutoAnswer, Intervention, Mode, OrchestratorState, Permission, PlanView, SessionId,
+    AutoAnswer, Intervention, Mode, OrchestratorState, PermissionLevel, PlanView, SessionId,
     SessionView, TaskId, TaskStatus, Timestamp, Verdict, WorkflowStatus,
 };
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub struct StartWorkflow {
     pub grimoire: Option<String>,
     /// A definition of either form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<Definition>,
+    pub definition: Option<WorkflowDefinition>,
     /// One agent, as a session of one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<OneAgent>,
@@ -50,10 +50,11 @@ pub struct StartWorkflow {
     pub hold: bool,
 }
 
-/// A definition.
+/// A definition that is sent with the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Definition {
+#[schemars(rename = "Definition")]
+pub struct WorkflowDefinition {
     /// What it is called in messages, such as the name of its file.
     #[serde(default = "definition_name")]
     pub name: String,
@@ -65,11 +66,11 @@ fn definition_name() -> String {
     "definition".to_owned()
 }
 
-/// One agent.
+/// A session of a single agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OneAgent {
-    /// Its type.
+    /// The type of the agent's adapter, such as `claude`.
     pub adapter: String,
     /// What it is told first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,12 +78,12 @@ pub struct OneAgent {
     /// On a terminal, or without one; on a terminal unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Its model.
+    /// The model that the agent uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it may do without asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<Permission>,
+    pub permissions: Option<PermissionLevel>,
     /// Arguments of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_args: Vec<String>,
@@ -95,9 +96,9 @@ pub struct OneAgent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
-    /// Its id.
+    /// The id by which requests name it.
     pub id: SessionId,
-    /// Its readable name.
+    /// The readable name of the session, such as `brisk-otter`.
     pub name: String,
     /// The folder it runs in.
     pub base_dir: String,
@@ -137,7 +138,7 @@ pub struct ListQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowPage {
-    /// The sessions.
+    /// The sessions of this page.
     pub workflows: Vec<WorkflowItem>,
     /// How many there are that match, on all pages.
     pub total: u64,
@@ -150,14 +151,14 @@ pub struct WorkflowPage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowItem {
-    /// Its id.
+    /// The id by which requests name it.
     pub id: SessionId,
-    /// Its readable name.
+    /// The readable name of the session, such as `brisk-otter`.
     pub name: String,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// Where it stands.
+    /// The status of the run or the task.
     pub status: WorkflowStatus,
     /// The same in the words of interfaces.
     pub state: OrchestratorState,
@@ -184,7 +185,7 @@ pub struct WorkflowItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Workflow {
-    /// As in lists.
+    /// The same as in lists of sessions.
     #[serde(flatten)]
     pub item: WorkflowItem,
     /// Whether the daemon is running it now. What is not live can be resumed or looked at.
@@ -205,15 +206,15 @@ pub struct Workflow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskItem {
-    /// Its id.
+    /// The id by which requests name it.
     pub id: TaskId,
     /// What people call it.
     pub name: String,
     /// The step it belongs to.
     pub step: String,
-    /// Where it stands.
+    /// The status of the run or the task.
     pub status: TaskStatus,
-    /// The newest attempt.
+    /// The number of the newest attempt; 0 if there was none.
     pub attempt: u32,
     /// Its agent, or `shell`.
     pub adapter: String,
@@ -230,7 +231,7 @@ pub struct TaskItem {
     /// When the attempt was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the newest attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// What it does or why it failed, in one line.
@@ -242,7 +243,7 @@ pub struct TaskItem {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Wish {
-    /// Why.
+    /// The reason, which is recorded with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The environment that jobs get from now on: that of the caller.

@@ -18,7 +18,7 @@ use crate::failure::Result;
 pub(crate) enum Command {
     /// List the adapters there are.
     Ls {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -38,7 +38,7 @@ pub(crate) enum Command {
         /// Files, or types of adapters.
         #[arg(required = true, value_name = "FILE|TYPE")]
         what: Vec<String>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -73,7 +73,7 @@ pub(crate) enum Command {
         /// A recording or a folder of recordings to use instead; needs one type.
         #[arg(long, value_name = "PATH")]
         recordings: Option<PathBuf>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },

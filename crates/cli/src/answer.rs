@@ -7,24 +7,24 @@ use coven_notation::near;
 use serde_json::json;
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::find::{self, Target};
+use crate::failure::{CommandFailure, Result};
+use crate::find::{self, SessionTarget};
 use crate::output;
-use crate::question::{self, Text};
+use crate::question::{self, TextRequirement};
 
 /// What waits and how it is decided, for all three.
 #[derive(clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct AnswerTarget {
     /// The session, its task, or the number of the question: NAME, NAME/TASK or NAME/NUMBER.
     #[arg(value_name = "NAME", add = crate::complete::waiting())]
-    target: Target,
+    target: SessionTarget,
     /// Only if this is what it shows: the `digest` of `coven inbox --json`.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
     /// Why, for the record.
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Which {
   coven answer brisk-otter send \"Now the tests\"")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
+    which: AnswerTarget,
     /// What is decided; one of its options, which are shown if this is left out.
     decision: Option<String>,
     /// The text that goes with it.
@@ -50,9 +50,9 @@ pub(crate) struct Arguments {
 #[command(after_help = "Examples:
   coven approve brisk-otter
   coven approve brisk-otter/build.3 --always")]
-pub(crate) struct Approve {
+pub(crate) struct ApproveArguments {
     #[command(flatten)]
-    which: Which,
+    which: AnswerTarget,
     /// Also tell the agent not to ask this again.
     #[arg(long)]
     always: bool,
@@ -63,9 +63,9 @@ pub(crate) struct Approve {
 #[command(after_help = "Examples:
   coven deny brisk-otter
   coven deny brisk-otter/build.3 \"Use the test database\"")]
-pub(crate) struct Deny {
+pub(crate) struct DenyArguments {
     #[command(flatten)]
-    which: Which,
+    which: AnswerTarget,
     /// What the agent is told.
     text: Option<String>,
 }
@@ -80,7 +80,7 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
     })
 }
 
-pub(crate) fn approve(arguments: &Approve) -> Result {
+pub(crate) fn approve(arguments: &ApproveArguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
@@ -89,7 +89,7 @@ pub(crate) fn approve(arguments: &Approve) -> Result {
     })
 }
 
-pub(crate) fn deny(arguments: Deny) -> Result {
+pub(crate) fn deny(arguments: DenyArguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
@@ -98,7 +98,7 @@ pub(crate) fn deny(arguments: Deny) -> Result {
 }
 
 /// The question that is meant.
-async fn find(client: &Client, which: &Which) -> Result<InterventionItem> {
+async fn find(client: &Client, which: &AnswerTarget) -> Result<InterventionItem> {
     let workflow = find::own_workflow(client, &which.target.session).await?;
     let query = InterventionQuery {
         workflow: Some(workflow.item.id.to_string()),
@@ -119,17 +119,18 @@ async fn find(client: &Client, which: &Which) -> Result<InterventionItem> {
     match (found.as_slice(), open.is_empty()) {
         ([only], _) => Ok((*only).clone()),
         ([], true) if !workflow.live && !workflow.item.status.is_final() => {
-            Err(Failure::failed(format!("the daemon does not run {name} now"))
+            Err(CommandFailure::failed(format!("the daemon does not run {name} now"))
                 .hint(format!("coven resume {name}; `coven daemon status` says why, if it cannot")))
         }
-        ([], true) => Err(Failure::failed(format!("{name} does not wait for anybody"))
+        ([], true) => Err(CommandFailure::failed(format!("{name} does not wait for anybody"))
             .hint(format!("it is {}; `coven inbox` shows what waits", workflow.item.status))),
         ([], false) => {
-            Err(Failure::failed(format!("{name} does not ask that")).hint(names(name, &open)))
+            Err(CommandFailure::failed(format!("{name} does not ask that"))
+                .hint(names(name, &open)))
         }
         (several, _) => {
             let message = format!("{name} asks {} things", several.len());
-            Err(Failure::usage(message).hint(names(name, &open)))
+            Err(CommandFailure::usage(message).hint(names(name, &open)))
         }
     }
 }
@@ -156,7 +157,7 @@ fn choice(item: &InterventionItem, word: &str) -> Result<Choice> {
         item.intervention.options.iter().map(|choice| choice.as_str()).collect();
     let found = item.intervention.options.iter().find(|choice| choice.as_str() == word);
     found.copied().ok_or_else(|| {
-        let failure = Failure::usage(format!("`{word}` cannot be decided here"));
+        let failure = CommandFailure::usage(format!("`{word}` cannot be decided here"));
         match near(word, &options).first() {
             Some(near) => {
                 failure.hint(format!("did you mean `{near}`? It can be {}", options.join(", ")))
@@ -171,18 +172,18 @@ async fn decide(
     item: &InterventionItem,
     choice: Choice,
     text: Option<String>,
-    which: &Which,
+    which: &AnswerTarget,
 ) -> Result {
     let asked = &item.intervention;
     if !asked.options.contains(&choice) {
         self::choice(item, choice.as_str())?;
     }
-    if text.is_none() && question::text(choice) == Text::Needed {
-        return Err(Failure::usage(format!("`{choice}` needs a text"))
+    if text.is_none() && question::text(choice) == TextRequirement::Needed {
+        return Err(CommandFailure::usage(format!("`{choice}` needs a text"))
             .hint(format!("coven answer {} {choice} \"TEXT\"", item.workflow_name)));
     }
-    if text.is_some() && question::text(choice) == Text::None {
-        return Err(Failure::usage(format!("`{choice}` takes no text")));
+    if text.is_some() && question::text(choice) == TextRequirement::None {
+        return Err(CommandFailure::usage(format!("`{choice}` takes no text")));
     }
     let digest = match &which.digest {
         // Whatever it is, it is compared and nothing else.

@@ -1,31 +1,32 @@
 //! `coven attach`: the terminal of an agent, passed through to this one.
 
 mod keys;
-mod outside;
+mod viewer_terminal;
 
 use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
-use coven_api::client::{FromTerminal, Streamed, Terminal};
+use coven_api::client::{FromTerminal, Streamed, TerminalConnection};
 use coven_api::workflow::TaskItem;
 use coven_api::{Client, Code as Wrong};
 use coven_model::{Mode, SessionId, TaskStatus};
 
 use tokio::time::{Duration, interval};
 
-use self::keys::{Filter, Typed};
-use self::outside::Outside;
+use self::keys::{PrefixFilter, TypedInput};
+use self::viewer_terminal::ViewerTerminal;
 use crate::connect::{self, block_on};
-use crate::events::Pump;
-use crate::failure::{Failure, Result};
-use crate::find::{self, Target, Wanted};
-use crate::signals::{Signals, Told};
-use crate::tty::{Keyboard, Keys};
+use crate::events::EventPump;
+use crate::failure::{CommandFailure, Result};
+use crate::find::{self, SessionTarget, TaskFilter};
+use crate::signals::{SignalEvent, SignalListener};
+use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{output, tty};
 
-pub(crate) use outside::LEAVE;
+pub(crate) use viewer_terminal::LEAVE;
 
-/// How often a new daemon is asked for an agent that it has not taken up yet, and how often at most.
-const AGAIN: Duration = Duration::from_millis(100);
-const TRIES: u32 = 100;
+/// How often a new daemon is asked for an agent that it has not taken up yet, and how often at
+/// most.
+const ATTACH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_ATTACH_TRIES: u32 = 100;
 
 /// What `coven attach` takes.
 #[derive(clap::Args)]
@@ -35,40 +36,39 @@ const TRIES: u32 = 100;
   coven attach brisk-otter --read-only  only look
 
 Keys: Ctrl-] d leaves the agent alone and comes back here, Ctrl-] t takes the keyboard from
-whoever has it, Ctrl-] Ctrl-] types Ctrl-]. Everything else goes to the agent.")]
+the viewer that has it, Ctrl-] Ctrl-] types Ctrl-]. Everything else goes to the agent.")]
 pub(crate) struct Arguments {
-    /// The agent.
+    /// The session, or the task whose terminal is attached.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
-    target: Target,
+    target: SessionTarget,
     /// Only look; nothing that is typed reaches the agent.
     #[arg(short, long)]
     read_only: bool,
-    /// Take the keyboard, also from somebody else.
+    /// Take the keyboard, also from another viewer.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// The key that begins a command to `coven`, such as `ctrl-a`.
     #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
-    detach_key: keys::Prefix,
+    detach_key: keys::PrefixKey,
 }
 
-/// How somebody attaches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) read_only: bool,
     pub(crate) take: bool,
-    pub(crate) prefix: keys::Prefix,
+    pub(crate) prefix: keys::PrefixKey,
 }
 
 /// Whose terminal it is.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct TerminalView {
     id: String,
     task: String,
     /// What people call it.
     name: String,
 }
 
-impl View {
+impl TerminalView {
     pub(crate) fn new(id: &str, session: &str, task: &str) -> Self {
         Self { id: id.to_owned(), task: task.to_owned(), name: format!("{session}/{task}") }
     }
@@ -76,14 +76,13 @@ impl View {
 
 /// Why it came to an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum AttachEnd {
     /// The agent was left alone and goes on.
     Left,
     /// The agent's process has ended.
     Ended(String),
     /// The daemon was stopped.
     Stopped,
-    /// The connection broke.
     Lost,
 }
 
@@ -91,20 +90,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     needs_terminal()?;
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Terminal).await?;
+        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
         let name = format!("{}/{}", workflow.item.name, task.id);
         if task.live && task.mode == Mode::Headless {
-            return Err(Failure::failed(format!("{name} runs without a terminal"))
+            return Err(CommandFailure::failed(format!("{name} runs without a terminal"))
                 .hint(format!("coven logs -f {name}")));
         }
-        let view = View::new(workflow.item.id.as_str(), &workflow.item.name, task.id.as_str());
+        let view =
+            TerminalView::new(workflow.item.id.as_str(), &workflow.item.name, task.id.as_str());
         let options = Options {
             read_only: arguments.read_only,
             take: arguments.take,
             prefix: arguments.detach_key,
         };
         let seen = match through(&client, &view, options).await? {
-            Seen::Lost => again(&view, options).await?,
+            AttachEnd::Lost => again(&view, options).await?,
             seen => seen,
         };
         tell(&view, &seen);
@@ -113,22 +113,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 }
 
 /// Comes back to an agent whose daemon died: the next one takes it up.
-pub(crate) async fn again(view: &View, options: Options) -> Result<Seen> {
-    let (mut tries, mut pause) = (0, interval(AGAIN));
+pub(crate) async fn again(view: &TerminalView, options: Options) -> Result<AttachEnd> {
+    let (mut tries, mut pause) = (0, interval(ATTACH_RETRY_INTERVAL));
     loop {
         pause.tick().await;
         let client = connect::daemon().await?;
         tries += 1;
         match through(&client, view, options).await {
-            Ok(Seen::Lost) => tries = 0,
-            Err(failure) if is_not_yet(&failure) && tries < TRIES => {}
+            Ok(AttachEnd::Lost) => tries = 0,
+            Err(failure) if is_not_yet(&failure) && tries < MAX_ATTACH_TRIES => {}
             seen => return seen,
         }
     }
 }
 
 /// Whether the agent may be there soon.
-fn is_not_yet(failure: &Failure) -> bool {
+fn is_not_yet(failure: &CommandFailure) -> bool {
     failure.is(Wrong::NoAgent) || failure.is(Wrong::NotLive) || failure.is(Wrong::TaskNotFound)
 }
 
@@ -137,24 +137,24 @@ pub(crate) fn needs_terminal() -> Result {
     if tty::is_interactive() {
         return Ok(());
     }
-    Err(Failure::usage("this needs a terminal to show the agent on")
+    Err(CommandFailure::usage("this needs a terminal to show the agent on")
         .hint("coven logs shows what it printed, coven show NAME/TASK what its screen shows now"))
 }
 
 /// Says how it ended, and how to come back.
-pub(crate) fn tell(view: &View, seen: &Seen) {
+pub(crate) fn tell(view: &TerminalView, seen: &AttachEnd) {
     match seen {
-        Seen::Left => {
+        AttachEnd::Left => {
             eprintln!("Detached; it goes on. Come back with: coven attach {}", view.name);
         }
-        Seen::Ended(why) => eprintln!("{} has ended: {}", view.name, output::one_line(why)),
-        Seen::Stopped => {
+        AttachEnd::Ended(why) => eprintln!("{} has ended: {}", view.name, output::one_line(why)),
+        AttachEnd::Stopped => {
             eprintln!(
                 "The daemon was stopped; the agent goes on. Come back with: coven attach {}",
                 view.name
             );
         }
-        Seen::Lost => {
+        AttachEnd::Lost => {
             eprintln!(
                 "The daemon died; the agent goes on. Come back with: coven attach {}",
                 view.name
@@ -167,10 +167,10 @@ pub(crate) fn tell(view: &View, seen: &Seen) {
 pub(crate) async fn when_ready(
     client: &Client,
     id: &SessionId,
-    view: &View,
+    view: &TerminalView,
     options: Options,
-) -> Result<Seen> {
-    let mut events = Pump::session(client, id, None);
+) -> Result<AttachEnd> {
+    let mut events = EventPump::session(client, id, None);
     loop {
         match through(client, view, options).await {
             Err(failure) if is_not_yet(&failure) => {
@@ -186,18 +186,22 @@ pub(crate) async fn when_ready(
 }
 
 /// An agent that could not be started is not waited for.
-async fn not_failed(client: &Client, id: &SessionId, view: &View) -> Result {
+async fn not_failed(client: &Client, id: &SessionId, view: &TerminalView) -> Result {
     let workflow = client.workflow(id.as_str()).await?;
     let failed =
         |task: &&TaskItem| task.id.as_str() == view.task && task.status == TaskStatus::Error;
     let Some(task) = workflow.tasks.iter().find(failed) else { return Ok(()) };
     let message = format!("{} could not be started: {}", view.name, output::one_line(&task.note));
     let name = &workflow.item.name;
-    Err(Failure::failed(message).hint(format!("coven retry {name}, or coven cancel {name}")))
+    Err(CommandFailure::failed(message).hint(format!("coven retry {name}, or coven cancel {name}")))
 }
 
 /// Shows a terminal and passes keys on, until the agent ends or is left alone.
-pub(crate) async fn through(client: &Client, view: &View, options: Options) -> Result<Seen> {
+pub(crate) async fn through(
+    client: &Client,
+    view: &TerminalView,
+    options: Options,
+) -> Result<AttachEnd> {
     let (cols, rows) = tty::size().unwrap_or((80, 24));
     let query = AttachQuery {
         read_only: Some(options.read_only),
@@ -207,29 +211,29 @@ pub(crate) async fn through(client: &Client, view: &View, options: Options) -> R
     };
     let terminal = client.attach(&view.id, &view.task, query).await?;
     match pass(terminal, view, options, (cols, rows)).await {
-        Err(failure) if failure.is_unreachable() => Ok(Seen::Lost),
+        Err(failure) if failure.is_unreachable() => Ok(AttachEnd::Lost),
         seen => seen,
     }
 }
 
 async fn pass(
-    mut terminal: Terminal,
-    view: &View,
+    mut terminal: TerminalConnection,
+    view: &TerminalView,
     options: Options,
     size: (u16, u16),
-) -> Result<Seen> {
-    let mut signals = Signals::listen()?;
-    let keyboard = Keyboard::take(Keys::Raw)?;
-    let mut outside = Outside::enter(&view.name, size, options.read_only)?;
-    let mut filter = Filter::new(options.prefix);
+) -> Result<AttachEnd> {
+    let mut signals = SignalListener::listen()?;
+    let keyboard = TerminalKeyboard::take(KeyMode::Raw)?;
+    let mut outside = ViewerTerminal::enter(&view.name, size, options.read_only)?;
+    let mut filter = PrefixFilter::new(options.prefix);
     loop {
         tokio::select! {
             told = terminal.next() => match told? {
-                None => return Ok(Seen::Stopped),
+                None => return Ok(AttachEnd::Stopped),
                 Some(FromTerminal::Bytes(bytes)) => outside.show(&bytes)?,
                 Some(FromTerminal::Said(FromDaemon::Ended { reason })) => {
                     outside.paint()?;
-                    return Ok(Seen::Ended(reason));
+                    return Ok(AttachEnd::Ended(reason));
                 }
                 Some(FromTerminal::Said(said)) => {
                     if let Some((cols, rows)) = outside.told(&said)? {
@@ -241,26 +245,26 @@ async fn pass(
             bytes = keyboard.read() => {
                 let bytes = bytes?;
                 if bytes.is_empty() {
-                    return Ok(Seen::Left);
+                    return Ok(AttachEnd::Left);
                 }
                 for typed in filter.feed(&bytes) {
                     match typed {
-                        Typed::Detach => return Ok(Seen::Left),
-                        Typed::Take => terminal.sender.say(&FromViewer::Take).await?,
-                        Typed::Bytes(_) if options.read_only => {}
-                        Typed::Bytes(bytes) => terminal.sender.write(bytes).await?,
+                        TypedInput::Detach => return Ok(AttachEnd::Left),
+                        TypedInput::Take => terminal.sender.say(&FromViewer::Take).await?,
+                        TypedInput::Bytes(_) if options.read_only => {}
+                        TypedInput::Bytes(bytes) => terminal.sender.write(bytes).await?,
                     }
                 }
             }
             told = signals.next() => match told {
-                Told::Resized => {
+                SignalEvent::Resized => {
                     if let Some((cols, rows)) = tty::size()
                         && outside.resized((cols, rows))?
                     {
                         terminal.sender.say(&FromViewer::Resize { cols, rows }).await?;
                     }
                 }
-                Told::Interrupt | Told::Terminate => return Ok(Seen::Left),
+                SignalEvent::Interrupt | SignalEvent::Terminate => return Ok(AttachEnd::Left),
             },
         }
     }

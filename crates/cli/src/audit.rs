@@ -14,8 +14,8 @@ use coven_store::session::Look;
 use coven_store::{BaseDir, Index, Record};
 use serde_json::json;
 
-use self::facts::Told;
-use crate::failure::{Failure, Result};
+use self::facts::JournalSummary;
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 /// What `coven audit` takes.
@@ -34,14 +34,14 @@ pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
 
 /// What was found about one session.
 #[derive(Debug)]
-struct Report {
+struct SessionAudit {
     id: SessionId,
     name: String,
     status: String,
@@ -53,13 +53,13 @@ struct Report {
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     let path = folders::base_dir(arguments.base_dir.as_deref())?;
-    let base = BaseDir::find(&path).map_err(Failure::failed)?;
+    let base = BaseDir::find(&path).map_err(CommandFailure::failed)?;
     let Some(base) = base else {
-        return Err(Failure::failed(format!("{} has no sessions", path.display()))
+        return Err(CommandFailure::failed(format!("{} has no sessions", path.display()))
             .hint("coven audit -C FOLDER; `coven daemon status` lists the folders there are"));
     };
     let ids = wanted(&base, &arguments.sessions, &path)?;
-    let reports: Vec<Report> = ids.iter().map(|id| audit(&base, id)).collect();
+    let reports: Vec<SessionAudit> = ids.iter().map(|id| audit(&base, id)).collect();
     if arguments.json {
         as_json(&reports)?;
     } else {
@@ -68,27 +68,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     if reports.iter().all(|report| report.findings.is_empty()) {
         Ok(())
     } else {
-        Err(Failure::told())
+        Err(CommandFailure::told())
     }
 }
 
 fn wanted(base: &BaseDir, names: &[String], path: &Path) -> Result<Vec<SessionId>> {
     if names.is_empty() {
-        let mut ids = base.ids().map_err(Failure::failed)?;
+        let mut ids = base.ids().map_err(CommandFailure::failed)?;
         ids.sort();
         return Ok(ids);
     }
-    let index = Index::load(base).map_err(Failure::failed)?;
+    let index = Index::load(base).map_err(CommandFailure::failed)?;
     let find = |name: &String| match index.resolve(name) {
         Ok(entry) => Ok(entry.id.clone()),
-        Err(error) => Err(Failure::failed(error)
+        Err(error) => Err(CommandFailure::failed(error)
             .hint(format!("looked for in {}; another folder with -C", path.display()))),
     };
     names.iter().map(find).collect()
 }
 
-fn audit(base: &BaseDir, id: &SessionId) -> Report {
-    let mut report = Report {
+fn audit(base: &BaseDir, id: &SessionId) -> SessionAudit {
+    let mut report = SessionAudit {
         id: id.clone(),
         name: id.to_string(),
         status: "unknown".to_owned(),
@@ -115,7 +115,7 @@ fn audit(base: &BaseDir, id: &SessionId) -> Report {
 }
 
 /// The journal, as far as it can be read.
-fn read(look: &Look, report: &mut Report) -> Vec<Record<Event>> {
+fn read(look: &Look, report: &mut SessionAudit) -> Vec<Record<Event>> {
     let mut records = Vec::new();
     let mut reader = match look.reader() {
         Ok(reader) => reader,
@@ -144,10 +144,10 @@ fn read(look: &Look, report: &mut Report) -> Vec<Record<Event>> {
 }
 
 /// The readable view must not say anything else than the journal, once the session is over.
-fn view(look: &Look, told: &Told, facts: usize, findings: &mut Vec<String>) {
+fn view(look: &Look, told: &JournalSummary, facts: usize, findings: &mut Vec<String>) {
     let text = match look.view() {
         Ok(Some(text)) => text,
-        // It is made again when somebody needs it.
+        // A missing view is no finding: the daemon writes it again from the journal.
         Ok(None) => return,
         Err(error) => return findings.push(format!("session.json cannot be read: {error}")),
     };
@@ -164,8 +164,8 @@ fn view(look: &Look, told: &Told, facts: usize, findings: &mut Vec<String>) {
     }
 }
 
-fn as_json(reports: &[Report]) -> Result {
-    let one = |report: &Report| {
+fn as_json(reports: &[SessionAudit]) -> Result {
+    let one = |report: &SessionAudit| {
         json!({
             "id": report.id,
             "name": report.name,
@@ -180,7 +180,7 @@ fn as_json(reports: &[Report]) -> Result {
     output::json(&json!(reports.iter().map(one).collect::<Vec<_>>()))
 }
 
-fn show(reports: &[Report]) -> Result {
+fn show(reports: &[SessionAudit]) -> Result {
     let paint = output::paint();
     let mut rows = vec![
         ["SESSION", "STATUS", "FACTS", "ATTEMPTS", "BYTES", "FOUND"].map(str::to_owned).to_vec(),

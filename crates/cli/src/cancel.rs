@@ -4,7 +4,7 @@ use coven_api::client::Streamed;
 use coven_api::workflow::Wish;
 
 use crate::connect::{self, block_on};
-use crate::events::Pump;
+use crate::events::EventPump;
 use crate::failure::Result;
 use crate::{find, output};
 
@@ -14,7 +14,7 @@ use crate::{find, output};
   coven cancel brisk-otter
   coven cancel brisk-otter --why \"the wrong branch\"")]
 pub(crate) struct Arguments {
-    /// The sessions.
+    /// The sessions whose runs are cancelled.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
     /// Why, for the record.
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 output::line(&format!("{name} is {} already", workflow.item.status))?;
                 continue;
             }
-            let mut events = Pump::session(&client, id, None);
+            let mut events = EventPump::session(&client, id, None);
             let wish = Wish { why: arguments.why.clone(), env: None };
             let mut now = client.cancel(id.as_str(), &wish).await?;
             while !arguments.no_wait && !now.item.status.is_final() {

@@ -26,7 +26,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 blocked, 4 cancelled, 5 daemon unreacha
 
 Start here: coven run demo"
 )]
-pub(crate) struct Cli {
+pub(crate) struct CovenCli {
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -46,16 +46,16 @@ enum Command {
     /// Decide what waits: approve, deny, retry, skip, send a text, and so on.
     Answer(answer::Arguments),
     /// Say yes to what an agent asks.
-    Approve(answer::Approve),
+    Approve(answer::ApproveArguments),
     /// Say no to what an agent asks.
-    Deny(answer::Deny),
+    Deny(answer::DenyArguments),
     /// Show an agent's terminal here and type into it.
     Attach(attach::Arguments),
     /// Type a message to an agent.
     Send(send::Arguments),
     /// Show what tasks printed.
     Logs(logs::Arguments),
-    /// Wait until a session is over, idle, or waits for somebody.
+    /// Wait until a session is over, idle, or waits for a person.
     Wait(wait::Arguments),
     /// Say that a task is done.
     Finish(finish::Arguments),
@@ -65,7 +65,7 @@ enum Command {
     Stop(stop::Arguments),
     /// End a run and all its agents.
     Cancel(cancel::Arguments),
-    /// Let a run go on that nobody looks after.
+    /// Let a run go on that no daemon drives.
     Resume(resume::Arguments),
     /// Try again what failed.
     Retry(retry::Arguments),
@@ -115,7 +115,7 @@ enum Command {
 }
 
 /// Runs the command that was given.
-pub(crate) fn run(cli: Cli) -> ExitCode {
+pub(crate) fn run(cli: CovenCli) -> ExitCode {
     match cli.command {
         Some(Command::DemoAgent(arguments)) => demo_agent::run(*arguments),
         Some(Command::Hold(arguments)) => hold::run(arguments),

@@ -1,4 +1,4 @@
-//! What the shell offers while somebody types: names of sessions, tasks, grimoires, adapters.
+//! What the shell offers on Tab: names of sessions, tasks, grimoires, adapters.
 //! The daemon is asked if it runs, and not started for that.
 
 use std::ffi::OsStr;
@@ -10,33 +10,31 @@ use coven_api::intervention::InterventionQuery;
 use coven_api::workflow::{ListQuery, TaskItem};
 use coven_model::Mode;
 use coven_workflow::Known;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 use tokio::time::timeout;
 
 use crate::connect::{self, block_on};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::{folders, output, question};
 
 /// How long the shell is held up at most.
-const PATIENCE: Duration = Duration::from_millis(500);
+const COMPLETION_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many sessions are offered.
-const MOST: u32 = 200;
+const MAX_OFFERED_SESSIONS: u32 = 200;
 
 /// Sessions that can still be told something.
-const NOT_OVER: Option<&str> = Some("running,blocked");
+const LIVE_STATUSES: Option<&str> = Some("running,blocked");
 
 /// Grimoires, where one is wanted.
 pub(crate) fn grimoires() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
-        let catalogue = Catalogue::load(&folders::grimoires(), &known);
+        let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
         let usable = catalogue.entries().filter(|entry| entry.is_usable());
         usable.map(|entry| candidate(entry.name.clone(), entry.description())).collect()
     })
 }
 
-/// Types of adapters.
 pub(crate) fn adapters() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let types = AdapterConfigLoader::new(folders::adapters()).types();
@@ -51,16 +49,16 @@ pub(crate) fn sessions() -> ArgValueCompleter {
 
 /// Sessions that run, and their agents.
 pub(crate) fn live() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| targets(typed, NOT_OVER, |task| task.live))
+    ArgValueCompleter::new(|typed: &OsStr| targets(typed, LIVE_STATUSES, |task| task.live))
 }
 
 /// Sessions that run, and their agents on terminals.
 pub(crate) fn terminals() -> ArgValueCompleter {
     let fits = |task: &TaskItem| task.live && task.mode == Mode::Interactive;
-    ArgValueCompleter::new(move |typed: &OsStr| targets(typed, NOT_OVER, fits))
+    ArgValueCompleter::new(move |typed: &OsStr| targets(typed, LIVE_STATUSES, fits))
 }
 
-/// What waits for somebody.
+/// The ids of the interventions that wait for a decision.
 pub(crate) fn waiting() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         found(async {
@@ -81,19 +79,19 @@ fn candidate(value: String, help: &str) -> CompletionCandidate {
     CompletionCandidate::new(value).help(Some(help.into()))
 }
 
-type Found = Result<Vec<CompletionCandidate>, Failure>;
+type Candidates = Result<Vec<CompletionCandidate>, CommandFailure>;
 
-/// What was found in time; nothing otherwise, because nobody wants an error in the middle of a
-/// line.
-fn found(ask: impl Future<Output = Found>) -> Vec<CompletionCandidate> {
-    let asked = block_on(async { Ok(timeout(PATIENCE, ask).await) });
+/// What was found in time, otherwise nothing: an error would be printed into the line that is
+/// being typed.
+fn found(ask: impl Future<Output = Candidates>) -> Vec<CompletionCandidate> {
+    let asked = block_on(async { Ok(timeout(COMPLETION_TIMEOUT, ask).await) });
     asked.ok().and_then(Result::ok).and_then(Result::ok).unwrap_or_default()
 }
 
-async fn names(status: Option<&str>) -> Found {
+async fn names(status: Option<&str>) -> Candidates {
     let Some((client, _)) = connect::running().await? else { return Ok(Vec::new()) };
     let status = status.map(str::to_owned);
-    let query = ListQuery { limit: Some(MOST), status, ..ListQuery::default() };
+    let query = ListQuery { limit: Some(MAX_OFFERED_SESSIONS), status, ..ListQuery::default() };
     let page = client.workflows(&query).await?;
     let one = |item: &coven_api::workflow::WorkflowItem| {
         let goal = item.goal.clone().unwrap_or_default();

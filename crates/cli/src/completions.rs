@@ -3,11 +3,11 @@
 use clap::ValueEnum;
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output;
 
 /// The variable by which a shell asks for completions.
-pub(crate) const VARIABLE: &str = "COVEN_COMPLETE";
+pub(crate) const COMPLETE_VARIABLE: &str = "COVEN_COMPLETE";
 
 /// What `coven completions` takes.
 #[derive(clap::Args)]
@@ -18,12 +18,12 @@ pub(crate) const VARIABLE: &str = "COVEN_COMPLETE";
 
 Names of sessions, tasks, grimoires and adapters are completed as they are at that moment.")]
 pub(crate) struct Arguments {
-    /// Which shell.
-    shell: Shell,
+    /// The shell that the script is for.
+    shell: CompletionShell,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Shell {
+enum CompletionShell {
     Bash,
     Zsh,
     Fish,
@@ -31,15 +31,15 @@ enum Shell {
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     let shell: &dyn EnvCompleter = match arguments.shell {
-        Shell::Bash => &Bash,
-        Shell::Zsh => &Zsh,
-        Shell::Fish => &Fish,
+        CompletionShell::Bash => &Bash,
+        CompletionShell::Zsh => &Zsh,
+        CompletionShell::Fish => &Fish,
     };
     let mut script = Vec::new();
     let program = crate::connect::program().unwrap_or_else(|_| "coven".into());
     let program = program.to_string_lossy();
     shell
-        .write_registration(VARIABLE, "coven", "coven", &program, &mut script)
-        .map_err(|error| Failure::failed(format!("the script cannot be made: {error}")))?;
+        .write_registration(COMPLETE_VARIABLE, "coven", "coven", &program, &mut script)
+        .map_err(|error| CommandFailure::failed(format!("the script cannot be made: {error}")))?;
     output::bytes(&script)
 }

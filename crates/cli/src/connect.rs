@@ -9,27 +9,27 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use coven_api::system::Version;
-use coven_api::{API_VERSION, Address, Client, ClientError};
+use coven_api::system::VersionResponse;
+use coven_api::{API_VERSION, Client, ClientError, DaemonAddress};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, timeout_at};
 
-use crate::failure::{Code, Failure, Result};
+use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::folders;
 
 /// How long a daemon may take until it answers. It answers within a third of a second; the rest is
 /// for machines that are busy.
-const READY: Duration = Duration::from_secs(5);
+const DAEMON_READY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often it is tried whether it answers.
-const TRY: Duration = Duration::from_millis(10);
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs something that waits.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::failed(format!("the program cannot be set up: {error}")))?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+            CommandFailure::failed(format!("the program cannot be set up: {error}"))
+        })?;
     let done = runtime.block_on(future);
     // Nothing that still runs is worth waiting for.
     runtime.shutdown_background();
@@ -49,7 +49,7 @@ pub(crate) async fn daemon() -> Result<Client> {
 }
 
 /// The daemon, if it is there.
-pub(crate) async fn running() -> Result<Option<(Client, Version)>> {
+pub(crate) async fn running() -> Result<Option<(Client, VersionResponse)>> {
     let client = client()?;
     match client.version().await {
         Ok(version) => Ok(Some((client, version))),
@@ -60,29 +60,31 @@ pub(crate) async fn running() -> Result<Option<(Client, Version)>> {
 
 /// A client of the user's daemon; nothing is sent yet.
 fn client() -> Result<Client> {
-    Ok(Client::new(Address::Socket(folders::places()?.socket()))?)
+    Ok(Client::new(DaemonAddress::Socket(folders::places()?.socket()))?)
 }
 
-/// Whether somebody else started the daemon meanwhile.
+/// Whether another process started the daemon meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum DaemonStart {
     /// It was started now.
     Now,
-    /// It was there.
     Before,
 }
 
 /// Starts the daemon and waits until it answers.
-pub(crate) async fn start(client: &Client) -> Result<(Start, Version)> {
+pub(crate) async fn start(client: &Client) -> Result<(DaemonStart, VersionResponse)> {
     not_inside_agent()?;
     let places = folders::places()?;
     let notes = places.state_dir.join("run/daemon.stderr");
     let mut child = spawn(&places.state_dir, &notes).map_err(|error| {
-        Failure::new(Code::Unreachable, format!("the daemon cannot be started: {error}"))
-            .hint(format!("can {} be written to?", places.state_dir.display()))
+        CommandFailure::new(
+            FailureCode::Unreachable,
+            format!("the daemon cannot be started: {error}"),
+        )
+        .hint(format!("can {} be written to?", places.state_dir.display()))
     })?;
-    let deadline = Instant::now() + READY;
-    let mut again = interval(TRY);
+    let deadline = Instant::now() + DAEMON_READY_TIMEOUT;
+    let mut again = interval(CONNECT_RETRY_INTERVAL);
     let mut ended = false;
     loop {
         tokio::select! {
@@ -93,7 +95,7 @@ pub(crate) async fn start(client: &Client) -> Result<(Start, Version)> {
         match timeout_at(deadline, client.version()).await {
             Ok(Ok(version)) => {
                 let ours = child.id().is_some_and(|pid| pid == version.pid);
-                return Ok((if ours { Start::Now } else { Start::Before }, version));
+                return Ok((if ours { DaemonStart::Now } else { DaemonStart::Before }, version));
             }
             Ok(Err(ClientError::Unreachable(_))) if !ended || said(&notes).is_empty() => {}
             Ok(Err(ClientError::Unreachable(_))) => {
@@ -118,7 +120,7 @@ pub(crate) fn not_inside_agent() -> Result {
     }
     let message = "the daemon does not run, and an agent may not start it";
     let hint = "ask the person who runs you: coven daemon start";
-    Err(Failure::new(Code::Unreachable, message).hint(hint))
+    Err(CommandFailure::new(FailureCode::Unreachable, message).hint(hint))
 }
 
 /// Starts the daemon apart from this terminal. What it complains about before it has a log goes
@@ -147,19 +149,20 @@ fn said(notes: &Path) -> String {
     fs::read_to_string(notes).unwrap_or_default()
 }
 
-fn gave_up(notes: &Path) -> Failure {
+fn gave_up(notes: &Path) -> CommandFailure {
     let said = said(notes);
     let why = said.trim().strip_prefix("error: ").unwrap_or(said.trim());
     let (why, hint) = why.split_once("\nhint: ").unwrap_or((why, "coven daemon run"));
     let why = if why.is_empty() { "it ended without a word" } else { why };
     let why = coven_terminal::sanitise::strip(why.as_bytes()).into_owned();
-    Failure::new(Code::Unreachable, format!("the daemon cannot be started: {why}")).hint(hint)
+    CommandFailure::new(FailureCode::Unreachable, format!("the daemon cannot be started: {why}"))
+        .hint(hint)
 }
 
-fn not_ready(notes: &Path) -> Failure {
-    let seconds = READY.as_secs();
-    let mut failure = Failure::new(
-        Code::Unreachable,
+fn not_ready(notes: &Path) -> CommandFailure {
+    let seconds = DAEMON_READY_TIMEOUT.as_secs();
+    let mut failure = CommandFailure::new(
+        FailureCode::Unreachable,
         format!("the daemon was started and does not answer after {seconds} seconds"),
     );
     failure = failure.hint("`coven daemon logs` shows what it does; then try again");
@@ -170,12 +173,12 @@ fn not_ready(notes: &Path) -> Failure {
 }
 
 /// Explains what it means that the daemon is of another version.
-fn compare(version: &Version) -> Result {
+fn compare(version: &VersionResponse) -> Result {
     let ours = env!("CARGO_PKG_VERSION");
     let restart = "coven daemon stop && coven daemon start   (agents go on meanwhile)";
     if version.api != API_VERSION {
-        return Err(Failure::new(
-            Code::Unreachable,
+        return Err(CommandFailure::new(
+            FailureCode::Unreachable,
             format!(
                 "the daemon is coven {} with API {}, this command is coven {ours} with API {API_VERSION}: they do not understand each other",
                 version.version, version.api

@@ -27,7 +27,7 @@ pub(crate) enum Command {
     },
     /// Say whether it runs, since when, and what it does.
     Status {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use coven_demo::{
-    DEFAULT_DELAY, DEFAULT_MODEL, Error, Helper, Options, OutputFormat, Permissions, Streams, guide,
+    AgentStreams, DEFAULT_DELAY, DEFAULT_MODEL, Error, HelperProcess, Options, OutputFormat,
+    PermissionMode, guide,
 };
 
 /// A scripted agent that behaves like a real coding CLI and needs nothing installed.
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
 
     /// What may be done without asking. Headless, `ask` means no
     #[arg(long, value_name = "LEVEL", default_value = "ask", value_parser = permissions())]
-    permissions: Permissions,
+    permissions: PermissionMode,
 
     /// Go on with an earlier session
     #[arg(long, value_name = "ID", conflicts_with = "session_id")]
@@ -64,16 +65,17 @@ pub(crate) struct Arguments {
 
     /// Be a process that another agent leaves behind
     #[arg(long, hide = true)]
-    helper: Option<Helper>,
+    helper: Option<HelperProcess>,
 }
 
 /// Runs the agent on the streams of this process.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-    let streams = Streams { input: input.as_fd(), output: output.as_fd(), errors: errors.as_fd() };
+    let streams =
+        AgentStreams { input: input.as_fd(), output: output.as_fd(), errors: errors.as_fd() };
     match coven_demo::run(&arguments.into(), streams) {
         Ok(code) => ExitCode::from(code),
-        // Whoever closed the pipe, as `head` does, has seen enough.
+        // A reader that closed the pipe, as `head` does, is no failure.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
@@ -130,8 +132,8 @@ fn format() -> impl TypedValueParser<Value = OutputFormat> {
     PossibleValuesParser::new(OutputFormat::NAMES).try_map(|name| name.parse::<OutputFormat>())
 }
 
-fn permissions() -> impl TypedValueParser<Value = Permissions> {
-    PossibleValuesParser::new(Permissions::NAMES).try_map(|name| name.parse::<Permissions>())
+fn permissions() -> impl TypedValueParser<Value = PermissionMode> {
+    PossibleValuesParser::new(PermissionMode::NAMES).try_map(|name| name.parse::<PermissionMode>())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

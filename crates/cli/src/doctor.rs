@@ -7,11 +7,11 @@ mod machine;
 use serde_json::json;
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::output::Put;
+use crate::failure::{CommandFailure, Result};
+use crate::output::PutText;
 use crate::{folders, output};
 
-pub(crate) use agents::{COMES_WITH_US, find};
+pub(crate) use agents::{BUNDLED_ADAPTERS, find};
 
 /// What `coven doctor` takes.
 #[derive(clap::Args)]
@@ -21,12 +21,11 @@ pub(crate) use agents::{COMES_WITH_US, find};
 
 Exit code 1 says that something keeps Coven from working.")]
 pub(crate) struct Arguments {
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ok,
@@ -48,7 +47,7 @@ impl State {
 
 /// One thing that was looked at.
 #[derive(Debug)]
-struct Check {
+struct DoctorCheck {
     group: &'static str,
     name: String,
     state: State,
@@ -57,7 +56,7 @@ struct Check {
     mend: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn new(group: &'static str, name: &str, state: State, what: impl Into<String>) -> Self {
         Self { group, name: name.to_owned(), state, what: what.into(), mend: None }
     }
@@ -85,34 +84,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     } else {
         show(&checks)?;
     }
-    if checks.iter().any(|check| check.state == State::Bad) { Err(Failure::told()) } else { Ok(()) }
+    if checks.iter().any(|check| check.state == State::Bad) {
+        Err(CommandFailure::told())
+    } else {
+        Ok(())
+    }
 }
 
 /// The daemon, which is not started for this.
-async fn daemon() -> Check {
+async fn daemon() -> DoctorCheck {
     let (group, name) = ("coven", "daemon");
     let ours = env!("CARGO_PKG_VERSION");
     let restart = "coven daemon stop && coven daemon start   (agents go on meanwhile)";
     match connect::running().await {
-        Ok(None) => Check::ok(group, name, "does not run; it starts by itself when it is needed"),
+        Ok(None) => {
+            DoctorCheck::ok(group, name, "does not run; it starts by itself when it is needed")
+        }
         Ok(Some((_, version))) if version.version == ours => {
-            Check::ok(group, name, format!("coven {ours}, process {}", version.pid))
+            DoctorCheck::ok(group, name, format!("coven {ours}, process {}", version.pid))
         }
         Ok(Some((_, version))) => {
             let what = format!("is coven {}, this command is coven {ours}", version.version);
-            Check::new(group, name, State::Note, what).mend(restart)
+            DoctorCheck::new(group, name, State::Note, what).mend(restart)
         }
         Err(_) => {
             let socket = folders::places().map(|places| places.socket().display().to_string());
             let what = format!("does not answer on {}", socket.unwrap_or_default());
-            Check::new(group, name, State::Bad, what)
+            DoctorCheck::new(group, name, State::Bad, what)
                 .mend("coven daemon logs; then coven daemon start")
         }
     }
 }
 
-fn as_json(checks: &[Check]) -> Result {
-    let one = |check: &Check| {
+fn as_json(checks: &[DoctorCheck]) -> Result {
+    let one = |check: &DoctorCheck| {
         json!({
             "group": check.group,
             "name": check.name,
@@ -126,7 +131,7 @@ fn as_json(checks: &[Check]) -> Result {
     output::json(&json!({"ok": ok, "version": env!("CARGO_PKG_VERSION"), "checks": all}))
 }
 
-fn show(checks: &[Check]) -> Result {
+fn show(checks: &[DoctorCheck]) -> Result {
     let paint = output::paint();
     let names = checks.iter().map(|check| output::width(&check.name)).max().unwrap_or(0);
     let mut group = "";

@@ -7,31 +7,30 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::run::Lines;
-use crate::signals::{Signals, Told};
+use crate::failure::{CommandFailure, Result};
+use crate::run::FactPrinter;
+use crate::signals::{SignalEvent, SignalListener};
 use crate::{find, output};
 
-/// How many events wait for whoever follows; more hold the stream up, which the daemon bears.
-const WAITING: usize = 256;
+/// How many events are buffered before stdout takes them; more hold the stream up, which the daemon
+/// tolerates.
+const MAX_BUFFERED_EVENTS: usize = 256;
 
 /// A stream of events that goes on while its reader does something else.
 #[derive(Debug)]
-pub(crate) struct Pump {
+pub(crate) struct EventPump {
     events: mpsc::Receiver<std::result::Result<Streamed, ClientError>>,
     task: JoinHandle<()>,
 }
 
-impl Pump {
-    /// Follows one session.
+impl EventPump {
     pub(crate) fn session(client: &Client, id: &SessionId, after: Option<u64>) -> Self {
         Self::new(client, &Scope::Workflow(id.clone()), after)
     }
 
-    /// Follows.
     pub(crate) fn new(client: &Client, scope: &Scope, after: Option<u64>) -> Self {
         let mut stream = client.events(scope, after);
-        let (sender, events) = mpsc::channel(WAITING);
+        let (sender, events) = mpsc::channel(MAX_BUFFERED_EVENTS);
         let task = tokio::spawn(async move {
             loop {
                 let next = match stream.next().await {
@@ -58,7 +57,7 @@ impl Pump {
     }
 }
 
-impl Drop for Pump {
+impl Drop for EventPump {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -90,7 +89,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result {
     if arguments.session.is_none() && !arguments.follow && arguments.after.is_none() {
-        return Err(Failure::usage("name a session, or follow all of them")
+        return Err(CommandFailure::usage("name a session, or follow all of them")
             .hint("coven events NAME, or coven events --follow"));
     }
     block_on(show(arguments))
@@ -110,13 +109,13 @@ async fn show(arguments: Arguments) -> Result {
     if last.is_some_and(|last| last <= after.unwrap_or(0)) {
         return Ok(());
     }
-    let mut events = Pump::new(&client, &scope, after);
-    let mut signals = Signals::listen()?;
-    let mut lines = Lines::default();
+    let mut events = EventPump::new(&client, &scope, after);
+    let mut signals = SignalListener::listen()?;
+    let mut lines = FactPrinter::default();
     loop {
         let streamed = tokio::select! {
             told = signals.next() => match told {
-                Told::Resized => continue,
+                SignalEvent::Resized => continue,
                 _ => return Ok(()),
             },
             streamed = events.next() => streamed?,
@@ -125,7 +124,7 @@ async fn show(arguments: Arguments) -> Result {
             Some(Streamed::Event(envelope)) => {
                 if envelope.seq.is_some() || arguments.live {
                     let text = if arguments.json {
-                        Some(serde_json::to_string(&envelope).map_err(Failure::failed)?)
+                        Some(serde_json::to_string(&envelope).map_err(CommandFailure::failed)?)
                     } else {
                         Some(lines.any(&envelope))
                     };

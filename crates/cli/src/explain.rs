@@ -2,8 +2,8 @@
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::find::{self, Target, Wanted};
-use crate::output::Put;
+use crate::find::{self, SessionTarget, TaskFilter};
+use crate::output::PutText;
 use crate::{output, tree};
 
 /// What `coven explain` takes.
@@ -11,10 +11,10 @@ use crate::{output, tree};
 #[command(after_help = "Examples:
   coven explain brisk-otter/build.3   what it does, by which rule, and what its screen shows")]
 pub(crate) struct Arguments {
-    /// The task.
+    /// The session, or the task that is explained.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
-    target: Target,
-    /// Print JSON.
+    target: SessionTarget,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -23,10 +23,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let wanted =
-            if arguments.target.task.is_some() { Wanted::Started } else { Wanted::Running };
+            if arguments.target.task.is_some() { TaskFilter::Started } else { TaskFilter::Running };
         let workflow = find::workflow(&client, &arguments.target.session).await?;
-        // Of a session that nobody runs, what it did last can be explained.
-        let wanted = if workflow.item.foreign { Wanted::Started } else { wanted };
+        // A foreign session is never run here, but its last task can still be explained.
+        let wanted = if workflow.item.foreign { TaskFilter::Started } else { wanted };
         let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?.clone();
         let why = client.explain(workflow.item.id.as_str(), task.id.as_str()).await?;
         if arguments.json {

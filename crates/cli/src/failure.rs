@@ -12,14 +12,13 @@ use crate::output;
 
 /// The exit codes, as documented in `docs/reference/exit-codes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum FailureCode {
     /// What was asked for failed.
     Failed = 1,
     /// It was asked for wrongly.
     Usage = 2,
-    /// It waits for a person, and nobody is there to ask.
+    /// The run waits for a person, and the command may not ask one.
     Blocked = 3,
-    /// It was cancelled.
     Cancelled = 4,
     /// The daemon cannot be reached.
     Unreachable = 5,
@@ -29,7 +28,7 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
-impl Code {
+impl FailureCode {
     fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -43,28 +42,27 @@ impl Code {
     }
 }
 
-/// A command that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    code: Code,
+pub(crate) struct CommandFailure {
+    code: FailureCode,
     message: String,
     hint: Option<String>,
     problem: Option<Box<Problem>>,
 }
 
-pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = ()> = std::result::Result<T, CommandFailure>;
 
-impl Failure {
-    pub(crate) fn new(code: Code, message: impl Display) -> Self {
+impl CommandFailure {
+    pub(crate) fn new(code: FailureCode, message: impl Display) -> Self {
         Self { code, message: message.to_string(), hint: None, problem: None }
     }
 
     pub(crate) fn failed(message: impl Display) -> Self {
-        Self::new(Code::Failed, message)
+        Self::new(FailureCode::Failed, message)
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self::new(Code::Usage, message)
+        Self::new(FailureCode::Usage, message)
     }
 
     /// Says what to do next.
@@ -75,11 +73,11 @@ impl Failure {
 
     /// A failure that was already told in full.
     pub(crate) fn told() -> Self {
-        Self::silent(Code::Failed)
+        Self::silent(FailureCode::Failed)
     }
 
     /// Only an exit code; what there is to say was said.
-    pub(crate) fn silent(code: Code) -> Self {
+    pub(crate) fn silent(code: FailureCode) -> Self {
         Self::new(code, "")
     }
 
@@ -95,7 +93,7 @@ impl Failure {
 
     /// Whether the daemon cannot be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.code == Code::Unreachable
+        self.code == FailureCode::Unreachable
     }
 
     /// Whether it will be told as JSON.
@@ -116,36 +114,36 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     fn from(error: io::Error) -> Self {
         Self::failed(format!("could not write to stdout: {error}"))
     }
 }
 
-impl From<ClientError> for Failure {
+impl From<ClientError> for CommandFailure {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Problem(problem) => (*problem).into(),
             ClientError::Unreachable(_) => {
-                Self::new(Code::Unreachable, printable(&error.to_string()))
+                Self::new(FailureCode::Unreachable, printable(&error.to_string()))
                     .hint("`coven daemon status` looks for it, `coven daemon start` starts it")
             }
             ClientError::Unreadable(_) => {
-                Self::new(Code::Unreachable, printable(&error.to_string()))
+                Self::new(FailureCode::Unreachable, printable(&error.to_string()))
                     .hint("the daemon may be of another version: coven daemon stop, then try again")
             }
         }
     }
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for CommandFailure {
     fn from(problem: Problem) -> Self {
         let code = match problem.code {
             Wrong::BadRequest | Wrong::BadInput | Wrong::BadDecision | Wrong::BadBaseDir => {
-                Code::Usage
+                FailureCode::Usage
             }
-            Wrong::Stopping => Code::Unreachable,
-            _ => Code::Failed,
+            Wrong::Stopping => FailureCode::Unreachable,
+            _ => FailureCode::Failed,
         };
         let hint = hint(&problem).map(str::to_owned).or_else(|| problem.hint.clone());
         let message = printable(&problem.detail);
@@ -171,12 +169,12 @@ fn hint(problem: &Problem) -> Option<&'static str> {
     })
 }
 
-/// Whether what goes wrong is told as JSON: whoever asked for JSON reads nothing else.
+/// Whether errors are printed as JSON: a program that passes `--json` parses nothing else.
 fn as_json() -> bool {
     std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
-/// Tells how a command ended. Whoever closed our output, as `head` does, has seen enough.
+/// Reports how a command ended. A reader that closed our output, as `head` does, is no failure.
 pub(crate) fn exit(result: Result) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !failure.message.is_empty() {
@@ -185,13 +183,13 @@ pub(crate) fn exit(result: Result) -> ExitCode {
     ExitCode::from(failure.code as u8)
 }
 
-fn tell(failure: &Failure) {
+fn tell(failure: &CommandFailure) {
     if as_json() {
         eprintln!("{}", failure.to_json());
         return;
     }
     let paint = output::paint_stderr();
-    // Whoever reads it in a file gets it as it is.
+    // Without a terminal there is no width to wrap for.
     let columns = output::columns_of_stderr().unwrap_or(usize::MAX);
     let message = output::wrapped(&failure.message, columns, "error: ".len());
     eprintln!("{} {message}", paint.red("error:"));
@@ -223,5 +221,5 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
-    exit(Err(Failure::usage(message).hint("coven --help")))
+    exit(Err(CommandFailure::usage(message).hint("coven --help")))
 }

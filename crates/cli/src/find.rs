@@ -1,4 +1,4 @@
-//! What somebody means by `brisk-otter`, `brisk-otter/build.3`, or the beginning of an id.
+//! Resolves `brisk-otter`, `brisk-otter/build.3`, or the beginning of an id to a session or task.
 
 use std::str::FromStr;
 
@@ -7,25 +7,24 @@ use coven_api::{Client, Code as Wrong};
 use coven_model::Mode;
 use coven_notation::near;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output;
 
 /// How many sessions are looked at for a name that is almost right.
-const NEAR: u32 = 1000;
+const MAX_COMPARED_SESSIONS: u32 = 1000;
 
 /// How many names an error lists.
-const NAMED: usize = 8;
+const MAX_LISTED_NAMES: usize = 8;
 
 /// A session, or a task of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct SessionTarget {
     /// An id, the beginning of one, or a name.
     pub(crate) session: String,
-    /// The task.
     pub(crate) task: Option<String>,
 }
 
-impl FromStr for Target {
+impl FromStr for SessionTarget {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
@@ -42,7 +41,7 @@ impl FromStr for Target {
 
 /// The session of this id, beginning of an id, or name.
 pub(crate) async fn workflow(client: &Client, text: &str) -> Result<Workflow> {
-    match client.workflow(text).await.map_err(Failure::from) {
+    match client.workflow(text).await.map_err(CommandFailure::from) {
         Err(failure) if failure.is(Wrong::WorkflowNotFound) => {
             Err(nearly(client, text).await.unwrap_or(failure))
         }
@@ -64,16 +63,16 @@ fn refuse_foreign(workflow: &Workflow) -> Result {
     }
     let (name, folder) = (&workflow.item.name, output::one_line(&workflow.item.base_dir));
     let message = format!("{name} is foreign: it was not made by you in {folder}");
-    Err(Failure::failed(message)
+    Err(CommandFailure::failed(message)
         .hint(format!("it can be read: coven show {name}, coven logs {name}, coven play {name}")))
 }
 
 /// The same failure with the name that was probably meant.
-async fn nearly(client: &Client, text: &str) -> Option<Failure> {
-    let query = ListQuery { limit: Some(NEAR), ..ListQuery::default() };
+async fn nearly(client: &Client, text: &str) -> Option<CommandFailure> {
+    let query = ListQuery { limit: Some(MAX_COMPARED_SESSIONS), ..ListQuery::default() };
     let page = client.workflows(&query).await.ok()?;
     let names: Vec<&str> = page.workflows.iter().map(|item| item.name.as_str()).collect();
-    let failure = Failure::failed(format!("no session has the id or name `{text}`"));
+    let failure = CommandFailure::failed(format!("no session has the id or name `{text}`"));
     Some(if names.is_empty() {
         failure.hint("there are no sessions yet; `coven run demo` makes one")
     } else {
@@ -86,7 +85,7 @@ async fn nearly(client: &Client, text: &str) -> Option<Failure> {
 
 /// Which tasks come into question when only a session is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum TaskFilter {
     /// Those with a process that runs.
     Running,
     /// Those with an agent on a terminal.
@@ -95,7 +94,7 @@ pub(crate) enum Wanted {
     Started,
 }
 
-impl Wanted {
+impl TaskFilter {
     fn fits(self, task: &TaskItem) -> bool {
         match self {
             Self::Running => task.live,
@@ -116,11 +115,11 @@ impl Wanted {
 /// The task that is meant.
 pub(crate) async fn task(
     client: &Client,
-    target: &Target,
-    wanted: Wanted,
+    target: &SessionTarget,
+    wanted: TaskFilter,
 ) -> Result<(Workflow, TaskItem)> {
     let workflow = workflow(client, &target.session).await?;
-    if wanted != Wanted::Started {
+    if wanted != TaskFilter::Started {
         refuse_foreign(&workflow)?;
     }
     let task = choose(&workflow, target.task.as_deref(), wanted)?.clone();
@@ -131,13 +130,13 @@ pub(crate) async fn task(
 pub(crate) fn choose<'a>(
     workflow: &'a Workflow,
     task: Option<&str>,
-    wanted: Wanted,
+    wanted: TaskFilter,
 ) -> Result<&'a TaskItem> {
     let name = &workflow.item.name;
     if let Some(text) = task {
         return workflow.tasks.iter().find(|task| task.id.as_str() == text).ok_or_else(|| {
             let ids: Vec<&str> = workflow.tasks.iter().map(|task| task.id.as_str()).collect();
-            let failure = Failure::failed(format!("{name} has no task `{text}`"));
+            let failure = CommandFailure::failed(format!("{name} has no task `{text}`"));
             match near(text, &ids).first() {
                 Some(id) => failure.hint(format!("did you mean {name}/{id}?")),
                 None => failure.hint(listed(name, &ids)),
@@ -148,13 +147,13 @@ pub(crate) fn choose<'a>(
     match fit.as_slice() {
         [only] => Ok(only),
         [] => {
-            let failure = Failure::failed(format!("{name} has no {} now", wanted.words()));
+            let failure = CommandFailure::failed(format!("{name} has no {} now", wanted.words()));
             Err(failure.hint(format!("`coven show {name}` says how it stands")))
         }
         several => {
             let ids: Vec<&str> = several.iter().map(|task| task.id.as_str()).collect();
             let message = format!("{name} has {} of them", ids.len());
-            Err(Failure::usage(message).hint(listed(name, &ids)))
+            Err(CommandFailure::usage(message).hint(listed(name, &ids)))
         }
     }
 }
@@ -163,8 +162,9 @@ fn listed(name: &str, ids: &[&str]) -> String {
     if ids.is_empty() {
         return format!("it has no tasks yet; `coven show {name}` says how it stands");
     }
-    let named: Vec<String> = ids.iter().take(NAMED).map(|id| format!("{name}/{id}")).collect();
-    let more = ids.len().saturating_sub(NAMED);
+    let named: Vec<String> =
+        ids.iter().take(MAX_LISTED_NAMES).map(|id| format!("{name}/{id}")).collect();
+    let more = ids.len().saturating_sub(MAX_LISTED_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("name one: {}{more}", named.join(", "))
 }
@@ -175,10 +175,13 @@ mod tests {
 
     #[test]
     fn a_target_is_a_session_or_a_task_of_it() {
-        let target = |text: &str| text.parse::<Target>();
+        let target = |text: &str| text.parse::<SessionTarget>();
         assert_eq!(
             target("brisk-otter/build.3"),
-            Ok(Target { session: "brisk-otter".to_owned(), task: Some("build.3".to_owned()) })
+            Ok(SessionTarget {
+                session: "brisk-otter".to_owned(),
+                task: Some("build.3".to_owned())
+            })
         );
         assert_eq!(target("0190").unwrap().task, None);
         for wrong in ["", "/", "a/", "/b"] {

@@ -2,7 +2,7 @@
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::find::{self, Target, Wanted};
+use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output;
 
 /// What `coven finish` takes.
@@ -11,15 +11,15 @@ use crate::output;
   coven finish brisk-otter         its only agent has done what it should
   coven finish brisk-otter/review")]
 pub(crate) struct Arguments {
-    /// The task.
+    /// The session, or the task that is done.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
-    target: Target,
+    target: SessionTarget,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Running).await?;
+        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Running).await?;
         client.complete(workflow.item.id.as_str(), task.id.as_str()).await?;
         output::line(&format!("{}/{} is done", workflow.item.name, task.id))
     })

@@ -3,16 +3,17 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use coven_adapters::Folders;
+use coven_adapters::AdapterFolders;
 use coven_daemon::Places as Daemon;
 use coven_workflow::catalogue::Places;
 
-use crate::failure::{Code, Failure, Result};
+use crate::failure::{CommandFailure, FailureCode, Result};
 
 /// The folders of the user and of the daemon.
 pub(crate) fn places() -> Result<Daemon> {
     Daemon::from_env().map_err(|error| {
-        Failure::new(Code::Unreachable, error).hint("set HOME to a folder of your own")
+        CommandFailure::new(FailureCode::Unreachable, error)
+            .hint("set HOME to a folder of your own")
     })
 }
 
@@ -25,12 +26,12 @@ pub(crate) fn config() -> Option<PathBuf> {
 /// the folder above it in the same git repository that has a `.coven/`.
 pub(crate) fn base_dir(said: Option<&Path>) -> Result<PathBuf> {
     let wrong = |path: &Path, error: std::io::Error| {
-        Failure::usage(format!("the folder {} cannot be used: {error}", path.display()))
+        CommandFailure::usage(format!("the folder {} cannot be used: {error}", path.display()))
     };
     if let Some(path) = said {
         let path = path.canonicalize().map_err(|error| wrong(path, error))?;
         if !path.is_dir() {
-            return Err(Failure::usage(format!("{} is not a folder", path.display())));
+            return Err(CommandFailure::usage(format!("{} is not a folder", path.display())));
         }
         return Ok(path);
     }
@@ -48,20 +49,20 @@ fn project() -> Option<PathBuf> {
     base_dir(None).ok()
 }
 
-/// Whether somebody agreed to exactly what the project brings along.
+/// Whether the user trusted exactly the files that the project brings along.
 fn trusted() -> bool {
     let (Some(base), Ok(places)) = (project(), places()) else { return false };
     coven_daemon::is_trusted(&places, &base)
 }
 
-/// The project, if somebody agreed to what it brings along.
+/// The project, if the user trusted the files that it brings along.
 pub(crate) fn trusted_project() -> Option<PathBuf> {
     project().filter(|_| trusted())
 }
 
 /// Where adapter files are. Those of a project that is not trusted are listed and not used.
-pub(crate) fn adapters() -> Folders {
-    Folders {
+pub(crate) fn adapters() -> AdapterFolders {
+    AdapterFolders {
         user: config().map(|config| config.join("adapters")),
         project: project().map(|base| base.join(".coven/adapters")),
         project_trusted: trusted(),

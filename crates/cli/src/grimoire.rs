@@ -8,7 +8,7 @@ mod show;
 use clap::Subcommand;
 use coven_adapters::AdapterConfigLoader;
 use coven_workflow::Known;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 
 use crate::failure::Result;
 use crate::folders;
@@ -18,7 +18,7 @@ use crate::folders;
 pub(crate) enum Command {
     /// List the grimoires there are.
     Ls {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -29,7 +29,7 @@ pub(crate) enum Command {
         /// Show the steps and tasks of a run instead of the text.
         #[arg(long)]
         plan: bool,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -38,7 +38,7 @@ pub(crate) enum Command {
         /// Files, or names of grimoires.
         #[arg(required = true, value_name = "FILE|NAME")]
         what: Vec<String>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -69,6 +69,6 @@ fn known() -> Known {
     Known::new(AdapterConfigLoader::new(folders::adapters()).types())
 }
 
-fn catalogue() -> Catalogue {
-    Catalogue::load(&folders::grimoires(), &known())
+fn catalogue() -> GrimoireCatalogue {
+    GrimoireCatalogue::load(&folders::grimoires(), &known())
 }

@@ -5,16 +5,15 @@ use coven_api::workflow::ListQuery;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::output::Put;
+use crate::output::PutText;
 use crate::{inbox, ls, output};
 
-/// How many questions are shown.
-const QUESTIONS: usize = 5;
+const MAX_SHOWN_QUESTIONS: usize = 5;
 
 /// How many sessions are shown of each kind.
-const SESSIONS: u32 = 8;
+const MAX_SHOWN_SESSIONS: u32 = 8;
 
-/// What somebody sees who has no sessions yet.
+/// What a user without sessions sees.
 const WELCOME: &str = concat!(
     "coven ",
     env!("CARGO_PKG_VERSION"),
@@ -37,7 +36,7 @@ pub(crate) fn run() -> Result {
         let open = client.interventions(&InterventionQuery::default()).await?.interventions;
         let query = |status: &str| ListQuery {
             status: Some(status.to_owned()),
-            limit: Some(SESSIONS),
+            limit: Some(MAX_SHOWN_SESSIONS),
             ..ListQuery::default()
         };
         let running = client.workflows(&query("running,blocked,pending")).await?;
@@ -59,9 +58,9 @@ pub(crate) fn run() -> Result {
                 }
             );
             text.put(format!("{}\n\n", paint.bold(&head)));
-            text.push_str(&inbox::listed(&open[..open.len().min(QUESTIONS)]));
-            if open.len() > QUESTIONS {
-                text.put(format!("\n{} more: coven inbox\n", open.len() - QUESTIONS));
+            text.push_str(&inbox::listed(&open[..open.len().min(MAX_SHOWN_QUESTIONS)]));
+            if open.len() > MAX_SHOWN_QUESTIONS {
+                text.put(format!("\n{} more: coven inbox\n", open.len() - MAX_SHOWN_QUESTIONS));
             }
         }
         let mut section = |title: &str, page: &coven_api::workflow::WorkflowPage| {

@@ -6,7 +6,7 @@ use coven_api::intervention::{InterventionItem, InterventionQuery};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::output::Put;
+use crate::output::PutText;
 use crate::{output, question};
 
 /// What `coven inbox` takes.
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// Only of this session.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: Option<String>,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

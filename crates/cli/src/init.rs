@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::connect::block_on;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output, trust};
 
 /// What `coven init` takes.
@@ -88,7 +88,7 @@ rules:
 pub(crate) fn run(arguments: &Arguments) -> Result {
     let base = match &arguments.folder {
         Some(folder) => folders::base_dir(Some(folder))?,
-        // Where somebody stands, and not the folder above that has one already.
+        // The current folder, and not the folder above that has a project already.
         None => folders::base_dir(Some(Path::new(".")))?,
     };
     block_on(trust::refuse_not_owned(&base))?;
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         }
     }
     if written.is_empty() {
-        return Err(Failure::failed("there was nothing to write")
+        return Err(CommandFailure::failed("there was nothing to write")
             .hint("coven grimoire new NAME writes another workflow"));
     }
     block_on(trust::agree_to_own(&base, &written))?;
@@ -114,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 
 /// Whether it was written; what is there already stays.
 fn write_new(path: &Path, text: &str) -> Result<bool> {
-    let failed = |error| Failure::failed(format!("could not write {}: {error}", path.display()));
+    let failed =
+        |error| CommandFailure::failed(format!("could not write {}: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }

@@ -2,7 +2,7 @@
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::find::{self, Target, Wanted};
+use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output;
 
 /// What `coven interrupt` takes.
@@ -10,15 +10,15 @@ use crate::output;
 #[command(after_help = "Examples:
   coven interrupt brisk-otter/build.3   presses the key by which this agent is interrupted")]
 pub(crate) struct Arguments {
-    /// The agent.
+    /// The session, or the task whose agent is interrupted.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
-    target: Target,
+    target: SessionTarget,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, Wanted::Terminal).await?;
+        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
         client.interrupt(workflow.item.id.as_str(), task.id.as_str()).await?;
         output::line(&format!("{}/{} was interrupted", workflow.item.name, task.id))
     })

@@ -7,14 +7,14 @@ use coven_api::workflow::{TaskItem, Workflow};
 use coven_model::Mode;
 
 use crate::connect::{self, block_on};
-use crate::events::Pump;
-use crate::failure::{Failure, Result};
-use crate::find::{self, Target, Wanted};
+use crate::events::EventPump;
+use crate::failure::{CommandFailure, Result};
+use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output;
-use crate::signals::{Signals, Told};
+use crate::signals::{SignalEvent, SignalListener};
 
 /// The adapter of plain programs, which have nothing to tell but their output.
-const SHELL: &str = "shell";
+const SHELL_ADAPTER: &str = "shell";
 
 /// What `coven logs` takes.
 #[derive(clap::Args)]
@@ -28,7 +28,7 @@ Of an agent without a terminal it shows what it said and did; --plain shows its 
 pub(crate) struct Arguments {
     /// The session, or a task of it.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
-    target: Target,
+    target: SessionTarget,
     /// Go on with what is printed from now on.
     #[arg(short, long)]
     follow: bool,
@@ -51,13 +51,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let workflow = find::workflow(&client, &arguments.target.session).await?;
         if arguments.target.task.is_some() || arguments.follow {
-            let wanted = if arguments.follow { Wanted::Running } else { Wanted::Started };
+            let wanted = if arguments.follow { TaskFilter::Running } else { TaskFilter::Started };
             let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?;
-            return Log::new(&client, &workflow, task, arguments).show().await;
+            return TaskLog::new(&client, &workflow, task, arguments).show().await;
         }
         let begun: Vec<&TaskItem> = workflow.tasks.iter().filter(|task| task.attempt > 0).collect();
         if begun.is_empty() {
-            return Err(Failure::failed(format!("{} has printed nothing yet", workflow.item.name)));
+            return Err(CommandFailure::failed(format!(
+                "{} has printed nothing yet",
+                workflow.item.name
+            )));
         }
         let several = begun.len() > 1;
         for (place, task) in begun.into_iter().enumerate() {
@@ -65,14 +68,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 let gap = if place > 0 { "\n" } else { "" };
                 output::line(&format!("{gap}==> {} <==", task.id))?;
             }
-            Log::new(&client, &workflow, task, arguments).show().await?;
+            TaskLog::new(&client, &workflow, task, arguments).show().await?;
         }
         Ok(())
     })
 }
 
 /// What one task printed.
-struct Log<'a> {
+struct TaskLog<'a> {
     client: &'a Client,
     workflow: &'a Workflow,
     task: &'a TaskItem,
@@ -81,7 +84,7 @@ struct Log<'a> {
     ended: bool,
 }
 
-impl<'a> Log<'a> {
+impl<'a> TaskLog<'a> {
     fn new(
         client: &'a Client,
         workflow: &'a Workflow,
@@ -97,11 +100,11 @@ impl<'a> Log<'a> {
 
     async fn show(mut self) -> Result {
         let mut events = self.arguments.follow.then(|| {
-            Pump::session(self.client, &self.workflow.item.id, Some(self.workflow.last_seq))
+            EventPump::session(self.client, &self.workflow.item.id, Some(self.workflow.last_seq))
         });
         let mut entries = if self.has_transcript().await { Some(0) } else { None };
         let mut offset = 0;
-        let mut signals = Signals::listen()?;
+        let mut signals = SignalListener::listen()?;
         loop {
             let live = match &mut entries {
                 Some(seen) => self.entries(seen).await?,
@@ -109,7 +112,7 @@ impl<'a> Log<'a> {
             };
             let Some(events) = events.as_mut().filter(|_| live) else { break };
             tokio::select! {
-                told = signals.next() => if told != Told::Resized { break },
+                told = signals.next() => if told != SignalEvent::Resized { break },
                 () = self.more(events) => {}
             }
         }
@@ -123,7 +126,7 @@ impl<'a> Log<'a> {
             || *plain
             || stream.is_some()
             || self.task.mode != Mode::Headless
-            || self.task.adapter == SHELL
+            || self.task.adapter == SHELL_ADAPTER
         {
             return false;
         }
@@ -193,7 +196,7 @@ impl<'a> Log<'a> {
     }
 
     /// Waits until this task printed something or something else happened to it.
-    async fn more(&self, events: &mut Pump) {
+    async fn more(&self, events: &mut EventPump) {
         loop {
             match events.next().await {
                 Ok(Some(Streamed::Event(envelope))) => {

@@ -6,14 +6,14 @@ use coven_api::workflow::{ListQuery, WorkflowItem};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::output::Put;
+use crate::output::PutText;
 use crate::{folders, output, tree};
 
 /// How many are shown unless said.
-const USUAL: u32 = 20;
+const DEFAULT_LIMIT: u32 = 20;
 
 /// The largest page the daemon gives.
-const PAGE: u32 = 1000;
+const MAX_PAGE_ITEMS: u32 = 1000;
 
 /// How a session is shown that was not made by this user in its folder.
 const FOREIGN: &str = "foreign";
@@ -37,12 +37,12 @@ pub(crate) struct Arguments {
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
     /// How many at most.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = USUAL, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = DEFAULT_LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// All of them.
+    /// List all sessions, not only the newest.
     #[arg(short, long, conflicts_with = "limit")]
     all: bool,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         };
         let mut found: Vec<WorkflowItem> = Vec::new();
         let total = loop {
-            query.limit = Some((wanted - found.len() as u32).min(PAGE));
+            query.limit = Some((wanted - found.len() as u32).min(MAX_PAGE_ITEMS));
             let page = client.workflows(&query).await?;
             found.extend(page.workflows);
             query.after = page.next;

@@ -60,12 +60,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use clap_complete::CompleteEnv;
 
-use crate::command::Cli;
+use crate::command::CovenCli;
 
 fn main() -> ExitCode {
     // The shell asks here what could follow; then nothing else happens.
-    CompleteEnv::with_factory(Cli::command).var(completions::VARIABLE).complete();
-    match Cli::try_parse() {
+    CompleteEnv::with_factory(CovenCli::command).var(completions::COMPLETE_VARIABLE).complete();
+    match CovenCli::try_parse() {
         Ok(cli) => command::run(cli),
         Err(error) => failure::usage(&error),
     }

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Command, CommandFactory};
 
-use crate::command::Cli;
-use crate::failure::{Failure, Result};
+use crate::command::CovenCli;
+use crate::failure::{CommandFailure, Result};
 use crate::output;
-use crate::output::Put;
+use crate::output::PutText;
 
 /// How wide the reference page is, wherever it is made.
-const WIDTH: usize = 96;
+const REFERENCE_COLUMNS: usize = 96;
 
 /// What the reference page begins with.
-const HEAD: &str = "# Command line
+const REFERENCE_HEAD: &str = "# Command line
 
 Every command with its options, as `--help` shows them. This page is made by `coven man --reference`
 and a test holds it against the program.
@@ -36,31 +36,31 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
-    let wrong =
-        |error: std::io::Error| Failure::failed(format!("the pages cannot be written: {error}"));
+    let wrong = |error: std::io::Error| {
+        CommandFailure::failed(format!("the pages cannot be written: {error}"))
+    };
     if arguments.reference {
         return output::write(&reference());
     }
     if let Some(folder) = &arguments.folder {
         fs::create_dir_all(folder).map_err(wrong)?;
-        return clap_mangen::generate_to(Cli::command(), folder).map_err(wrong);
+        return clap_mangen::generate_to(CovenCli::command(), folder).map_err(wrong);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(wrong)?;
+    clap_mangen::Man::new(CovenCli::command()).render(&mut page).map_err(wrong)?;
     output::bytes(&page)
 }
 
-/// The reference page.
 fn reference() -> String {
-    let mut command = Cli::command().term_width(WIDTH);
+    let mut command = CovenCli::command().term_width(REFERENCE_COLUMNS);
     command.build();
-    let mut text = HEAD.to_owned();
+    let mut text = REFERENCE_HEAD.to_owned();
     section(&mut text, &command, "coven");
     text
 }
 
 fn section(text: &mut String, command: &Command, name: &str) {
-    let help = command.clone().term_width(WIDTH).render_long_help().to_string();
+    let help = command.clone().term_width(REFERENCE_COLUMNS).render_long_help().to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     text.put(format!("\n## `{name}`\n\n```text\n{}\n```\n", lines.join("\n").trim()));
     for part in command.get_subcommands() {

@@ -7,27 +7,27 @@ mod row;
 use std::sync::Arc;
 
 use coven_terminal::screen::{Screen, Size};
-use coven_terminal::snapshot::{Row, Snapshot};
+use coven_terminal::snapshot::{ScreenRow, Snapshot};
 
 use crate::attach::LEAVE;
-use crate::output::Put;
+use crate::output::PutText;
 
 /// Columns and rows of a terminal of ours.
 pub(crate) type Outside = (u16, u16);
 
 /// The other terminal, as it has to be shown here.
-pub(crate) struct Mirror {
+pub(crate) struct ScreenMirror {
     screen: Screen,
     outside: Outside,
     /// The rows that stand on our terminal, unless bytes go through.
-    painted: Option<Vec<Option<Arc<Row>>>>,
+    painted: Option<Vec<Option<Arc<ScreenRow>>>>,
 }
 
-impl Mirror {
+impl ScreenMirror {
     /// An empty terminal of a size, to be shown on one of ours.
     pub(crate) fn new((columns, rows): (u16, u16), outside: Outside) -> Self {
         let mut screen = Screen::new(Size::new(columns, rows));
-        // The program is answered by whoever owns its terminal.
+        // The runner that owns the terminal answers the program's queries.
         screen.set_replies(false);
         Self { screen, outside, painted: None }
     }
@@ -75,8 +75,8 @@ impl Mirror {
         if self.painted.is_none() { bytes } else { &[] }
     }
 
-    /// Lets bytes go through from now on, or not; what has to be written for that. Whoever types
-    /// is given the size of his terminal, and does not have to wait for it.
+    /// Lets bytes go through from now on, or not; what has to be written for that. The agent
+    /// gets the size of the viewer that types, so bytes go through there even before the resize.
     pub(crate) fn decide(&mut self, types: bool) -> Vec<u8> {
         match (self.painted.is_some(), types || self.fits()) {
             (true, true) => {
@@ -139,7 +139,7 @@ impl Mirror {
 
 /// The last row that is written.
 fn last(picture: &Snapshot) -> usize {
-    let written = |row: &Arc<Row>| !row.text().trim().is_empty() || !row.runs().is_empty();
+    let written = |row: &Arc<ScreenRow>| !row.text().trim().is_empty() || !row.runs().is_empty();
     picture.rows().iter().rposition(written).unwrap_or(0)
 }
 
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_fits_goes_through_and_what_does_not_is_cut() {
         let outside = (10, 3);
-        let mut mirror = Mirror::new((20, 5), outside);
+        let mut mirror = ScreenMirror::new((20, 5), outside);
         let first = mirror.decide(false);
         let text = b"\x1b[31m0123456789abcdef\x1b[m\r\n\r\nthree\r\n\r\nfive";
         assert!(mirror.feed(text).is_empty());
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn only_what_changed_is_painted_again() {
         let outside = (10, 3);
-        let mut mirror = Mirror::new((20, 2), outside);
+        let mut mirror = ScreenMirror::new((20, 2), outside);
         let mut all = mirror.decide(false);
         mirror.feed(b"one\r\ntwo");
         all.extend(mirror.paint());
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn whoever_types_sees_the_bytes_themselves() {
-        let mut mirror = Mirror::new((20, 5), (10, 3));
+        let mut mirror = ScreenMirror::new((20, 5), (10, 3));
         assert!(mirror.decide(true).is_empty());
         assert_eq!(mirror.feed(b"x"), b"x");
     }

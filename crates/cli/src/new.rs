@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use coven_adapters::AdapterConfigLoader;
 use coven_api::workflow::{OneAgent, StartWorkflow};
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 
-use crate::attach::{self, Seen, View};
+use crate::attach::{self, AttachEnd, TerminalView};
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::run::{Following, How, OnBlock};
+use crate::failure::{CommandFailure, Result};
+use crate::run::{FollowMode, OnBlock, RunFollower};
 use crate::{doctor, folders, output, tty};
 
 /// The task that a session of one agent has.
-const TASK: &str = "agent";
+const AGENT_TASK: &str = "agent";
 
 /// What `coven new` takes.
 #[derive(clap::Args)]
@@ -39,13 +39,13 @@ pub(crate) struct Arguments {
     detach: bool,
     /// On a terminal, or one turn without one.
     #[arg(long, default_value = "interactive")]
-    mode: Way,
-    /// Its model.
+    mode: ModeArgument,
+    /// The model that the agent uses.
     #[arg(long)]
     model: Option<String>,
     /// What it may do without asking.
     #[arg(long, value_name = "LEVEL")]
-    permissions: Option<Level>,
+    permissions: Option<PermissionArgument>,
     /// Let its adapter answer what it knows how to answer.
     #[arg(long)]
     auto_approve: bool,
@@ -61,41 +61,41 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum ModeArgument {
     Interactive,
     Headless,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Level {
+enum PermissionArgument {
     ReadOnly,
     Ask,
     Edits,
     All,
 }
 
-impl From<Level> for Permission {
-    fn from(level: Level) -> Self {
+impl From<PermissionArgument> for PermissionLevel {
+    fn from(level: PermissionArgument) -> Self {
         match level {
-            Level::ReadOnly => Self::ReadOnly,
-            Level::Ask => Self::Ask,
-            Level::Edits => Self::Edits,
-            Level::All => Self::All,
+            PermissionArgument::ReadOnly => Self::ReadOnly,
+            PermissionArgument::Ask => Self::Ask,
+            PermissionArgument::Edits => Self::Edits,
+            PermissionArgument::All => Self::All,
         }
     }
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result {
-    let headless = arguments.mode == Way::Headless;
+    let headless = arguments.mode == ModeArgument::Headless;
     let detach = arguments.detach || arguments.json;
     if headless && arguments.prompt.is_none() {
-        return Err(Failure::usage("without a terminal an agent needs something to do")
+        return Err(CommandFailure::usage("without a terminal an agent needs something to do")
             .hint(format!("coven new {} \"PROMPT\" --mode headless", arguments.adapter)));
     }
     if !headless && !detach {
         let terminal = tty::is_interactive() && std::io::stdin().is_terminal();
         if !terminal {
-            return Err(Failure::usage("there is no terminal to show the agent on").hint(
+            return Err(CommandFailure::usage("there is no terminal to show the agent on").hint(
                 "--detach starts it in the background, --mode headless lets it do one turn",
             ));
         }
@@ -112,13 +112,13 @@ fn installed(kind: &str) -> Result {
         return Ok(());
     };
     let program = config.command.clone().unwrap_or_else(|| kind.to_owned());
-    if doctor::COMES_WITH_US.contains(&kind) || program.contains('/') {
+    if doctor::BUNDLED_ADAPTERS.contains(&kind) || program.contains('/') {
         return Ok(());
     }
     if doctor::find(&program).is_some() {
         return Ok(());
     }
-    let failure = Failure::failed(format!("there is no program `{program}` in your PATH"));
+    let failure = CommandFailure::failed(format!("there is no program `{program}` in your PATH"));
     Err(match &config.install {
         Some(install) => failure.hint(format!("install it: {install}")),
         None => failure.hint("install it, or name its path in the adapter's file as `command`"),
@@ -156,29 +156,31 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
         return Ok(());
     }
     if headless {
-        let how = How::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
-        return Following::new(client, started.id, started.name, how).run().await;
+        let how =
+            FollowMode::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
+        return RunFollower::new(client, started.id, started.name, how).run().await;
     }
     eprintln!("{} on {}: Ctrl-] d leaves it alone", arguments.adapter, started.name);
-    let view = View::new(started.id.as_str(), &started.name, TASK);
+    let view = TerminalView::new(started.id.as_str(), &started.name, AGENT_TASK);
     let options = attach::Options::default();
     let seen = match attach::when_ready(&client, &started.id, &view, options).await? {
-        Seen::Lost => attach::again(&view, options).await?,
+        AttachEnd::Lost => attach::again(&view, options).await?,
         seen => seen,
     };
     attach::tell(&view, &seen);
-    if matches!(seen, Seen::Ended(_)) {
+    if matches!(seen, AttachEnd::Ended(_)) {
         eprintln!("What it did: coven show {0}   coven play {0}", started.name);
     }
     Ok(())
 }
 
-/// What is wrong with the agent. The places would be in a definition that nobody wrote.
-fn plain(failure: Failure) -> Failure {
+/// What is wrong with the agent, without places: they would lie in the definition that this
+/// command generated, which the user has not seen.
+fn plain(failure: CommandFailure) -> CommandFailure {
     let first = failure.problem().and_then(|problem| problem.problems.first().cloned());
     match first {
         Some(first) => {
-            let failure = Failure::failed(output::one_line(&first.message));
+            let failure = CommandFailure::failed(output::one_line(&first.message));
             match first.help {
                 Some(help) => failure.hint(output::one_line(&help)),
                 None => failure,

@@ -19,7 +19,7 @@ are listed and can be read, and are never run.")]
 pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     folder: Option<PathBuf>,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

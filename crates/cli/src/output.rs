@@ -7,9 +7,9 @@ mod time;
 
 use std::io::{self, IsTerminal, Write};
 
-pub(crate) use paint::Paint;
+pub(crate) use paint::OutputPaint;
 pub(crate) use table::table;
-pub(crate) use text::{Put, clean, one_line, shortened, width, wrapped};
+pub(crate) use text::{PutText, clean, one_line, shortened, width, wrapped};
 pub(crate) use time::{age, ago, clock, moment, now};
 
 use crate::failure::Result;
@@ -28,7 +28,6 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result {
     }
 }
 
-/// Writes a line.
 pub(crate) fn line(text: &str) -> Result {
     write(&format!("{text}\n"))
 }
@@ -40,7 +39,7 @@ pub(crate) fn json(value: &serde_json::Value) -> Result {
 
 /// Writes anything as JSON that people can read.
 pub(crate) fn as_json(value: &impl serde::Serialize) -> Result {
-    json(&serde_json::to_value(value).map_err(crate::failure::Failure::failed)?)
+    json(&serde_json::to_value(value).map_err(crate::failure::CommandFailure::failed)?)
 }
 
 fn colour(terminal: bool) -> bool {
@@ -49,25 +48,22 @@ fn colour(terminal: bool) -> bool {
         && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
 }
 
-/// How wide a line on stderr may be, where somebody sees it.
+/// How wide a line on stderr may be; `None` where stderr is no terminal.
 pub(crate) fn columns_of_stderr() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(20))
 }
 
-/// Whether stderr takes colour.
 pub(crate) fn colour_on_stderr() -> bool {
     colour(io::stderr().is_terminal())
 }
 
-/// How stdout is painted.
-pub(crate) fn paint() -> Paint {
-    Paint::new(colour(io::stdout().is_terminal()))
+pub(crate) fn paint() -> OutputPaint {
+    OutputPaint::new(colour(io::stdout().is_terminal()))
 }
 
-/// How stderr is painted.
-pub(crate) fn paint_stderr() -> Paint {
-    Paint::new(colour_on_stderr())
+pub(crate) fn paint_stderr() -> OutputPaint {
+    OutputPaint::new(colour_on_stderr())
 }
 
 /// How wide a line may be: the terminal's width, and 80 where there is none.

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use coven_api::task::AttemptQuery;
 use coven_notation::HumanDuration;
-use coven_terminal::recording::{Event, EventData, Reader};
+use coven_terminal::recording::{EventData, RecordingEvent, RecordingReader};
 use tokio::time::{Instant, sleep_until};
 
 use crate::attach::LEAVE;
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::find::{self, Target, Wanted};
-use crate::mirror::Mirror;
-use crate::signals::{Signals, Told};
-use crate::tty::{Keyboard, Keys};
+use crate::failure::{CommandFailure, Result};
+use crate::find::{self, SessionTarget, TaskFilter};
+use crate::mirror::ScreenMirror;
+use crate::signals::{SignalEvent, SignalListener};
+use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{output, tty};
 
 /// What `coven play` takes.
@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             return export(file, &bytes);
         }
         let wrong =
-            |error| Failure::failed(format!("{} cannot be played: {error}", arguments.what));
-        let reader = Reader::new(BufReader::new(Cursor::new(bytes))).map_err(wrong)?;
+            |error| CommandFailure::failed(format!("{} cannot be played: {error}", arguments.what));
+        let reader = RecordingReader::new(BufReader::new(Cursor::new(bytes))).map_err(wrong)?;
         let (width, height) = (reader.header().width, reader.header().height);
         if let Some((columns, rows)) = tty::size()
             && (columns < width || rows < height)
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 "note: it was recorded on {width} by {height}; this terminal shows a part of it"
             );
         }
-        Player::new(arguments, (width, height))?.play(reader, &arguments.what).await
+        RecordingPlayer::new(arguments, (width, height))?.play(reader, &arguments.what).await
     })
 }
 
@@ -78,30 +78,31 @@ fn export(file: &Path, bytes: &[u8]) -> Result {
     if file == Path::new("-") {
         return output::bytes(bytes);
     }
-    fs::write(file, bytes)
-        .map_err(|error| Failure::failed(format!("could not write {}: {error}", file.display())))
+    fs::write(file, bytes).map_err(|error| {
+        CommandFailure::failed(format!("could not write {}: {error}", file.display()))
+    })
 }
 
 async fn recording(arguments: &Arguments) -> Result<Vec<u8>> {
     let path = Path::new(&arguments.what);
     if path.extension().is_some_and(|ending| ending == "cast") {
         return fs::read(path).map_err(|error| {
-            Failure::failed(format!("could not read {}: {error}", path.display()))
+            CommandFailure::failed(format!("could not read {}: {error}", path.display()))
         });
     }
-    let target: Target = arguments.what.parse().map_err(Failure::usage)?;
+    let target: SessionTarget = arguments.what.parse().map_err(CommandFailure::usage)?;
     let client = connect::daemon().await?;
-    let (workflow, task) = find::task(&client, &target, Wanted::Started).await?;
+    let (workflow, task) = find::task(&client, &target, TaskFilter::Started).await?;
     let query = AttemptQuery { attempt: arguments.attempt };
     Ok(client.recording(workflow.item.id.as_str(), task.id.as_str(), query).await?)
 }
 
 /// Plays, and leaves the terminal as it was.
-struct Player {
-    keyboard: Option<Keyboard>,
+struct RecordingPlayer {
+    keyboard: Option<TerminalKeyboard>,
     /// The recorded terminal, where there is one to show it on.
-    mirror: Option<Mirror>,
-    signals: Signals,
+    mirror: Option<ScreenMirror>,
+    signals: SignalListener,
     speed: f64,
     idle_limit: Option<Duration>,
     /// When what was shown last happened, in the recording and here.
@@ -109,30 +110,33 @@ struct Player {
     shown: Instant,
 }
 
-/// What somebody wants of the player.
+/// A command that a key press gives to the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum PlayerCommand {
     Pause,
     Leave,
     Resized,
     Other,
 }
 
-impl Player {
+impl RecordingPlayer {
     fn new(arguments: &Arguments, size: (u16, u16)) -> Result<Self> {
-        let keyboard =
-            if tty::is_interactive() { Some(Keyboard::take(Keys::Single)?) } else { None };
+        let keyboard = if tty::is_interactive() {
+            Some(TerminalKeyboard::take(KeyMode::Single)?)
+        } else {
+            None
+        };
         let mut mirror = None;
         if let (Some(_), Some(outside)) = (&keyboard, tty::size()) {
             // A recording begins on an empty screen; what is there moves up into the history.
             let (rows, up) = (outside.1, "\r\n".repeat(usize::from(outside.1)));
             output::write(&format!("\x1b[{rows};1H{up}\x1b[H"))?;
-            mirror = Some(Mirror::new(size, outside));
+            mirror = Some(ScreenMirror::new(size, outside));
         }
         let mut player = Self {
             keyboard,
             mirror,
-            signals: Signals::listen()?,
+            signals: SignalListener::listen()?,
             speed: arguments.speed,
             idle_limit: arguments.idle_limit.map(Into::into),
             recorded: Duration::ZERO,
@@ -157,7 +161,6 @@ impl Player {
         self.fit()
     }
 
-    /// Shows one event.
     fn show(&mut self, data: &EventData) -> Result {
         match (data, &mut self.mirror) {
             (EventData::Output(text), None) => output::write(text),
@@ -175,7 +178,9 @@ impl Player {
 
     async fn play(
         mut self,
-        events: impl Iterator<Item = std::result::Result<Event, coven_terminal::recording::Error>>,
+        events: impl Iterator<
+            Item = std::result::Result<RecordingEvent, coven_terminal::recording::Error>,
+        >,
         what: &str,
     ) -> Result {
         for event in events {
@@ -210,20 +215,20 @@ impl Player {
             };
             let paused = Instant::now();
             match wish {
-                Wish::Leave => return Ok(false),
-                Wish::Pause => {
+                PlayerCommand::Leave => return Ok(false),
+                PlayerCommand::Pause => {
                     loop {
                         match wish_now(self).await? {
-                            Wish::Pause => break,
-                            Wish::Leave => return Ok(false),
-                            Wish::Resized => self.resized()?,
-                            Wish::Other => {}
+                            PlayerCommand::Pause => break,
+                            PlayerCommand::Leave => return Ok(false),
+                            PlayerCommand::Resized => self.resized()?,
+                            PlayerCommand::Other => {}
                         }
                     }
                     due += paused.elapsed();
                 }
-                Wish::Resized => self.resized()?,
-                Wish::Other => due = self.shown + pause.div_f64(self.speed),
+                PlayerCommand::Resized => self.resized()?,
+                PlayerCommand::Other => due = self.shown + pause.div_f64(self.speed),
             }
         }
         (self.recorded, self.shown) = (at, due);
@@ -231,11 +236,15 @@ impl Player {
     }
 }
 
-async fn wish_now(player: &mut Player) -> Result<Wish> {
+async fn wish_now(player: &mut RecordingPlayer) -> Result<PlayerCommand> {
     wish(player.keyboard.as_ref(), &mut player.signals, &mut player.speed).await
 }
 
-async fn wish(keyboard: Option<&Keyboard>, signals: &mut Signals, speed: &mut f64) -> Result<Wish> {
+async fn wish(
+    keyboard: Option<&TerminalKeyboard>,
+    signals: &mut SignalListener,
+    speed: &mut f64,
+) -> Result<PlayerCommand> {
     let typed = async {
         match keyboard {
             Some(keyboard) => keyboard.read().await,
@@ -243,13 +252,13 @@ async fn wish(keyboard: Option<&Keyboard>, signals: &mut Signals, speed: &mut f6
         }
     };
     let bytes = tokio::select! {
-        told = signals.next() => return Ok(if told == Told::Resized { Wish::Resized } else { Wish::Leave }),
+        told = signals.next() => return Ok(if told == SignalEvent::Resized { PlayerCommand::Resized } else { PlayerCommand::Leave }),
         bytes = typed => bytes?,
     };
     // More than one key may come at once.
     let pressed = |key: &[u8]| bytes.iter().filter(|byte| key.contains(byte)).count();
     if bytes.is_empty() || pressed(b"qQ") > 0 {
-        return Ok(Wish::Leave);
+        return Ok(PlayerCommand::Leave);
     }
     for _ in 0..pressed(b"+=") {
         *speed = (*speed * 2.0).min(1000.0);
@@ -257,10 +266,10 @@ async fn wish(keyboard: Option<&Keyboard>, signals: &mut Signals, speed: &mut f6
     for _ in 0..pressed(b"-") {
         *speed = (*speed / 2.0).max(0.01);
     }
-    Ok(if pressed(b" ") % 2 == 1 { Wish::Pause } else { Wish::Other })
+    Ok(if pressed(b" ") % 2 == 1 { PlayerCommand::Pause } else { PlayerCommand::Other })
 }
 
-impl Drop for Player {
+impl Drop for RecordingPlayer {
     fn drop(&mut self) {
         if let Some(mirror) = &mut self.mirror {
             // Nothing more can be done for a terminal that is gone.

@@ -28,7 +28,7 @@ would decide.")]
         /// How many of the newest sessions are looked at.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: u32,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },

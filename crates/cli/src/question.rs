@@ -5,7 +5,7 @@ use coven_model::{Choice, Intervention, InterventionKind};
 use crate::output;
 
 /// The most lines of a screen that are shown with a question.
-const EXCERPT: usize = 12;
+const MAX_EXCERPT_LINES: usize = 12;
 
 /// Who asks what, on one line.
 pub(crate) fn asked(asked: &Intervention) -> String {
@@ -44,7 +44,10 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
     let lines = &lines[begin..end];
-    lines[lines.len().saturating_sub(EXCERPT)..].iter().map(|line| (*line).to_owned()).collect()
+    lines[lines.len().saturating_sub(MAX_EXCERPT_LINES)..]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
 }
 
 /// The key that means a choice where keys are asked for.
@@ -86,21 +89,18 @@ pub(crate) fn words(choice: Choice) -> &'static str {
 
 /// Whether a text goes with a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Text {
-    /// None does.
+pub(crate) enum TextRequirement {
     None,
-    /// One may.
     Maybe,
-    /// One must.
     Needed,
 }
 
 /// Whether a text goes with a choice.
-pub(crate) fn text(choice: Choice) -> Text {
+pub(crate) fn text(choice: Choice) -> TextRequirement {
     match choice {
-        Choice::Answer | Choice::Send => Text::Needed,
-        Choice::Deny => Text::Maybe,
-        _ => Text::None,
+        Choice::Answer | Choice::Send => TextRequirement::Needed,
+        Choice::Deny => TextRequirement::Maybe,
+        _ => TextRequirement::None,
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
         Choice::Deny => format!("coven deny {name}"),
         choice => {
             let text = match text(*choice) {
-                Text::Needed => " \"TEXT\"",
+                TextRequirement::Needed => " \"TEXT\"",
                 _ => "",
             };
             format!("coven answer {name} {choice}{text}")

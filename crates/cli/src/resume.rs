@@ -1,4 +1,4 @@
-//! `coven resume`: a run that nobody looks after goes on.
+//! `coven resume`: a run that no daemon drives goes on.
 
 use coven_api::workflow::Wish;
 
@@ -14,7 +14,7 @@ use crate::{find, output};
 A daemon that starts goes on with its runs by itself. This is for runs that were only made, or
 whose environment should be this one from now on.")]
 pub(crate) struct Arguments {
-    /// The session.
+    /// The session that goes on.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: String,
 }

@@ -4,7 +4,7 @@ use coven_api::workflow::Wish;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::run::{Following, How, OnBlock};
+use crate::run::{FollowMode, OnBlock, RunFollower};
 use crate::{find, output, tty};
 
 /// What `coven retry` takes.
@@ -13,7 +13,7 @@ use crate::{find, output, tty};
   coven retry brisk-otter            tries the step that failed again, and follows
   coven retry brisk-otter --detach   only that")]
 pub(crate) struct Arguments {
-    /// The session.
+    /// The session whose step is tried again.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: String,
     /// Why, for the record.
@@ -33,7 +33,8 @@ pub(crate) fn run(arguments: Arguments) -> Result {
         if arguments.detach {
             return output::line(&format!("{} is {}", now.item.name, now.item.status));
         }
-        let how = How::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
-        Following::after(client, now.item.id, now.item.name, how, now.last_seq).run().await
+        let how =
+            FollowMode::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
+        RunFollower::after(client, now.item.id, now.item.name, how, now.last_seq).run().await
     })
 }

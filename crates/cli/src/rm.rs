@@ -1,7 +1,7 @@
 //! `coven rm`: sessions that are over are deleted.
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{find, output};
 
 /// What `coven rm` takes.
@@ -10,7 +10,7 @@ use crate::{find, output};
   coven rm brisk-otter                          its journal, tapes and outcomes are deleted
   coven ls --json --all --status completed | jq -r '.workflows[].name' | xargs coven rm")]
 pub(crate) struct Arguments {
-    /// The sessions.
+    /// The sessions that are removed.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             let workflow = find::own_workflow(&client, session).await?;
             let item = &workflow.item;
             if !item.status.is_final() {
-                return Err(Failure::failed(format!("{} is {}", item.name, item.status))
+                return Err(CommandFailure::failed(format!("{} is {}", item.name, item.status))
                     .hint(format!("coven cancel {0}, then coven rm {0}", item.name)));
             }
             client.purge(item.id.as_str()).await?;

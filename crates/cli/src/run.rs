@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use coven_api::catalogue::BaseDirQuery;
 use coven_api::system::TrustState;
-use coven_api::workflow::{Definition, StartWorkflow, Started};
+use coven_api::workflow::{StartWorkflow, Started, WorkflowDefinition};
 use coven_api::{Client, Code as Wrong, Problem};
 use coven_model::AutoAnswer;
 
 pub(crate) use end::tree as show_tree;
-pub(crate) use follow::{Following, How, OnBlock};
-pub(crate) use lines::Lines;
+pub(crate) use follow::{FollowMode, OnBlock, RunFollower};
+pub(crate) use lines::FactPrinter;
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output, trust, tty, written};
 
 /// The grimoire that shows everything and needs nothing.
-const DEMO: &str = "demo";
+const DEMO_GRIMOIRE: &str = "demo";
 
 /// What `coven run` takes.
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ const DEMO: &str = "demo";
   coven run demo --auto allow --json         every event as a line of JSON
 
 Ctrl-C leaves the run alone and says how to come back. Without a terminal a run that
-waits for somebody ends this command with exit code 3; the run itself goes on waiting.")]
+waits for a person ends this command with exit code 3; the run itself goes on waiting.")]
 pub(crate) struct Arguments {
     /// A grimoire by its name, or a file (`.yaml`, `.json`, or with a `/`); `-` reads stdin.
     #[arg(value_name = "GRIMOIRE|FILE", add = crate::complete::grimoires())]
@@ -64,19 +64,19 @@ pub(crate) struct Arguments {
     /// The folder to run in; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
-    /// What to do when somebody has to be asked: wait for it, or end with exit code 3.
+    /// What to do when a person has to be asked: wait for it, or end with exit code 3.
     #[arg(long, value_name = "HOW")]
-    on_block: Option<Block>,
+    on_block: Option<BlockArgument>,
     /// Answer every question of this run without asking.
     #[arg(long, value_name = "HOW")]
-    auto: Option<Auto>,
+    auto: Option<AutoArgument>,
     /// The adapter for steps that name none.
     #[arg(long, value_name = "TYPE", add = crate::complete::adapters())]
     adapter: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Block {
+enum BlockArgument {
     /// Go on following.
     Wait,
     /// End with exit code 3.
@@ -85,26 +85,26 @@ enum Block {
 
 /// How every question is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Auto {
+pub(crate) enum AutoArgument {
     /// Approve, proceed, complete.
     Allow,
     /// Deny, and end what cannot go on.
     Deny,
 }
 
-impl From<Auto> for AutoAnswer {
-    fn from(auto: Auto) -> Self {
+impl From<AutoArgument> for AutoAnswer {
+    fn from(auto: AutoArgument) -> Self {
         match auto {
-            Auto::Allow => Self::Allow,
-            Auto::Deny => Self::Deny,
+            AutoArgument::Allow => Self::Allow,
+            AutoArgument::Deny => Self::Deny,
         }
     }
 }
 
 /// What is to run.
-enum What {
+enum RunTarget {
     Grimoire(String),
-    Definition(Definition),
+    Definition(WorkflowDefinition),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result {
@@ -115,12 +115,12 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     block_on(start_and_follow(arguments, what))
 }
 
-async fn start_and_follow(arguments: Arguments, what: What) -> Result {
+async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
     let base = folders::base_dir(arguments.base_dir.as_deref())?;
     let auto = auto(&arguments, &what);
     let client = connect::daemon().await?;
     let start = request(&client, &arguments, &what, &base, auto).await?;
-    let started = match client.start(&start, None).await.map_err(Failure::from) {
+    let started = match client.start(&start, None).await.map_err(CommandFailure::from) {
         Err(failure) if failure.is(Wrong::NotTrusted) && tty::is_interactive() => {
             if !trust::ask(&client, &base).await? {
                 return Err(failure);
@@ -140,24 +140,24 @@ async fn start_and_follow(arguments: Arguments, what: What) -> Result {
         return detached(&started, arguments.json);
     }
     let how = how(&arguments, auto.is_some());
-    let following = Following::new(client, started.id, started.name, how);
+    let following = RunFollower::new(client, started.id, started.name, how);
     following.answered_by_itself(auto.is_some()).run().await
 }
 
-/// How the run is answered without asking. The tour goes on by itself where nobody can be asked.
-fn auto(arguments: &Arguments, what: &What) -> Option<Auto> {
-    let demo = matches!(what, What::Grimoire(name) if name == DEMO);
+/// How the run is answered without asking. The tour goes on by itself where it cannot ask.
+fn auto(arguments: &Arguments, what: &RunTarget) -> Option<AutoArgument> {
+    let demo = matches!(what, RunTarget::Grimoire(name) if name == DEMO_GRIMOIRE);
     let said = arguments.auto;
     let alone = !arguments.detach && arguments.on_block.is_none() && !tty::is_interactive();
-    said.or((demo && alone).then_some(Auto::Allow))
+    said.or((demo && alone).then_some(AutoArgument::Allow))
 }
 
-fn how(arguments: &Arguments, auto: bool) -> How {
+fn how(arguments: &Arguments, auto: bool) -> FollowMode {
     let asking = tty::is_interactive() && !arguments.json;
     // What is answered by itself does not stay blocked.
-    let waits = arguments.on_block.map_or(asking || auto, |block| block == Block::Wait);
+    let waits = arguments.on_block.map_or(asking || auto, |block| block == BlockArgument::Wait);
     let on_block = if waits { OnBlock::Wait } else { OnBlock::Fail };
-    if arguments.json { How::Json(on_block) } else { How::usual(on_block) }
+    if arguments.json { FollowMode::Json(on_block) } else { FollowMode::usual(on_block) }
 }
 
 fn detached(started: &Started, as_json: bool) -> Result {
@@ -169,30 +169,30 @@ fn detached(started: &Started, as_json: bool) -> Result {
     Ok(())
 }
 
-fn what(text: &str) -> Result<What> {
+fn what(text: &str) -> Result<RunTarget> {
     let path = Path::new(text);
     let ending = path.extension().and_then(|ending| ending.to_str());
     if text == "-" {
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);
-        read.map_err(|error| Failure::failed(format!("could not read stdin: {error}")))?;
-        return Ok(What::Definition(Definition { name: "stdin".to_owned(), text }));
+        read.map_err(|error| CommandFailure::failed(format!("could not read stdin: {error}")))?;
+        return Ok(RunTarget::Definition(WorkflowDefinition { name: "stdin".to_owned(), text }));
     }
     if !text.contains('/') && !matches!(ending, Some("yaml" | "yml" | "json")) {
-        return Ok(What::Grimoire(text.to_owned()));
+        return Ok(RunTarget::Grimoire(text.to_owned()));
     }
     let (name, bytes) = written::read(path)?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::failed(format!("{name} is not text (UTF-8)")))?;
-    Ok(What::Definition(Definition { name, text }))
+        .map_err(|_| CommandFailure::failed(format!("{name} is not text (UTF-8)")))?;
+    Ok(RunTarget::Definition(WorkflowDefinition { name, text }))
 }
 
 async fn request(
     client: &Client,
     arguments: &Arguments,
-    what: &What,
+    what: &RunTarget,
     base: &Path,
-    auto: Option<Auto>,
+    auto: Option<AutoArgument>,
 ) -> Result<StartWorkflow> {
     let base_dir = base.display().to_string();
     let inputs = input::read(client, arguments, what, &base_dir).await?;
@@ -207,25 +207,25 @@ async fn request(
         ..StartWorkflow::default()
     };
     match what {
-        What::Grimoire(name) => start.grimoire = Some(name.clone()),
-        What::Definition(definition) => start.definition = Some(definition.clone()),
+        RunTarget::Grimoire(name) => start.grimoire = Some(name.clone()),
+        RunTarget::Definition(definition) => start.definition = Some(definition.clone()),
     }
     Ok(start)
 }
 
 /// A definition with errors is shown with its places.
-fn shown(failure: Failure, what: &What) -> Failure {
-    if let (Some(problem), What::Definition(definition)) = (failure.problem(), what)
+fn shown(failure: CommandFailure, what: &RunTarget) -> CommandFailure {
+    if let (Some(problem), RunTarget::Definition(definition)) = (failure.problem(), what)
         && problem.code == Wrong::BadDefinition
         && !problem.problems.is_empty()
-        && !Failure::wants_json()
+        && !CommandFailure::wants_json()
     {
         let report = written::placed(&definition.name, &definition.text, &problem.problems);
         eprint!("{}", report.render(output::colour_on_stderr()));
-        return Failure::told();
+        return CommandFailure::told();
     }
-    let nobody = |problem: &Problem| problem.detail.ends_with("there is no default");
-    if failure.is(Wrong::BadInput) && failure.problem().is_some_and(nobody) {
+    let no_default = |problem: &Problem| problem.detail.ends_with("there is no default");
+    if failure.is(Wrong::BadInput) && failure.problem().is_some_and(no_default) {
         return failure.hint(
             "--adapter claude (or codex, gemini, ...); `coven doctor` says which are installed,\n      \
              and `defaultAdapter: claude` in ~/.config/coven/config.yaml is for all runs",

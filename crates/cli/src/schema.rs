@@ -11,13 +11,13 @@ use crate::output;
   coven schema grimoire > grimoire.schema.json
   and at the top of a grimoire: # yaml-language-server: $schema=grimoire.schema.json")]
 pub(crate) struct Arguments {
-    /// Which file.
-    file: File,
+    /// The file whose schema is printed.
+    file: SchemaFile,
 }
 
 /// A file that people write.
 #[derive(Clone, Copy, ValueEnum)]
-enum File {
+enum SchemaFile {
     /// An adapter's `config.json`.
     Adapter,
     /// The daemon's `config.yaml`.
@@ -32,11 +32,11 @@ enum File {
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     let schema = match arguments.file {
-        File::Adapter => coven_adapters::config::schema(),
-        File::Config => coven_daemon::config_schema(),
-        File::Grimoire => coven_workflow::schema::grimoire(),
-        File::Policy => coven_policy::schema(),
-        File::Workflow => coven_workflow::schema::workflow(),
+        SchemaFile::Adapter => coven_adapters::config::schema(),
+        SchemaFile::Config => coven_daemon::config_schema(),
+        SchemaFile::Grimoire => coven_workflow::schema::grimoire(),
+        SchemaFile::Policy => coven_policy::schema(),
+        SchemaFile::Workflow => coven_workflow::schema::workflow(),
     };
     output::json(&schema)
 }

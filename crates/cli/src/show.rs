@@ -7,20 +7,20 @@ use coven_model::view::HistoryKind;
 use serde_json::{Value, json};
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::find::{self, Target, Wanted};
-use crate::output::Put;
-use crate::run::{self, Following, How, OnBlock};
+use crate::failure::{CommandFailure, Result};
+use crate::find::{self, SessionTarget, TaskFilter};
+use crate::output::PutText;
+use crate::run::{self, FollowMode, OnBlock, RunFollower};
 use crate::{output, question, tree};
 
 /// How wide the names before values are.
-const NAME: usize = 9;
+const NAME_COLUMNS: usize = 9;
 
 /// The variable that holds all inputs.
-const INPUT: &str = "input";
+const INPUT_VARIABLE: &str = "input";
 
 /// How much of the history is shown.
-const HISTORY: usize = 12;
+const MAX_SHOWN_HISTORY: usize = 12;
 
 /// What `coven show` takes.
 #[derive(clap::Args)]
@@ -32,11 +32,11 @@ const HISTORY: usize = 12;
 pub(crate) struct Arguments {
     /// The session, or a task of it.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
-    target: Target,
+    target: SessionTarget,
     /// Follow it until it is over.
     #[arg(short, long)]
     follow: bool,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -46,14 +46,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let workflow = find::workflow(&client, &arguments.target.session).await?;
         if let Some(task) = &arguments.target.task {
-            let task = find::choose(&workflow, Some(task), Wanted::Started)?;
+            let task = find::choose(&workflow, Some(task), TaskFilter::Started)?;
             return one_task(&client, &workflow, task, arguments.json).await;
         }
         if arguments.follow && !workflow.item.foreign && !workflow.item.status.is_final() {
-            let how =
-                if arguments.json { How::Json(OnBlock::Wait) } else { How::usual(OnBlock::Wait) };
+            let how = if arguments.json {
+                FollowMode::Json(OnBlock::Wait)
+            } else {
+                FollowMode::usual(OnBlock::Wait)
+            };
             let item = workflow.item;
-            return Following::new(client, item.id, item.name, how).run().await;
+            return RunFollower::new(client, item.id, item.name, how).run().await;
         }
         if arguments.json {
             return output::as_json(&workflow);
@@ -66,9 +69,9 @@ fn session(workflow: &Workflow) -> Result {
     let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
     run::show_tree(workflow)?;
     let mut text = String::from("\n");
-    let room = output::columns().saturating_sub(NAME + 1);
+    let room = output::columns().saturating_sub(NAME_COLUMNS + 1);
     let mut say = |name: &str, value: &str| {
-        text.put(format!("{} {value}\n", paint.dim(&format!("{name:<NAME$}"))));
+        text.put(format!("{} {value}\n", paint.dim(&format!("{name:<NAME_COLUMNS$}"))));
     };
     if let Some(goal) = &item.goal {
         say("goal", &output::one_line(goal));
@@ -88,11 +91,11 @@ fn session(workflow: &Workflow) -> Result {
         say("error", &paint.red(&format!("{}: {}", error.step, output::one_line(&error.error))));
     }
     for (name, value) in
-        session.variables.get(INPUT).and_then(Value::as_object).into_iter().flatten()
+        session.variables.get(INPUT_VARIABLE).and_then(Value::as_object).into_iter().flatten()
     {
         say("input", &variable(name, value, room));
     }
-    for (name, value) in session.variables.iter().filter(|(name, _)| *name != INPUT) {
+    for (name, value) in session.variables.iter().filter(|(name, _)| *name != INPUT_VARIABLE) {
         say("output", &variable(name, value, room));
     }
     if item.foreign {
@@ -137,7 +140,7 @@ fn history(workflow: &Workflow) -> String {
         return String::new();
     }
     let mut text = "\n".to_owned();
-    for entry in &all[all.len().saturating_sub(HISTORY)..] {
+    for entry in &all[all.len().saturating_sub(MAX_SHOWN_HISTORY)..] {
         let mark = match entry.what {
             HistoryKind::Prompt | HistoryKind::Input => ">",
             HistoryKind::Output => "<",
@@ -203,5 +206,5 @@ async fn one_task(client: &Client, workflow: &Workflow, task: &TaskItem, as_json
         format!("coven logs {full}   coven play {full}\n")
     };
     text.push_str(&next);
-    output::write(&text).map_err(|_| Failure::told())
+    output::write(&text).map_err(|_| CommandFailure::told())
 }

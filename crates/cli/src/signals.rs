@@ -4,20 +4,17 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Something that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Ctrl-C.
+pub(crate) enum SignalEvent {
     Interrupt,
-    /// Somebody wants it to end, or its terminal is gone.
+    /// SIGTERM or SIGHUP: the process is to end, or its terminal is gone.
     Terminate,
-    /// The terminal has another size.
     Resized,
 }
 
 /// Listens to signals instead of being ended by them.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -25,7 +22,7 @@ pub(crate) struct Signals {
     resized: Signal,
 }
 
-impl Signals {
+impl SignalListener {
     /// Begins to listen. Must be called inside the runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
@@ -37,14 +34,13 @@ impl Signals {
         })
     }
 
-    /// The next one.
-    pub(crate) async fn next(&mut self) -> Told {
+    pub(crate) async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.interrupt.recv() => Told::Interrupt,
-            _ = self.terminate.recv() => Told::Terminate,
-            _ = self.hang_up.recv() => Told::Terminate,
-            _ = self.quit.recv() => Told::Terminate,
-            _ = self.resized.recv() => Told::Resized,
+            _ = self.interrupt.recv() => SignalEvent::Interrupt,
+            _ = self.terminate.recv() => SignalEvent::Terminate,
+            _ = self.hang_up.recv() => SignalEvent::Terminate,
+            _ = self.quit.recv() => SignalEvent::Terminate,
+            _ = self.resized.recv() => SignalEvent::Resized,
         }
     }
 }

@@ -7,18 +7,17 @@ use coven_model::{
     AgentState, PlanLane, PlanRow, TaskStatus, Timestamp, Usage, Verdict, WorkflowStatus,
 };
 
-use crate::output::{self, Paint};
+use crate::output::{self, OutputPaint};
 
 /// The most tasks of one step that are shown.
-const LANES: usize = 20;
+const MAX_TREE_TASKS: usize = 20;
 
 /// Names longer than this are cut.
-const NAME: usize = 28;
+const MAX_NAME_COLUMNS: usize = 28;
 
 /// How much a line matters when there is no room for all; the least goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
-    /// Has not begun.
+pub(crate) enum LineWeight {
     Later,
     /// A task that is over.
     Detail,
@@ -26,22 +25,19 @@ pub(crate) enum Weight {
     Over,
     /// Is happening, or went wrong.
     Now,
-    /// The head.
     Head,
 }
 
-/// One line of a tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
-    pub(crate) weight: Weight,
+pub(crate) struct TreeLine {
+    pub(crate) weight: LineWeight,
     pub(crate) text: String,
 }
 
-/// How a tree is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Style {
+pub(crate) struct TreeStyle {
     pub(crate) now: Timestamp,
-    pub(crate) paint: Paint,
+    pub(crate) paint: OutputPaint,
     pub(crate) columns: usize,
     /// Whether the tasks of steps that are over are shown too.
     pub(crate) whole: bool,
@@ -49,9 +45,8 @@ pub(crate) struct Style {
     pub(crate) over: bool,
 }
 
-/// How far something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum TreeStage {
     Pending,
     Running,
     Waiting,
@@ -60,7 +55,7 @@ enum Stage {
     Skipped,
 }
 
-impl Stage {
+impl TreeStage {
     fn of_step(status: &str) -> Self {
         match status {
             "running" => Self::Running,
@@ -83,15 +78,15 @@ impl Stage {
         }
     }
 
-    fn weight(self, over: Weight) -> Weight {
+    fn weight(self, over: LineWeight) -> LineWeight {
         match self {
-            Self::Pending => Weight::Later,
-            Self::Running | Self::Waiting | Self::Failed => Weight::Now,
+            Self::Pending => LineWeight::Later,
+            Self::Running | Self::Waiting | Self::Failed => LineWeight::Now,
             Self::Done | Self::Skipped => over,
         }
     }
 
-    fn mark(self, paint: Paint) -> String {
+    fn mark(self, paint: OutputPaint) -> String {
         match self {
             Self::Pending => paint.dim("·"),
             Self::Running => paint.cyan("▶"),
@@ -104,32 +99,31 @@ impl Stage {
 }
 
 /// One row before it is laid out.
-struct Row {
+struct TreeRow {
     depth: usize,
-    stage: Stage,
-    weight: Weight,
+    stage: TreeStage,
+    weight: LineWeight,
     name: String,
     time: String,
     what: String,
 }
 
-/// The tree of a session.
-pub(crate) fn tree(workflow: &Workflow, style: Style) -> Vec<Line> {
+pub(crate) fn tree(workflow: &Workflow, style: TreeStyle) -> Vec<TreeLine> {
     let tasks: BTreeMap<&str, &TaskItem> =
         workflow.tasks.iter().map(|task| (task.id.as_str(), task)).collect();
     let mut rows = Vec::new();
-    let style = Style { over: workflow.item.status.is_final(), ..style };
+    let style = TreeStyle { over: workflow.item.status.is_final(), ..style };
     for step in &workflow.plan.rows {
         push_step(&mut rows, step, &tasks, style);
     }
     let names = rows.iter().map(|row| row.depth * 2 + output::width(&row.name)).max().unwrap_or(0);
-    let names = names.min(NAME);
-    let mut lines = vec![Line { weight: Weight::Head, text: head(workflow, style) }];
+    let names = names.min(MAX_NAME_COLUMNS);
+    let mut lines = vec![TreeLine { weight: LineWeight::Head, text: head(workflow, style) }];
     lines.extend(rows.iter().map(|row| laid(row, names, style)));
     lines
 }
 
-fn laid(row: &Row, names: usize, style: Style) -> Line {
+fn laid(row: &TreeRow, names: usize, style: TreeStyle) -> TreeLine {
     let indent = "  ".repeat(row.depth + 1);
     let room = names.saturating_sub(row.depth * 2);
     let name = output::shortened(&row.name, room);
@@ -139,33 +133,31 @@ fn laid(row: &Row, names: usize, style: Style) -> Line {
     // Less than a word says nothing.
     let what = if room < 4 { String::new() } else { output::shortened(&row.what, room) };
     let (name, what) = match row.stage {
-        Stage::Pending | Stage::Skipped => (style.paint.dim(&name), style.paint.dim(&what)),
-        Stage::Waiting => (style.paint.bold(&name), style.paint.yellow(&what)),
-        Stage::Failed => (name, style.paint.red(&what)),
-        Stage::Running | Stage::Done => (name, what),
+        TreeStage::Pending | TreeStage::Skipped => (style.paint.dim(&name), style.paint.dim(&what)),
+        TreeStage::Waiting => (style.paint.bold(&name), style.paint.yellow(&what)),
+        TreeStage::Failed => (name, style.paint.red(&what)),
+        TreeStage::Running | TreeStage::Done => (name, what),
     };
     let time = style.paint.dim(&format!("{:>8}", row.time));
     let mark = row.stage.mark(style.paint);
     let text = format!("{indent}{mark} {name}{fill} {time}  {what}");
-    Line { weight: row.weight, text: text.trim_end().to_owned() }
+    TreeLine { weight: row.weight, text: text.trim_end().to_owned() }
 }
 
 /// The first line: name, plan, how it stands, how far it is, what it cost.
-fn head(workflow: &Workflow, style: Style) -> String {
+fn head(workflow: &Workflow, style: TreeStyle) -> String {
     let (session, paint) = (&workflow.session, style.paint);
     let status = status(workflow.item.status, paint);
-    let over = workflow
-        .plan
-        .rows
-        .iter()
-        .filter(|row| matches!(Stage::of_step(&row.status), Stage::Done | Stage::Skipped));
+    let over = workflow.plan.rows.iter().filter(|row| {
+        matches!(TreeStage::of_step(&row.status), TreeStage::Done | TreeStage::Skipped)
+    });
     let mut parts = vec![format!("{} of {} steps", over.count(), workflow.plan.rows.len())];
     if let Some(began) = session.started_at {
         parts.push(output::age(session.ended_at.unwrap_or(style.now).since(began)));
     }
     parts.extend(spend(&session.usage));
     let name = &workflow.item.name;
-    let plan = output::shortened(&output::one_line(&session.workflow), NAME);
+    let plan = output::shortened(&output::one_line(&session.workflow), MAX_NAME_COLUMNS);
     let used = output::width(name) + output::width(&plan) + workflow.item.status.as_str().len() + 6;
     while used + output::width(&parts.join(" · ")) >= style.columns && !parts.is_empty() {
         parts.pop();
@@ -176,7 +168,7 @@ fn head(workflow: &Workflow, style: Style) -> String {
 }
 
 /// The status of a run in its colour.
-pub(crate) fn status(status: WorkflowStatus, paint: Paint) -> String {
+pub(crate) fn status(status: WorkflowStatus, paint: OutputPaint) -> String {
     let text = status.as_str();
     match status {
         WorkflowStatus::Running => paint.cyan(text),
@@ -200,46 +192,51 @@ pub(crate) fn spend(usage: &Usage) -> Option<String> {
     }
 }
 
-fn push_step(rows: &mut Vec<Row>, step: &PlanRow, tasks: &BTreeMap<&str, &TaskItem>, style: Style) {
+fn push_step(
+    rows: &mut Vec<TreeRow>,
+    step: &PlanRow,
+    tasks: &BTreeMap<&str, &TaskItem>,
+    style: TreeStyle,
+) {
     let asks = step.lanes.iter().any(|lane| lane.status == TaskStatus::WaitingForUser);
-    let stage = match Stage::of_step(&step.status) {
-        Stage::Running | Stage::Waiting if style.over => Stage::Skipped,
-        Stage::Running if asks => Stage::Waiting,
+    let stage = match TreeStage::of_step(&step.status) {
+        TreeStage::Running | TreeStage::Waiting if style.over => TreeStage::Skipped,
+        TreeStage::Running if asks => TreeStage::Waiting,
         stage => stage,
     };
     // A step with one task of its own name says nothing more by listing it.
     let alone = step.lanes.len() == 1 && step.lanes[0].task == step.step;
     let lanes = if alone { &[] } else { step.lanes.as_slice() };
     let only = step.lanes.first().filter(|_| alone);
-    rows.push(Row {
+    rows.push(TreeRow {
         depth: 0,
         stage,
-        weight: stage.weight(Weight::Over),
+        weight: stage.weight(LineWeight::Over),
         name: output::one_line(&step.step),
         time: time(step.started_at, step.ended_at, style.now),
         what: step_words(step, stage, only, tasks, style.now),
     });
-    let open = matches!(stage, Stage::Running | Stage::Waiting | Stage::Failed);
-    if !open && !style.whole || stage == Stage::Pending {
+    let open = matches!(stage, TreeStage::Running | TreeStage::Waiting | TreeStage::Failed);
+    if !open && !style.whole || stage == TreeStage::Pending {
         return;
     }
-    for lane in lanes.iter().take(LANES) {
-        let stage = Stage::of_task(lane.status);
-        rows.push(Row {
+    for lane in lanes.iter().take(MAX_TREE_TASKS) {
+        let stage = TreeStage::of_task(lane.status);
+        rows.push(TreeRow {
             depth: 1,
             stage,
-            weight: stage.weight(Weight::Detail),
+            weight: stage.weight(LineWeight::Detail),
             name: lane.task.clone(),
             time: time(lane.started_at, lane.ended_at, style.now),
             what: lane_words(lane, tasks.get(lane.task.as_str()).copied(), style.now),
         });
     }
-    if lanes.len() > LANES {
-        let more = format!("… and {} more", lanes.len() - LANES);
-        rows.push(Row {
+    if lanes.len() > MAX_TREE_TASKS {
+        let more = format!("… and {} more", lanes.len() - MAX_TREE_TASKS);
+        rows.push(TreeRow {
             depth: 1,
-            stage: Stage::Pending,
-            weight: Weight::Later,
+            stage: TreeStage::Pending,
+            weight: LineWeight::Later,
             name: more,
             time: String::new(),
             what: String::new(),
@@ -253,24 +250,24 @@ fn time(began: Option<Timestamp>, ended: Option<Timestamp>, now: Timestamp) -> S
 
 fn step_words(
     step: &PlanRow,
-    stage: Stage,
+    stage: TreeStage,
     only: Option<&PlanLane>,
     tasks: &BTreeMap<&str, &TaskItem>,
     now: Timestamp,
 ) -> String {
     let note = output::one_line(&step.note);
     match (stage, only) {
-        (Stage::Running | Stage::Waiting, Some(lane)) => {
+        (TreeStage::Running | TreeStage::Waiting, Some(lane)) => {
             lane_words(lane, tasks.get(lane.task.as_str()).copied(), now)
         }
-        (Stage::Running | Stage::Waiting, None) => {
+        (TreeStage::Running | TreeStage::Waiting, None) => {
             let total: u32 = step.counts.values().sum();
             let done = step.counts.get(&TaskStatus::Done).copied().unwrap_or(0);
             let failed = step.counts.get(&TaskStatus::Error).copied().unwrap_or(0);
             let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             if total > 0 { format!("{done} of {total} done{failed}") } else { step.kind.clone() }
         }
-        (Stage::Pending, _) => step.kind.clone(),
+        (TreeStage::Pending, _) => step.kind.clone(),
         _ if note.is_empty() => step.kind.clone(),
         _ => note,
     }
@@ -311,14 +308,14 @@ pub(crate) fn doing_words(verdict: &Verdict) -> String {
 }
 
 /// At most so many lines: what matters least goes first, and its number is told.
-pub(crate) fn fitted(mut lines: Vec<Line>, rows: usize) -> Vec<String> {
+pub(crate) fn fitted(mut lines: Vec<TreeLine>, rows: usize) -> Vec<String> {
     let mut gone = 0;
-    for weight in [Weight::Later, Weight::Detail, Weight::Over, Weight::Now] {
+    for weight in [LineWeight::Later, LineWeight::Detail, LineWeight::Over, LineWeight::Now] {
         while lines.len() + usize::from(gone > 0) > rows.max(2) {
-            let find = |line: &Line| line.weight == weight;
+            let find = |line: &TreeLine| line.weight == weight;
             // The end of what comes later goes first, and the beginning of what is over.
             let place = match weight {
-                Weight::Later => lines.iter().rposition(find),
+                LineWeight::Later => lines.iter().rposition(find),
                 _ => lines.iter().position(find),
             };
             let Some(place) = place else { break };
@@ -339,14 +336,14 @@ mod tests {
 
     #[test]
     fn what_matters_least_goes_first() {
-        let line = |weight, text: &str| Line { weight, text: text.to_owned() };
+        let line = |weight, text: &str| TreeLine { weight, text: text.to_owned() };
         let lines = vec![
-            line(Weight::Head, "head"),
-            line(Weight::Over, "one"),
-            line(Weight::Over, "two"),
-            line(Weight::Now, "three"),
-            line(Weight::Later, "four"),
-            line(Weight::Later, "five"),
+            line(LineWeight::Head, "head"),
+            line(LineWeight::Over, "one"),
+            line(LineWeight::Over, "two"),
+            line(LineWeight::Now, "three"),
+            line(LineWeight::Later, "four"),
+            line(LineWeight::Later, "five"),
         ];
         assert_eq!(fitted(lines.clone(), 9).len(), 6);
         assert_eq!(

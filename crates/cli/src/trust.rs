@@ -7,12 +7,12 @@ use coven_api::catalogue::BaseDirQuery;
 use coven_api::system::{SetTrust, Trust, TrustState};
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
-use crate::tty::{Keyboard, Keys};
+use crate::failure::{CommandFailure, Result};
+use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{folders, output, tty};
 
 /// The most files that are listed before agreeing.
-const FILES: usize = 40;
+const MAX_LISTED_FILES: usize = 40;
 
 /// What `coven trust` takes.
 #[derive(clap::Args)]
@@ -68,11 +68,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 agree(&client, &standing).await
             }
             TrustState::Untrusted | TrustState::Changed if tty::is_interactive() => {
-                if ask(&client, &base).await? { Ok(()) } else { Err(Failure::told()) }
+                if ask(&client, &base).await? { Ok(()) } else { Err(CommandFailure::told()) }
             }
             TrustState::Untrusted | TrustState::Changed => {
                 show(&standing);
-                Err(Failure::failed("there is no terminal to ask on").hint("coven trust --yes"))
+                Err(CommandFailure::failed("there is no terminal to ask on")
+                    .hint("coven trust --yes"))
             }
         }
     })
@@ -101,12 +102,12 @@ async fn owner(client: &Client, standing: &Trust, yes: bool) -> Result {
     eprintln!("{base_dir} is not yours alone: {owners}.");
     if !yes {
         if !tty::is_interactive() {
-            return Err(Failure::failed("there is no terminal to ask on")
+            return Err(CommandFailure::failed("there is no terminal to ask on")
                 .hint(format!("coven trust --owner --yes {base_dir}")));
         }
         eprint!("Whoever can write there can run programs as you. Use it all the same? [y/N] ");
         if !said_yes().await? {
-            return Err(Failure::told());
+            return Err(CommandFailure::told());
         }
     }
     let (base_dir, owners) = (base_dir.clone(), Some(owners.clone()));
@@ -116,7 +117,7 @@ async fn owner(client: &Client, standing: &Trust, yes: bool) -> Result {
 
 /// Whether the person at the terminal presses `y`.
 async fn said_yes() -> Result<bool> {
-    let keyboard = Keyboard::take(Keys::Single)?;
+    let keyboard = TerminalKeyboard::take(KeyMode::Single)?;
     let typed = keyboard.read().await?;
     drop(keyboard);
     let yes = matches!(typed.first(), Some(b'y' | b'Y'));
@@ -135,11 +136,11 @@ fn show(standing: &Trust) {
         _ => "is not trusted",
     };
     eprintln!("What {} brings along {why}:", standing.base_dir);
-    for file in standing.files.iter().take(FILES) {
+    for file in standing.files.iter().take(MAX_LISTED_FILES) {
         eprintln!("  {}", output::one_line(file));
     }
-    if standing.files.len() > FILES {
-        eprintln!("  … and {} more", standing.files.len() - FILES);
+    if standing.files.len() > MAX_LISTED_FILES {
+        eprintln!("  … and {} more", standing.files.len() - MAX_LISTED_FILES);
     }
 }
 
@@ -158,11 +159,11 @@ pub(crate) async fn ask(client: &Client, base: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn not_owned(standing: &Trust) -> Failure {
+fn not_owned(standing: &Trust) -> CommandFailure {
     let owners = standing.owners.as_deref().unwrap_or_default();
     let message = format!("{} is not yours alone: {owners}", standing.base_dir);
-    Failure::failed(message).hint(format!(
-        "whoever can write there can run programs as you; if you want that: \
+    CommandFailure::failed(message).hint(format!(
+        "a user who can write there can run programs as you; if you want that: \
          coven trust --owner {}",
         standing.base_dir
     ))

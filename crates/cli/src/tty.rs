@@ -23,7 +23,7 @@ pub(crate) fn size() -> Option<(u16, u16)> {
 
 /// What becomes of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keys {
+pub(crate) enum KeyMode {
     /// Each key comes at once and is not shown; Ctrl-C still interrupts.
     Single,
     /// Every byte is passed on as it is.
@@ -33,21 +33,21 @@ pub(crate) enum Keys {
 /// The keyboard, set so that keys can be read one by one. Dropping it sets the terminal back as
 /// it was, also on a panic.
 #[derive(Debug)]
-pub(crate) struct Keyboard {
+pub(crate) struct TerminalKeyboard {
     before: Termios,
     input: AsyncFd<OwnedFd>,
 }
 
-impl Keyboard {
+impl TerminalKeyboard {
     /// Takes the keyboard. Must be called inside the runtime.
-    pub(crate) fn take(keys: Keys) -> io::Result<Self> {
+    pub(crate) fn take(keys: KeyMode) -> io::Result<Self> {
         let stdin = io::stdin();
         let before = tcgetattr(&stdin)?;
         let input = coven_runtime::readiness::watch(fcntl_dupfd_cloexec(&stdin, 0)?)?;
         let mut now = before.clone();
         match keys {
-            Keys::Raw => now.make_raw(),
-            Keys::Single => now.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO),
+            KeyMode::Raw => now.make_raw(),
+            KeyMode::Single => now.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO),
         }
         now.special_codes[SpecialCodeIndex::VMIN] = 1;
         now.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -74,7 +74,7 @@ impl Keyboard {
     }
 }
 
-impl Drop for Keyboard {
+impl Drop for TerminalKeyboard {
     fn drop(&mut self) {
         // Nothing more can be done for a terminal that is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);

@@ -11,10 +11,10 @@ use coven_notation::HumanDuration;
 use serde_json::json;
 
 use crate::connect::{self, block_on};
-use crate::events::Pump;
-use crate::failure::{Code, Failure, Result};
-use crate::find::{self, Target};
-use crate::signals::{Signals, Told};
+use crate::events::EventPump;
+use crate::failure::{CommandFailure, FailureCode, Result};
+use crate::find::{self, SessionTarget};
+use crate::signals::{SignalEvent, SignalListener};
 use crate::{output, question};
 
 /// What `coven wait` takes.
@@ -24,15 +24,15 @@ use crate::{output, question};
   coven wait brisk-otter --until blocked --timeout 10m
   coven wait brisk-otter/build.3 --until idle
 
-Exit codes: 0 it is completed (or idle, as asked), 1 failed, 3 it waits for somebody, 4 cancelled,
-124 the time was up. `--until done` goes on waiting while somebody has to be asked.")]
+Exit codes: 0 it is completed (or idle, as asked), 1 failed, 3 it waits for a person, 4 cancelled,
+124 the time was up. `--until done` goes on waiting while a person has to be asked.")]
 pub(crate) struct Arguments {
     /// The session, or a task of it.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
-    target: Target,
-    /// Until what.
+    target: SessionTarget,
+    /// What is waited for.
     #[arg(long, default_value = "done")]
-    until: Until,
+    until: WaitUntil,
     /// How long at most, such as `90s` or `10m`.
     #[arg(long, value_name = "TIME")]
     timeout: Option<HumanDuration>,
@@ -42,8 +42,8 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Until {
-    /// It waits for somebody, or is over.
+enum WaitUntil {
+    /// It waits for a person, or is over.
     Blocked,
     /// Every agent is idle; or one asks something, or it is over.
     Idle,
@@ -53,7 +53,7 @@ enum Until {
 
 /// How it stands when waiting is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stands {
+enum WaitResult {
     Idle,
     Blocked(String),
     Over(WorkflowStatus),
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let stands = match arguments.timeout {
             Some(limit) => {
                 tokio::time::timeout(Duration::from(limit), waiting).await.unwrap_or_else(|_| {
-                    Err(Failure::new(Code::TimedOut, "the time is up")
+                    Err(CommandFailure::new(FailureCode::TimedOut, "the time is up")
                         .hint(format!("coven show {}", arguments.target.session)))
                 })
             }
@@ -77,22 +77,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
-async fn wait(client: &Client, arguments: &Arguments) -> Result<Stands> {
+async fn wait(client: &Client, arguments: &Arguments) -> Result<WaitResult> {
     let mut workflow = find::own_workflow(client, &arguments.target.session).await?;
     if let Some(task) = &arguments.target.task {
-        find::choose(&workflow, Some(task), find::Wanted::Started)?;
+        find::choose(&workflow, Some(task), find::TaskFilter::Started)?;
     }
     let id = workflow.item.id.clone();
-    let mut events = Pump::session(client, &id, Some(workflow.last_seq));
-    let mut signals = Signals::listen()?;
+    let mut events = EventPump::session(client, &id, Some(workflow.last_seq));
+    let mut signals = SignalListener::listen()?;
     loop {
         if let Some(stands) = stands(&workflow, arguments) {
             return Ok(stands);
         }
         let streamed = tokio::select! {
             told = signals.next() => match told {
-                Told::Resized => continue,
-                _ => return Err(Failure::silent(Code::Interrupted)),
+                SignalEvent::Resized => continue,
+                _ => return Err(CommandFailure::silent(FailureCode::Interrupted)),
             },
             streamed = events.next() => streamed?,
         };
@@ -102,7 +102,7 @@ async fn wait(client: &Client, arguments: &Arguments) -> Result<Stands> {
             Some(Streamed::End) | None if !workflow.item.status.is_final() => {
                 workflow = client.workflow(id.as_str()).await?;
                 return stands(&workflow, arguments).ok_or_else(|| {
-                    Failure::failed(format!("{} does not run", workflow.item.name))
+                    CommandFailure::failed(format!("{} does not run", workflow.item.name))
                         .hint(format!("coven resume {}", workflow.item.name))
                 });
             }
@@ -117,7 +117,7 @@ async fn wait(client: &Client, arguments: &Arguments) -> Result<Stands> {
 }
 
 /// How it stands, if that is what is waited for.
-fn stands(workflow: &Workflow, arguments: &Arguments) -> Option<Stands> {
+fn stands(workflow: &Workflow, arguments: &Arguments) -> Option<WaitResult> {
     let task = arguments.target.task.as_deref();
     let tasks: Vec<_> = workflow
         .tasks
@@ -127,58 +127,58 @@ fn stands(workflow: &Workflow, arguments: &Arguments) -> Option<Stands> {
     if let (Some(_), [only]) = (task, tasks.as_slice())
         && only.status.is_final()
     {
-        return Some(Stands::TaskOver(only.status));
+        return Some(WaitResult::TaskOver(only.status));
     }
     if workflow.item.status.is_final() {
-        return Some(Stands::Over(workflow.item.status));
+        return Some(WaitResult::Over(workflow.item.status));
     }
     let asked = workflow.interventions.iter().find(|asked| {
         let of_it = |task: &str| asked.task.as_ref().is_some_and(|found| found.as_str() == task);
         // An agent that has finished its turn is what is meant by idle.
-        let idle = arguments.until == Until::Idle && asked.kind == InterventionKind::EndedTurn;
+        let idle = arguments.until == WaitUntil::Idle && asked.kind == InterventionKind::EndedTurn;
         task.is_none_or(of_it) && !idle
     });
     match (arguments.until, asked) {
-        (Until::Done, _) | (Until::Blocked, None) => None,
-        (_, Some(asked)) => Some(Stands::Blocked(question::asked(asked))),
-        (Until::Idle, None) => {
+        (WaitUntil::Done, _) | (WaitUntil::Blocked, None) => None,
+        (_, Some(asked)) => Some(WaitResult::Blocked(question::asked(asked))),
+        (WaitUntil::Idle, None) => {
             let live: Vec<_> = tasks.iter().filter(|task| task.live).collect();
             // One that asks is waited for until what it asks is known.
             let all = live.iter().all(|task| {
                 task.verdict.as_ref().is_some_and(|seen| seen.state == AgentState::Idle)
             });
-            (!live.is_empty() && all).then_some(Stands::Idle)
+            (!live.is_empty() && all).then_some(WaitResult::Idle)
         }
     }
 }
 
-fn tell(stands: &Stands, as_json: bool) -> Result {
+fn tell(stands: &WaitResult, as_json: bool) -> Result {
     let (word, result) = match stands {
-        Stands::Idle => ("idle", Ok(())),
-        Stands::Blocked(_) => ("blocked", Err(Failure::silent(Code::Blocked))),
-        Stands::Over(status) => (
+        WaitResult::Idle => ("idle", Ok(())),
+        WaitResult::Blocked(_) => ("blocked", Err(CommandFailure::silent(FailureCode::Blocked))),
+        WaitResult::Over(status) => (
             status.as_str(),
             match status {
-                WorkflowStatus::Failed => Err(Failure::silent(Code::Failed)),
-                WorkflowStatus::Cancelled => Err(Failure::silent(Code::Cancelled)),
+                WorkflowStatus::Failed => Err(CommandFailure::silent(FailureCode::Failed)),
+                WorkflowStatus::Cancelled => Err(CommandFailure::silent(FailureCode::Cancelled)),
                 _ => Ok(()),
             },
         ),
-        Stands::TaskOver(status) => (
+        WaitResult::TaskOver(status) => (
             status.as_str(),
             match status {
-                TaskStatus::Error => Err(Failure::silent(Code::Failed)),
-                TaskStatus::Cancelled => Err(Failure::silent(Code::Cancelled)),
+                TaskStatus::Error => Err(CommandFailure::silent(FailureCode::Failed)),
+                TaskStatus::Cancelled => Err(CommandFailure::silent(FailureCode::Cancelled)),
                 _ => Ok(()),
             },
         ),
     };
     if as_json {
-        let asked = if let Stands::Blocked(asked) = stands { Some(asked) } else { None };
+        let asked = if let WaitResult::Blocked(asked) = stands { Some(asked) } else { None };
         output::json(&json!({"stands": word, "asked": asked}))?;
     } else {
         output::line(word)?;
-        if let Stands::Blocked(asked) = stands {
+        if let WaitResult::Blocked(asked) = stands {
             eprintln!("{asked}");
         }
     }

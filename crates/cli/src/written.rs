@@ -4,23 +4,24 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use coven_api::catalogue::Diagnostic;
-use coven_notation::{Problem, Report, Source, Span};
+use coven_api::catalogue::TextDiagnostic;
+use coven_notation::{FileProblem, Report, Source, SourceSpan};
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 /// The bytes of a file, with the name it has in messages.
 pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
-    let failed = |error| Failure::failed(format!("could not read {}: {error}", path.display()));
+    let failed =
+        |error| CommandFailure::failed(format!("could not read {}: {error}", path.display()));
     Ok((path.display().to_string(), fs::read(path).map_err(failed)?))
 }
 
 /// What is wrong with a file, as a checker finds it.
 pub(crate) fn report(
     (name, bytes): (String, Vec<u8>),
-    check: impl FnOnce(&Source) -> Vec<Problem>,
+    check: impl FnOnce(&Source) -> Vec<FileProblem>,
 ) -> Report {
     match Source::from_bytes(name, bytes) {
         Ok(source) => {
@@ -53,20 +54,20 @@ pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
             }
         }
     }
-    if reports.iter().any(Report::has_errors) { Err(Failure::told()) } else { Ok(()) }
+    if reports.iter().any(Report::has_errors) { Err(CommandFailure::told()) } else { Ok(()) }
 }
 
 /// What the daemon found in a text, shown at its places.
-pub(crate) fn placed(name: &str, text: &str, found: &[Diagnostic]) -> Report {
+pub(crate) fn placed(name: &str, text: &str, found: &[TextDiagnostic]) -> Report {
     let source = Source::new(name, text);
-    let problem = |found: &Diagnostic| {
-        let span = Span::new(
+    let problem = |found: &TextDiagnostic| {
+        let span = SourceSpan::new(
             offset(&source, found.line, found.column),
             offset(&source, found.end_line, found.end_column),
         );
         let problem = match found.severity.as_str() {
-            "warning" => Problem::warning("definition", span, found.message.as_str()),
-            _ => Problem::error("definition", span, found.message.as_str()),
+            "warning" => FileProblem::warning("definition", span, found.message.as_str()),
+            _ => FileProblem::error("definition", span, found.message.as_str()),
         };
         match &found.help {
             Some(help) => problem.help(help.as_str()),
@@ -88,20 +89,21 @@ fn offset(source: &Source, line: u32, column: u32) -> usize {
 /// A folder of the user's own configuration.
 pub(crate) fn user_folder(name: &str) -> Result<PathBuf> {
     folders::config().map(|config| config.join(name)).ok_or_else(|| {
-        Failure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
+        CommandFailure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
     })
 }
 
 /// Makes a file that is not there yet, and says where it is and how it is checked. `noun` is what
-/// somebody would choose another of.
+/// the error asks to choose another of when the file exists.
 pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Result {
-    let failed = |error| Failure::failed(format!("could not write {}: {error}", file.display()));
+    let failed =
+        |error| CommandFailure::failed(format!("could not write {}: {error}", file.display()));
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
     let mut open = match fs::File::create_new(file) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Err(Failure::failed(format!("{} is already there", file.display()))
+            return Err(CommandFailure::failed(format!("{} is already there", file.display()))
                 .hint(format!("edit it, or choose another {noun}")));
         }
         opened => opened.map_err(failed)?,

@@ -55,6 +55,12 @@ impl Log {
             .finish();
         // Where something else listens already, that is as good.
         let _ = tracing::subscriber::set_global_default(subscriber);
+        // A detached daemon has no stderr, and a panic that is not written down is not found.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            tracing::error!("panic: {panic}");
+            before(panic);
+        }));
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn elsewhere(request: Request) -> Response {
 pub(crate) async fn not_so(request: Request) -> Response {
     let matched = request.extensions().get::<axum::extract::MatchedPath>();
     let allowed = matched.map(|path| openapi::allowed(path.as_str())).unwrap_or_default();
-    let names: Vec<&str> = allowed.into_iter().map(coven_api::route::Method::as_str).collect();
+    let names: Vec<&str> = allowed.into_iter().map(coven_api::route::HttpMethod::as_str).collect();
     let names = names.join(", ");
     let method = printable(request.method().as_str());
     let detail = format!("{method} is not possible here");

@@ -6,22 +6,20 @@ use std::path::PathBuf;
 use crate::script;
 use crate::session;
 
-/// The longest prompt or script, in bytes. Longer ones are more likely a mistake than a wish.
+/// The longest prompt or script, in bytes. Longer ones are more likely a mistake than intended.
 pub const MAX_PROMPT: usize = 4 * 1024 * 1024;
 
 /// Why the agent could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nothing to do and nobody to ask.
+    /// A headless run without a prompt has nothing to do and no person to ask.
     #[error("a headless run needs a prompt")]
     NoPrompt,
-    /// The prompt is binary.
     #[error("the prompt is not UTF-8: byte {at} cannot be read as text")]
     PromptNotText {
         /// Where the first wrong byte is, counted from 1.
         at: usize,
     },
-    /// The prompt is too long.
     #[error("the prompt is longer than {} MiB", MAX_PROMPT >> 20)]
     PromptTooLong,
     /// The prompt could not be read from the input.
@@ -29,25 +27,12 @@ pub enum Error {
     Input(#[source] io::Error),
     /// The script could not be read.
     #[error("cannot read the script {}", path.display())]
-    ScriptUnreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The script has a mistake.
+    ScriptUnreadable { path: PathBuf, source: io::Error },
     #[error("{}:{line}: {problem}", path.display())]
-    Script {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong there.
-        problem: script::Problem,
-    },
+    Script { path: PathBuf, line: usize, problem: script::DirectiveProblem },
     /// The directives of `--first` have a mistake.
     #[error("--first: {0}")]
-    First(script::Problem),
+    First(script::DirectiveProblem),
     /// The session could not be started or found.
     #[error(transparent)]
     Session(#[from] session::Error),
@@ -59,12 +44,7 @@ pub enum Error {
     Terminal(#[source] io::Error),
     /// A process that belongs to a test could not be started or went wrong.
     #[error("cannot {what}")]
-    Helper {
-        /// What was to be done.
-        what: &'static str,
-        /// Why it could not.
-        source: io::Error,
-    },
+    Helper { what: &'static str, source: io::Error },
 }
 
 impl Error {
@@ -98,7 +78,7 @@ impl Error {
         }
     }
 
-    /// Whoever read our output went away: not a failure of ours.
+    /// Whether the reader of our output has closed it, which is not a failure of the agent.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// The length of a line, with its end.
-pub const LINE: usize = 64;
+pub const LINE_BYTES: usize = 64;
 
 /// The lines that are written at once. Among a thousand lines that follow each other from a round
 /// number, only the last three digits differ, which makes them quick to count.
@@ -14,7 +14,7 @@ const LEADING_DIGITS: std::ops::Range<usize> = 6..15;
 
 /// The line with this number, counted from 0. It ends in `\r\n`, so that it is one line on a
 /// terminal in raw mode too.
-pub fn line(number: u64) -> [u8; LINE] {
+pub fn line(number: u64) -> [u8; LINE_BYTES] {
     let mut line = *b"flood 000000000000 abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ\r\n";
     let mut rest = number;
     for digit in line[6..18].iter_mut().rev() {
@@ -31,7 +31,7 @@ pub fn write(bytes: u64, out: &mut dyn Write) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {
         let first = line(number);
-        for line in chunk.chunks_exact_mut(LINE) {
+        for line in chunk.chunks_exact_mut(LINE_BYTES) {
             line[LEADING_DIGITS].copy_from_slice(&first[LEADING_DIGITS]);
         }
         let length = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));

@@ -1,7 +1,6 @@
 //! What a person reads to drive the agent: the directives and the exit codes. `--help` and `/help`
 //! show the same text.
 
-/// The directives.
 pub const DIRECTIVES: &str = "\
 A prompt may hold directives, one per line or separated by `;`. Anything else is
 plain text; a prompt without a directive is answered with a friendly echo.
@@ -39,7 +38,6 @@ QUESTION and MESSAGE `\\n` is a new line. In a script, `#` starts a comment
 line, and anything that is not a directive is an error.
 ";
 
-/// The exit codes.
 pub const EXIT_CODES: &str = "  0    done, also if something was not allowed (the result lists it)
   1    the turn failed, or a session or a stream could not be used
   2    wrong usage: an option, the prompt, or a script

@@ -1,4 +1,4 @@
-//! One turn without a terminal: nobody can be asked, and what happens is printed for a program.
+//! One turn without a terminal: no person can be asked, and what happens is printed for a program.
 
 mod report;
 #[cfg(test)]
@@ -11,33 +11,33 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::flood;
 use crate::helper::leave_streams;
-use crate::job::{self, Group, Outcome};
+use crate::job::{self, ProcessGroup, ToolOutcome};
+use crate::misbehaviour::LateWriters;
 use crate::options::Options;
-use crate::permission::{Permission, Rules};
-use crate::script::{Directive, End, Tool, Trick};
-use crate::session::{Session, Store};
-use crate::task::Task;
-use crate::trick::Tricks;
+use crate::permission::{PermissionRules, ToolPermission};
+use crate::script::{AgentMisbehaviour, ProcessExit, ScriptDirective, ToolUse};
+use crate::session::{DemoSession, DemoSessionStore};
+use crate::task::PromptTask;
 use crate::{reply, signals, tool, wait};
-use report::{Call, Report};
-use transcript::{Denial, Final, Subtype, Usage};
+use report::{ToolCall, TurnReport};
+use transcript::{PermissionDenial, ResultEvent, ResultSubtype, TokenCounts};
 
 /// Does what the task says, and returns the exit code. `out` gets what was asked for, `errors`
 /// what there is to say about it.
 pub(crate) fn run(
     options: &Options,
-    task: Task,
-    mut session: Session,
-    store: Store,
+    task: PromptTask,
+    mut session: DemoSession,
+    store: DemoSessionStore,
     out: &mut dyn Write,
     errors: &mut dyn Write,
 ) -> Result<u8, Error> {
     let before = session.prompts.clone();
     session.remember(&task.prompt);
-    let report = Report::new(options, &session, out, errors);
-    let mut turn = Turn {
+    let report = TurnReport::new(options, &session, out, errors);
+    let mut turn = HeadlessTurn {
         report,
-        rules: Rules::new(options.permissions),
+        rules: PermissionRules::new(options.permissions),
         session,
         store,
         before,
@@ -45,21 +45,21 @@ pub(crate) fn run(
         read: task.prompt.clone(),
         unsaid: Vec::new(),
         answer: None,
-        usage: Usage::default(),
+        usage: TokenCounts::default(),
         messages: 0,
         denials: Vec::new(),
-        tricks: Tricks::default(),
+        tricks: LateWriters::default(),
     };
     turn.report.init(options.permissions.name()).map_err(Error::Output)?;
     turn.run(task).map_err(Error::Output)
 }
 
 /// A turn that is under way.
-struct Turn<'a> {
-    report: Report<'a>,
-    rules: Rules,
-    session: Session,
-    store: Store,
+struct HeadlessTurn<'a> {
+    report: TurnReport<'a>,
+    rules: PermissionRules,
+    session: DemoSession,
+    store: DemoSessionStore,
     before: Vec<String>,
     started: Instant,
     /// What the agent has been told since it last said something.
@@ -68,91 +68,91 @@ struct Turn<'a> {
     unsaid: Vec<String>,
     /// The last message since the last tool.
     answer: Option<String>,
-    usage: Usage,
+    usage: TokenCounts,
     messages: u64,
-    denials: Vec<Denial>,
-    tricks: Tricks,
+    denials: Vec<PermissionDenial>,
+    tricks: LateWriters,
 }
 
 /// Whether a turn goes on.
-enum Flow {
+enum TurnFlow {
     On,
     Exit(u8),
 }
 
-impl Turn<'_> {
-    fn run(&mut self, task: Task) -> io::Result<u8> {
+impl HeadlessTurn<'_> {
+    fn run(&mut self, task: PromptTask) -> io::Result<u8> {
         for directive in task.program {
-            if let Flow::Exit(code) = self.step(directive, &task.prompt)? {
+            if let TurnFlow::Exit(code) = self.step(directive, &task.prompt)? {
                 return Ok(code);
             }
         }
-        self.end(Subtype::Success, None)?;
+        self.end(ResultSubtype::Success, None)?;
         Ok(0)
     }
 
-    fn step(&mut self, directive: Directive, prompt: &str) -> io::Result<Flow> {
+    fn step(&mut self, directive: ScriptDirective, prompt: &str) -> io::Result<TurnFlow> {
         match directive {
-            Directive::Echo => self.unsaid.push(reply::echo(prompt, &self.before)),
-            Directive::Say(text) => self.unsaid.push(text),
-            Directive::Json(value) => {
+            ScriptDirective::Echo => self.unsaid.push(reply::echo(prompt, &self.before)),
+            ScriptDirective::Say(text) => self.unsaid.push(text),
+            ScriptDirective::Json(value) => {
                 self.flush()?;
                 self.unsaid.push(value);
                 self.flush()?;
             }
-            Directive::Think(time) => {
+            ScriptDirective::Think(time) => {
                 self.flush()?;
                 wait::pause(time);
             }
-            Directive::Hang => {
+            ScriptDirective::Hang => {
                 self.flush()?;
                 wait::forever();
             }
-            Directive::Ask(question) => self.ask(&question, &[])?,
-            Directive::Choose { question, options } => self.ask(&question, &options)?,
-            Directive::Use { tool, asks } => self.use_tool(&tool, asks)?,
-            Directive::Cost(usd) => self.session.charge(usd),
-            Directive::Fail(message) => {
+            ScriptDirective::Ask(question) => self.ask(&question, &[])?,
+            ScriptDirective::Choose { question, options } => self.ask(&question, &options)?,
+            ScriptDirective::Use { tool, asks } => self.use_tool(&tool, asks)?,
+            ScriptDirective::Cost(usd) => self.session.charge(usd),
+            ScriptDirective::Fail(message) => {
                 self.flush()?;
-                self.end(Subtype::ErrorDuringExecution, Some(message))?;
-                return Ok(Flow::Exit(1));
+                self.end(ResultSubtype::ErrorDuringExecution, Some(message))?;
+                return Ok(TurnFlow::Exit(1));
             }
-            Directive::Trick(trick) => self.play(&trick)?,
-            Directive::End(end) => return self.leave(&end).map(Flow::Exit),
+            ScriptDirective::Trick(trick) => self.play(&trick)?,
+            ScriptDirective::End(end) => return self.end_run(&end).map(TurnFlow::Exit),
             // A program keeps these to itself.
-            Directive::Repeat(_) => {}
+            ScriptDirective::Repeat(_) => {}
         }
-        Ok(Flow::On)
+        Ok(TurnFlow::On)
     }
 
     fn ask(&mut self, question: &str, options: &[String]) -> io::Result<()> {
-        let call = Call::question(question, options);
-        let id = self.want(&call)?;
-        self.deny(&call, &id, "There is nobody to ask in a headless run.")?;
+        let call = ToolCall::question(question, options);
+        let id = self.request_tool(&call)?;
+        self.deny(&call, &id, "A headless run cannot ask a person.")?;
         self.unsaid.push(format!("I could not ask: {question}"));
         Ok(())
     }
 
-    fn use_tool(&mut self, tool: &Tool, asks: bool) -> io::Result<()> {
-        let call = Call::of(tool);
-        let id = self.want(&call)?;
-        if asks && self.rules.of(tool) != Permission::Granted {
-            self.deny(&call, &id, "This needs an approval, and nobody is there to give it.")?;
+    fn use_tool(&mut self, tool: &ToolUse, asks: bool) -> io::Result<()> {
+        let call = ToolCall::of(tool);
+        let id = self.request_tool(&call)?;
+        if asks && self.rules.of(tool) != ToolPermission::Granted {
+            self.deny(&call, &id, "This needs an approval, which a headless run cannot ask for.")?;
             self.unsaid.push(reply::refused(tool));
             return Ok(());
         }
         let outcome = match tool {
-            Tool::Command(command) => job::run(command, Group::Ours)
-                .unwrap_or_else(|error| Outcome::failed(error.to_string())),
-            Tool::Write { path, text } => tool::write(path, text),
+            ToolUse::Command(command) => job::run(command, ProcessGroup::Ours)
+                .unwrap_or_else(|error| ToolOutcome::failed(error.to_string())),
+            ToolUse::Write { path, text } => tool::write(path, text),
         };
         self.read = outcome.output;
-        self.report.returned(&id, &self.read, !outcome.ok)
+        self.report.write_tool_result(&id, &self.read, !outcome.ok)
     }
 
-    fn play(&mut self, trick: &Trick) -> io::Result<()> {
+    fn play(&mut self, trick: &AgentMisbehaviour) -> io::Result<()> {
         self.flush()?;
-        if let Trick::Flood(bytes) = trick {
+        if let AgentMisbehaviour::Flood(bytes) = trick {
             flood::write(*bytes, self.report.raw())?;
         }
         // A trick is no answer; only its failure is worth a word.
@@ -163,17 +163,17 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn leave(&mut self, end: &End) -> io::Result<u8> {
+    fn end_run(&mut self, end: &ProcessExit) -> io::Result<u8> {
         self.flush()?;
         match end {
-            End::Exit { code, now: true } => return Ok(*code),
-            End::Exit { code, now: false } => {
-                self.end(Subtype::Success, None)?;
+            ProcessExit::Exit { code, now: true } => return Ok(*code),
+            ProcessExit::Exit { code, now: false } => {
+                self.end(ResultSubtype::Success, None)?;
                 return Ok(*code);
             }
-            End::Die(signal) => signals::die(*signal)?,
-            End::SplitUtf8 => self.report.split()?,
-            End::CloseTty(time) => {
+            ProcessExit::Die(signal) => signals::die_by_signal(*signal)?,
+            ProcessExit::SplitUtf8 => self.report.split()?,
+            ProcessExit::CloseTty(time) => {
                 leave_streams()?;
                 wait::pause(*time);
             }
@@ -188,20 +188,20 @@ impl Turn<'_> {
         }
         let text = std::mem::take(&mut self.unsaid).join("\n");
         let usage = self.count(&text);
-        self.report.said(&text, usage)?;
+        self.report.write_text(&text, usage)?;
         self.answer = Some(text);
         Ok(())
     }
 
-    fn want(&mut self, call: &Call) -> io::Result<String> {
+    fn request_tool(&mut self, call: &ToolCall) -> io::Result<String> {
         self.flush()?;
         self.answer = None;
         let usage = self.count(&call.input.to_string());
-        self.report.wants(call, usage)
+        self.report.write_tool_use(call, usage)
     }
 
-    fn deny(&mut self, call: &Call, id: &str, message: &str) -> io::Result<()> {
-        self.denials.push(Denial {
+    fn deny(&mut self, call: &ToolCall, id: &str, message: &str) -> io::Result<()> {
+        self.denials.push(PermissionDenial {
             tool_name: call.name.to_owned(),
             tool_use_id: id.to_owned(),
             tool_input: call.input.clone(),
@@ -211,25 +211,25 @@ impl Turn<'_> {
     }
 
     /// What this message used.
-    fn count(&mut self, said: &str) -> Usage {
-        let usage = Usage::of(&std::mem::take(&mut self.read), said);
+    fn count(&mut self, said: &str) -> TokenCounts {
+        let usage = TokenCounts::of(&std::mem::take(&mut self.read), said);
         self.usage.add(usage);
         self.messages += 1;
         usage
     }
 
-    /// Prints the result. Whoever has said nothing since it last did something says so now.
-    fn end(&mut self, subtype: Subtype, error: Option<String>) -> io::Result<()> {
+    /// Prints the result. An agent that has printed no text since its last tool call says "Done."
+    fn end(&mut self, subtype: ResultSubtype, error: Option<String>) -> io::Result<()> {
         if error.is_none() && self.unsaid.is_empty() && self.answer.is_none() {
             self.unsaid.push(reply::DONE.to_owned());
         }
         self.flush()?;
-        // Before the result is told, so that whoever has read it can go on with the session.
+        // Save before printing the result, so that its reader can resume the session at once.
         if let Err(error) = self.store.save(&self.session) {
             self.report.note(&format!("{error}: this session cannot be resumed"))?;
         }
         let is_error = error.is_some();
-        self.report.ended(Final {
+        self.report.ended(ResultEvent {
             subtype,
             is_error,
             result: error.or_else(|| self.answer.take()).unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! The agent on a real terminal: carries bytes, time and news to the [`Tui`] and does what it says.
-//! One loop waits for everything at once, and for nothing while nothing happens.
+//! The agent on a real terminal: carries bytes, time and news to the [`AgentTui`] and does what it
+//! says. One loop waits for everything at once, and for nothing while nothing happens.
 
 mod screen;
 
@@ -12,57 +12,57 @@ use signal_hook::consts::{SIGCHLD, SIGWINCH};
 
 use crate::error::Error;
 use crate::helper::leave_streams;
-use crate::job::{Job, Outcome};
+use crate::job::{RunningCommand, ToolOutcome};
+use crate::misbehaviour::LateWriters;
 use crate::options::Options;
-use crate::script::{End, Tool, Trick};
-use crate::session::{Session, Store};
-use crate::streams::{Output, Streams};
-use crate::task::Task;
-use crate::trick::Tricks;
-use crate::tui::{Action, Deed, Tui};
-use crate::wait::{self, Wakeups};
-use crate::{VERSION, flood, signals, tool};
-use screen::Screen;
+use crate::script::{AgentMisbehaviour, ProcessExit, ToolUse};
+use crate::session::{DemoSession, DemoSessionStore};
+use crate::streams::{AgentStreams, UnbufferedOutput};
+use crate::task::PromptTask;
+use crate::tui::{AgentTui, TuiAction, TuiEffect};
+use crate::wait::{self, SignalWakeups};
+use crate::{AGENT_VERSION, flood, signals, tool};
+use screen::RawTerminal;
 
 /// The exit code when the terminal has gone away, as if SIGHUP had ended the process.
-const HANGUP: u8 = 129;
+const HANGUP_EXIT_CODE: u8 = 129;
 
 /// Converses until the end, and returns the exit code.
 pub(crate) fn run(
     options: &Options,
-    task: Option<Task>,
-    session: Session,
-    store: Store,
-    streams: Streams<'_>,
+    task: Option<PromptTask>,
+    session: DemoSession,
+    store: DemoSessionStore,
+    streams: AgentStreams<'_>,
 ) -> Result<u8, Error> {
     // Before the size is read, so that no change is missed.
-    let wakeups = Wakeups::new(&[SIGCHLD, SIGWINCH]).map_err(Error::Terminal)?;
-    let screen = Screen::take_over(streams, options.alternate).map_err(Error::Terminal)?;
+    let wakeups = SignalWakeups::new(&[SIGCHLD, SIGWINCH]).map_err(Error::Terminal)?;
+    let screen = RawTerminal::take_over(streams, options.alternate).map_err(Error::Terminal)?;
     let banner = banner(options, &session);
-    let mut agent = Agent {
-        tui: Tui::new(options, session, screen.size()),
+    let mut agent = InteractiveAgent {
+        tui: AgentTui::new(options, session, screen.size()),
         screen,
         streams,
         store,
         wakeups,
         job: None,
-        tricks: Tricks::default(),
+        tricks: LateWriters::default(),
         started: Instant::now(),
         input_ended: false,
     };
     agent.tui.start(&banner, task, Duration::ZERO);
-    let end = match agent.converse() {
+    let end = match agent.run_conversation() {
         Ok(end) => end,
-        Err(error) if is_hangup(&error) => End::Exit { code: HANGUP, now: true },
+        Err(error) if is_hangup(&error) => ProcessExit::Exit { code: HANGUP_EXIT_CODE, now: true },
         Err(error) => return Err(Error::Terminal(error)),
     };
     agent.end(&end).map_err(Error::Terminal)
 }
 
-fn banner(options: &Options, session: &Session) -> String {
+fn banner(options: &Options, session: &DemoSession) -> String {
     let cwd = std::env::current_dir().unwrap_or_default();
     format!(
-        "Demo agent {VERSION}\n{} · permissions: {}\n{}",
+        "Demo agent {AGENT_VERSION}\n{} · permissions: {}\n{}",
         session.model,
         options.permissions.name(),
         cwd.display()
@@ -74,29 +74,28 @@ fn is_hangup(error: &io::Error) -> bool {
 }
 
 /// An agent at work.
-struct Agent<'a> {
-    tui: Tui,
-    screen: Screen<'a>,
-    streams: Streams<'a>,
-    store: Store,
-    wakeups: Wakeups,
-    /// The command that is running.
-    job: Option<Job>,
-    tricks: Tricks,
+struct InteractiveAgent<'a> {
+    tui: AgentTui,
+    screen: RawTerminal<'a>,
+    streams: AgentStreams<'a>,
+    store: DemoSessionStore,
+    wakeups: SignalWakeups,
+    job: Option<RunningCommand>,
+    tricks: LateWriters,
     started: Instant,
     /// The terminal has gone away, and the agent does not care.
     input_ended: bool,
 }
 
-impl Agent<'_> {
-    fn converse(&mut self) -> io::Result<End> {
+impl InteractiveAgent<'_> {
+    fn run_conversation(&mut self) -> io::Result<ProcessExit> {
         loop {
             if let Some(end) = self.carry_out()? {
                 return Ok(end);
             }
             let timeout = self.tui.deadline().map(|at| at.saturating_sub(self.now()));
             let input = (!self.input_ended).then(|| self.streams.input.as_fd());
-            let job = self.job.as_ref().and_then(Job::fd);
+            let job = self.job.as_ref().and_then(RunningCommand::fd);
             let [typed, woken, printed] =
                 wait::ready([input, Some(self.wakeups.as_fd()), job], timeout)?;
             if woken {
@@ -107,7 +106,7 @@ impl Agent<'_> {
                 self.check_job()?;
             }
             if typed && !self.read()? {
-                return Ok(End::Exit { code: HANGUP, now: true });
+                return Ok(ProcessExit::Exit { code: HANGUP_EXIT_CODE, now: true });
             }
             if self.tui.deadline().is_some_and(|at| at <= self.now()) {
                 self.tui.tick(self.now());
@@ -147,7 +146,7 @@ impl Agent<'_> {
     }
 
     /// Does what is to be done, until nothing is left or the end has come.
-    fn carry_out(&mut self) -> io::Result<Option<End>> {
+    fn carry_out(&mut self) -> io::Result<Option<ProcessExit>> {
         loop {
             let actions = self.tui.actions();
             if actions.is_empty() {
@@ -155,16 +154,16 @@ impl Agent<'_> {
             }
             for action in actions {
                 match action {
-                    Action::Print(bytes) => self.print(&bytes)?,
-                    Action::Do(deed) => self.perform(&deed)?,
-                    Action::Cancel => self.end_job(),
-                    Action::Save(session) => {
+                    TuiAction::Print(bytes) => self.print(&bytes)?,
+                    TuiAction::Do(deed) => self.perform(&deed)?,
+                    TuiAction::Cancel => self.end_job(),
+                    TuiAction::Save(session) => {
                         if let Err(error) = self.store.save(&session) {
                             let note = format!("{error}: this session cannot be resumed");
                             self.tui.note(&note, self.now());
                         }
                     }
-                    Action::End(end) => return Ok(Some(end)),
+                    TuiAction::End(end) => return Ok(Some(end)),
                 }
             }
         }
@@ -178,19 +177,19 @@ impl Agent<'_> {
         }
     }
 
-    fn perform(&mut self, deed: &Deed) -> io::Result<()> {
+    fn perform(&mut self, deed: &TuiEffect) -> io::Result<()> {
         let outcome = match deed {
-            Deed::Tool(Tool::Command(command)) => match self.screen.start_job(command) {
+            TuiEffect::Tool(ToolUse::Command(command)) => match self.screen.start_job(command) {
                 Ok(job) => {
                     self.job = Some(job);
                     return Ok(());
                 }
-                Err(error) => Outcome::failed(error.to_string()),
+                Err(error) => ToolOutcome::failed(error.to_string()),
             },
-            Deed::Tool(Tool::Write { path, text }) => tool::write(path, text),
-            Deed::Trick(trick) => {
-                if let Trick::Flood(bytes) = trick {
-                    flood::write(*bytes, &mut Output(self.streams.output))?;
+            TuiEffect::Tool(ToolUse::Write { path, text }) => tool::write(path, text),
+            TuiEffect::Trick(trick) => {
+                if let AgentMisbehaviour::Flood(bytes) = trick {
+                    flood::write(*bytes, &mut UnbufferedOutput(self.streams.output))?;
                 }
                 self.tricks.play(trick)
             }
@@ -200,22 +199,22 @@ impl Agent<'_> {
     }
 
     /// Ends as the end wants it. What was to be shown has been shown.
-    fn end(mut self, end: &End) -> io::Result<u8> {
+    fn end(mut self, end: &ProcessExit) -> io::Result<u8> {
         self.end_job();
         match end {
-            End::Exit { code, .. } => {
+            ProcessExit::Exit { code, .. } => {
                 self.screen.give_back();
                 Ok(*code)
             }
-            End::SplitUtf8 => {
+            ProcessExit::SplitUtf8 => {
                 self.screen.give_back();
                 Ok(0)
             }
-            End::Die(signal) => {
-                signals::die(*signal)?;
+            ProcessExit::Die(signal) => {
+                signals::die_by_signal(*signal)?;
                 Ok(0)
             }
-            End::CloseTty(time) => {
+            ProcessExit::CloseTty(time) => {
                 self.screen.give_back();
                 leave_streams()?;
                 wait::pause(*time);

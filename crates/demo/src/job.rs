@@ -9,23 +9,23 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::SIGCHLD;
 
-use crate::wait::{Wakeups, ready};
+use crate::wait::{SignalWakeups, ready};
 
 /// How much of what a command prints is kept.
-const KEPT: usize = 64 * 1024;
+const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// How much is still read after the command has ended. What it left behind may print for ever.
-const REST: usize = 1024 * 1024;
+const MAX_DRAINED_BYTES: usize = 1024 * 1024;
 
 /// What became of a command or of another thing that was to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct ToolOutcome {
     pub(crate) ok: bool,
     /// What is to be told about it.
     pub(crate) output: String,
 }
 
-impl Outcome {
+impl ToolOutcome {
     pub(crate) fn ok(output: impl Into<String>) -> Self {
         Self { ok: true, output: output.into() }
     }
@@ -35,7 +35,7 @@ impl Outcome {
     }
 }
 
-impl<T: Into<String>> From<io::Result<T>> for Outcome {
+impl<T: Into<String>> From<io::Result<T>> for ToolOutcome {
     fn from(result: io::Result<T>) -> Self {
         match result {
             Ok(output) => Self::ok(output),
@@ -46,7 +46,7 @@ impl<T: Into<String>> From<io::Result<T>> for Outcome {
 
 /// In which process group a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum ProcessGroup {
     /// In ours: what ends us ends it.
     Ours,
     /// In its own, so that it can be ended without us.
@@ -54,23 +54,23 @@ pub(crate) enum Group {
 }
 
 /// A command that was started. It ends with this value.
-pub(crate) struct Job {
+pub(crate) struct RunningCommand {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
     /// What it prints, until it has closed it.
     pipe: Option<PipeReader>,
     output: Vec<u8>,
     dropped: usize,
 }
 
-impl Job {
+impl RunningCommand {
     /// Starts the command with `sh -c`.
-    pub(crate) fn start(command: &str, group: Group) -> io::Result<Self> {
+    pub(crate) fn start(command: &str, group: ProcessGroup) -> io::Result<Self> {
         let (pipe, writer) = io::pipe()?;
         ioctl_fionbio(&pipe, true)?;
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        if group == Group::Own {
+        if group == ProcessGroup::Own {
             shell.process_group(0);
         }
         let child = shell.spawn()?;
@@ -84,14 +84,14 @@ impl Job {
 
     /// The process group of the command, if it is not ours.
     pub(crate) fn own_group(&self) -> Option<Pid> {
-        (self.group == Group::Own).then(|| Pid::from_child(&self.child))
+        (self.group == ProcessGroup::Own).then(|| Pid::from_child(&self.child))
     }
 
     /// Reads what there is to read, and tells how the command ended if it has.
-    pub(crate) fn check(&mut self) -> io::Result<Option<Outcome>> {
+    pub(crate) fn check(&mut self) -> io::Result<Option<ToolOutcome>> {
         // In this order, so that everything it printed is there once it has ended.
         let status = self.child.try_wait()?;
-        self.read(if status.is_some() { REST } else { KEPT })?;
+        self.read(if status.is_some() { MAX_DRAINED_BYTES } else { MAX_KEPT_BYTES })?;
         Ok(status.map(|status| self.outcome(status)))
     }
 
@@ -104,7 +104,7 @@ impl Job {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(0) => self.pipe = None,
                 Ok(count) => {
-                    let kept = count.min(KEPT - self.output.len());
+                    let kept = count.min(MAX_KEPT_BYTES - self.output.len());
                     self.output.extend_from_slice(&buffer[..kept]);
                     self.dropped += count - kept;
                     left = left.saturating_sub(count);
@@ -117,7 +117,7 @@ impl Job {
         Ok(())
     }
 
-    fn outcome(&self, status: ExitStatus) -> Outcome {
+    fn outcome(&self, status: ExitStatus) -> ToolOutcome {
         let mut output = String::from_utf8_lossy(&self.output).trim_end().to_owned();
         let mut note = |text: String| {
             output.push_str(if output.is_empty() { "" } else { "\n" });
@@ -132,11 +132,11 @@ impl Job {
             (None, Some(signal)) => note(format!("(killed by signal {signal})")),
             (None, None) => note("(ended in an unknown way)".to_owned()),
         }
-        Outcome { ok: status.success(), output }
+        ToolOutcome { ok: status.success(), output }
     }
 }
 
-impl Drop for Job {
+impl Drop for RunningCommand {
     /// Ends the command if it has not ended, with all it has started, as far as it can be found.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -151,9 +151,9 @@ impl Drop for Job {
 }
 
 /// Runs the command and waits for its end.
-pub(crate) fn run(command: &str, group: Group) -> io::Result<Outcome> {
-    let ended = Wakeups::new(&[SIGCHLD])?;
-    let mut job = Job::start(command, group)?;
+pub(crate) fn run(command: &str, group: ProcessGroup) -> io::Result<ToolOutcome> {
+    let ended = SignalWakeups::new(&[SIGCHLD])?;
+    let mut job = RunningCommand::start(command, group)?;
     loop {
         ended.clear();
         if let Some(outcome) = job.check()? {
@@ -171,40 +171,43 @@ mod tests {
 
     #[test]
     fn a_command_is_known_by_its_output_and_its_end() {
-        assert_eq!(run("echo out; echo err >&2", Group::Ours).unwrap(), Outcome::ok("out\nerr"));
-        assert_eq!(run("true", Group::Own).unwrap(), Outcome::ok(""));
-        let failed = run("echo no; exit 3", Group::Ours).unwrap();
-        assert_eq!(failed, Outcome::failed("no\n(exit code 3)"));
-        let killed = run("kill -9 $$", Group::Ours).unwrap();
-        assert_eq!(killed, Outcome::failed("(killed by signal 9)"));
+        assert_eq!(
+            run("echo out; echo err >&2", ProcessGroup::Ours).unwrap(),
+            ToolOutcome::ok("out\nerr")
+        );
+        assert_eq!(run("true", ProcessGroup::Own).unwrap(), ToolOutcome::ok(""));
+        let failed = run("echo no; exit 3", ProcessGroup::Ours).unwrap();
+        assert_eq!(failed, ToolOutcome::failed("no\n(exit code 3)"));
+        let killed = run("kill -9 $$", ProcessGroup::Ours).unwrap();
+        assert_eq!(killed, ToolOutcome::failed("(killed by signal 9)"));
     }
 
     #[test]
     fn a_command_that_closes_its_output_is_waited_for() {
-        let outcome = run("echo a; exec >&- 2>&-; sleep 0.05; exit 4", Group::Ours).unwrap();
-        assert_eq!(outcome, Outcome::failed("a\n(exit code 4)"));
+        let outcome = run("echo a; exec >&- 2>&-; sleep 0.05; exit 4", ProcessGroup::Ours).unwrap();
+        assert_eq!(outcome, ToolOutcome::failed("a\n(exit code 4)"));
     }
 
     #[test]
     fn what_a_command_leaves_behind_is_not_waited_for() {
-        let outcome = run("sleep 2 & echo started", Group::Ours).unwrap();
-        assert_eq!(outcome, Outcome::ok("started"));
+        let outcome = run("sleep 2 & echo started", ProcessGroup::Ours).unwrap();
+        assert_eq!(outcome, ToolOutcome::ok("started"));
     }
 
     #[test]
     fn much_output_is_counted_but_not_kept() {
-        let outcome = run("head -c 300000 /dev/zero | tr '\\0' x", Group::Ours).unwrap();
+        let outcome = run("head -c 300000 /dev/zero | tr '\\0' x", ProcessGroup::Ours).unwrap();
         let (kept, note) = outcome.output.split_once('\n').unwrap();
-        assert_eq!((kept.len(), note), (KEPT, "(234464 more bytes)"));
+        assert_eq!((kept.len(), note), (MAX_KEPT_BYTES, "(234464 more bytes)"));
     }
 
     #[test]
     fn a_command_ends_with_its_value_and_takes_its_children_along() {
-        let job = Job::start("sleep 1000 & sleep 1000", Group::Own).unwrap();
+        let job = RunningCommand::start("sleep 1000 & sleep 1000", ProcessGroup::Own).unwrap();
         let group = job.own_group().unwrap();
         assert_eq!(kill_process_group(group, Signal::CONT), Ok(()));
         drop(job);
-        // The children are killed, but somebody else has to take note of their end.
+        // The children are killed, but only their new parent, init, can reap them.
         let end = Instant::now() + Duration::from_secs(20);
         while kill_process_group(group, Signal::CONT).is_ok() {
             assert!(Instant::now() < end, "the children live on");

@@ -15,6 +15,7 @@ mod headless;
 mod helper;
 mod interactive;
 mod job;
+mod misbehaviour;
 mod options;
 mod permission;
 mod reply;
@@ -25,55 +26,55 @@ mod streams;
 mod task;
 mod text;
 mod tool;
-mod trick;
 mod tui;
 mod wait;
 
 use rustix::termios::isatty;
 
 pub use error::{Error, MAX_PROMPT};
-pub use helper::{Helper, UnknownHelper};
-pub use options::{DEFAULT_DELAY, DEFAULT_MODEL, Options, OutputFormat, Permissions, UnknownWord};
-pub use script::Problem;
+pub use helper::{HelperProcess, UnknownHelper};
+pub use options::{
+    DEFAULT_DELAY, DEFAULT_MODEL, Options, OutputFormat, PermissionMode, UnknownWord,
+};
+pub use script::DirectiveProblem;
 pub use session::Error as SessionError;
-pub use streams::Streams;
+pub use streams::AgentStreams;
 
-use session::Store;
-use task::Task;
+use session::DemoSessionStore;
+use task::PromptTask;
 
 /// The subcommand under which the program starts this agent. The agent starts itself again under
 /// that name when it needs another process.
 pub const SUBCOMMAND: &str = "demo-agent";
 
-/// The version the agent reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+const AGENT_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs an agent until it ends, and returns the exit code of the process.
 ///
 /// It is interactive if both input and output are a terminal and headless was not asked for.
 /// The agent takes over the whole process: it handles signals, and directives may end it.
-pub fn run(options: &Options, streams: Streams<'_>) -> Result<u8, Error> {
+pub fn run(options: &Options, streams: AgentStreams<'_>) -> Result<u8, Error> {
     if let Some(helper) = &options.helper {
         return helper::run(helper, streams);
     }
     let interactive = !options.headless && isatty(streams.input) && isatty(streams.output);
-    let store = Store::find(|name| std::env::var_os(name));
+    let store = DemoSessionStore::find(|name| std::env::var_os(name));
     let mut session = match &options.resume {
         Some(id) => store.resume(id)?,
         None => store.begin(options.session_id.as_deref(), &options.model)?,
     };
     session.model.clone_from(&options.model);
     if interactive {
-        let task = Task::read(options, None)?;
+        let task = PromptTask::read(options, None)?;
         if let Some(task) = &task {
             store.begin_turn(&session, &task.prompt);
         }
         interactive::run(options, task, session, store, streams)
     } else {
-        let task = Task::read(options, Some(streams.input))?.ok_or(Error::NoPrompt)?;
+        let task = PromptTask::read(options, Some(streams.input))?.ok_or(Error::NoPrompt)?;
         store.begin_turn(&session, &task.prompt);
-        let mut out = streams::Output(streams.output);
-        let mut errors = streams::Output(streams.errors);
+        let mut out = streams::UnbufferedOutput(streams.output);
+        let mut errors = streams::UnbufferedOutput(streams.errors);
         headless::run(options, task, session, store, &mut out, &mut errors)
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::helper::Helper;
+use crate::helper::HelperProcess;
 
 /// The model that answers if no other is named.
 pub const DEFAULT_MODEL: &str = "demo-1";
@@ -24,7 +24,7 @@ pub struct Options {
     /// What a headless run prints.
     pub output_format: OutputFormat,
     /// What may be done without asking.
-    pub permissions: Permissions,
+    pub permissions: PermissionMode,
     /// The session to go on with.
     pub resume: Option<String>,
     /// The id of the new session.
@@ -40,7 +40,7 @@ pub struct Options {
     /// How long the agent seems to wait for its model, before each answer; only on a terminal.
     pub delay: Duration,
     /// Be a helper of another agent instead of an agent.
-    pub helper: Option<Helper>,
+    pub helper: Option<HelperProcess>,
 }
 
 impl Default for Options {
@@ -49,7 +49,7 @@ impl Default for Options {
             prompt: None,
             headless: false,
             output_format: OutputFormat::Text,
-            permissions: Permissions::Ask,
+            permissions: PermissionMode::Ask,
             resume: None,
             session_id: None,
             model: DEFAULT_MODEL.to_owned(),
@@ -65,7 +65,6 @@ impl Default for Options {
 /// What a headless run prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// The answer only.
     Text,
     /// One JSON object per line for everything that happens.
     StreamJson,
@@ -73,14 +72,13 @@ pub enum OutputFormat {
 
 /// What may be done without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permissions {
+pub enum PermissionMode {
     /// Nothing that changes anything, not even after asking.
     ReadOnly,
-    /// Nothing; a person is asked. Headless there is nobody, which means no.
+    /// Nothing; a person is asked. A headless run has no person to ask, which means no.
     Ask,
     /// Writing files; commands are asked for.
     Edits,
-    /// Everything.
     All,
 }
 
@@ -109,11 +107,10 @@ impl FromStr for OutputFormat {
     }
 }
 
-impl Permissions {
+impl PermissionMode {
     /// All levels by name, in the order they are shown.
     pub const NAMES: &'static [&'static str] = &["read-only", "ask", "edits", "all"];
 
-    /// The name of this level.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
@@ -124,7 +121,7 @@ impl Permissions {
     }
 }
 
-impl FromStr for Permissions {
+impl FromStr for PermissionMode {
     type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
@@ -141,13 +138,13 @@ mod tests {
 
     #[test]
     fn every_name_shown_can_be_given() {
-        for name in Permissions::NAMES {
-            assert_eq!(name.parse::<Permissions>().unwrap().name(), *name);
+        for name in PermissionMode::NAMES {
+            assert_eq!(name.parse::<PermissionMode>().unwrap().name(), *name);
         }
         for name in OutputFormat::NAMES {
             name.parse::<OutputFormat>().unwrap();
         }
-        let error = "yolo".parse::<Permissions>().unwrap_err();
+        let error = "yolo".parse::<PermissionMode>().unwrap_err();
         assert_eq!(error.to_string(), "\"yolo\" is none of read-only, ask, edits, all");
     }
 }

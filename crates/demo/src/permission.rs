@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use crate::options::Permissions;
-use crate::script::Tool;
+use crate::options::PermissionMode;
+use crate::script::ToolUse;
 
 /// Whether a tool may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub(crate) enum ToolPermission {
     Granted,
     Refused,
     /// A person has to say.
@@ -17,42 +17,44 @@ pub(crate) enum Permission {
 
 /// The permissions of one session.
 #[derive(Debug)]
-pub(crate) struct Rules {
-    level: Permissions,
-    always: HashSet<Subject>,
+pub(crate) struct PermissionRules {
+    level: PermissionMode,
+    always: HashSet<PermissionSubject>,
 }
 
 /// What a lasting permission is about.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Subject {
+enum PermissionSubject {
     Command(String),
     File(PathBuf),
 }
 
-impl Rules {
-    pub(crate) fn new(level: Permissions) -> Self {
+impl PermissionRules {
+    pub(crate) fn new(level: PermissionMode) -> Self {
         Self { level, always: HashSet::new() }
     }
 
-    pub(crate) fn of(&self, tool: &Tool) -> Permission {
+    pub(crate) fn of(&self, tool: &ToolUse) -> ToolPermission {
         match (self.level, tool) {
-            (Permissions::ReadOnly, _) => Permission::Refused,
-            (Permissions::All, _) | (Permissions::Edits, Tool::Write { .. }) => Permission::Granted,
-            _ if self.always.contains(&subject(tool)) => Permission::Granted,
-            _ => Permission::Open,
+            (PermissionMode::ReadOnly, _) => ToolPermission::Refused,
+            (PermissionMode::All, _) | (PermissionMode::Edits, ToolUse::Write { .. }) => {
+                ToolPermission::Granted
+            }
+            _ if self.always.contains(&subject(tool)) => ToolPermission::Granted,
+            _ => ToolPermission::Open,
         }
     }
 
     /// Does not ask again: for exactly this command, or for any text in this file.
-    pub(crate) fn allow_always(&mut self, tool: &Tool) {
+    pub(crate) fn allow_always(&mut self, tool: &ToolUse) {
         self.always.insert(subject(tool));
     }
 }
 
-fn subject(tool: &Tool) -> Subject {
+fn subject(tool: &ToolUse) -> PermissionSubject {
     match tool {
-        Tool::Command(command) => Subject::Command(command.clone()),
-        Tool::Write { path, .. } => Subject::File(path.clone()),
+        ToolUse::Command(command) => PermissionSubject::Command(command.clone()),
+        ToolUse::Write { path, .. } => PermissionSubject::File(path.clone()),
     }
 }
 
@@ -60,36 +62,36 @@ fn subject(tool: &Tool) -> Subject {
 mod tests {
     use super::*;
 
-    fn command(text: &str) -> Tool {
-        Tool::Command(text.to_owned())
+    fn command(text: &str) -> ToolUse {
+        ToolUse::Command(text.to_owned())
     }
 
-    fn write(path: &str, text: &str) -> Tool {
-        Tool::Write { path: path.into(), text: text.to_owned() }
+    fn write(path: &str, text: &str) -> ToolUse {
+        ToolUse::Write { path: path.into(), text: text.to_owned() }
     }
 
     #[test]
     fn each_level_grants_what_it_says() {
-        use Permission::{Granted, Open, Refused};
+        use ToolPermission::{Granted, Open, Refused};
         for (level, run, edit) in [
-            (Permissions::ReadOnly, Refused, Refused),
-            (Permissions::Ask, Open, Open),
-            (Permissions::Edits, Open, Granted),
-            (Permissions::All, Granted, Granted),
+            (PermissionMode::ReadOnly, Refused, Refused),
+            (PermissionMode::Ask, Open, Open),
+            (PermissionMode::Edits, Open, Granted),
+            (PermissionMode::All, Granted, Granted),
         ] {
-            let rules = Rules::new(level);
+            let rules = PermissionRules::new(level);
             assert_eq!((rules.of(&command("ls")), rules.of(&write("./f", ""))), (run, edit));
         }
     }
 
     #[test]
     fn always_is_about_one_command_or_one_file() {
-        let mut rules = Rules::new(Permissions::Ask);
+        let mut rules = PermissionRules::new(PermissionMode::Ask);
         rules.allow_always(&command("ls"));
         rules.allow_always(&write("./f", "old"));
-        assert_eq!(rules.of(&command("ls")), Permission::Granted);
-        assert_eq!(rules.of(&command("ls -l")), Permission::Open);
-        assert_eq!(rules.of(&write("./f", "new")), Permission::Granted);
-        assert_eq!(rules.of(&write("./g", "old")), Permission::Open);
+        assert_eq!(rules.of(&command("ls")), ToolPermission::Granted);
+        assert_eq!(rules.of(&command("ls -l")), ToolPermission::Open);
+        assert_eq!(rules.of(&write("./f", "new")), ToolPermission::Granted);
+        assert_eq!(rules.of(&write("./g", "old")), ToolPermission::Open);
     }
 }

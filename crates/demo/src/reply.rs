@@ -1,10 +1,10 @@
 //! What the agent says of its own accord. The same prompt always gets the same answer.
 
-use crate::script::Tool;
+use crate::script::ToolUse;
 use crate::text;
 
-/// How much of what somebody said is repeated.
-const QUOTE: usize = 120;
+/// How many characters of the prompt are repeated.
+const MAX_REPEATED_CHARS: usize = 120;
 
 /// The answer to a prompt without directives.
 pub(crate) fn echo(prompt: &str, before: &[String]) -> String {
@@ -19,15 +19,15 @@ pub(crate) fn echo(prompt: &str, before: &[String]) -> String {
 }
 
 /// The answer to an answer.
-pub(crate) fn heard(answer: &str) -> String {
+pub(crate) fn acknowledge(answer: &str) -> String {
     format!("You answered: {answer}")
 }
 
 /// What is said if a tool was refused.
-pub(crate) fn refused(tool: &Tool) -> String {
+pub(crate) fn refused(tool: &ToolUse) -> String {
     match tool {
-        Tool::Command(command) => format!("I was not allowed to run: {command}"),
-        Tool::Write { path, .. } => format!("I was not allowed to write {}.", path.display()),
+        ToolUse::Command(command) => format!("I was not allowed to run: {command}"),
+        ToolUse::Write { path, .. } => format!("I was not allowed to write {}.", path.display()),
     }
 }
 
@@ -39,9 +39,9 @@ fn quoted(said: &str) -> String {
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default().trim();
     match lines.count() {
-        0 => format!("\"{}\"", text::clip(first, QUOTE)),
-        1 => format!("\"{}\" and one more line", text::clip(first, QUOTE)),
-        more => format!("\"{}\" and {more} more lines", text::clip(first, QUOTE)),
+        0 => format!("\"{}\"", text::clip(first, MAX_REPEATED_CHARS)),
+        1 => format!("\"{}\" and one more line", text::clip(first, MAX_REPEATED_CHARS)),
+        more => format!("\"{}\" and {more} more lines", text::clip(first, MAX_REPEATED_CHARS)),
     }
 }
 

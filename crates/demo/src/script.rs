@@ -9,20 +9,20 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-use directive::NAMES;
-pub(crate) use directive::{Directive, End, Tool, Trick};
-pub use problem::Problem;
-pub(crate) use program::Program;
+use directive::DIRECTIVE_NAMES;
+pub(crate) use directive::{AgentMisbehaviour, ProcessExit, ScriptDirective, ToolUse};
+pub use problem::DirectiveProblem;
+pub(crate) use program::TurnScript;
 
 /// The directives in a prompt, without its plain text; if it is all plain text, an answer to it.
-pub(crate) fn from_prompt(text: &str) -> Program {
+pub(crate) fn from_prompt(text: &str) -> TurnScript {
     let segments = text.lines().flat_map(segments);
     let steps: Vec<_> = segments.filter_map(|segment| directive::read(&segment).ok()).collect();
-    Program::new(if steps.is_empty() { vec![Directive::Echo] } else { steps })
+    TurnScript::new(if steps.is_empty() { vec![ScriptDirective::Echo] } else { steps })
 }
 
 /// The directives of a script, or the first line with a mistake (counted from 1) and the mistake.
-pub(crate) fn from_script(text: &str) -> Result<Program, (usize, Problem)> {
+pub(crate) fn from_script(text: &str) -> Result<TurnScript, (usize, DirectiveProblem)> {
     let mut steps = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if line.trim_start().starts_with('#') {
@@ -32,7 +32,7 @@ pub(crate) fn from_script(text: &str) -> Result<Program, (usize, Problem)> {
             steps.push(directive::read(segment).map_err(|problem| (index + 1, problem))?);
         }
     }
-    Ok(Program::new(steps))
+    Ok(TurnScript::new(steps))
 }
 
 /// Cuts a line at every `;` that a directive or nothing follows. A backslash before it keeps a `;`
@@ -55,5 +55,5 @@ fn segments(line: &str) -> Vec<String> {
 /// Whether a `;` before this separates something.
 fn separates(rest: &str) -> bool {
     let (name, _) = directive::split(rest.trim());
-    name.is_empty() || NAMES.contains(&name.trim_end_matches(';'))
+    name.is_empty() || DIRECTIVE_NAMES.contains(&name.trim_end_matches(';'))
 }

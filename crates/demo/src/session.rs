@@ -14,31 +14,29 @@ use serde::{Deserialize, Serialize};
 pub use error::Error;
 
 /// The version of the file format that is written.
-const VERSION: u32 = 1;
+const SESSION_VERSION: u32 = 1;
 
 /// How many prompts are remembered, and how many characters of each: enough to show that the
 /// agent remembers, and bounded however long a conversation gets.
-const PROMPTS: usize = 100;
-const PROMPT_CHARS: usize = 1000;
+const MAX_PROMPTS: usize = 100;
+const MAX_PROMPT_CHARS: usize = 1000;
 
-/// One conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Session {
+pub(crate) struct DemoSession {
     version: u32,
     pub(crate) id: String,
     pub(crate) model: String,
-    /// How many turns there were.
     pub(crate) turns: u64,
     /// The last prompts, shortened, the newest last.
     pub(crate) prompts: Vec<String>,
-    /// What it cost so far, once a script has said so. Nobody knows before, and that is not zero.
+    /// What it cost so far, once a script has said so. Before, it is unknown, which is not zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cost_usd: Option<f64>,
 }
 
-impl Session {
+impl DemoSession {
     pub(crate) fn new(id: String, model: String) -> Self {
-        Self { version: VERSION, id, model, turns: 0, prompts: Vec::new(), cost_usd: None }
+        Self { version: SESSION_VERSION, id, model, turns: 0, prompts: Vec::new(), cost_usd: None }
     }
 
     /// Adds to what it cost.
@@ -46,22 +44,21 @@ impl Session {
         self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + usd);
     }
 
-    /// Adds a turn.
     pub(crate) fn remember(&mut self, prompt: &str) {
         self.turns += 1;
-        self.prompts.push(prompt.chars().take(PROMPT_CHARS).collect());
-        let excess = self.prompts.len().saturating_sub(PROMPTS);
+        self.prompts.push(prompt.chars().take(MAX_PROMPT_CHARS).collect());
+        let excess = self.prompts.len().saturating_sub(MAX_PROMPTS);
         self.prompts.drain(..excess);
     }
 }
 
 /// The folder with the sessions. It is made when the first session is saved.
 #[derive(Clone, Debug)]
-pub(crate) struct Store {
+pub(crate) struct DemoSessionStore {
     folder: Option<PathBuf>,
 }
 
-impl Store {
+impl DemoSessionStore {
     /// The folder that the environment names: `$COVEN_DEMO_HOME`, or else `coven-demo` in the
     /// user's state folder.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Self {
@@ -76,7 +73,7 @@ impl Store {
     }
 
     /// Goes on with a session.
-    pub(crate) fn resume(&self, id: &str) -> Result<Session, Error> {
+    pub(crate) fn resume(&self, id: &str) -> Result<DemoSession, Error> {
         let path = self.path(id)?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -85,27 +82,27 @@ impl Store {
             }
             Err(source) => return Err(Error::Read { path, source }),
         };
-        let version = serde_json::from_str::<Version>(&text).map(|file| file.version);
+        let version = serde_json::from_str::<SessionVersion>(&text).map(|file| file.version);
         match version {
-            Ok(version) if version > VERSION => Err(Error::Newer { path, version }),
+            Ok(version) if version > SESSION_VERSION => Err(Error::Newer { path, version }),
             Ok(_) => serde_json::from_str(&text).map_err(|source| Error::Damaged { path, source }),
             Err(source) => Err(Error::Damaged { path, source }),
         }
     }
 
     /// Begins a session, with an id of its own if none is given.
-    pub(crate) fn begin(&self, id: Option<&str>, model: &str) -> Result<Session, Error> {
+    pub(crate) fn begin(&self, id: Option<&str>, model: &str) -> Result<DemoSession, Error> {
         let Some(id) = id else {
-            return Ok(Session::new(random_id()?, model.to_owned()));
+            return Ok(DemoSession::new(random_id()?, model.to_owned()));
         };
         if self.path(id)?.exists() {
             return Err(Error::Taken { id: id.to_owned() });
         }
-        Ok(Session::new(id.to_owned(), model.to_owned()))
+        Ok(DemoSession::new(id.to_owned(), model.to_owned()))
     }
 
     /// Writes the session down, whole or not at all.
-    pub(crate) fn save(&self, session: &Session) -> Result<(), Error> {
+    pub(crate) fn save(&self, session: &DemoSession) -> Result<(), Error> {
         let path = self.path(&session.id)?;
         let part = path.with_extension(format!("{}.part", std::process::id()));
         let write = || {
@@ -120,7 +117,7 @@ impl Store {
 
     /// Writes down what a turn begins with, so that the session can be resumed although its process
     /// dies in the middle. What goes wrong is told when the turn is over and kept for good.
-    pub(crate) fn begin_turn(&self, session: &Session, prompt: &str) {
+    pub(crate) fn begin_turn(&self, session: &DemoSession, prompt: &str) {
         let mut begun = session.clone();
         begun.remember(prompt);
         let _ = self.save(&begun);
@@ -137,7 +134,7 @@ impl Store {
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct SessionVersion {
     version: u32,
 }
 

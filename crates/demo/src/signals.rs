@@ -8,16 +8,16 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// The polite ways to end a process.
-pub(crate) const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+pub(crate) const ENDING_SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
 /// Whether the polite ways are ignored. What a process does with a signal is a property of the
 /// whole process, and so is this.
-static IGNORED: AtomicBool = AtomicBool::new(false);
+static SIGNALS_IGNORED: AtomicBool = AtomicBool::new(false);
 
 /// Ignores the polite ways to end the process, from now on.
 pub(crate) fn ignore() -> io::Result<()> {
-    IGNORED.store(true, Ordering::Relaxed);
-    for signal in ENDING {
+    SIGNALS_IGNORED.store(true, Ordering::Relaxed);
+    for signal in ENDING_SIGNALS {
         // A handler that does nothing of interest. Unlike a signal that is set to be ignored, it
         // does not change the processes that are started from here.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -27,11 +27,11 @@ pub(crate) fn ignore() -> io::Result<()> {
 
 /// Whether [`ignore`] was called.
 pub(crate) fn ignored() -> bool {
-    IGNORED.load(Ordering::Relaxed)
+    SIGNALS_IGNORED.load(Ordering::Relaxed)
 }
 
 /// Dies by the signal, as a process does that has not thought of it, without a core file.
-pub(crate) fn die(signal: i32) -> io::Result<()> {
+pub(crate) fn die_by_signal(signal: i32) -> io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     signal_hook::low_level::emulate_default_handler(signal)
 }

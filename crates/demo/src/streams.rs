@@ -10,23 +10,22 @@ use rustix::io::Errno;
 /// terminal is more than its bytes, and because waiting for several of them must not be fooled by
 /// a buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Streams<'a> {
+pub struct AgentStreams<'a> {
     /// Keys, or the prompt of a headless run.
     pub input: BorrowedFd<'a>,
     /// The screen, or the answer of a headless run.
     pub output: BorrowedFd<'a>,
-    /// What is neither.
     pub errors: BorrowedFd<'a>,
 }
 
 /// Writes to a descriptor without a buffer: what is written in one call appears as one.
-pub(crate) struct Output<'a>(pub(crate) BorrowedFd<'a>);
+pub(crate) struct UnbufferedOutput<'a>(pub(crate) BorrowedFd<'a>);
 
-impl Write for Output<'_> {
+impl Write for UnbufferedOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match rustix::io::write(self.0, bytes) {
-                // A terminal that somebody else made non-blocking is still to be waited for.
+                // Another process may have made the shared terminal non-blocking; wait for it.
                 Err(Errno::AGAIN) => {
                     let mut fds = [PollFd::from_borrowed_fd(self.0, PollFlags::OUT)];
                     poll(&mut fds, None)?;

@@ -10,18 +10,17 @@ use rustix::termios::isatty;
 
 use crate::error::{Error, MAX_PROMPT};
 use crate::options::Options;
-use crate::script::{self, Program};
+use crate::script::{self, TurnScript};
 
 /// A prompt and what it means.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
-    /// What was said.
+pub(crate) struct PromptTask {
     pub(crate) prompt: String,
     /// What is to be done.
-    pub(crate) program: Program,
+    pub(crate) program: TurnScript,
 }
 
-impl Task {
+impl PromptTask {
     /// A prompt that speaks for itself.
     pub(crate) fn new(prompt: String) -> Self {
         Self { program: script::from_prompt(&prompt), prompt }
@@ -62,11 +61,11 @@ fn name(options: &Options) -> String {
     }
 }
 
-fn read_first(text: &str) -> Result<Program, Error> {
+fn read_first(text: &str) -> Result<TurnScript, Error> {
     script::from_script(text).map_err(|(_, problem)| Error::First(problem))
 }
 
-fn read_script(path: &Path) -> Result<Program, Error> {
+fn read_script(path: &Path) -> Result<TurnScript, Error> {
     let unreadable = |source| Error::ScriptUnreadable { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(unreadable)?;
@@ -104,26 +103,26 @@ fn text_of(bytes: &[u8]) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Directive;
+    use crate::script::ScriptDirective;
 
-    fn read(options: &Options) -> (String, Vec<Directive>) {
-        let task = Task::read(options, None).unwrap().unwrap();
+    fn read(options: &Options) -> (String, Vec<ScriptDirective>) {
+        let task = PromptTask::read(options, None).unwrap().unwrap();
         (task.prompt, task.program.collect())
     }
 
-    fn say(text: &str) -> Directive {
-        Directive::Say(text.to_owned())
+    fn say(text: &str) -> ScriptDirective {
+        ScriptDirective::Say(text.to_owned())
     }
 
     #[test]
     fn the_prompt_says_what_to_do() {
         let options = |prompt: &str| Options { prompt: Some(prompt.into()), ..Options::default() };
         assert_eq!(read(&options("say a")), ("say a".to_owned(), vec![say("a")]));
-        assert_eq!(read(&options("hello")), ("hello".to_owned(), vec![Directive::Echo]));
+        assert_eq!(read(&options("hello")), ("hello".to_owned(), vec![ScriptDirective::Echo]));
         for blank in ["", " \n\t"] {
-            assert!(Task::read(&options(blank), None).unwrap().is_none());
+            assert!(PromptTask::read(&options(blank), None).unwrap().is_none());
         }
-        assert!(Task::read(&Options::default(), None).unwrap().is_none());
+        assert!(PromptTask::read(&Options::default(), None).unwrap().is_none());
     }
 
     #[test]
@@ -131,7 +130,7 @@ mod tests {
         let first = Options { first: Some("say first".to_owned()), ..Options::default() };
         assert_eq!(read(&first), ("say first".to_owned(), vec![say("first")]));
         let both = Options { prompt: Some("hello".into()), ..first };
-        assert_eq!(read(&both), ("hello".to_owned(), vec![say("first"), Directive::Echo]));
+        assert_eq!(read(&both), ("hello".to_owned(), vec![say("first"), ScriptDirective::Echo]));
     }
 
     #[test]

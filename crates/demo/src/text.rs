@@ -75,7 +75,7 @@ fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in line.split_inclusive(' ') {
-        // A space at the end of a line may stick out: nobody sees it, and it is cut off below.
+        // A space at the end of a line may stick out: it is invisible, and cut off below.
         let needed = width(word.trim_end_matches(' '));
         if used > 0 && used + needed > columns {
             lines.push(String::new());

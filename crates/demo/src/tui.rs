@@ -17,19 +17,19 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::guide;
-use crate::job::Outcome;
+use crate::job::ToolOutcome;
 use crate::options::Options;
-use crate::permission::Rules;
-use crate::script::{End, Tool, Trick};
-use crate::session::Session;
-use crate::task::Task;
-use editor::Editor;
-use keys::{Key, Keys};
-use line::{Block, Style};
-use painter::Painter;
-pub(crate) use size::Size;
-use status::Status;
-use turn::{Activity, Turn};
+use crate::permission::PermissionRules;
+use crate::script::{AgentMisbehaviour, ProcessExit, ToolUse};
+use crate::session::DemoSession;
+use crate::task::PromptTask;
+use editor::TextEditor;
+use keys::{KeyDecoder, TuiKey};
+use line::{ConversationBlock, LineStyle};
+use painter::TuiPainter;
+pub(crate) use size::TuiSize;
+use status::TuiStatus;
+use turn::{TuiTurn, TurnActivity};
 
 /// Gives the terminal back: the end of synchronized output, bracketed paste off, the cursor
 /// visible.
@@ -38,9 +38,9 @@ const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h";
 /// [`LEAVE`], for the alternate screen.
 const LEAVE_ALTERNATE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?1049l\x1b[?25h";
 
-/// What gives the terminal back when nobody knows what is on it.
-pub(crate) fn last_words(alternate: bool) -> String {
-    let clear = Status::Gone.announcement();
+/// Sequences that give the terminal back whatever is on the screen, for an abrupt end.
+pub(crate) fn restore_sequences(alternate: bool) -> String {
+    let clear = TuiStatus::Gone.announcement();
     if alternate {
         format!("{clear}{LEAVE_ALTERNATE}")
     } else {
@@ -54,67 +54,65 @@ const QUIT_WINDOW: Duration = Duration::from_secs(2);
 
 /// What is to be done outside, in this order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Action {
+pub(crate) enum TuiAction {
     /// Write this to the terminal, at once.
     Print(Vec<u8>),
-    /// Do this, and say so with [`Tui::finished`].
-    Do(Deed),
+    /// Do this, and say so with [`AgentTui::finished`].
+    Do(TuiEffect),
     /// Stop doing it, and do not say anything.
     Cancel,
-    /// Keep the session.
-    Save(Session),
-    /// End. Nothing follows.
-    End(End),
+    Save(DemoSession),
+    End(ProcessExit),
 }
 
 /// What takes time or has effects.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Deed {
-    Tool(Tool),
-    Trick(Trick),
+pub(crate) enum TuiEffect {
+    Tool(ToolUse),
+    Trick(AgentMisbehaviour),
 }
 
 /// An agent in conversation.
-pub(crate) struct Tui {
-    size: Size,
-    painter: Painter,
+pub(crate) struct AgentTui {
+    size: TuiSize,
+    painter: TuiPainter,
     alternate: bool,
-    keys: Keys,
-    editor: Editor,
+    keys: KeyDecoder,
+    editor: TextEditor,
     /// What was submitted while a turn was under way.
     queued: VecDeque<String>,
-    mode: Mode,
+    mode: TuiMode,
     /// Until when another Ctrl-C quits.
     quit_until: Option<Duration>,
-    rules: Rules,
-    session: Session,
+    rules: PermissionRules,
+    session: DemoSession,
     delay: Duration,
     /// What was said since the screen was last painted.
-    blocks: Vec<Block>,
-    announced: Option<Status>,
-    actions: Vec<Action>,
+    blocks: Vec<ConversationBlock>,
+    announced: Option<TuiStatus>,
+    actions: Vec<TuiAction>,
 }
 
 #[derive(Debug)]
-enum Mode {
+enum TuiMode {
     /// Waits for a prompt.
-    Idle(Status),
-    Turn(Turn),
+    Idle(TuiStatus),
+    Turn(TuiTurn),
     Ended,
 }
 
-impl Tui {
-    pub(crate) fn new(options: &Options, session: Session, size: Size) -> Self {
+impl AgentTui {
+    pub(crate) fn new(options: &Options, session: DemoSession, size: TuiSize) -> Self {
         Self {
             size,
-            painter: Painter::new(options.alternate, size),
+            painter: TuiPainter::new(options.alternate, size),
             alternate: options.alternate,
-            keys: Keys::default(),
-            editor: Editor::default(),
+            keys: KeyDecoder::default(),
+            editor: TextEditor::default(),
             queued: VecDeque::new(),
-            mode: Mode::Idle(Status::Idle),
+            mode: TuiMode::Idle(TuiStatus::Idle),
             quit_until: None,
-            rules: Rules::new(options.permissions),
+            rules: PermissionRules::new(options.permissions),
             session,
             delay: options.delay,
             blocks: Vec::new(),
@@ -124,14 +122,14 @@ impl Tui {
     }
 
     /// Appears, and begins with the task, if there is one.
-    pub(crate) fn start(&mut self, banner: &str, task: Option<Task>, now: Duration) {
+    pub(crate) fn start(&mut self, banner: &str, task: Option<PromptTask>, now: Duration) {
         self.print(self.painter.enter().to_owned());
-        self.blocks.push(Block::new(Style::Bold, "✻ ", banner));
+        self.blocks.push(ConversationBlock::new(LineStyle::Bold, "✻ ", banner));
         if self.session.turns > 0 {
             let turns = self.session.turns;
-            self.tell(&format!("Resumed. Turns so far: {turns}"));
+            self.print_note(&format!("Resumed. Turns so far: {turns}"));
         }
-        // For a moment it is idle, so that whoever watches sees the turn begin.
+        // Announce idle first, so that a watcher of the status sees the turn begin.
         self.refresh(now);
         if let Some(task) = task {
             self.begin(task, now);
@@ -140,30 +138,28 @@ impl Tui {
     }
 
     /// What is to be done outside, since this was last called.
-    pub(crate) fn actions(&mut self) -> Vec<Action> {
+    pub(crate) fn actions(&mut self) -> Vec<TuiAction> {
         std::mem::take(&mut self.actions)
     }
 
     /// When [`tick`](Self::tick) has something to do. Nothing happens before without input.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let turn = match &self.mode {
-            Mode::Turn(turn) => turn.deadline(),
+            TuiMode::Turn(turn) => turn.deadline(),
             _ => None,
         };
         [turn, self.keys.deadline(), self.quit_until].into_iter().flatten().min()
     }
 
-    /// Time has passed.
     pub(crate) fn tick(&mut self, now: Duration) {
         if let Some(key) = self.keys.timeout(now) {
             self.press(&key, now);
         }
         self.quit_until = self.quit_until.filter(|until| *until > now);
-        self.go_on(now);
+        self.advance_turn(now);
         self.refresh(now);
     }
 
-    /// Bytes came from the terminal.
     pub(crate) fn input(&mut self, bytes: &[u8], now: Duration) {
         for key in self.keys.feed(bytes, now) {
             self.press(&key, now);
@@ -172,8 +168,7 @@ impl Tui {
         }
     }
 
-    /// The terminal has another size.
-    pub(crate) fn resize(&mut self, size: Size, now: Duration) {
+    pub(crate) fn resize(&mut self, size: TuiSize, now: Duration) {
         if size != self.size {
             self.size = size;
             self.painter.resize(size);
@@ -183,44 +178,44 @@ impl Tui {
 
     /// A note from outside.
     pub(crate) fn note(&mut self, text: &str, now: Duration) {
-        self.tell(text);
+        self.print_note(text);
         self.refresh(now);
     }
 
     /// What was to be done has been done.
-    pub(crate) fn finished(&mut self, outcome: &Outcome, now: Duration) {
-        self.deed_done(outcome, now);
+    pub(crate) fn finished(&mut self, outcome: &ToolOutcome, now: Duration) {
+        self.effect_done(outcome, now);
         self.refresh(now);
     }
 
-    fn press(&mut self, key: &Key, now: Duration) {
-        if *key == Key::Ctrl('c') {
+    fn press(&mut self, key: &TuiKey, now: Duration) {
+        if *key == TuiKey::Ctrl('c') {
             self.ctrl_c(now);
             return;
         }
         self.quit_until = None;
         match &mut self.mode {
-            Mode::Idle(status) => {
-                *status = Status::Idle;
+            TuiMode::Idle(status) => {
+                *status = TuiStatus::Idle;
                 match key {
-                    Key::Enter => self.submit(now),
-                    Key::Ctrl('d') if self.editor.is_empty() => self.quit(0),
+                    TuiKey::Enter => self.submit(now),
+                    TuiKey::Ctrl('d') if self.editor.is_empty() => self.quit(0),
                     key => self.editor.press(key),
                 }
             }
-            Mode::Turn(Turn { activity: Activity::Asking(dialog), .. }) => {
+            TuiMode::Turn(TuiTurn { activity: TurnActivity::Asking(dialog), .. }) => {
                 if let Some(answer) = dialog.press(key) {
                     self.answered(answer, now);
                 }
             }
-            Mode::Turn(_) => match key {
-                Key::Escape => self.interrupt(),
-                Key::Enter if !self.editor.text().trim().is_empty() => {
+            TuiMode::Turn(_) => match key {
+                TuiKey::Escape => self.interrupt(),
+                TuiKey::Enter if !self.editor.text().trim().is_empty() => {
                     self.queued.push_back(self.editor.take());
                 }
                 key => self.editor.press(key),
             },
-            Mode::Ended => {}
+            TuiMode::Ended => {}
         }
     }
 
@@ -229,7 +224,7 @@ impl Tui {
         if self.quit_until.is_some() {
             return self.quit(0);
         }
-        if let Mode::Turn(_) = self.mode {
+        if let TuiMode::Turn(_) = self.mode {
             self.interrupt();
         }
         self.editor.clear();
@@ -243,24 +238,24 @@ impl Tui {
             "/exit" | "/quit" => self.quit(0),
             "/help" => {
                 self.editor.clear();
-                self.blocks.push(Block::new(Style::Plain, "", guide::DIRECTIVES));
+                self.blocks.push(ConversationBlock::new(LineStyle::Plain, "", guide::DIRECTIVES));
             }
             command if command.starts_with('/') && !command.contains(char::is_whitespace) => {
                 let note = format!("There is no {command}. Try /help or /exit.");
                 self.editor.clear();
-                self.tell(&note);
+                self.print_note(&note);
             }
             _ => {
                 let prompt = self.editor.take();
-                self.begin(Task::new(prompt), now);
+                self.begin(PromptTask::new(prompt), now);
             }
         }
     }
 
     fn quit(&mut self, code: u8) {
-        self.actions.push(Action::Cancel);
+        self.actions.push(TuiAction::Cancel);
         self.leave();
-        self.actions.push(Action::End(End::Exit { code, now: false }));
+        self.actions.push(TuiAction::End(ProcessExit::Exit { code, now: false }));
     }
 
     /// Gives the terminal back, and says where the conversation can be found.
@@ -271,19 +266,19 @@ impl Tui {
         } else {
             String::new()
         };
-        let clear = Status::Gone.announcement();
+        let clear = TuiStatus::Gone.announcement();
         let leave = if self.alternate { LEAVE_ALTERNATE } else { LEAVE };
         self.print(format!("{suspended}{clear}{leave}{goodbye}"));
-        self.announced = Some(Status::Gone);
-        self.mode = Mode::Ended;
+        self.announced = Some(TuiStatus::Gone);
+        self.mode = TuiMode::Ended;
     }
 
-    fn tell(&mut self, text: &str) {
-        self.blocks.push(Block::new(Style::Dim, "  ", text));
+    fn print_note(&mut self, text: &str) {
+        self.blocks.push(ConversationBlock::new(LineStyle::Dim, "  ", text));
     }
 
     fn print(&mut self, text: String) {
-        self.actions.push(Action::Print(text.into_bytes()));
+        self.actions.push(TuiAction::Print(text.into_bytes()));
     }
 
     /// Shows what has changed, and says so.
@@ -302,14 +297,14 @@ impl Tui {
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> TuiStatus {
         match &self.mode {
-            Mode::Idle(status) => *status,
-            Mode::Turn(Turn { activity: Activity::Asking(dialog), .. }) => {
-                Status::Blocked(dialog.kind())
+            TuiMode::Idle(status) => *status,
+            TuiMode::Turn(TuiTurn { activity: TurnActivity::Asking(dialog), .. }) => {
+                TuiStatus::Blocked(dialog.kind())
             }
-            Mode::Turn(_) => Status::Working,
-            Mode::Ended => Status::Gone,
+            TuiMode::Turn(_) => TuiStatus::Working,
+            TuiMode::Ended => TuiStatus::Gone,
         }
     }
 }

@@ -53,12 +53,12 @@ pub(crate) fn ready<const N: usize>(
 }
 
 /// A descriptor that becomes readable when one of some signals arrives.
-pub(crate) struct Wakeups {
+pub(crate) struct SignalWakeups {
     reader: UnixStream,
     registered: Vec<SigId>,
 }
 
-impl Wakeups {
+impl SignalWakeups {
     pub(crate) fn new(signals: &[i32]) -> io::Result<Self> {
         let (reader, writer) = UnixStream::pair()?;
         reader.set_nonblocking(true)?;
@@ -76,13 +76,13 @@ impl Wakeups {
     }
 }
 
-impl AsFd for Wakeups {
+impl AsFd for SignalWakeups {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.reader.as_fd()
     }
 }
 
-impl Drop for Wakeups {
+impl Drop for SignalWakeups {
     fn drop(&mut self) {
         for id in self.registered.drain(..) {
             unregister(id);

@@ -15,7 +15,6 @@ use rustix::path::Arg;
 pub struct FileError {
     /// What was tried, as a verb.
     pub action: &'static str,
-    /// Where.
     pub path: PathBuf,
     /// What stood in the way.
     pub obstacle: Obstacle,
@@ -29,7 +28,6 @@ pub struct FileError {
 pub enum Obstacle {
     /// There is no such thing.
     Missing,
-    /// We may not.
     Denied,
     /// The file system takes no writes.
     ReadOnly,

@@ -10,10 +10,11 @@
 //! - a new file is created exclusively ([`Folder::create`], [`Folder::create_anew`],
 //!   [`Folder::replace`]), so that nothing that was put under its name is written to;
 //! - a file that is opened for writing has no second name, because a hard link would lead the
-//!   write to a file elsewhere. Reading is not refused: whoever made a hard link could as well have
-//!   made a copy, and backups make hard links;
+//!   write to a file elsewhere. Reading is not refused: a program that can make a hard link can as
+//!   well make a copy, and backups make hard links;
 //! - a pipe, a device or a folder in the place of a file is an error and is not waited for.
 
+mod best_effort;
 pub mod disk_wait;
 mod error;
 mod remove;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat};
 use rustix::io::Errno;
 
+pub use self::best_effort::best_effort;
 pub use self::error::{FileError, Obstacle};
 pub use rustix::fs::OFlags;
 

@@ -50,18 +50,19 @@ impl fmt::Display for Mode {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Permission {
+#[schemars(rename = "Permission")]
+pub enum PermissionLevel {
     /// Look, and change nothing.
     ReadOnly,
     /// Ask before every change and command.
     Ask,
     /// Edit files, ask before commands.
     Edits,
-    /// Anything, without asking.
+    /// Everything is allowed without asking.
     All,
 }
 
-impl Permission {
+impl PermissionLevel {
     /// All levels, from least to most.
     pub const EVERY: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::Edits, Self::All];
 
@@ -76,7 +77,7 @@ impl Permission {
     }
 }
 
-impl fmt::Display for Permission {
+impl fmt::Display for PermissionLevel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }

@@ -18,11 +18,11 @@ pub struct AutoPolicy {
     pub handlers: Vec<HandlerName>,
 }
 
-/// How every question of a run is answered, where whoever started it wants nobody to be asked.
+/// How every question of a run is answered when the run was started with automatic answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoAnswer {
-    /// Approve, proceed, complete.
+    /// Every question is approved, every step proceeds, every done task completes.
     Allow,
     /// Deny, and end what cannot go on.
     Deny,
@@ -46,7 +46,7 @@ pub enum HandlerName {
     PressEnter,
     /// Answers a yes/no question with yes.
     ConfirmYes,
-    /// Answers with Escape.
+    /// Answers every question with the Escape key.
     Escape,
     /// Chooses the n-th entry of a menu, counted from 1.
     Choose(u8),

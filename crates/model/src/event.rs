@@ -15,8 +15,8 @@ use serde_json::Value;
 
 pub use format::KINDS;
 pub use parts::{
-    Decision, Delivered, LoopVerdict, Purpose, Role, SessionCreated, StepOutput, StopCause,
-    StoppingEnd, TaskEnded, TaskStarted, Timer,
+    Decision, DeliveredInput, JobTimer, LoopVerdict, SessionCreated, StepOutput, StopCause,
+    StoppingEnd, TaskEnded, TaskRole, TaskStarted, TimerPurpose,
 };
 
 use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, Usage};
@@ -24,7 +24,7 @@ use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, Usag
 /// The version of the facts in this file. A journal of a higher version is opened for reading.
 pub const EVENT_VERSION: u32 = 1;
 
-/// Something that happened.
+/// A fact of a session's journal: something that happened, never something to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all_fields = "camelCase", remote = "Self")]
 pub enum Event {
@@ -34,27 +34,27 @@ pub enum Event {
     /// A finished session was given up; its folder may go.
     #[serde(rename = "session.deleted")]
     SessionDeleted {
-        /// Who did.
+        /// The person or program that asked for it.
         by: String,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
-    /// The run began.
+    /// The run began with its first step.
     #[serde(rename = "workflow.started")]
     WorkflowStarted {
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// The first thing that waits for a person came up. Other tasks go on.
     #[serde(rename = "workflow.blocked")]
     WorkflowBlocked {
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// Nothing waits for a person any more.
     #[serde(rename = "workflow.resumed")]
     WorkflowResumed {
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// The run is to end. Nothing starts any more, everything alive is being stopped.
@@ -64,38 +64,38 @@ pub enum Event {
         end: StoppingEnd,
         /// Who or what wanted it.
         by: String,
-        /// Why.
+        /// The reason that was given, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// All steps are over.
     #[serde(rename = "workflow.completed")]
     WorkflowCompleted {
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// A step failed, and nothing is alive any more.
     #[serde(rename = "workflow.failed")]
     WorkflowFailed {
-        /// Why.
+        /// What went wrong, for people.
         error: String,
         /// The step that failed, where one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// The run was cancelled, and nothing is alive any more.
     #[serde(rename = "workflow.cancelled")]
     WorkflowCancelled {
-        /// Who did.
+        /// The person or program that asked for it.
         by: String,
-        /// Why.
+        /// The reason that was given, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// A failed run was told to try the step that failed again. (A blocked one is told by deciding
@@ -104,18 +104,18 @@ pub enum Event {
     WorkflowRetried {
         /// Which time this is that something is tried again, from 1.
         run: u32,
-        /// Who wanted it.
+        /// The person or program that asked for it.
         by: String,
-        /// Why.
+        /// The reason that was given, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
-    /// A step began.
+    /// A step began, before any of its tasks.
     #[serde(rename = "workflow.step.started")]
     StepStarted {
-        /// Its name.
+        /// The name of the step in the definition.
         step: String,
         /// Its place in the plan, from 0.
         index: u32,
@@ -125,53 +125,53 @@ pub enum Event {
         /// What it runs over, where it runs over something.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         items: Option<Vec<Value>>,
-        /// Who let it start, where somebody had to be asked.
+        /// Who let it start, where the step needs an approval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved_by: Option<String>,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
-    /// A step succeeded.
+    /// A step succeeded, and its output is known.
     #[serde(rename = "workflow.step.completed")]
     StepCompleted {
-        /// Its name.
+        /// The name of the step in the definition.
         step: String,
         /// Its place in the plan, from 0.
         index: u32,
         /// Its output in one line, for people.
         summary: String,
-        /// Its output.
+        /// Where the output of the step is.
         output: StepOutput,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// A step failed for good.
     #[serde(rename = "workflow.step.failed")]
     StepFailed {
-        /// Its name.
+        /// The name of the step in the definition.
         step: String,
         /// Its place in the plan, from 0.
         index: u32,
-        /// Why.
+        /// What went wrong, for people.
         error: String,
         /// Whether the run goes on with the next step.
         continues: bool,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// A step was left out; its output is null.
     #[serde(rename = "workflow.step.skipped")]
     StepSkipped {
-        /// Its name.
+        /// The name of the step in the definition.
         step: String,
         /// Its place in the plan, from 0.
         index: u32,
-        /// Why.
+        /// What led to it, for people.
         reason: String,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
-    /// An arbiter's answer was read, or somebody judged in its place.
+    /// An arbiter's answer was read, or a person judged in its place.
     #[serde(rename = "workflow.loop.judged")]
     LoopJudged {
         /// The step's place in the plan, from 0.
@@ -180,7 +180,7 @@ pub enum Event {
         round: u32,
         /// The arbiter's attempt that was read.
         attempt: u32,
-        /// What it says.
+        /// The verdict that was read from the answer.
         verdict: LoopVerdict,
         /// Why, in the arbiter's words, or why it cannot be read.
         reason: String,
@@ -196,7 +196,7 @@ pub enum Event {
     /// Something waits for a person.
     #[serde(rename = "workflow.intervention.required")]
     InterventionRequired {
-        /// What.
+        /// What has to be decided.
         intervention: Box<Intervention>,
         /// The attempt whose screen it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,36 +205,36 @@ pub enum Event {
     /// It was decided. An answer to an agent is on its way from here on.
     #[serde(rename = "workflow.intervention.resolved")]
     InterventionResolved {
-        /// Which intervention.
+        /// The intervention that is closed by this.
         id: InterventionId,
-        /// What was decided.
+        /// The choice, who made it and why.
         decision: Box<Decision>,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
-    /// It does not wait any more though nobody decided here: the agent went on or ended.
+    /// The intervention is closed without a decision: the agent went on or ended.
     #[serde(rename = "workflow.intervention.withdrawn")]
     InterventionWithdrawn {
-        /// Which intervention.
+        /// The intervention that is closed by this.
         id: InterventionId,
-        /// Why.
+        /// What led to it, for people.
         reason: String,
-        /// When.
+        /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
     /// A job was asked for. Written before anything is launched.
     #[serde(rename = "task.started")]
     TaskStarted(Box<TaskStarted>),
-    /// An attempt ended.
+    /// An attempt ended, and its outcome is durable.
     #[serde(rename = "task.ended")]
     TaskEnded(Box<TaskEnded>),
     /// A task's status changed in a way that no other fact says.
     #[serde(rename = "task.status")]
     TaskStatus {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
-        /// The new status.
+        /// The status from here on.
         status: TaskStatus,
         /// The observation that this follows.
         seen: u64,
@@ -242,10 +242,10 @@ pub enum Event {
     /// A job is to be stopped.
     #[serde(rename = "task.stopping")]
     TaskStopping {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
-        /// Why.
+        /// Why the job is stopped.
         cause: StopCause,
         /// Who or what wanted it.
         by: String,
@@ -256,16 +256,16 @@ pub enum Event {
     /// An agent that was left alive on purpose is gone.
     #[serde(rename = "task.released")]
     TaskReleased {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
-        /// How it ended.
+        /// How the process ended, for people.
         reason: String,
     },
     /// A job was to be confined, and something of that is not enforced.
     #[serde(rename = "task.exposed")]
     TaskExposed {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
         /// What is not enforced, and why.
@@ -274,78 +274,78 @@ pub enum Event {
     /// The next queued input of a task is to be typed.
     #[serde(rename = "input.queued")]
     InputQueued {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
         /// Which input of the attempt, from 1.
         number: u32,
-        /// The text.
+        /// The text that is to be typed.
         text: String,
         /// The observation that this follows.
         seen: u64,
     },
-    /// A question of an agent was decided by a rule, so nobody was asked. The answer is on its
-    /// way from here on.
+    /// A question of an agent was decided by a rule, without an intervention. The answer is
+    /// on its way from here on.
     #[serde(rename = "input.decided")]
     InputDecided {
-        /// The question.
+        /// The question, in the form that a person would get.
         intervention: Box<Intervention>,
         /// The attempt that asks.
         attempt: u32,
-        /// The answer.
+        /// The answer, with the rule that decided.
         decision: Box<Decision>,
     },
     /// A text or an answer reached its agent.
     #[serde(rename = "input.delivered")]
     InputDelivered {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
-        /// What was delivered.
-        input: Delivered,
+        /// Which text or answer reached the agent.
+        input: DeliveredInput,
         /// The observation it was confirmed by.
         seen: u64,
     },
     /// An answer was not given because the agent shows something else by now.
     #[serde(rename = "input.refused")]
     InputRefused {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
         /// The answer to this was not given.
         intervention: InterventionId,
-        /// Why.
+        /// What led to it, for people.
         reason: String,
     },
     /// Something is to happen at a time.
     #[serde(rename = "timer.set")]
     TimerSet {
-        /// What.
-        timer: Timer,
+        /// The attempt, and what happens to it.
+        timer: JobTimer,
         /// When it is due.
         due: Timestamp,
     },
     /// What an attempt has used up so far, altogether.
     #[serde(rename = "agent.usage")]
     AgentUsage {
-        /// The attempt.
+        /// The task and attempt that this is about.
         #[serde(flatten)]
         job: AttemptId,
-        /// How much.
+        /// Tokens and cost of the whole attempt so far.
         usage: Usage,
     },
     /// A fact of a later version. It is kept for reading, and cannot be written.
     #[serde(skip)]
     Unknown {
-        /// Its type.
+        /// The type as the later version wrote it.
         kind: String,
-        /// The rest.
+        /// The data of the fact, uninterpreted.
         data: Value,
     },
 }
 
 impl Event {
-    /// The fact's type.
+    /// The type of the fact as it stands in the journal, such as `task.started`.
     pub fn kind(&self) -> &str {
         match self {
             Self::SessionCreated(_) => "session.created",

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest task id: a step name, an item or round, and a suffix.
-const LONGEST: usize = 160;
+const MAX_TASK_ID_BYTES: usize = 160;
 
 /// A text that cannot be an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,7 +101,7 @@ fn session(text: &str) -> Result<(), &'static str> {
 }
 
 fn task(text: &str) -> Result<(), &'static str> {
-    if text.is_empty() || text.len() > LONGEST {
+    if text.is_empty() || text.len() > MAX_TASK_ID_BYTES {
         return Err("it must have 1 to 160 characters");
     }
     if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
@@ -139,7 +139,7 @@ impl InterventionId {
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct AttemptId {
-    /// The task.
+    /// The task that is attempted.
     pub task: TaskId,
     /// Which attempt, from 1.
     pub attempt: u32,
@@ -156,7 +156,7 @@ impl fmt::Display for AttemptId {
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct JobId {
-    /// The session.
+    /// The session that has the intervention.
     pub session: SessionId,
     /// The attempt in it.
     #[serde(flatten)]

@@ -35,14 +35,14 @@ pub enum InterventionKind {
     FailedStep,
     /// The arbiter's answer could not be read, twice.
     UnreadableVerdict,
-    /// A job's process is gone and nobody saw how it ended.
+    /// A job's process is gone and its exit status was not recorded.
     LostJob,
     /// A step wants a person's leave before it starts.
     StartApproval,
 }
 
 impl InterventionKind {
-    /// All kinds.
+    /// All kinds, in the order of their definition.
     pub const EVERY: [Self; 13] = [
         Self::Approval,
         Self::Question,
@@ -113,13 +113,13 @@ impl fmt::Display for InterventionKind {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// Yes, this once.
+    /// Allow it, this once.
     Approve,
     /// Yes, and do not ask again.
     ApproveAlways,
     /// No; takes a text.
     Deny,
-    /// A text.
+    /// Answer with the text of the decision.
     Answer,
     /// The task is done.
     Complete,
@@ -127,7 +127,7 @@ pub enum Choice {
     Send,
     /// Stop the agent; the task has failed.
     Stop,
-    /// Do it again.
+    /// Try the failed step again.
     Retry,
     /// Do again what failed.
     RetryFailed,
@@ -135,7 +135,7 @@ pub enum Choice {
     Skip,
     /// Go on with what there is.
     Proceed,
-    /// More rounds.
+    /// Give the loop more rounds.
     Extend,
     /// End the run as failed.
     Abort,
@@ -174,7 +174,7 @@ impl fmt::Display for Choice {
 pub struct Intervention {
     /// Its name in the session.
     pub id: InterventionId,
-    /// The session.
+    /// The session that waits.
     pub workflow_id: SessionId,
     /// The step it belongs to.
     pub step: String,

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{JobId, Mode, Permission, TerminalSize};
+use crate::{JobId, Mode, PermissionLevel, TerminalSize};
 
 /// How far a job is confined.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Sandbox {
-    /// Not at all.
+pub enum SandboxMode {
+    /// The process is not confined.
     #[default]
     Off,
     /// It writes only to its own scratch folder and to what its program cannot do without.
@@ -23,7 +23,7 @@ pub enum Sandbox {
     Workspace,
 }
 
-impl Sandbox {
+impl SandboxMode {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
     fn is_off(&self) -> bool {
         *self == Self::Off
@@ -109,7 +109,7 @@ pub struct JobSpec {
     pub step: String,
     /// What people call it.
     pub name: String,
-    /// What it does.
+    /// What the job does: run an agent or a command.
     pub work: Work,
     /// The folder it works in; relative ones start at the session's base directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,8 +124,8 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "ExitCodes::is_default")]
     pub ok_exit_codes: ExitCodes,
     /// How far it is confined.
-    #[serde(default, skip_serializing_if = "Sandbox::is_off")]
-    pub sandbox: Sandbox,
+    #[serde(default, skip_serializing_if = "SandboxMode::is_off")]
+    pub sandbox: SandboxMode,
     /// The person who let its step start, where the step asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -141,7 +141,7 @@ pub struct JobSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Work {
-    /// Runs an agent.
+    /// Runs an agent CLI through its adapter.
     Agent(AgentWork),
     /// Runs a command in a shell.
     Shell(ShellWork),
@@ -158,7 +158,7 @@ impl Work {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentWork {
-    /// The adapter's type.
+    /// The type of the adapter, such as `claude`.
     pub adapter: String,
     /// With a terminal, or with one prompt and no questions.
     pub mode: Mode,
@@ -167,8 +167,8 @@ pub struct AgentWork {
     pub model: Option<String>,
     /// What it may do without asking; nothing means the adapter's default for the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<Permission>,
-    /// Further arguments.
+    pub permissions: Option<PermissionLevel>,
+    /// Arguments behind those of the adapter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_args: Vec<String>,
     /// Whether the adapter's policy may answer for a person.

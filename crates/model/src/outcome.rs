@@ -13,12 +13,12 @@ use crate::Usage;
 pub enum Ending {
     /// It exited with this code.
     Exited {
-        /// The code.
+        /// The exit code of the process.
         code: i32,
     },
     /// A signal ended it.
     Signalled {
-        /// The signal's number.
+        /// The number of the signal that ended it.
         signal: i32,
     },
     /// It was stopped because its time was up.
@@ -29,7 +29,7 @@ pub enum Ending {
     NotStarted,
     /// It is still there: the task was completed without an exit.
     Alive,
-    /// It is gone and nobody saw how.
+    /// The process is gone and its exit status was not recorded.
     Lost,
 }
 

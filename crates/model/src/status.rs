@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum WorkflowStatus {
-    /// Not begun.
+    /// The run has not begun yet.
     #[default]
     Pending,
     /// Under way, and nothing waits for a person.
@@ -79,16 +79,16 @@ impl fmt::Display for WorkflowStatus {
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TaskStatus {
-    /// Not started.
+    /// No attempt has started yet.
     #[default]
     Pending,
-    /// Its process runs.
+    /// The process of an attempt runs.
     Running,
     /// Its process runs and waits for a person.
     WaitingForUser,
-    /// Succeeded.
+    /// The last attempt succeeded.
     Done,
-    /// Failed.
+    /// The last attempt failed, and no other follows by itself.
     Error,
     /// Stopped by a person, or never begun because the run was.
     Cancelled,
@@ -123,13 +123,13 @@ impl fmt::Display for TaskStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum OrchestratorState {
-    /// Nothing runs.
+    /// No agent works and nothing waits.
     Idle,
-    /// An agent works.
+    /// At least one agent works.
     Running,
     /// An agent, or the run, waits for a person.
     AwaitingInteraction,
-    /// The run failed.
+    /// The run has failed.
     Error,
 }
 

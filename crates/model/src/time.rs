@@ -63,12 +63,12 @@ pub mod millis {
         u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Writes a number.
+    /// Writes the duration as a number of milliseconds.
     pub fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
         count(*duration).serialize(to)
     }
 
-    /// Reads a number.
+    /// Reads a number of milliseconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         u64::deserialize(from).map(Duration::from_millis)
     }

@@ -5,14 +5,14 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const NANOS: f64 = 1e9;
+const NANOS_PER_DOLLAR: f64 = 1e9;
 
 /// An amount of US dollars, kept in billionths so that it can be compared and added exactly. On
 /// disk and on the wire it is a plain number of dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Dollars(u64);
+pub struct UsDollars(u64);
 
-impl Dollars {
+impl UsDollars {
     /// This many billionths of a dollar.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
@@ -20,7 +20,7 @@ impl Dollars {
 
     /// The nearest amount that can be kept; nothing for what is no amount of money.
     pub fn new(dollars: f64) -> Option<Self> {
-        let nanos = (dollars * NANOS).round();
+        let nanos = (dollars * NANOS_PER_DOLLAR).round();
         (0.0..=1e18).contains(&nanos).then_some(Self(nanos as u64))
     }
 
@@ -28,11 +28,11 @@ impl Dollars {
     pub fn as_f64(self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "money is shown, not counted, as a float")]
         let nanos = self.0 as f64;
-        nanos / NANOS
+        nanos / NANOS_PER_DOLLAR
     }
 }
 
-impl fmt::Display for Dollars {
+impl fmt::Display for UsDollars {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 > 0 && self.0 < 10_000_000 {
             write!(formatter, "${:.4}", self.as_f64())
@@ -42,13 +42,13 @@ impl fmt::Display for Dollars {
     }
 }
 
-impl Serialize for Dollars {
+impl Serialize for UsDollars {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.as_f64())
     }
 }
 
-impl<'de> Deserialize<'de> for Dollars {
+impl<'de> Deserialize<'de> for UsDollars {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
         Self::new(dollars)
@@ -66,7 +66,7 @@ pub struct Usage {
     /// Of those, tokens that came from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
-    /// Tokens written.
+    /// Tokens that the model wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Of those, tokens spent on thinking, where told apart.
@@ -75,7 +75,7 @@ pub struct Usage {
     /// Cost in US dollars as the agent says; most do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
-    pub cost_usd: Option<Dollars>,
+    pub cost_usd: Option<UsDollars>,
 }
 
 impl Usage {
@@ -98,7 +98,7 @@ impl Usage {
             output_tokens: both(self.output_tokens, other.output_tokens),
             reasoning_tokens: both(self.reasoning_tokens, other.reasoning_tokens),
             cost_usd: both(self.cost_usd.map(|cost| cost.0), other.cost_usd.map(|cost| cost.0))
-                .map(Dollars),
+                .map(UsDollars),
         }
     }
 
@@ -110,13 +110,13 @@ impl Usage {
         let more = |now: Option<u64>, then: Option<u64>| {
             now.map(|now| now.checked_sub(then.unwrap_or(0)).unwrap_or(now))
         };
-        let nanos = |cost: Option<Dollars>| cost.map(|cost| cost.0);
+        let nanos = |cost: Option<UsDollars>| cost.map(|cost| cost.0);
         Self {
             input_tokens: more(self.input_tokens, earlier.input_tokens),
             cached_tokens: more(self.cached_tokens, earlier.cached_tokens),
             output_tokens: more(self.output_tokens, earlier.output_tokens),
             reasoning_tokens: more(self.reasoning_tokens, earlier.reasoning_tokens),
-            cost_usd: more(nanos(self.cost_usd), nanos(earlier.cost_usd)).map(Dollars),
+            cost_usd: more(nanos(self.cost_usd), nanos(earlier.cost_usd)).map(UsDollars),
         }
     }
 }
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn a_cost_nobody_told_is_not_zero() {
         let known =
-            Usage { cost_usd: Dollars::new(0.5), input_tokens: Some(10), ..Usage::default() };
+            Usage { cost_usd: UsDollars::new(0.5), input_tokens: Some(10), ..Usage::default() };
         let unknown = Usage { input_tokens: Some(5), ..Usage::default() };
         assert_eq!(unknown.plus(unknown).cost_usd, None);
-        assert_eq!(known.plus(unknown).cost_usd, Dollars::new(0.5));
+        assert_eq!(known.plus(unknown).cost_usd, UsDollars::new(0.5));
         assert_eq!(known.plus(unknown).input_tokens, Some(15));
         assert_eq!(known.since(unknown).input_tokens, Some(5));
         assert_eq!(unknown.since(known).cost_usd, None);
@@ -142,7 +142,7 @@ mod tests {
         let usage = |input, output, cost| Usage {
             input_tokens: input,
             output_tokens: output,
-            cost_usd: Dollars::new(cost),
+            cost_usd: UsDollars::new(cost),
             ..Usage::default()
         };
         let more = usage(Some(10), None, 0.3).since(usage(Some(4), Some(5), 0.1));
@@ -156,15 +156,15 @@ mod tests {
     #[test]
     fn dollars_read_back_exactly_and_refuse_what_is_no_money() {
         for dollars in [0.0, 0.000_001, 0.083_55, 12.5, 999_999.99] {
-            let kept = Dollars::new(dollars).unwrap();
+            let kept = UsDollars::new(dollars).unwrap();
             let text = serde_json::to_string(&kept).unwrap();
             assert_eq!(text, serde_json::to_string(&dollars).unwrap());
-            assert_eq!(serde_json::from_str::<Dollars>(&text).unwrap(), kept);
+            assert_eq!(serde_json::from_str::<UsDollars>(&text).unwrap(), kept);
         }
         for dollars in [-1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(Dollars::new(dollars), None);
+            assert_eq!(UsDollars::new(dollars), None);
         }
-        assert_eq!(Dollars::new(0.0042).unwrap().to_string(), "$0.0042");
-        assert_eq!(Dollars::new(1.239).unwrap().to_string(), "$1.24");
+        assert_eq!(UsDollars::new(0.0042).unwrap().to_string(), "$0.0042");
+        assert_eq!(UsDollars::new(1.239).unwrap().to_string(), "$1.24");
     }
 }

@@ -71,7 +71,7 @@ impl fmt::Display for AgentState {
 pub enum AwaitingKind {
     /// Whether it may do something.
     Approval,
-    /// A text.
+    /// It asks for a text.
     Question,
     /// One of several entries.
     Choice,
@@ -105,7 +105,7 @@ impl fmt::Display for AwaitingKind {
 pub enum EvidenceSource {
     /// The program's own status signal (OSC 7501).
     Signal,
-    /// The window title.
+    /// The window title that the program set.
     Title,
     /// A rule that matched the screen.
     Screen,
@@ -120,7 +120,8 @@ pub enum EvidenceSource {
 /// Why we think so.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Evidence {
+#[schemars(rename = "Evidence")]
+pub struct VerdictEvidence {
     /// Where it was seen.
     pub source: EvidenceSource,
     /// The rule that decided, by the name it has in the adapter file.
@@ -133,7 +134,7 @@ pub struct Evidence {
     pub since: u64,
 }
 
-impl Evidence {
+impl VerdictEvidence {
     /// How old the evidence is at `now`, a time since the agent's start.
     pub fn age(&self, now: Duration) -> Duration {
         now.saturating_sub(Duration::from_millis(self.since))
@@ -149,8 +150,8 @@ pub struct Verdict {
     /// What it waits for, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<AwaitingKind>,
-    /// Why.
-    pub evidence: Evidence,
+    /// What the verdict was read from.
+    pub evidence: VerdictEvidence,
     /// Binds an answer to this question, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,

@@ -21,11 +21,11 @@ pub const VIEW_VERSION: u32 = 1;
 pub struct SessionView {
     /// The version of this shape.
     pub v: u32,
-    /// The session's id.
+    /// The id of the session.
     pub session_id: SessionId,
-    /// Its readable name.
+    /// The readable name of the session, such as `brisk-otter`.
     pub name: String,
-    /// The plan's name.
+    /// The name of the plan that runs.
     pub workflow: String,
     /// Where the run stands.
     pub status: WorkflowStatus,
@@ -39,7 +39,7 @@ pub struct SessionView {
     pub workflow_definition: Value,
     /// The step or stage whose turn it is, from 0; as many as there are when all are over.
     pub current_stage_index: u32,
-    /// Its name.
+    /// The name of the step whose turn it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_step: Option<String>,
     /// Where each task stands.
@@ -49,7 +49,7 @@ pub struct SessionView {
     /// The inputs and the outputs of steps by name. A large value is replaced by
     /// `{"$value": DIGEST, "bytes": N}` and kept aside under its digest.
     pub variables: Map<String, Value>,
-    /// What went wrong.
+    /// The steps that failed, the oldest first.
     pub errors: Vec<ErrorEntry>,
     /// What waits for a person.
     pub interventions: Vec<Intervention>,
@@ -61,13 +61,13 @@ pub struct SessionView {
     pub kept: Vec<TaskId>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it began.
+    /// When the first attempt was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// How often it was told to try again; what a wish to try again must name.
+    /// How often the run was retried. A retry request names this number, so that it counts once.
     #[serde(default)]
     pub retries: u32,
 }
@@ -76,9 +76,9 @@ pub struct SessionView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
-    /// When.
+    /// When it happened, by the daemon's clock.
     pub at: Timestamp,
-    /// What.
+    /// Which kind of entry this is.
     pub what: HistoryKind,
     /// Which task it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,11 +93,11 @@ pub struct HistoryEntry {
 pub enum HistoryKind {
     /// What an agent was told at launch, or the command of a script.
     Prompt,
-    /// A later text.
+    /// A text that was sent to a running agent.
     Input,
     /// A question, to an agent's user or about a step.
     Question,
-    /// What was decided.
+    /// A decision about a question or a step.
     Decision,
     /// What an agent answered or a command printed.
     Output,
@@ -109,14 +109,14 @@ pub enum HistoryKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorEntry {
-    /// The step.
+    /// The name of the step that failed.
     pub step: String,
-    /// What went wrong.
+    /// What went wrong, for people.
     pub error: String,
 }
 
 /// A value that is kept aside because it is large.
-pub fn aside(digest: &Digest, bytes: usize) -> Value {
+pub fn large_value_reference(digest: &Digest, bytes: usize) -> Value {
     serde_json::json!({ "$value": digest, "bytes": bytes })
 }
 
@@ -124,7 +124,7 @@ pub fn aside(digest: &Digest, bytes: usize) -> Value {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanView {
-    /// The plan's name.
+    /// The name of the plan.
     pub name: String,
     /// What the run is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,11 +135,11 @@ pub struct PlanView {
     pub rows: Vec<PlanRow>,
 }
 
-/// One step.
+/// One step of a plan and its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanRow {
-    /// Its name.
+    /// The name of the step in the definition.
     pub step: String,
     /// Its type, by the name used in definitions.
     #[serde(rename = "type")]
@@ -154,7 +154,7 @@ pub struct PlanRow {
     /// How many of its tasks have each status, those without a lane included.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<TaskStatus, u32>,
-    /// When it began.
+    /// When the first attempt was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When it was over.
@@ -162,7 +162,7 @@ pub struct PlanRow {
     pub ended_at: Option<Timestamp>,
 }
 
-/// One task.
+/// One task of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanLane {
@@ -170,7 +170,7 @@ pub struct PlanLane {
     pub task: String,
     /// What people call it.
     pub name: String,
-    /// Where it stands.
+    /// The status of the task.
     pub status: TaskStatus,
     /// The newest attempt; 0 if there was none.
     pub attempt: u32,
@@ -186,7 +186,7 @@ pub struct PlanLane {
     /// When the newest attempt was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the newest attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
 }

@@ -10,7 +10,7 @@ use regex::Regex;
 use serde_json::Value as Json;
 
 use crate::parse::MAX_PROBLEMS;
-use crate::{Entry, Node, Problem, Span, Value, near};
+use crate::{FileProblem, MapEntry, NodeValue, SourceNode, SourceSpan, near};
 use words::{found, list, quote};
 
 /// How many references may follow each other; a longer chain is a circle.
@@ -27,8 +27,8 @@ const MAX_VISITS: usize = 400;
 /// ones, enumerations, items, alternatives, references, patterns and bounds. What else a schema
 /// says is not looked at. A `title` that begins with a lowercase letter is used as words for what
 /// is expected ("a duration such as `30m`"); a property's description becomes the help.
-pub fn check(node: &Node, schema: &Json) -> Vec<Problem> {
-    let mut checker = Checker {
+pub fn check(node: &SourceNode, schema: &Json) -> Vec<FileProblem> {
+    let mut checker = SchemaChecker {
         root: schema,
         patterns: HashMap::new(),
         known: HashSet::new(),
@@ -38,9 +38,9 @@ pub fn check(node: &Node, schema: &Json) -> Vec<Problem> {
         is_key: false,
     };
     let mut found = Vec::new();
-    checker.visit(node, schema, &Path::Root, &mut found);
+    checker.visit(node, schema, &ValuePath::Root, &mut found);
     let mut problems = Vec::new();
-    for Found { path, mut problem } in found {
+    for LocatedProblem { path, mut problem } in found {
         // A value behind several aliases is wrong once, where it is written.
         if checker.known.insert((problem.code, problem.span, problem.message.clone())) {
             if !path.is_empty() {
@@ -52,65 +52,77 @@ pub fn check(node: &Node, schema: &Json) -> Vec<Problem> {
     problems
 }
 
-struct Checker<'s> {
+struct SchemaChecker<'s> {
     root: &'s Json,
     patterns: HashMap<&'s str, Option<Regex>>,
-    known: HashSet<(&'static str, Span, String)>,
+    known: HashSet<(&'static str, SourceSpan, String)>,
     steps: usize,
     depth: usize,
     /// What came out of alternatives, by value and alternatives: without it, alternatives inside
     /// alternatives are tried again and again.
-    tried: HashMap<(*const Node, *const Json), Vec<Found>>,
+    tried: HashMap<(*const SourceNode, *const Json), Vec<LocatedProblem>>,
     /// Whether the value is not a part of the tree, and its address means nothing.
     is_key: bool,
 }
 
 /// A problem and the way to it, which becomes a part of the message.
 #[derive(Clone)]
-struct Found {
+struct LocatedProblem {
     path: String,
-    problem: Problem,
+    problem: FileProblem,
 }
 
 /// The way from the root to a value.
-enum Path<'a> {
+enum ValuePath<'a> {
     Root,
-    Key(&'a Path<'a>, &'a str),
-    Index(&'a Path<'a>, usize),
+    Key(&'a ValuePath<'a>, &'a str),
+    Index(&'a ValuePath<'a>, usize),
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
-            Self::Key(Path::Root, key) => f.write_str(key),
+            Self::Key(ValuePath::Root, key) => f.write_str(key),
             Self::Key(parent, key) => write!(f, "{parent}.{key}"),
             Self::Index(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
 }
 
-impl<'s> Checker<'s> {
+impl<'s> SchemaChecker<'s> {
     /// Holds one value against one schema.
-    fn visit(&mut self, node: &Node, schema: &'s Json, path: &Path<'_>, out: &mut Vec<Found>) {
+    fn visit(
+        &mut self,
+        node: &SourceNode,
+        schema: &'s Json,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
+    ) {
         self.steps += 1;
         if out.len() >= MAX_PROBLEMS {
             return;
         }
         if self.steps > MAX_STEPS || self.depth > MAX_VISITS {
             let message = "the file is too complicated to be checked";
-            return add(out, path, Problem::error("too-complicated", node.span, message));
+            return add(out, path, FileProblem::error("too-complicated", node.span, message));
         }
         self.depth += 1;
         self.visit_once(node, schema, path, out);
         self.depth -= 1;
     }
 
-    fn visit_once(&mut self, node: &Node, schema: &'s Json, path: &Path<'_>, out: &mut Vec<Found>) {
+    fn visit_once(
+        &mut self,
+        node: &SourceNode,
+        schema: &'s Json,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
+    ) {
         let schema = self.resolve(schema);
         if schema == &Json::Bool(false) {
             let message = format!("nothing is allowed here, found {}", found(node));
-            return add(out, path, Problem::error("not-allowed", node.span, message));
+            return add(out, path, FileProblem::error("not-allowed", node.span, message));
         }
         for part in array(schema, "allOf") {
             self.visit(node, part, path, out);
@@ -129,13 +141,13 @@ impl<'s> Checker<'s> {
             return add(out, path, not_one_of(node, &values));
         }
         match &node.value {
-            Value::String(text) => self.string(node, text, schema, path, out),
-            Value::Integer(_) | Value::Unsigned(_) | Value::Float(_) => {
+            NodeValue::String(text) => self.string(node, text, schema, path, out),
+            NodeValue::Integer(_) | NodeValue::Unsigned(_) | NodeValue::Float(_) => {
                 number(node, schema, path, out);
             }
-            Value::List(items) => self.list(node, items, schema, path, out),
-            Value::Map(entries) => self.map(node, entries, schema, path, out),
-            Value::Null | Value::Bool(_) => {}
+            NodeValue::List(items) => self.list(node, items, schema, path, out),
+            NodeValue::Map(entries) => self.map(node, entries, schema, path, out),
+            NodeValue::Null | NodeValue::Bool(_) => {}
         }
     }
 
@@ -153,16 +165,16 @@ impl<'s> Checker<'s> {
 
     fn string(
         &mut self,
-        node: &Node,
+        node: &SourceNode,
         text: &str,
         schema: &'s Json,
-        path: &Path<'_>,
-        out: &mut Vec<Found>,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
     ) {
-        let expected = own_words(schema).map(|words| format!("expected {words}"));
+        let expected = title_phrase(schema).map(|words| format!("expected {words}"));
         if schema.get("format").and_then(Json::as_str) == Some("coven-duration") {
             if let Err(error) = crate::duration::parse(text) {
-                add(out, path, Problem::error("bad-duration", node.span, error.to_string()));
+                add(out, path, FileProblem::error("bad-duration", node.span, error.to_string()));
             }
             return;
         }
@@ -172,34 +184,34 @@ impl<'s> Checker<'s> {
                 (0, _) => "must not be empty".to_owned(),
                 _ => format!("must have at least {least} characters, found {length}"),
             };
-            let problem = Problem::error("too-short", node.span, message);
+            let problem = FileProblem::error("too-short", node.span, message);
             return add(out, path, problem.maybe_help(expected));
         }
         if let Some(most) = bound(schema, "maxLength").filter(|most| length > *most) {
             let message = format!("may have at most {most} characters, found {length}");
-            let problem = Problem::error("too-long", node.span, message);
+            let problem = FileProblem::error("too-long", node.span, message);
             return add(out, path, problem.maybe_help(expected));
         }
         let Some(pattern) = schema.get("pattern").and_then(Json::as_str) else { return };
         let regex = self.patterns.entry(pattern).or_insert_with(|| Regex::new(pattern).ok());
         if regex.as_ref().is_some_and(|regex| !regex.is_match(text)) {
             let shown = quote(text);
-            let message = match own_words(schema) {
+            let message = match title_phrase(schema) {
                 Some(words) => format!("{shown} is not {words}"),
                 None => format!("{shown} does not have the form `{pattern}`"),
             };
-            let problem = Problem::error("bad-form", node.span, message);
+            let problem = FileProblem::error("bad-form", node.span, message);
             add(out, path, problem.maybe_help(description(schema)));
         }
     }
 
     fn list(
         &mut self,
-        node: &Node,
-        items: &[Node],
+        node: &SourceNode,
+        items: &[SourceNode],
         schema: &'s Json,
-        path: &Path<'_>,
-        out: &mut Vec<Found>,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
     ) {
         let count = items.len() as u64;
         if let Some(least) = bound(schema, "minItems").filter(|least| count < *least) {
@@ -207,19 +219,23 @@ impl<'s> Checker<'s> {
                 (0, 1) => "the list must not be empty".to_owned(),
                 _ => format!("the list needs at least {least} entries, found {count}"),
             };
-            add(out, path, Problem::error("too-short", node.span, message));
+            add(out, path, FileProblem::error("too-short", node.span, message));
         }
         if let Some(most) = bound(schema, "maxItems").filter(|most| count > *most) {
             let message = format!("the list may have at most {most} entries, found {count}");
-            add(out, path, Problem::error("too-long", node.span, message));
+            add(out, path, FileProblem::error("too-long", node.span, message));
         }
         if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
-            let mut seen: HashMap<String, Span> = HashMap::new();
+            let mut seen: HashMap<String, SourceSpan> = HashMap::new();
             for (index, item) in items.iter().enumerate() {
                 if let Some(first) = seen.insert(item.to_json().to_string(), item.span) {
                     let message = format!("{} is in the list twice", found(item));
-                    let problem = Problem::error("duplicate-entry", item.span, message);
-                    add(out, &Path::Index(path, index), problem.also(first, "first here"));
+                    let problem = FileProblem::error("duplicate-entry", item.span, message);
+                    add(
+                        out,
+                        &ValuePath::Index(path, index),
+                        problem.with_related(first, "first here"),
+                    );
                 }
             }
         }
@@ -230,18 +246,18 @@ impl<'s> Checker<'s> {
                 one => Some(one),
             };
             if let Some(each) = each {
-                self.visit(item, each, &Path::Index(path, index), out);
+                self.visit(item, each, &ValuePath::Index(path, index), out);
             }
         }
     }
 
     fn map(
         &mut self,
-        node: &Node,
-        entries: &[Entry],
+        node: &SourceNode,
+        entries: &[MapEntry],
         schema: &'s Json,
-        path: &Path<'_>,
-        out: &mut Vec<Found>,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
     ) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let additional = schema.get("additionalProperties");
@@ -253,11 +269,11 @@ impl<'s> Checker<'s> {
         }
         let names = schema.get("propertyNames");
         for entry in entries {
-            let inner = Path::Key(path, &entry.key);
+            let inner = ValuePath::Key(path, &entry.key);
             if let Some(names) = names {
-                let value = Value::String(entry.key.clone());
+                let value = NodeValue::String(entry.key.clone());
                 let outer = std::mem::replace(&mut self.is_key, true);
-                self.visit(&Node { value, span: entry.key_span }, names, &inner, out);
+                self.visit(&SourceNode { value, span: entry.key_span }, names, &inner, out);
                 self.is_key = outer;
             }
             let known = properties.and_then(|known| known.get(&entry.key));
@@ -275,13 +291,13 @@ impl<'s> Checker<'s> {
     }
 }
 
-fn add(out: &mut Vec<Found>, path: &Path<'_>, problem: Problem) {
+fn add(out: &mut Vec<LocatedProblem>, path: &ValuePath<'_>, problem: FileProblem) {
     if out.len() < MAX_PROBLEMS {
-        out.push(Found { path: path.to_string(), problem });
+        out.push(LocatedProblem { path: path.to_string(), problem });
     }
 }
 
-fn number(node: &Node, schema: &Json, path: &Path<'_>, out: &mut Vec<Found>) {
+fn number(node: &SourceNode, schema: &Json, path: &ValuePath<'_>, out: &mut Vec<LocatedProblem>) {
     let Some(value) = node.to_json().as_f64() else { return };
     let limit = |name: &str| schema.get(name).and_then(Json::as_f64);
     let message = if let Some(least) = limit("minimum").filter(|least| value < *least) {
@@ -295,10 +311,10 @@ fn number(node: &Node, schema: &Json, path: &Path<'_>, out: &mut Vec<Found>) {
     } else {
         return;
     };
-    add(out, path, Problem::error("out-of-range", node.span, message));
+    add(out, path, FileProblem::error("out-of-range", node.span, message));
 }
 
-fn unknown(node: &Node, entry: &Entry, known: &[&String]) -> Problem {
+fn unknown(node: &SourceNode, entry: &MapEntry, known: &[&String]) -> FileProblem {
     let key = quote(&entry.key);
     // What is there already is hardly what was meant.
     let free = known.iter().copied().filter(|name| node.get(name).is_none());
@@ -307,7 +323,7 @@ fn unknown(node: &Node, entry: &Entry, known: &[&String]) -> Problem {
         Some(best) => format!("unknown key {key}; did you mean `{best}`?"),
         None => format!("unknown key {key}"),
     };
-    let problem = Problem::error("unknown-key", entry.key_span, message);
+    let problem = FileProblem::error("unknown-key", entry.key_span, message);
     if entry.key == "<<" {
         return problem.help("YAML 1.2 has no merge keys; repeat the keys, or alias the whole map");
     }
@@ -318,17 +334,17 @@ fn unknown(node: &Node, entry: &Entry, known: &[&String]) -> Problem {
     }
 }
 
-fn missing(node: &Node, name: &str, about: Option<&Json>) -> Problem {
+fn missing(node: &SourceNode, name: &str, about: Option<&Json>) -> FileProblem {
     // A map in block style has no bracket to point at: its first key stands for it.
     let span = match node.entries().first() {
         Some(entry) if entry.key_span.start == node.span.start => entry.key_span,
         _ => node.span,
     };
-    let problem = Problem::error("missing-key", span, format!("missing key `{name}`"));
+    let problem = FileProblem::error("missing-key", span, format!("missing key `{name}`"));
     problem.maybe_help(about.and_then(description).map(|text| format!("`{name}`: {text}")))
 }
 
-fn not_one_of(node: &Node, values: &[&Json]) -> Problem {
+fn not_one_of(node: &SourceNode, values: &[&Json]) -> FileProblem {
     let names: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
     let meant = near(node.as_str().unwrap_or_default(), names.iter().copied());
     let all: Vec<String> = values.iter().map(|value| words::json(value)).collect();
@@ -336,7 +352,7 @@ fn not_one_of(node: &Node, values: &[&Json]) -> Problem {
         if all.len() == 1 { all[0].clone() } else { format!("one of {}", list(&all, "or")) };
     let message = format!("expected {expected}, found {}", found(node));
     let help = meant.first().map(|meant| format!("did you mean `{meant}`?"));
-    Problem::error("not-one-of", node.span, message).maybe_help(help)
+    FileProblem::error("not-one-of", node.span, message).maybe_help(help)
 }
 
 /// The values a schema enumerates.
@@ -347,10 +363,10 @@ fn enumeration(schema: &Json) -> Option<Vec<&Json>> {
     schema.get("enum").and_then(Json::as_array).map(|values| values.iter().collect())
 }
 
-fn is(node: &Node, value: &Json) -> bool {
+fn is(node: &SourceNode, value: &Json) -> bool {
     match (&node.value, value) {
-        (Value::String(text), Json::String(value)) => text == value,
-        (Value::String(_), _) | (_, Json::String(_)) => false,
+        (NodeValue::String(text), Json::String(value)) => text == value,
+        (NodeValue::String(_), _) | (_, Json::String(_)) => false,
         _ => node.to_json() == *value,
     }
 }
@@ -364,7 +380,7 @@ fn bound(schema: &Json, key: &str) -> Option<u64> {
 }
 
 /// A title that reads as a part of a sentence.
-fn own_words(schema: &Json) -> Option<&str> {
+fn title_phrase(schema: &Json) -> Option<&str> {
     let title = schema.get("title").and_then(Json::as_str)?;
     title.starts_with(char::is_lowercase).then_some(title)
 }

@@ -15,7 +15,6 @@ const UNITS: [(&str, u64); 5] =
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// There is nothing.
     #[error("a duration is missing; write for example `30m`")]
     Empty,
     /// A number without a unit.

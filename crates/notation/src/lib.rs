@@ -1,17 +1,17 @@
 //! Files that people write: YAML and JSON, read strictly, with every problem at its place.
 //!
-//! Somebody who edits a configuration makes more than one mistake at a time, and wants to see
+//! A person who edits a configuration makes more than one mistake at a time, and wants to see
 //! them all, each with its line and with a suggestion. Deserialising straight into a struct
 //! stops at the first one and, behind tagged or flattened enums, blames the wrong line. So a
 //! file is read in three steps, and [`read()`] does them all:
 //!
-//! 1. [`parse()`] makes a tree of [`Node`]s that know their place in the file;
+//! 1. [`parse()`] makes a tree of [`SourceNode`]s that know their place in the file;
 //! 2. [`check()`] holds the tree against the JSON schema of the struct, the same schema that we
-//!    publish, and collects every [`Problem`];
+//!    publish, and collects every [`FileProblem`];
 //! 3. only a tree without errors becomes the struct.
 //!
 //! ```
-//! use coven_notation::{Report, Source, Syntax, read};
+//! use coven_notation::{FileSyntax, Report, Source, read};
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@
 //! }
 //!
 //! let source = Source::new("step.yaml", "name: plan\npromt: Split the work\n");
-//! let read = read::<Step>(&source, Syntax::Yaml);
+//! let read = read::<Step>(&source, FileSyntax::Yaml);
 //! assert!(read.value.is_none());
 //!
 //! let report = Report::new(source, read.problems);
@@ -29,12 +29,11 @@
 //! ```
 //!
 //! What a caller checks beyond the schema (a name that is used twice, a variable that does not
-//! exist) becomes a [`Problem`] too, at the span of its [`Node`], or exactly at a piece of a
-//! string with [`within`].
+//! exist) becomes a [`FileProblem`] too, at the span of its [`SourceNode`], or exactly at a piece
+//! of a string with [`within`].
 
 mod check;
 pub mod duration;
-mod near;
 mod node;
 mod parse;
 pub mod pattern;
@@ -43,6 +42,7 @@ mod problem;
 mod read;
 mod report;
 mod source;
+mod suggestions;
 mod within;
 
 #[cfg(test)]
@@ -50,12 +50,12 @@ mod stopwatch;
 
 pub use check::check;
 pub use duration::HumanDuration;
-pub use near::near;
-pub use node::{Entry, Node, PathStep, Value};
-pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Syntax, parse};
+pub use node::{MapEntry, NodeValue, PathStep, SourceNode};
+pub use parse::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_NODES, parse};
 pub use printable::printable;
-pub use problem::{Problem, Severity};
-pub use read::{Read, read, schema_of};
+pub use problem::{FileProblem, ProblemSeverity};
+pub use read::{ParsedFile, read, schema_of};
 pub use report::Report;
-pub use source::{Position, Source, Span};
+pub use source::{LineColumn, Source, SourceSpan};
+pub use suggestions::near;
 pub use within::{find_within, within};

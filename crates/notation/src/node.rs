@@ -1,22 +1,21 @@
 //! The tree of a file: values that know where they stand.
 
-use crate::Span;
+use crate::SourceSpan;
 
 /// One value of a file and its place.
 ///
 /// The place of an aliased value (`*name`) is where the alias stands; what lies inside it keeps
 /// the place of its definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
-    /// What it is.
-    pub value: Value,
+pub struct SourceNode {
+    pub value: NodeValue,
     /// Where it stands, quotes and brackets included.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// What a node is: the values of JSON, with maps in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum NodeValue {
     /// `null`, `~`, or nothing where a value could be.
     Null,
     /// `true` or `false`. In YAML 1.2 `yes` and `on` are strings.
@@ -27,23 +26,20 @@ pub enum Value {
     Unsigned(u64),
     /// Any other number; never infinite.
     Float(f64),
-    /// Text.
     String(String),
-    /// A list.
-    List(Vec<Node>),
+    List(Vec<SourceNode>),
     /// A map, without duplicate keys.
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
 }
 
 /// One `key: value` of a map.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct MapEntry {
     /// The key; a number or a boolean as it was written.
     pub key: String,
     /// Where the key stands, quotes included.
-    pub key_span: Span,
-    /// The value.
-    pub value: Node,
+    pub key_span: SourceSpan,
+    pub value: SourceNode,
 }
 
 /// One step of a path into a tree: a key of a map, or an index of a list.
@@ -67,19 +63,19 @@ impl From<usize> for PathStep<'_> {
     }
 }
 
-impl Node {
+impl SourceNode {
     /// The entry of a map; `None` for anything else.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// The value of a map's key; `None` for anything else.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&SourceNode> {
         self.entry(key).map(|entry| &entry.value)
     }
 
     /// The node at the end of a path, e.g. `node.at(&["steps".into(), 2.into()])`.
-    pub fn at(&self, path: &[PathStep<'_>]) -> Option<&Node> {
+    pub fn at(&self, path: &[PathStep<'_>]) -> Option<&SourceNode> {
         path.iter().try_fold(self, |node, step| match step {
             PathStep::Key(key) => node.get(key),
             PathStep::Index(index) => node.items().get(*index),
@@ -88,22 +84,22 @@ impl Node {
 
     /// The place of a map's key, or else of the node itself: where to say that something is
     /// wrong with that key.
-    pub fn key_span(&self, key: &str) -> Span {
+    pub fn key_span(&self, key: &str) -> SourceSpan {
         self.entry(key).map_or(self.span, |entry| entry.key_span)
     }
 
     /// The entries of a map; none for anything else.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[MapEntry] {
         match &self.value {
-            Value::Map(entries) => entries,
+            NodeValue::Map(entries) => entries,
             _ => &[],
         }
     }
 
     /// The entries of a list; none for anything else.
-    pub fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[SourceNode] {
         match &self.value {
-            Value::List(items) => items,
+            NodeValue::List(items) => items,
             _ => &[],
         }
     }
@@ -111,7 +107,7 @@ impl Node {
     /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
-            Value::String(text) => Some(text),
+            NodeValue::String(text) => Some(text),
             _ => None,
         }
     }
@@ -119,28 +115,28 @@ impl Node {
     /// The value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self.value {
-            Value::Bool(value) => Some(value),
+            NodeValue::Bool(value) => Some(value),
             _ => None,
         }
     }
 
     /// Whether this is nothing.
     pub fn is_null(&self) -> bool {
-        self.value == Value::Null
+        self.value == NodeValue::Null
     }
 
     /// The same value without places; maps keep the order of the file.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match &self.value {
-            Value::Null => Json::Null,
-            Value::Bool(value) => Json::Bool(*value),
-            Value::Integer(value) => Json::from(*value),
-            Value::Unsigned(value) => Json::from(*value),
-            Value::Float(value) => Json::from(*value),
-            Value::String(text) => Json::String(text.clone()),
-            Value::List(items) => Json::Array(items.iter().map(Node::to_json).collect()),
-            Value::Map(entries) => Json::Object(
+            NodeValue::Null => Json::Null,
+            NodeValue::Bool(value) => Json::Bool(*value),
+            NodeValue::Integer(value) => Json::from(*value),
+            NodeValue::Unsigned(value) => Json::from(*value),
+            NodeValue::Float(value) => Json::from(*value),
+            NodeValue::String(text) => Json::String(text.clone()),
+            NodeValue::List(items) => Json::Array(items.iter().map(SourceNode::to_json).collect()),
+            NodeValue::Map(entries) => Json::Object(
                 entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect(),
             ),
         }

@@ -5,7 +5,7 @@ mod scalar;
 mod yaml;
 mod yaml_errors;
 
-use crate::{Node, Problem, Source, Span, Value};
+use crate::{FileProblem, NodeValue, Source, SourceNode, SourceSpan};
 
 /// The largest file that is read.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -16,12 +16,12 @@ pub const MAX_NODES: usize = 1_000_000;
 /// How much text a file may have once its aliases are expanded: a long string behind many aliases
 /// is a bomb too.
 const MAX_EXPANDED: usize = 4 * MAX_BYTES;
-/// Nobody reads more problems than this, and each one costs memory.
+/// A report with more problems is not read to its end, and each one costs memory.
 pub(crate) const MAX_PROBLEMS: usize = 200;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Syntax {
+pub enum FileSyntax {
     /// YAML 1.2, one document.
     Yaml,
     /// JSON as the standard has it: no comments, no trailing commas.
@@ -33,36 +33,36 @@ pub enum Syntax {
 /// Refused, each with its own problem: more than [`MAX_BYTES`], [`MAX_DEPTH`] or [`MAX_NODES`],
 /// an empty file, a second YAML document, a key that comes twice, and what the syntax does not
 /// allow. As many problems as can be told apart are reported together.
-pub fn parse(source: &Source, syntax: Syntax) -> Result<Node, Vec<Problem>> {
+pub fn parse(source: &Source, syntax: FileSyntax) -> Result<SourceNode, Vec<FileProblem>> {
     let bytes = source.text().len();
     if bytes > MAX_BYTES {
-        return Err(vec![Problem::too_large(bytes)]);
+        return Err(vec![FileProblem::too_large(bytes)]);
     }
     match syntax {
-        Syntax::Yaml => yaml::parse(source.text()),
-        Syntax::Json => json::parse(source.text()),
+        FileSyntax::Yaml => yaml::parse(source.text()),
+        FileSyntax::Json => json::parse(source.text()),
     }
 }
 
 /// How much of the limits a tree has used.
 #[derive(Debug, Clone, Copy, Default)]
-struct Weight {
+struct LimitUsage {
     nodes: usize,
     bytes: usize,
 }
 
-impl Weight {
+impl LimitUsage {
     fn plus(self, other: Self) -> Self {
         Self { nodes: self.nodes + other.nodes, bytes: self.bytes + other.bytes }
     }
 
-    fn is_too_much(self) -> bool {
+    fn exceeds_limits(self) -> bool {
         self.nodes > MAX_NODES || self.bytes > MAX_EXPANDED
     }
 }
 
-fn too_many_nodes(span: Span) -> Problem {
-    Problem::error(
+fn too_many_nodes(span: SourceSpan) -> FileProblem {
+    FileProblem::error(
         "too-many-values",
         span,
         format!("the file has more than {MAX_NODES} values or too much text, aliases expanded"),
@@ -70,8 +70,8 @@ fn too_many_nodes(span: Span) -> Problem {
     .label("the limit is reached here")
 }
 
-fn too_deep(span: Span) -> Problem {
-    Problem::error(
+fn too_deep(span: SourceSpan) -> FileProblem {
+    FileProblem::error(
         "too-deep",
         span,
         format!("lists and maps lie in each other more than {MAX_DEPTH} deep"),
@@ -79,13 +79,13 @@ fn too_deep(span: Span) -> Problem {
     .label("the limit is reached here")
 }
 
-fn empty_file() -> Problem {
-    Problem::error("empty-file", Span::default(), "the file is empty")
+fn empty_file() -> FileProblem {
+    FileProblem::error("empty-file", SourceSpan::default(), "the file is empty")
 }
 
 /// Reports every key of a map that was there before, with both places.
-fn duplicates(node: &Node, problems: &mut Vec<Problem>) {
-    let Value::Map(entries) = &node.value else { return };
+fn duplicates(node: &SourceNode, problems: &mut Vec<FileProblem>) {
+    let NodeValue::Map(entries) = &node.value else { return };
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by(|a, b| entries[*a].key.cmp(&entries[*b].key));
     let mut first = 0;
@@ -97,9 +97,9 @@ fn duplicates(node: &Node, problems: &mut Vec<Problem>) {
         if original.key == entry.key {
             let message = format!("duplicate key `{}`", entry.key);
             problems.push(
-                Problem::error("duplicate-key", entry.key_span, message)
+                FileProblem::error("duplicate-key", entry.key_span, message)
                     .label("again here")
-                    .also(original.key_span, "first here")
+                    .with_related(original.key_span, "first here")
                     .help("remove one of the two, or merge them"),
             );
         } else {

@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::{Node, Problem, Source, within};
+use crate::{FileProblem, Source, SourceNode, within};
 
 /// The flags that [`compile`] knows.
 const FLAGS: &str = "imsx";
@@ -12,8 +12,8 @@ const FLAGS: &str = "imsx";
 /// `flags` are letters out of `i` (case does not matter), `m` (`^` and `$` at every line), `s`
 /// (`.` matches line breaks) and `x` (white space is ignored). The problem points at the part of
 /// the expression that is wrong.
-pub fn compile(source: &Source, node: &Node, flags: &str) -> Result<Regex, Box<Problem>> {
-    let problem = |message: String| Box::new(Problem::error("bad-pattern", node.span, message));
+pub fn compile(source: &Source, node: &SourceNode, flags: &str) -> Result<Regex, Box<FileProblem>> {
+    let problem = |message: String| Box::new(FileProblem::error("bad-pattern", node.span, message));
     let Some(text) = node.as_str() else {
         return Err(problem("a regular expression must be a string".to_owned()));
     };
@@ -30,7 +30,7 @@ pub fn compile(source: &Source, node: &Node, flags: &str) -> Result<Regex, Box<P
         };
         let mut problem = problem(format!("not a regular expression: {message}"));
         problem.span = within(source, node, piece.start.offset..piece.end.offset);
-        problem.help = advice(text);
+        problem.help = dialect_hint(text);
         return Err(problem);
     }
     RegexBuilder::new(text)
@@ -43,7 +43,7 @@ pub fn compile(source: &Source, node: &Node, flags: &str) -> Result<Regex, Box<P
 }
 
 /// What people who know other dialects try, and this one does not have.
-fn advice(text: &str) -> Option<String> {
+fn dialect_hint(text: &str) -> Option<String> {
     let look_around = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|piece| text.contains(piece));
     let help = "look-ahead and look-behind do not exist here; match the text itself";
     look_around.then(|| help.to_owned())
@@ -54,9 +54,9 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::compile;
-    use crate::{Report, Source, Syntax, parse};
+    use crate::{FileSyntax, Report, Source, parse};
 
-    fn about(text: &str, syntax: Syntax, flags: &str) -> String {
+    fn about(text: &str, syntax: FileSyntax, flags: &str) -> String {
         let source = Source::new("file", text);
         let node = parse(&source, syntax).unwrap();
         let problem = compile(&source, node.get("p").unwrap(), flags).unwrap_err();
@@ -65,21 +65,21 @@ mod tests {
 
     #[test]
     fn the_part_that_is_wrong_is_marked() {
-        assert_snapshot!(about("{\"p\": \"a\\\\d(b\"}", Syntax::Json, ""), @r#"
+        assert_snapshot!(about("{\"p\": \"a\\\\d(b\"}", FileSyntax::Json, ""), @r#"
         error[bad-pattern]: not a regular expression: unclosed group
          --> file:1:12
           |
         1 | {"p": "a\\d(b"}
           |            ^
         "#);
-        assert_snapshot!(about("p: 'it''s [z-a]'\n", Syntax::Yaml, "i"), @r"
+        assert_snapshot!(about("p: 'it''s [z-a]'\n", FileSyntax::Yaml, "i"), @r"
         error[bad-pattern]: not a regular expression: invalid character class range, the start must be <= the end
          --> file:1:12
           |
         1 | p: 'it''s [z-a]'
           |            ^^^
         ");
-        assert_snapshot!(about("p: a(?!b)\n", Syntax::Yaml, ""), @r"
+        assert_snapshot!(about("p: a(?!b)\n", FileSyntax::Yaml, ""), @r"
         error[bad-pattern]: not a regular expression: look-around, including look-ahead and look-behind, is not supported
          --> file:1:5
           |
@@ -88,7 +88,7 @@ mod tests {
           |
           = help: look-ahead and look-behind do not exist here; match the text itself
         ");
-        assert_snapshot!(about("p: \"\\\\p{Nope}\"\n", Syntax::Yaml, ""), @r#"
+        assert_snapshot!(about("p: \"\\\\p{Nope}\"\n", FileSyntax::Yaml, ""), @r#"
         error[bad-pattern]: not a regular expression: Unicode property not found
          --> file:1:5
           |
@@ -99,21 +99,21 @@ mod tests {
 
     #[test]
     fn flags_types_and_sizes_are_checked() {
-        assert_snapshot!(about("p: a\n", Syntax::Yaml, "ig"), @r"
+        assert_snapshot!(about("p: a\n", FileSyntax::Yaml, "ig"), @r"
         error[bad-pattern]: `g` is not a flag; there are `i`, `m`, `s` and `x`
          --> file:1:4
           |
         1 | p: a
           |    ^
         ");
-        assert_snapshot!(about("p: 3\n", Syntax::Yaml, ""), @r"
+        assert_snapshot!(about("p: 3\n", FileSyntax::Yaml, ""), @r"
         error[bad-pattern]: a regular expression must be a string
          --> file:1:4
           |
         1 | p: 3
           |    ^
         ");
-        assert_snapshot!(about("p: (a{1000}){1000}\n", Syntax::Yaml, ""), @r"
+        assert_snapshot!(about("p: (a{1000}){1000}\n", FileSyntax::Yaml, ""), @r"
         error[bad-pattern]: not a regular expression: Compiled regex exceeds size limit of 10485760 bytes.
          --> file:1:4
           |
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn flags_mean_what_they_say() {
         let source = Source::new("file", "p: ^a . B$ # x");
-        let node = parse(&source, Syntax::Yaml).unwrap();
+        let node = parse(&source, FileSyntax::Yaml).unwrap();
         let regex = compile(&source, node.get("p").unwrap(), "imsx").unwrap();
         assert!(regex.is_match("x\nA\nb\ny"));
         assert!(!compile(&source, node.get("p").unwrap(), "").unwrap().is_match("A\nb"));

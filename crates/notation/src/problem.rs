@@ -1,10 +1,10 @@
 //! One thing that is wrong with a file.
 
-use crate::{MAX_BYTES, Span};
+use crate::{MAX_BYTES, SourceSpan};
 
 /// How much a problem matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Severity {
+pub enum ProblemSeverity {
     /// The file cannot be used.
     Error,
     /// The file can be used, and probably does not do what its author meant.
@@ -15,30 +15,28 @@ pub enum Severity {
 ///
 /// Texts may quote the file as it is; [`crate::Report`] makes them harmless when it shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct FileProblem {
     /// A stable kebab-case name of this kind of problem, for programs.
     pub code: &'static str,
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: ProblemSeverity,
     /// What is wrong, in a lowercase sentence without a full stop.
     pub message: String,
-    /// Where.
-    pub span: Span,
+    pub span: SourceSpan,
     /// A few words that stand at the place itself.
     pub label: Option<String>,
-    /// What to do.
     pub help: Option<String>,
     /// Other places that belong to it, each with a few words.
-    pub also: Vec<(Span, String)>,
+    pub also: Vec<(SourceSpan, String)>,
 }
 
-impl Problem {
+impl FileProblem {
     /// An error at a place; the other parts are added with the methods below.
-    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+    pub fn error(code: &'static str, span: SourceSpan, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
             code,
-            severity: Severity::Error,
+            severity: ProblemSeverity::Error,
             message,
             span,
             label: None,
@@ -48,8 +46,8 @@ impl Problem {
     }
 
     /// A warning at a place.
-    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(code, span, message) }
+    pub fn warning(code: &'static str, span: SourceSpan, message: impl Into<String>) -> Self {
+        Self { severity: ProblemSeverity::Warning, ..Self::error(code, span, message) }
     }
 
     /// Puts a few words at the place itself.
@@ -75,21 +73,21 @@ impl Problem {
 
     /// Adds another place that belongs to it.
     #[must_use]
-    pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
+    pub fn with_related(mut self, span: SourceSpan, label: impl Into<String>) -> Self {
         self.also.push((span, label.into()));
         self
     }
 
     /// Whether the file cannot be used because of it.
     pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
+        self.severity == ProblemSeverity::Error
     }
 
     pub(crate) fn too_large(bytes: usize) -> Self {
         let (has, may) = (bytes.div_ceil(1 << 20), MAX_BYTES >> 20);
         Self::error(
             "too-large",
-            Span::default(),
+            SourceSpan::default(),
             format!("the file has {has} MiB; at most {may} MiB are read"),
         )
     }

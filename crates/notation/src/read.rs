@@ -10,17 +10,17 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 
-use crate::{Node, Problem, Source, Syntax, check, parse};
+use crate::{FileProblem, FileSyntax, Source, SourceNode, check, parse};
 
 /// What came out of reading a file.
 #[derive(Debug, Clone)]
-pub struct Read<T> {
+pub struct ParsedFile<T> {
     /// The tree, when the syntax was right.
-    pub node: Option<Node>,
+    pub node: Option<SourceNode>,
     /// The value, when there was no error at all.
     pub value: Option<T>,
     /// What is wrong with the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
 /// Parses, checks against the schema of `T` and deserialises, collecting every problem.
@@ -28,25 +28,25 @@ pub struct Read<T> {
 /// There is a value exactly when no problem is an error.
 pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
     source: &Source,
-    syntax: Syntax,
-) -> Read<T> {
+    syntax: FileSyntax,
+) -> ParsedFile<T> {
     let node = match parse(source, syntax) {
         Ok(node) => node,
-        Err(problems) => return Read { node: None, value: None, problems },
+        Err(problems) => return ParsedFile { node: None, value: None, problems },
     };
     let mut problems = check(&node, &cached::<T>());
     let mut value = None;
-    if !problems.iter().any(Problem::is_error) {
+    if !problems.iter().any(FileProblem::is_error) {
         match serde_path_to_error::deserialize(node.to_json()) {
             Ok(read) => value = Some(read),
             Err(error) => {
-                let place = blamed(&node, error.path());
+                let place = node_at_serde_path(&node, error.path());
                 let message = error.into_inner().to_string();
-                problems.push(Problem::error("bad-value", place.span, message));
+                problems.push(FileProblem::error("bad-value", place.span, message));
             }
         }
     }
-    Read { node: Some(node), value, problems }
+    ParsedFile { node: Some(node), value, problems }
 }
 
 /// The JSON schema (draft-07) of a type: what [`read`] checks, and what we publish.
@@ -64,7 +64,7 @@ fn cached<T: JsonSchema + 'static>() -> Arc<serde_json::Value> {
 }
 
 /// The node that a refusal of serde is about, as far as its path leads.
-fn blamed<'a>(node: &'a Node, path: &Path) -> &'a Node {
+fn node_at_serde_path<'a>(node: &'a SourceNode, path: &Path) -> &'a SourceNode {
     let mut node = node;
     for segment in path {
         let next = match segment {

@@ -5,42 +5,40 @@ use annotate_snippets::{
 };
 
 use crate::printable::visible;
-use crate::{Problem, Severity, Source, Span, printable};
+use crate::{FileProblem, ProblemSeverity, Source, SourceSpan, printable};
 
 /// The width that reports are laid out for.
-const WIDTH: usize = 120;
+const REPORT_COLUMNS: usize = 120;
 /// A line longer than this was not written by hand; only a piece of it is quoted.
-const LONG_LINE: usize = 1000;
+const MAX_QUOTED_LINE: usize = 1000;
 /// How many characters of a long line are quoted on each side of the place.
-const AROUND: usize = 40;
+const CONTEXT_CHARS: usize = 40;
 
 /// The problems of one file, ready to be shown.
 ///
 /// Whatever the file contains, no control character of it gets into what is rendered.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The file.
     pub source: Source,
-    /// What is wrong with it.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
 impl Report {
     /// A report; the problems are put into the order of the file.
-    pub fn new(source: Source, mut problems: Vec<Problem>) -> Self {
+    pub fn new(source: Source, mut problems: Vec<FileProblem>) -> Self {
         problems.sort_by_key(|problem| (problem.span, problem.severity));
         Self { source, problems }
     }
 
     /// Whether the file cannot be used.
     pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(Problem::is_error)
+        self.problems.iter().any(FileProblem::is_error)
     }
 
     /// The report as text with the lines of the file, coloured for a terminal or plain.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        let renderer = renderer.term_width(WIDTH);
+        let renderer = renderer.term_width(REPORT_COLUMNS);
         let groups = self.problems.iter().map(|problem| {
             let mut text = renderer.render(&[self.group(problem)]);
             text.push('\n');
@@ -56,12 +54,12 @@ impl Report {
         self.problems.iter().map(|problem| self.json(problem)).collect()
     }
 
-    fn json(&self, problem: &Problem) -> serde_json::Value {
+    fn json(&self, problem: &FileProblem) -> serde_json::Value {
         let mut json = serde_json::Map::new();
         json.insert("code".into(), problem.code.into());
         let severity = match problem.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Warning => "warning",
         };
         json.insert("severity".into(), severity.into());
         json.insert("message".into(), printable(&problem.message).into());
@@ -85,7 +83,7 @@ impl Report {
         serde_json::Value::Object(json)
     }
 
-    fn place(&self, span: Span) -> serde_json::Map<String, serde_json::Value> {
+    fn place(&self, span: SourceSpan) -> serde_json::Map<String, serde_json::Value> {
         let span = self.source.clamp(span);
         let (start, end) = (self.source.position(span.start), self.source.position(span.end));
         let parts = [
@@ -97,10 +95,10 @@ impl Report {
         parts.into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect()
     }
 
-    fn group(&self, problem: &Problem) -> Group<'static> {
+    fn group(&self, problem: &FileProblem) -> Group<'static> {
         let level = match problem.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
+            ProblemSeverity::Error => Level::ERROR,
+            ProblemSeverity::Warning => Level::WARNING,
         };
         let title: Title<'static> = level.primary_title(printable(&problem.message));
         let mut elements: Vec<Element<'static>> = Vec::new();
@@ -116,10 +114,10 @@ impl Report {
     }
 
     /// The lines that a problem is about, one after the other, its own place first.
-    fn quote(&self, problem: &Problem) -> Vec<Element<'static>> {
-        let mut lines: Vec<(usize, Vec<Mark<'_>>)> = Vec::new();
-        let own = Mark { span: problem.span, label: problem.label.as_deref(), own: true };
-        let also = problem.also.iter().map(|(span, label)| Mark {
+    fn quote(&self, problem: &FileProblem) -> Vec<Element<'static>> {
+        let mut lines: Vec<(usize, Vec<LineAnnotation<'_>>)> = Vec::new();
+        let own = LineAnnotation { span: problem.span, label: problem.label.as_deref(), own: true };
+        let also = problem.also.iter().map(|(span, label)| LineAnnotation {
             span: *span,
             label: Some(label.as_str()),
             own: false,
@@ -134,11 +132,11 @@ impl Report {
         lines.iter().flat_map(|(line, marks)| self.line(*line, marks)).collect()
     }
 
-    fn line(&self, line: usize, marks: &[Mark<'_>]) -> Vec<Element<'static>> {
+    fn line(&self, line: usize, marks: &[LineAnnotation<'_>]) -> Vec<Element<'static>> {
         let whole = self.source.line_span(line);
         let text = self.source.slice(whole);
         let path = printable(self.source.name());
-        if text.len() > LONG_LINE {
+        if text.len() > MAX_QUOTED_LINE {
             let place = marks.first().map_or(whole, |mark| mark.span);
             let position = self.source.position(place.start);
             let origin = Origin::path(path).line(position.line).char_column(position.column);
@@ -157,7 +155,7 @@ impl Report {
             let within = |offset: usize| {
                 offsets[self
                     .source
-                    .clamp(Span::new(offset, offset))
+                    .clamp(SourceSpan::new(offset, offset))
                     .start
                     .clamp(whole.start, whole.end)
                     - whole.start]
@@ -172,15 +170,17 @@ impl Report {
     }
 
     /// The line of a place, or a piece of it around the place when it is long.
-    fn excerpt(&self, span: Span) -> String {
+    fn excerpt(&self, span: SourceSpan) -> String {
         let span = self.source.clamp(span);
         let line = self.source.line_span(self.source.position(span.start).line);
         let start = span.start.min(line.end);
-        let before = self.source.slice(Span::new(line.start, start));
-        let after = self.source.slice(Span::new(start, line.end));
-        let skip = before.char_indices().rev().nth(AROUND - 1).map_or(0, |(offset, _)| offset);
-        let take = after.char_indices().nth(2 * AROUND).map_or(after.len(), |(offset, _)| offset);
-        let (left, right) = if before.len() + after.len() <= 3 * AROUND {
+        let before = self.source.slice(SourceSpan::new(line.start, start));
+        let after = self.source.slice(SourceSpan::new(start, line.end));
+        let skip =
+            before.char_indices().rev().nth(CONTEXT_CHARS - 1).map_or(0, |(offset, _)| offset);
+        let take =
+            after.char_indices().nth(2 * CONTEXT_CHARS).map_or(after.len(), |(offset, _)| offset);
+        let (left, right) = if before.len() + after.len() <= 3 * CONTEXT_CHARS {
             (before, after)
         } else {
             (&before[skip..], &after[..take])
@@ -197,8 +197,8 @@ impl Report {
 }
 
 /// A place in a line and what is said about it.
-struct Mark<'a> {
-    span: Span,
+struct LineAnnotation<'a> {
+    span: SourceSpan,
     label: Option<&'a str>,
     own: bool,
 }

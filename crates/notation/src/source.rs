@@ -4,13 +4,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::{MAX_BYTES, Problem, Report};
+use crate::{FileProblem, MAX_BYTES, Report};
 
 /// The text of one file and the name it has in messages. Cloning is cheap.
 #[derive(Clone)]
-pub struct Source(Arc<Inner>);
+pub struct Source(Arc<SourceText>);
 
-struct Inner {
+struct SourceText {
     name: String,
     text: String,
     /// Where each line starts; made when the first position is asked for.
@@ -19,8 +19,7 @@ struct Inner {
 
 /// A stretch of a [`Source`], as byte offsets; `end` is the first byte after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Span {
-    /// The first byte.
+pub struct SourceSpan {
     pub start: usize,
     /// The first byte after it.
     pub end: usize,
@@ -28,7 +27,7 @@ pub struct Span {
 
 /// A place for people: both numbers count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Position {
+pub struct LineColumn {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -43,7 +42,7 @@ impl Source {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        Self(Arc::new(Inner { name: name.into(), text, lines: OnceLock::new() }))
+        Self(Arc::new(SourceText { name: name.into(), text, lines: OnceLock::new() }))
     }
 
     /// A source of bytes as they were on disk. What is too large or not UTF-8 is refused with a
@@ -51,7 +50,7 @@ impl Source {
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Report> {
         let name = name.into();
         if bytes.len() > MAX_BYTES {
-            let problem = Problem::too_large(bytes.len());
+            let problem = FileProblem::too_large(bytes.len());
             return Err(Report::new(Self::new(name, ""), vec![problem]));
         }
         let error = match String::from_utf8(bytes) {
@@ -60,7 +59,8 @@ impl Source {
         };
         let bytes = error.as_bytes();
         let valid = error.utf8_error().valid_up_to();
-        let mut problem = Problem::error("not-utf8", Span::default(), "the file is not UTF-8 text");
+        let mut problem =
+            FileProblem::error("not-utf8", SourceSpan::default(), "the file is not UTF-8 text");
         let source = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             problem = problem.help("it looks like UTF-16; save it as UTF-8");
             Self::new(name, "")
@@ -68,7 +68,7 @@ impl Source {
             let (start, marks) = (valid, '\u{fffd}'.len_utf8());
             // What was skipped at the start is missing in front of the place, too.
             let skipped = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-            problem.span = Span::new(start - skipped, start - skipped + marks);
+            problem.span = SourceSpan::new(start - skipped, start - skipped + marks);
             problem = problem
                 .label(format!("byte 0x{:02x} does not belong here", bytes[valid]))
                 .help("save the file as UTF-8");
@@ -88,37 +88,37 @@ impl Source {
     }
 
     /// The text of a span. A span that is not of this source gives what lies in both.
-    pub fn slice(&self, span: Span) -> &str {
+    pub fn slice(&self, span: SourceSpan) -> &str {
         let span = self.clamp(span);
         &self.0.text[span.start..span.end]
     }
 
     /// The line and column of a byte offset; an offset beyond the end is the end.
-    pub fn position(&self, offset: usize) -> Position {
+    pub fn position(&self, offset: usize) -> LineColumn {
         let offset = self.floor(offset);
         let lines = self.lines();
         let line = lines.partition_point(|start| *start <= offset).max(1);
         let column = self.0.text[lines[line - 1]..offset].chars().count() + 1;
-        Position { line, column }
+        LineColumn { line, column }
     }
 
     /// The bytes of a line (from 1) without its line break; empty for a line that is not there.
-    pub fn line_span(&self, line: usize) -> Span {
+    pub fn line_span(&self, line: usize) -> SourceSpan {
         let lines = self.lines();
         let end = self.0.text.len();
         let Some(start) = line.checked_sub(1).and_then(|index| lines.get(index)).copied() else {
-            return Span::new(end, end);
+            return SourceSpan::new(end, end);
         };
         let next = lines.get(line).copied().unwrap_or(end);
         let text = self.0.text[start..next].trim_end_matches(['\n', '\r']);
-        Span::new(start, start + text.len())
+        SourceSpan::new(start, start + text.len())
     }
 
     /// The same span, inside the text and on character boundaries.
-    pub(crate) fn clamp(&self, span: Span) -> Span {
+    pub(crate) fn clamp(&self, span: SourceSpan) -> SourceSpan {
         let start = self.floor(span.start);
         let end = self.ceil(span.end).max(start);
-        Span { start, end }
+        SourceSpan { start, end }
     }
 
     fn lines(&self) -> &[usize] {
@@ -154,7 +154,7 @@ impl fmt::Debug for Source {
     }
 }
 
-impl Span {
+impl SourceSpan {
     /// The span from `start` to `end`; never ends before it starts.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end: end.max(start) }
@@ -166,7 +166,7 @@ impl Span {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for LineColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }

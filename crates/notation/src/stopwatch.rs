@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Measures the processor time of this thread: tests of speed must not fail because somebody
-/// else is fast at the same time.
-pub(crate) struct Stopwatch(Duration);
+/// Measures the processor time of this thread: tests of speed must not fail because other
+/// processes use the machine at the same time.
+pub(crate) struct CpuStopwatch(Duration);
 
-impl Stopwatch {
+impl CpuStopwatch {
     pub(crate) fn start() -> Self {
         Self(now())
     }

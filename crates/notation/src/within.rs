@@ -6,31 +6,33 @@
 
 use std::ops::Range;
 
-use crate::{Node, Source, Span};
+use crate::{Source, SourceNode, SourceSpan};
 
 /// A longer string is not taken apart; its pieces are the whole node.
-const LONGEST: usize = 1024 * 1024;
+const MAX_TRACED_BYTES: usize = 1024 * 1024;
 
 /// Where the bytes `piece` of a string's value stand in the file.
 ///
 /// Exact for plain, quoted and block scalars; what cannot be placed exactly (an aliased value, a
 /// value that is no string) is the whole node.
-pub fn within(source: &Source, node: &Node, piece: Range<usize>) -> Span {
+pub fn within(source: &Source, node: &SourceNode, piece: Range<usize>) -> SourceSpan {
     let whole = node.span;
     let text = source.slice(whole);
-    let Some(value) = node.as_str().filter(|_| text.len() <= LONGEST) else { return whole };
-    let Some(trace) = Trace::of(text, value) else { return whole };
+    let Some(value) = node.as_str().filter(|_| text.len() <= MAX_TRACED_BYTES) else {
+        return whole;
+    };
+    let Some(trace) = TracedText::of(text, value) else { return whole };
     let Some(first) = trace.places.get(piece.start).or(trace.places.last()) else { return whole };
     let last = piece.end.checked_sub(1).filter(|last| *last >= piece.start);
     let end = match last {
         Some(last) => trace.places.get(last).or(trace.places.last()).map_or(first.1, |p| p.1),
         None => first.0,
     };
-    Span::new(whole.start + first.0, whole.start + end)
+    SourceSpan::new(whole.start + first.0, whole.start + end)
 }
 
 /// Where the `nth` (from 0) occurrence of `needle` in a string's value stands in the file.
-pub fn find_within(source: &Source, node: &Node, needle: &str, nth: usize) -> Span {
+pub fn find_within(source: &Source, node: &SourceNode, needle: &str, nth: usize) -> SourceSpan {
     let text = node.as_str().unwrap_or_default();
     match text.match_indices(needle).nth(nth) {
         Some((start, _)) => within(source, node, start..start + needle.len()),
@@ -40,12 +42,12 @@ pub fn find_within(source: &Source, node: &Node, needle: &str, nth: usize) -> Sp
 
 /// A decoded text that remembers for each of its bytes which bytes of the file it came from.
 #[derive(Default)]
-struct Trace {
+struct TracedText {
     text: String,
     places: Vec<(usize, usize)>,
 }
 
-impl Trace {
+impl TracedText {
     /// The trace of a scalar as it stands in the file, when it gives `value`.
     fn of(text: &str, value: &str) -> Option<Self> {
         let is_same = |trace: &Self| trace.text == value;

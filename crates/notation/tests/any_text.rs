@@ -4,7 +4,7 @@
 #[path = "any_text/exercise.rs"]
 mod exercise;
 
-use coven_notation::{Source, Syntax, read};
+use coven_notation::{FileSyntax, Source, read};
 use exercise::{File, any_text};
 use proptest::prelude::*;
 
@@ -66,14 +66,14 @@ const PIECES: &[&str] = &[
 
 #[test]
 fn the_examples_are_read_and_mean_what_they_say() {
-    for (text, syntax) in [(YAML, Syntax::Yaml), (JSON, Syntax::Json)] {
+    for (text, syntax) in [(YAML, FileSyntax::Yaml), (JSON, FileSyntax::Json)] {
         any_text(text);
         let read = read::<File>(&Source::new("file", text), syntax);
         assert!(read.node.is_some(), "{:?}", read.problems);
     }
     let read = read::<File>(
         &Source::new("file", &YAML.replace("folded\n    text", "folded")[..]),
-        Syntax::Yaml,
+        FileSyntax::Yaml,
     );
     assert_eq!(read.problems, []);
     assert_eq!(read.value.unwrap().steps.len(), 4);

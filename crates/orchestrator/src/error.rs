@@ -9,7 +9,7 @@ use coven_store::lock::LockError;
 use coven_store::register::RegisterError;
 use coven_store::retention::RemoveError;
 use coven_store::{BaseDirError, FileError, NotOwned};
-use coven_workflow::catalogue::Unusable;
+use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::Refused;
 
 use crate::state::ClaimError;
@@ -45,7 +45,7 @@ impl From<BaseDirError> for OpenError {
 pub enum ExecuteError {
     /// There is no such grimoire, or it cannot be used.
     #[error(transparent)]
-    Grimoire(#[from] Unusable),
+    Grimoire(#[from] UnusableGrimoire),
     /// The definition is wrong.
     #[error("the definition has errors:\n{}", .0.render(false))]
     Definition(Box<Report>),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use coven_adapters::Folders;
+use coven_adapters::AdapterFolders;
 use coven_model::AutoAnswer;
 use coven_policy::Policies;
 use coven_store::{FolderOwners, Retention};
@@ -89,13 +89,13 @@ impl Options {
         }
     }
 
-    pub(crate) fn adapter_folders(&self) -> Folders {
+    pub(crate) fn adapter_folders(&self) -> AdapterFolders {
         self.folders(self.trusted)
     }
 
     /// Where adapters are found, if the base directory is trusted or if it is not.
-    pub(crate) fn folders(&self, trusted: bool) -> Folders {
-        Folders {
+    pub(crate) fn folders(&self, trusted: bool) -> AdapterFolders {
+        AdapterFolders {
             user: self.config_dir.as_ref().map(|config| config.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
             project_trusted: trusted,

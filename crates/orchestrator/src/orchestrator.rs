@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_policy::Policies;
 use coven_store::Entry;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::{Input, Known};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -35,11 +35,11 @@ use crate::event::Subscription;
 use crate::feed::Feed;
 use crate::options::Options;
 use crate::snapshot::SessionSnapshot;
-use crate::state::best_effort;
 use crate::state::blocking::{blocking, guard_workers};
 use crate::state::{
     Claims, Environment, PastSession, SessionManager, WorkflowSession, caller, subscribe_past,
 };
+use coven_folder::best_effort;
 
 /// Keeps any number of sessions, and hands what is asked of one to its controller.
 ///
@@ -140,19 +140,19 @@ impl Orchestrator {
     pub fn known(&self) -> Known {
         let known = Known::new(self.shared.executor.adapters());
         match &self.shared.options.default_adapter {
-            Some(adapter) => known.or_else(adapter),
+            Some(adapter) => known.with_default_adapter(adapter),
             None => known,
         }
     }
 
     /// The grimoires there are.
-    pub fn catalogue(&self) -> Catalogue {
+    pub fn catalogue(&self) -> GrimoireCatalogue {
         self.catalogue_for(&self.known())
     }
 
-    fn catalogue_for(&self, known: &Known) -> Catalogue {
+    fn catalogue_for(&self, known: &Known) -> GrimoireCatalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        Catalogue::load(&self.shared.options.grimoire_places(trusted), known)
+        GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), known)
     }
 
     /// Whether the `.coven/` of the base directory may be used, from the next start of a session

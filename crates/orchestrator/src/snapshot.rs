@@ -14,9 +14,9 @@ use coven_model::{
 };
 use coven_runner::AgentRunner;
 use coven_workflow::State;
-use coven_workflow::plan::Action;
+use coven_workflow::plan::StepAction;
 use coven_workflow::state::{Run, TaskRun};
-use coven_workflow::view::{Viewer, plan_view};
+use coven_workflow::view::{SessionViewBuilder, plan_view};
 
 use crate::engine::{Runner, RunnerSlot};
 use crate::error::RequestError;
@@ -28,7 +28,7 @@ pub struct SessionSnapshot {
     id: SessionId,
     last_seq: u64,
     state: State,
-    viewer: Viewer,
+    viewer: SessionViewBuilder,
     jobs: LiveJobs,
     view: OnceLock<Option<SessionView>>,
     plan: OnceLock<Option<PlanView>>,
@@ -101,7 +101,7 @@ impl SessionSnapshot {
         id: SessionId,
         last_seq: u64,
         state: State,
-        viewer: Viewer,
+        viewer: SessionViewBuilder,
         jobs: LiveJobs,
     ) -> Self {
         let (view, plan) = (OnceLock::new(), OnceLock::new());
@@ -198,7 +198,7 @@ fn not_started(run: &Run, task: &TaskId) -> RequestError {
 /// started.
 fn known_tasks(run: &Run) -> Vec<TaskId> {
     let planned = run.identity.plan.steps.iter().flat_map(|step| match &step.action {
-        Action::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
+        StepAction::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
         _ => Vec::new(),
     });
     let started = run.steps.iter().flat_map(|step| step.tasks.iter().map(|task| task.id.clone()));

@@ -1,6 +1,5 @@
 //! What happened, kept: sessions on disk and in memory.
 
-mod best_effort;
 pub(crate) mod blocking;
 pub(crate) mod caller;
 mod claims;
@@ -13,7 +12,6 @@ pub(crate) mod replay;
 mod session;
 mod writer;
 
-pub(crate) use best_effort::best_effort;
 pub(crate) use caller::Environment;
 pub use claims::ClaimError;
 pub(crate) use claims::{Claimed, Claims, Terms};

@@ -17,15 +17,17 @@
 //! ```
 
 use coven_model::AwaitingKind;
-use coven_notation::{Node, Problem, Report, Source, Syntax, parse, pattern, read, schema_of};
+use coven_notation::{
+    FileProblem, FileSyntax, Report, Source, SourceNode, parse, pattern, read, schema_of,
+};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::rules::{Rule, RuleName, Ruling, offers};
+use crate::rules::{PolicyRule, RuleEffect, RuleName, offers};
 
 /// The newest version of the file that is understood.
-const VERSION: u64 = 1;
+const POLICY_VERSION: u64 = 1;
 
 /// Rules that may answer what agents ask, without a person.
 ///
@@ -33,7 +35,7 @@ const VERSION: u64 = 1;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Coven policy")]
-struct File {
+struct PolicyFile {
     /// The version of this format: 1.
     #[schemars(range(min = 1, max = 1))]
     #[expect(dead_code, reason = "looked at in the tree, before anything else")]
@@ -62,9 +64,9 @@ struct RawRule {
     /// ends of a line.
     #[expect(dead_code, reason = "compiled from the tree, which knows its place")]
     matches: Option<String>,
-    /// What happens.
+    /// What happens with a question that the rule matches.
     decision: RawDecision,
-    /// Why, for whoever reads the decision; a denied agent is told.
+    /// The reason, shown beside the decision; a denied agent is told.
     reason: Option<String>,
 }
 
@@ -72,7 +74,7 @@ struct RawRule {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OneOrMore<T> {
-    /// One.
+    /// A single value, without a list.
     One(T),
     /// Several; one of them must fit.
     More(#[schemars(length(min = 1))] Vec<T>),
@@ -83,68 +85,71 @@ enum OneOrMore<T> {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Decision")]
 enum RawDecision {
-    /// Yes, this once.
+    /// The agent may do it, this once.
     Allow,
-    /// Yes, and the agent need not ask again.
+    /// The agent may do it, and need not ask again.
     AllowAlways,
-    /// No.
+    /// The agent may not do it.
     Deny,
-    /// A person decides.
+    /// A person is asked to decide.
     Ask,
-    /// This text.
+    /// The agent is answered with this text.
     Answer(String),
 }
 
 /// The rules of one file.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    pub(crate) rules: Vec<Rule>,
-    warnings: Vec<Problem>,
+    pub(crate) rules: Vec<PolicyRule>,
+    warnings: Vec<FileProblem>,
 }
 
 /// The JSON schema of the file.
 pub fn schema() -> serde_json::Value {
-    schema_of::<File>()
+    schema_of::<PolicyFile>()
 }
 
 impl Policy {
     /// Reads a policy file; refuses one with any error, and reports all of them.
     pub fn read(source: &Source) -> Result<Self, Report> {
-        if let Some(problem) = newer(source) {
+        if let Some(problem) = newer_version_problem(source) {
             return Err(Report::new(source.clone(), vec![problem]));
         }
-        let read = read::<File>(source, Syntax::Yaml);
+        let read = read::<PolicyFile>(source, FileSyntax::Yaml);
         let mut problems = read.problems;
         // Patterns are checked even if something else is wrong: every problem at once.
-        let items =
-            read.node.as_ref().and_then(|node| node.get("rules")).map_or(&[][..], Node::items);
+        let items = read
+            .node
+            .as_ref()
+            .and_then(|node| node.get("rules"))
+            .map_or(&[][..], SourceNode::items);
         let patterns: Vec<Option<Regex>> =
             items.iter().map(|item| compiled(source, item, &mut problems)).collect();
         names(items, &mut problems);
-        let Some(file) = read.value.filter(|_| !problems.iter().any(Problem::is_error)) else {
+        let Some(file) = read.value.filter(|_| !problems.iter().any(FileProblem::is_error)) else {
             return Err(Report::new(source.clone(), problems));
         };
         let parts = file.rules.into_iter().zip(items).zip(patterns).enumerate();
-        let rules: Vec<Rule> = parts
+        let rules: Vec<PolicyRule> = parts
             .map(|(index, ((raw, node), regex))| {
                 let line = source.position(node.span.start).line;
                 let name = raw.name.clone().unwrap_or_else(|| format!("rule {}", index + 1));
                 raw.into_rule(RuleName { name, line }, regex)
             })
             .collect();
-        pointless(items, &rules, &mut problems);
+        warn_about_unreachable_rules(items, &rules, &mut problems);
         Ok(Self { rules, warnings: problems })
     }
 
     /// What is probably not meant in a file that can be used.
-    pub fn warnings(&self) -> &[Problem] {
+    pub fn warnings(&self) -> &[FileProblem] {
         &self.warnings
     }
 }
 
 impl RawRule {
-    fn into_rule(self, name: RuleName, matches: Option<Regex>) -> Rule {
-        Rule {
+    fn into_rule(self, name: RuleName, matches: Option<Regex>) -> PolicyRule {
+        PolicyRule {
             name,
             adapters: self.adapter.map(OneOrMore::into_list),
             kinds: self.kind.map(OneOrMore::into_list),
@@ -152,11 +157,11 @@ impl RawRule {
             dialogs: self.dialog.map(OneOrMore::into_list),
             matches,
             ruling: match self.decision {
-                RawDecision::Allow => Ruling::Allow,
-                RawDecision::AllowAlways => Ruling::AllowAlways,
-                RawDecision::Deny => Ruling::Deny,
-                RawDecision::Ask => Ruling::Ask,
-                RawDecision::Answer(text) => Ruling::Answer(text),
+                RawDecision::Allow => RuleEffect::Allow,
+                RawDecision::AllowAlways => RuleEffect::AllowAlways,
+                RawDecision::Deny => RuleEffect::Deny,
+                RawDecision::Ask => RuleEffect::Ask,
+                RawDecision::Answer(text) => RuleEffect::Answer(text),
             },
             reason: self.reason,
         }
@@ -173,18 +178,19 @@ impl<T> OneOrMore<T> {
 }
 
 /// A file of a newer version is not judged by the rules of this one.
-fn newer(source: &Source) -> Option<Problem> {
-    let node = parse(source, Syntax::Yaml).ok()?;
+fn newer_version_problem(source: &Source) -> Option<FileProblem> {
+    let node = parse(source, FileSyntax::Yaml).ok()?;
     let version = node.get("version")?;
-    let number = version.to_json().as_u64().filter(|number| *number > VERSION)?;
-    let message = format!("this policy has version {number}; this Coven knows version {VERSION}");
+    let number = version.to_json().as_u64().filter(|number| *number > POLICY_VERSION)?;
+    let message =
+        format!("this policy has version {number}; this Coven knows version {POLICY_VERSION}");
     Some(
-        Problem::error("newer-version", version.span, message)
+        FileProblem::error("newer-version", version.span, message)
             .help("update Coven; until then the policy is not used, and everything is asked"),
     )
 }
 
-fn compiled(source: &Source, rule: &Node, problems: &mut Vec<Problem>) -> Option<Regex> {
+fn compiled(source: &Source, rule: &SourceNode, problems: &mut Vec<FileProblem>) -> Option<Regex> {
     let node = rule.get("matches").filter(|node| node.as_str().is_some())?;
     match pattern::compile(source, node, "m") {
         Ok(regex) => Some(regex),
@@ -196,31 +202,35 @@ fn compiled(source: &Source, rule: &Node, problems: &mut Vec<Problem>) -> Option
 }
 
 /// Two rules with one name could not be told apart in a decision.
-fn names(rules: &[Node], problems: &mut Vec<Problem>) {
+fn names(rules: &[SourceNode], problems: &mut Vec<FileProblem>) {
     let named = rules.iter().filter_map(|rule| rule.get("name"));
-    let named: Vec<&Node> = named.filter(|name| name.as_str().is_some()).collect();
+    let named: Vec<&SourceNode> = named.filter(|name| name.as_str().is_some()).collect();
     for (index, name) in named.iter().enumerate() {
         if let Some(first) = named[..index].iter().find(|first| first.value == name.value) {
             let text = name.as_str().unwrap_or_default();
             let message = format!("two rules are named `{text}`");
-            let problem = Problem::error("duplicate-name", name.span, message);
-            problems.push(problem.also(first.span, "the first one is here"));
+            let problem = FileProblem::error("duplicate-name", name.span, message);
+            problems.push(problem.with_related(first.span, "the first one is here"));
         }
     }
 }
 
 /// Rules that can never decide anything.
-fn pointless(items: &[Node], rules: &[Rule], problems: &mut Vec<Problem>) {
-    let all = rules.iter().position(Rule::is_about_everything);
+fn warn_about_unreachable_rules(
+    items: &[SourceNode],
+    rules: &[PolicyRule],
+    problems: &mut Vec<FileProblem>,
+) {
+    let all = rules.iter().position(PolicyRule::is_about_everything);
     if let Some(all) = all.filter(|all| all + 1 < rules.len()) {
         let place = |index: usize| {
-            let node: &Node = &items[index];
+            let node: &SourceNode = &items[index];
             node.entries().first().map_or(node.span, |entry| entry.key_span)
         };
         let message = "this rule and those after it are never reached";
         problems.push(
-            Problem::warning("unreachable-rule", place(all + 1), message)
-                .also(place(all), "this rule is about every question")
+            FileProblem::warning("unreachable-rule", place(all + 1), message)
+                .with_related(place(all), "this rule is about every question")
                 .help("put rules that are about less before it"),
         );
     }
@@ -231,7 +241,7 @@ fn pointless(items: &[Node], rules: &[Rule], problems: &mut Vec<Problem>) {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
             let message = format!("a {} does not offer to {}", names.join(" or a "), rule.ruling);
             problems.push(
-                Problem::warning("impossible-decision", span, message).help(
+                FileProblem::warning("impossible-decision", span, message).help(
                     "such a question is asked; give a text with {answer: …}, deny it, or ask",
                 ),
             );

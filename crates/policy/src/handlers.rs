@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use coven_model::{AutoPolicy, Choice, HandlerName};
 
-use crate::Question;
+use crate::AgentQuestion;
 
 /// What is typed, exactly as a terminal would send it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Action {
+pub struct TerminalInput {
     /// The characters; Enter is a carriage return.
     pub input: String,
 }
@@ -22,13 +22,11 @@ pub struct Action {
 /// Why a handler did not answer although it did not decline.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerError {
-    /// It failed.
     #[error("the handler failed: {0}")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
-    /// It panicked.
     #[error("the handler panicked: {0}")]
     Panicked(String),
-    /// It wanted to send Enter to a dialog that nobody knows.
+    /// It wanted to send Enter to a dialog that the adapter does not describe.
     #[error("the handler wanted to send Enter to a dialog that is not known")]
     Blind,
 }
@@ -41,12 +39,12 @@ impl HandlerError {
 }
 
 /// Something that may answer a question of an agent.
-pub trait Handler: Send + Sync {
+pub trait QuestionHandler: Send + Sync {
     /// The name that decisions and errors are reported under.
     fn name(&self) -> Cow<'_, str>;
 
     /// The answer to a question; `None` leaves it to the next handler.
-    fn answer(&self, question: &Question<'_>) -> Result<Option<Action>, HandlerError>;
+    fn answer(&self, question: &AgentQuestion<'_>) -> Result<Option<TerminalInput>, HandlerError>;
 
     /// The standard handler this is, if it is one.
     fn standard(&self) -> Option<&HandlerName> {
@@ -55,14 +53,14 @@ pub trait Handler: Send + Sync {
 }
 
 /// A handler made of a function.
-pub struct Custom<F> {
+pub struct FunctionHandler<F> {
     name: String,
     function: F,
 }
 
-impl<F> Custom<F>
+impl<F> FunctionHandler<F>
 where
-    F: Fn(&Question<'_>) -> Result<Option<Action>, HandlerError> + Send + Sync,
+    F: Fn(&AgentQuestion<'_>) -> Result<Option<TerminalInput>, HandlerError> + Send + Sync,
 {
     /// A handler with a name.
     pub fn new(name: impl Into<String>, function: F) -> Self {
@@ -70,61 +68,59 @@ where
     }
 }
 
-impl<F> Handler for Custom<F>
+impl<F> QuestionHandler for FunctionHandler<F>
 where
-    F: Fn(&Question<'_>) -> Result<Option<Action>, HandlerError> + Send + Sync,
+    F: Fn(&AgentQuestion<'_>) -> Result<Option<TerminalInput>, HandlerError> + Send + Sync,
 {
     fn name(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.name)
     }
 
-    fn answer(&self, question: &Question<'_>) -> Result<Option<Action>, HandlerError> {
+    fn answer(&self, question: &AgentQuestion<'_>) -> Result<Option<TerminalInput>, HandlerError> {
         (self.function)(question)
     }
 }
 
 /// How one agent is automated: arguments for its start, and handlers for its questions.
 #[derive(Clone, Default)]
-pub struct Automatic {
+pub struct AgentAutomation {
     inject_args: Vec<String>,
-    handlers: Vec<Arc<dyn Handler>>,
+    handlers: Vec<Arc<dyn QuestionHandler>>,
 }
 
 /// A handler that neither answered nor declined.
 #[derive(Debug)]
-pub struct Skipped {
-    /// Its name.
+pub struct SkippedHandler {
     pub name: String,
-    /// What went wrong.
     pub error: HandlerError,
 }
 
 /// What came out of asking the handlers.
 #[derive(Debug)]
-pub struct Resolution {
+pub struct HandlerResolution {
     /// What is to be typed; nothing means that a person is asked.
-    pub action: Option<Action>,
+    pub action: Option<TerminalInput>,
     /// The handler that decided.
     pub by: Option<String>,
     /// That handler, if it is a standard one.
     pub standard: Option<HandlerName>,
     /// Handlers that failed before; they must be reported, and do not stop the others.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedHandler>,
 }
 
-impl Automatic {
+impl AgentAutomation {
     /// The automation that a file describes.
     pub fn new(policy: &AutoPolicy) -> Self {
         let handlers = policy.handlers.iter().cloned();
         Self {
             inject_args: policy.inject_args.clone(),
-            handlers: handlers.map(|name| Arc::new(name) as Arc<dyn Handler>).collect(),
+            handlers: handlers.map(|name| Arc::new(name) as Arc<dyn QuestionHandler>).collect(),
         }
     }
 
     /// Adds a handler behind those that are there.
     #[must_use]
-    pub fn with(mut self, handler: impl Handler + 'static) -> Self {
+    pub fn with(mut self, handler: impl QuestionHandler + 'static) -> Self {
         self.handlers.push(Arc::new(handler));
         self
     }
@@ -136,8 +132,8 @@ impl Automatic {
 
     /// Asks the handlers in their order; the first that returns an action decides. A handler that
     /// fails or panics is skipped and reported, and so is one that would press Enter in a dialog
-    /// that nobody knows.
-    pub fn resolve(&self, question: &Question<'_>) -> Resolution {
+    /// that the adapter does not describe.
+    pub fn resolve(&self, question: &AgentQuestion<'_>) -> HandlerResolution {
         let mut skipped = Vec::new();
         for handler in &self.handlers {
             match ask(handler.as_ref(), question) {
@@ -145,20 +141,20 @@ impl Automatic {
                 Ok(Some(action)) => {
                     let by = Some(handler.name().into_owned());
                     let standard = handler.standard().cloned();
-                    return Resolution { action: Some(action), by, standard, skipped };
+                    return HandlerResolution { action: Some(action), by, standard, skipped };
                 }
                 Err(error) => {
-                    skipped.push(Skipped { name: handler.name().into_owned(), error });
+                    skipped.push(SkippedHandler { name: handler.name().into_owned(), error });
                 }
             }
         }
-        Resolution { action: None, by: None, standard: None, skipped }
+        HandlerResolution { action: None, by: None, standard: None, skipped }
     }
 }
 
-impl Resolution {
+impl HandlerResolution {
     /// The decision as a fact; `None` when a person is asked.
-    pub fn fact(&self) -> Option<coven_model::Decision> {
+    pub fn to_decision(&self) -> Option<coven_model::Decision> {
         let (action, by) = (self.action.as_ref()?, self.by.as_ref()?);
         let choice = match &self.standard {
             Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => Choice::Approve,
@@ -179,10 +175,14 @@ impl Resolution {
     }
 }
 
-fn ask(handler: &dyn Handler, question: &Question<'_>) -> Result<Option<Action>, HandlerError> {
+fn ask(
+    handler: &dyn QuestionHandler,
+    question: &AgentQuestion<'_>,
+) -> Result<Option<TerminalInput>, HandlerError> {
     // A handler of a library's user is a stranger: its panic is its own.
     let answer = catch_unwind(AssertUnwindSafe(|| handler.answer(question)));
-    let action = answer.unwrap_or_else(|panic| Err(HandlerError::Panicked(said(&*panic))))?;
+    let action =
+        answer.unwrap_or_else(|panic| Err(HandlerError::Panicked(panic_message(&*panic))))?;
     match action {
         Some(action) if question.is_unknown_dialog() && action.has_enter() => {
             Err(HandlerError::Blind)
@@ -191,12 +191,12 @@ fn ask(handler: &dyn Handler, question: &Question<'_>) -> Result<Option<Action>,
     }
 }
 
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason".into())
 }
 
-impl Action {
+impl TerminalInput {
     /// An action that types something.
     pub fn new(input: impl Into<String>) -> Self {
         Self { input: input.into() }
@@ -208,7 +208,7 @@ impl Action {
     }
 }
 
-impl fmt::Debug for Automatic {
+impl fmt::Debug for AgentAutomation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.handlers.iter().map(|handler| handler.name()).collect();
         f.debug_struct("Automatic")
@@ -218,7 +218,7 @@ impl fmt::Debug for Automatic {
     }
 }
 
-impl<F> fmt::Debug for Custom<F> {
+impl<F> fmt::Debug for FunctionHandler<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Custom").field("name", &self.name).finish_non_exhaustive()
     }

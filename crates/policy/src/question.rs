@@ -4,7 +4,7 @@ use coven_model::{AwaitingKind, Digest};
 
 /// A question on an agent's screen.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct AgentQuestion<'a> {
     /// The type of the agent, such as `claude`.
     pub adapter: &'a str,
     /// What kind of answer it waits for.
@@ -21,9 +21,9 @@ pub struct Question<'a> {
     pub digest: Option<&'a Digest>,
 }
 
-impl Question<'_> {
-    /// Whether this is a dialog that the adapter does not describe. Nobody knows what Enter does
-    /// there, so nobody sends it.
+impl AgentQuestion<'_> {
+    /// Whether this is a dialog that the adapter does not describe. What Enter does there is not
+    /// known, so no handler may send it.
     pub fn is_unknown_dialog(&self) -> bool {
         self.kind == AwaitingKind::Dialog && self.dialog.is_none()
     }

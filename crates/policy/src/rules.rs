@@ -6,28 +6,23 @@ use coven_model::{AwaitingKind, Choice};
 use regex::Regex;
 use serde::Serialize;
 
-use crate::{Policy, Question};
+use crate::{AgentQuestion, Policy};
 
 /// What a rule says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Ruling {
-    /// Yes, this once.
+pub enum RuleEffect {
     Allow,
     /// Yes, and the agent need not ask again.
     AllowAlways,
-    /// No.
     Deny,
-    /// A person decides.
     Ask,
-    /// This text.
     Answer(String),
 }
 
 /// Whose policy a rule is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Layer {
-    /// The user's own.
+pub enum PolicyLayer {
     User,
     /// That of a project the user has trusted.
     Project,
@@ -44,43 +39,42 @@ pub struct RuleName {
 
 /// What is to happen with a question, because of which rule, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct PolicyDecision {
     /// What is to happen.
-    pub ruling: Ruling,
+    pub ruling: RuleEffect,
     /// The rule that decided; none when no rule matched.
     pub rule: Option<RuleName>,
     /// Whose rule it is.
-    pub layer: Option<Layer>,
+    pub layer: Option<PolicyLayer>,
     /// Why, in words: the rule's own reason, and what became of it.
     pub reason: String,
 }
 
 /// One rule, ready to be held against questions.
 #[derive(Debug, Clone)]
-pub(crate) struct Rule {
+pub(crate) struct PolicyRule {
     pub(crate) name: RuleName,
     pub(crate) adapters: Option<Vec<String>>,
     pub(crate) kinds: Option<Vec<AwaitingKind>>,
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) dialogs: Option<Vec<String>>,
     pub(crate) matches: Option<Regex>,
-    pub(crate) ruling: Ruling,
+    pub(crate) ruling: RuleEffect,
     pub(crate) reason: Option<String>,
 }
 
 /// Whether a rule is about a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
+enum RuleMatch {
     Yes,
     No,
-    /// It names a tool, and nobody knows which tool this is.
+    /// The rule names a tool, and the adapter cannot tell which tool the agent wants to use.
     Unknown,
 }
 
 /// The policies that apply, each of which may be missing.
 #[derive(Debug, Clone, Default)]
 pub struct Policies {
-    /// The user's.
     pub user: Option<Policy>,
     /// The project's, when the project is trusted.
     pub project: Option<Policy>,
@@ -108,24 +102,24 @@ impl Policies {
     ///
     /// A rule that denies or asks for a `tool` also applies when the tool cannot be told: then it
     /// asks.
-    pub fn decide(&self, question: &Question<'_>) -> Decision {
+    pub fn decide(&self, question: &AgentQuestion<'_>) -> PolicyDecision {
         let speak = |policy: &Option<Policy>, layer| {
             policy.as_ref().and_then(|policy| policy.first(question, layer))
         };
-        let user = speak(&self.user, Layer::User);
-        let project = speak(&self.project, Layer::Project);
+        let user = speak(&self.user, PolicyLayer::User);
+        let project = speak(&self.project, PolicyLayer::Project);
         let decision = match (user, project) {
             (Some(user), Some(project)) if project.ruling.is_stricter_than(&user.ruling) => project,
             (Some(user), _) => user,
             (None, Some(project)) => project,
-            (None, None) => return Decision::nobody(),
+            (None, None) => return PolicyDecision::ask_a_person(),
         };
-        decision.possible(question)
+        decision.permitted_for(question)
     }
 
     /// Every rule of both policies, the user's first.
-    pub fn rules(&self) -> impl Iterator<Item = (Layer, &RuleName)> {
-        let layers = [(Layer::User, &self.user), (Layer::Project, &self.project)];
+    pub fn rules(&self) -> impl Iterator<Item = (PolicyLayer, &RuleName)> {
+        let layers = [(PolicyLayer::User, &self.user), (PolicyLayer::Project, &self.project)];
         layers.into_iter().flat_map(|(layer, policy)| {
             policy
                 .iter()
@@ -136,12 +130,12 @@ impl Policies {
 
 impl Policy {
     /// The first rule that speaks about a question, as a decision.
-    fn first(&self, question: &Question<'_>, layer: Layer) -> Option<Decision> {
+    fn first(&self, question: &AgentQuestion<'_>, layer: PolicyLayer) -> Option<PolicyDecision> {
         let text = question.text();
         self.rules.iter().find_map(|rule| {
-            let decide = |ruling: Ruling, reason: Option<String>| {
+            let decide = |ruling: RuleEffect, reason: Option<String>| {
                 let rule = Some(rule.name.clone());
-                Some(Decision {
+                Some(PolicyDecision {
                     ruling,
                     rule,
                     layer: Some(layer),
@@ -149,20 +143,20 @@ impl Policy {
                 })
             };
             match (rule.fit(question, &text), &rule.ruling) {
-                (Fit::Yes, ruling) => decide(ruling.clone(), rule.reason.clone()),
-                (Fit::Unknown, Ruling::Deny | Ruling::Ask) => {
+                (RuleMatch::Yes, ruling) => decide(ruling.clone(), rule.reason.clone()),
+                (RuleMatch::Unknown, RuleEffect::Deny | RuleEffect::Ask) => {
                     let reason =
                         "the rule is about a tool, and the tool of this question is not known";
-                    decide(Ruling::Ask, Some(reason.to_owned()))
+                    decide(RuleEffect::Ask, Some(reason.to_owned()))
                 }
-                (Fit::Unknown | Fit::No, _) => None,
+                (RuleMatch::Unknown | RuleMatch::No, _) => None,
             }
         })
     }
 }
 
-impl Rule {
-    fn fit(&self, question: &Question<'_>, text: &str) -> Fit {
+impl PolicyRule {
+    fn fit(&self, question: &AgentQuestion<'_>, text: &str) -> RuleMatch {
         let among = |wanted: &Option<Vec<String>>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == value))
         };
@@ -176,12 +170,12 @@ impl Rule {
             && dialog
             && self.matches.as_ref().is_none_or(|regex| regex.is_match(text));
         if !fits {
-            return Fit::No;
+            return RuleMatch::No;
         }
         match (&self.tools, question.tool) {
-            (Some(_), None) => Fit::Unknown,
-            (tools, tool) if among(tools, tool.unwrap_or_default()) => Fit::Yes,
-            _ => Fit::No,
+            (Some(_), None) => RuleMatch::Unknown,
+            (tools, tool) if among(tools, tool.unwrap_or_default()) => RuleMatch::Yes,
+            _ => RuleMatch::No,
         }
     }
 
@@ -192,7 +186,7 @@ impl Rule {
     }
 }
 
-impl Ruling {
+impl RuleEffect {
     /// The choice of a person that means the same; asking is none.
     pub fn choice(&self) -> Option<Choice> {
         match self {
@@ -214,16 +208,18 @@ impl Ruling {
     }
 }
 
-impl Decision {
-    fn nobody() -> Self {
+impl PolicyDecision {
+    fn ask_a_person() -> Self {
         let reason = "no rule is about this question".to_owned();
-        Self { ruling: Ruling::Ask, rule: None, layer: None, reason }
+        Self { ruling: RuleEffect::Ask, rule: None, layer: None, reason }
     }
 
     /// The same, or asking, when the question does not permit it.
-    fn possible(self, question: &Question<'_>) -> Self {
-        let answers =
-            matches!(self.ruling, Ruling::Allow | Ruling::AllowAlways | Ruling::Answer(_));
+    fn permitted_for(self, question: &AgentQuestion<'_>) -> Self {
+        let answers = matches!(
+            self.ruling,
+            RuleEffect::Allow | RuleEffect::AllowAlways | RuleEffect::Answer(_)
+        );
         let reason = if question.is_unknown_dialog() && answers {
             format!(
                 "the rule says {}, and a dialog that is not known is never answered",
@@ -234,23 +230,27 @@ impl Decision {
         } else {
             return self;
         };
-        Self { ruling: Ruling::Ask, reason, ..self }
+        Self { ruling: RuleEffect::Ask, reason, ..self }
     }
 
     /// The decision as a fact; `None` when a person is asked.
-    pub fn fact(&self) -> Option<coven_model::Decision> {
+    pub fn to_decision(&self) -> Option<coven_model::Decision> {
         let choice = self.ruling.choice()?;
         let text = match &self.ruling {
-            Ruling::Answer(text) => Some(text.clone()),
-            Ruling::Deny => Some(self.reason.clone()).filter(|reason| !reason.is_empty()),
+            RuleEffect::Answer(text) => Some(text.clone()),
+            RuleEffect::Deny => Some(self.reason.clone()).filter(|reason| !reason.is_empty()),
             _ => None,
         };
         let why = self.reason.clone();
-        Some(coven_model::Decision { text, why, ..coven_model::Decision::new(choice, self.by()) })
+        Some(coven_model::Decision {
+            text,
+            why,
+            ..coven_model::Decision::new(choice, self.decided_by())
+        })
     }
 
     /// Who decided, for the record: `policy:user:no-force-push`.
-    pub fn by(&self) -> String {
+    pub fn decided_by(&self) -> String {
         match (&self.rule, self.layer) {
             (Some(rule), Some(layer)) => format!("policy:{layer}:{}", rule.name),
             _ => "policy".to_owned(),
@@ -270,7 +270,7 @@ pub(crate) fn offers(kind: AwaitingKind, choice: Choice) -> bool {
     kind.options().contains(&choice)
 }
 
-impl fmt::Display for Ruling {
+impl fmt::Display for RuleEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Allow => "allow",
@@ -282,7 +282,7 @@ impl fmt::Display for Ruling {
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for PolicyLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::User => "user",

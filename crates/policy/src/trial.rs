@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use coven_model::{AwaitingKind, Choice, Intervention, InterventionKind};
 
-use crate::{Decision, Layer, Policies, Question, RuleName};
+use crate::{AgentQuestion, Policies, PolicyDecision, PolicyLayer, RuleName};
 
 /// Something that was asked before, and what came of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Past<'a> {
-    /// What was asked.
+pub struct PastQuestion<'a> {
     pub intervention: &'a Intervention,
     /// The type of the agent that asked.
     pub adapter: &'a str,
@@ -23,33 +22,34 @@ pub struct Past<'a> {
 
 /// One line of the table.
 #[derive(Debug, Clone)]
-pub struct Row<'a> {
-    /// What was asked.
-    pub past: Past<'a>,
+pub struct TrialRow<'a> {
+    pub past: PastQuestion<'a>,
     /// What the policy says; `None` when a policy has no say in this kind of intervention.
-    pub decision: Option<Decision>,
+    pub decision: Option<PolicyDecision>,
     /// Whether that is what was decided then; `None` when either of the two is open.
     pub agrees: Option<bool>,
 }
 
-/// The whole table.
 #[derive(Debug, Clone)]
-pub struct Trial<'a> {
+pub struct PolicyTrial<'a> {
     /// One row for each intervention, in the order given.
-    pub rows: Vec<Row<'a>>,
+    pub rows: Vec<TrialRow<'a>>,
     /// Rules that decided nothing.
-    pub unused: Vec<(Layer, RuleName)>,
+    pub unused: Vec<(PolicyLayer, RuleName)>,
 }
 
 /// Holds policies against what was asked before. Nothing is carried out.
-pub fn test<'a>(policies: &Policies, past: impl IntoIterator<Item = Past<'a>>) -> Trial<'a> {
-    let mut used: HashSet<(Layer, RuleName)> = HashSet::new();
+pub fn test<'a>(
+    policies: &Policies,
+    past: impl IntoIterator<Item = PastQuestion<'a>>,
+) -> PolicyTrial<'a> {
+    let mut used: HashSet<(PolicyLayer, RuleName)> = HashSet::new();
     let mut rows = Vec::new();
     for past in past {
         let decision = awaiting(past.intervention.kind).map(|kind| {
             let excerpt: Vec<String> =
                 past.intervention.excerpt.lines().map(str::to_owned).collect();
-            policies.decide(&Question {
+            policies.decide(&AgentQuestion {
                 adapter: past.adapter,
                 kind,
                 rule: "",
@@ -59,16 +59,16 @@ pub fn test<'a>(policies: &Policies, past: impl IntoIterator<Item = Past<'a>>) -
                 digest: past.intervention.digest.as_ref(),
             })
         });
-        if let Some(Decision { rule: Some(rule), layer: Some(layer), .. }) = &decision {
+        if let Some(PolicyDecision { rule: Some(rule), layer: Some(layer), .. }) = &decision {
             used.insert((*layer, rule.clone()));
         }
         let said = decision.as_ref().and_then(|decision| decision.ruling.choice());
         let agrees = said.zip(past.decided).map(|(said, decided)| said == decided);
-        rows.push(Row { past, decision, agrees });
+        rows.push(TrialRow { past, decision, agrees });
     }
     let all = policies.rules().map(|(layer, name)| (layer, name.clone()));
     let unused = all.filter(|rule| !used.contains(rule)).collect();
-    Trial { rows, unused }
+    PolicyTrial { rows, unused }
 }
 
 /// The kinds of intervention that are questions of an agent.

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use coven_adapters::{AgentAdapter, Observation};
+use coven_adapters::{AgentAdapter, OutputChunk};
 use coven_runtime::domain::{Pane, ReadOutcome, Stop, Stream};
 use coven_runtime::readiness::watch;
 use tokio::io::unix::AsyncFd;
@@ -241,7 +241,7 @@ impl Actor {
     fn take(&mut self, stream: Stream, bytes: &[u8]) {
         let event = self.output.feed(stream, bytes);
         if let Event::Output { clean, .. } = &event {
-            self.adapter.observe(Observation {
+            self.adapter.observe(OutputChunk {
                 on_stderr: stream == Stream::Error,
                 raw: bytes,
                 clean,

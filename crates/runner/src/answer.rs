@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_adapters::config::{Config, Dialog};
+use coven_adapters::config::{Config, DialogConfig};
 use coven_model::{Choice, Digest};
 use coven_terminal::keys::Key;
 
@@ -70,7 +70,7 @@ pub(crate) fn keys_for(
     if keys.is_empty() { Err(AnswerError::Unknown(choice)) } else { Ok(keys) }
 }
 
-fn dialog_keys(dialog: &Dialog, choice: Choice) -> Option<&Vec<String>> {
+fn dialog_keys(dialog: &DialogConfig, choice: Choice) -> Option<&Vec<String>> {
     let names: &[&str] = match choice {
         Choice::Approve => &["approve", "accept"],
         Choice::ApproveAlways => &["approve-always"],

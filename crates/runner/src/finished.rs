@@ -7,7 +7,7 @@ use coven_adapters::replay::is_reply;
 use coven_model::{AgentState, Mode, Outcome, Usage};
 use coven_runtime::domain::ExitStatus;
 use coven_tape::{Event, Reader, Stream};
-use coven_terminal::signals::{Signal, Tap};
+use coven_terminal::signals::{SignalTap, TerminalSignal};
 
 use crate::headless::decoder;
 use crate::mark::StateMark;
@@ -49,7 +49,7 @@ pub struct Past {
     /// How many questions it has asked, with the one that it may be showing.
     pub questions: u64,
     /// The last of each thing that it keeps saying by signals: its title and its status.
-    pub said: Vec<Signal>,
+    pub said: Vec<TerminalSignal>,
     /// What it was doing last, as the process that followed it then noted.
     pub(crate) last: Option<StateMark>,
 }
@@ -63,7 +63,7 @@ pub fn past(
     until: u64,
 ) -> Result<Past, coven_tape::Error> {
     let rules = adapter.rules();
-    let mut tap = Tap::new();
+    let mut tap = SignalTap::new();
     let mut past = Past::default();
     let mut answered = true;
     for record in Reader::open(folder)?.records(0) {
@@ -74,7 +74,7 @@ pub fn past(
                 let before = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
                 tap.feed(&bytes[..before], |signal| {
                     past.worked |= rules.says_working(&signal);
-                    if matches!(signal, Signal::Title(_) | Signal::Status(_)) {
+                    if matches!(signal, TerminalSignal::Title(_) | TerminalSignal::Status(_)) {
                         let kind = std::mem::discriminant(&signal);
                         past.said.retain(|earlier| std::mem::discriminant(earlier) != kind);
                         past.said.push(signal);
@@ -151,7 +151,8 @@ mod tests {
         ]);
         let said = |until: u64| past(&*adapter, folder.path(), until).unwrap();
         let works = |past: &Past| {
-            let mut sniffer = coven_adapters::Sniffer::after(adapter.rules(), &past.said, 0);
+            let mut sniffer =
+                coven_adapters::ScreenSniffer::resumed(adapter.rules(), &past.said, 0);
             sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
             sniffer.verdict().state == AgentState::Working
         };

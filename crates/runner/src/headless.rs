@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
-use coven_adapters::transcript::{Decoder, Format};
+use coven_adapters::transcript::{Decoder, TranscriptFormat};
 use coven_model::{Mode, Outcome, Usage};
 use coven_runtime::domain::Pane;
 
@@ -92,5 +92,5 @@ impl HeadlessRunner {
 pub(crate) fn decoder(adapter: &dyn AgentAdapter, previous: Usage) -> Decoder {
     let mode = adapter.config().modes.get(Mode::Headless);
     let format = mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok());
-    Decoder::new(format.unwrap_or(Format::Text)).resumed_from(previous)
+    Decoder::new(format.unwrap_or(TranscriptFormat::Text)).resumed_from(previous)
 }

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use coven_adapters::AgentAdapter;
-use coven_adapters::config::Stdin;
-use coven_adapters::launch::{Conversation, Launch, LaunchError, Request};
+use coven_adapters::config::StdinSource;
+use coven_adapters::launch::{LaunchConversation, LaunchError, LaunchRequest, LaunchSpec};
 use coven_folder::{Durability, Folder};
 use coven_runtime::domain::{Connection, SpawnConfig, SpawnError};
 
@@ -48,14 +48,14 @@ pub(crate) fn plan(
     adapter: &dyn AgentAdapter,
     task: &Task,
     place: &Place,
-) -> Result<Launch, StartError> {
+) -> Result<LaunchSpec, StartError> {
     let conversation = match (&task.resume, &task.new_session) {
-        (Some(id), _) => Conversation::Resume(id),
-        (None, Some(id)) => Conversation::NewWithId(id),
-        (None, None) => Conversation::New,
+        (Some(id), _) => LaunchConversation::Resume(id),
+        (None, Some(id)) => LaunchConversation::NewWithId(id),
+        (None, None) => LaunchConversation::New,
     };
     let folder = place.folder.as_deref().and_then(|folder| folder.to_str());
-    Ok(adapter.launch(&Request {
+    Ok(adapter.launch(&LaunchRequest {
         mode: task.mode,
         prompt: task.prompt.as_deref(),
         extra_args: &task.extra_args,
@@ -69,7 +69,7 @@ pub(crate) fn plan(
 
 /// Makes the process's configuration, and writes what must be there before it starts.
 pub(crate) fn prepare(
-    launch: &Launch,
+    launch: &LaunchSpec,
     task: &Task,
     place: &Place,
 ) -> Result<SpawnConfig, StartError> {
@@ -111,8 +111,8 @@ pub(crate) fn prepare(
 }
 
 /// Whether the input is at its end from the start.
-pub(crate) fn closes_input(launch: &Launch) -> bool {
-    !launch.terminal && launch.stdin == Stdin::Null
+pub(crate) fn closes_input(launch: &LaunchSpec) -> bool {
+    !launch.terminal && launch.stdin == StdinSource::Null
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coven_runtime::domain::Stream;
-use coven_terminal::sanitise::Stripper;
+use coven_terminal::sanitise::SequenceStripper;
 
 use crate::event::Event;
 use crate::redact::Redactor;
@@ -12,13 +12,13 @@ use crate::redact::Redactor;
 #[derive(Debug)]
 pub(crate) struct Output {
     offset: u64,
-    streams: [(Stripper, Redactor); 2],
+    streams: [(SequenceStripper, Redactor); 2],
 }
 
 impl Output {
     /// From this offset on.
     pub(crate) fn new(offset: u64, redactor: &Redactor) -> Self {
-        let stream = || (Stripper::new(), redactor.clone());
+        let stream = || (SequenceStripper::new(), redactor.clone());
         Self { offset, streams: [stream(), stream()] }
     }
 

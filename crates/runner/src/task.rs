@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 use coven_runtime::domain::{Domain, Sandbox};
 use coven_terminal::screen::Size;
 
@@ -22,7 +22,7 @@ pub struct Task {
     /// Arguments of the task's own.
     pub extra_args: Vec<String>,
     /// What the agent may do; the adapter's default if missing.
-    pub permission: Option<Permission>,
+    pub permission: Option<PermissionLevel>,
     /// The model; the agent's own choice if missing.
     pub model: Option<String>,
     /// Whether the adapter's arguments for automatic approval are added.

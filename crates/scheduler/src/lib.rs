@@ -2,6 +2,8 @@
 //! end. The board is pure and decides; the scheduler does what it decides on the panes of any
 //! domain; [`agent_runtime::AgentRuntime`] is both behind one loop.
 
+#![warn(missing_docs)]
+
 pub mod agent;
 pub mod agent_runtime;
 pub mod approval;

@@ -5,7 +5,9 @@ mod recording;
 mod screen;
 mod transcript;
 
-use coven_api::task::{AttemptQuery, Explanation, Output, OutputQuery, Screen, Transcript};
+use coven_api::task::{
+    AttemptQuery, OutputQuery, OutputText, TaskScreen, TaskTranscript, VerdictExplanation,
+};
 use coven_model::{AttemptId, Verdict};
 use coven_orchestrator::TaskAccess;
 use coven_runner::AgentRunner;
@@ -22,7 +24,7 @@ use crate::text::printable;
 #[derive(Clone, Debug)]
 pub enum TaskOutput {
     /// Readable text.
-    Text(Output),
+    Text(OutputText),
     /// The bytes as they came.
     Raw {
         /// The bytes.
@@ -76,7 +78,7 @@ impl Service {
         id: &str,
         task: &str,
         query: AttemptQuery,
-    ) -> Result<Screen, ServiceError> {
+    ) -> Result<TaskScreen, ServiceError> {
         let found = self.find_attempt(id, task, query.attempt).await?;
         screen::of(&found.access, found.live).await
     }
@@ -94,7 +96,7 @@ impl Service {
         if raw {
             return Ok(TaskOutput::Raw { bytes: piece.bytes, next: piece.next });
         }
-        Ok(TaskOutput::Text(Output {
+        Ok(TaskOutput::Text(OutputText {
             attempt: access.attempt,
             offset: piece.offset,
             next: piece.next,
@@ -111,14 +113,14 @@ impl Service {
         id: &str,
         task: &str,
         query: AttemptQuery,
-    ) -> Result<Transcript, ServiceError> {
+    ) -> Result<TaskTranscript, ServiceError> {
         let FoundAttempt { access, live, .. } = self.find_attempt(id, task, query.attempt).await?;
         let (attempt, service) = (access.attempt.clone(), self.clone());
         let (entries, usage) = blocking(move || {
             transcript::read(&access.folder, transcript::format(&service, &access))
         })
         .await?;
-        Ok(Transcript { attempt, entries, usage, live })
+        Ok(TaskTranscript { attempt, entries, usage, live })
     }
 
     /// The recording of a task, as an asciicast file.
@@ -134,7 +136,7 @@ impl Service {
     }
 
     /// Why we think that the agent of a task does what we say.
-    pub async fn explain(&self, id: &str, task: &str) -> Result<Explanation, ServiceError> {
+    pub async fn explain(&self, id: &str, task: &str) -> Result<VerdictExplanation, ServiceError> {
         let FoundAttempt { access, live, .. } = self.find_attempt(id, task, None).await?;
         let verdict = access.agent.as_ref().map(AgentRunner::verdict);
         let words = match &verdict {
@@ -150,7 +152,7 @@ impl Service {
             lines.pop();
         }
         let TaskAccess { attempt, adapter, mode, .. } = access;
-        Ok(Explanation { attempt, adapter, mode, verdict, since, words, lines })
+        Ok(VerdictExplanation { attempt, adapter, mode, verdict, since, words, lines })
     }
 }
 

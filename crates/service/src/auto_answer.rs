@@ -26,6 +26,7 @@ use coven_orchestrator::{Orchestrator, RequestError};
 use coven_store::BaseDir;
 use coven_store::session::Look;
 
+use crate::blocking::blocking;
 use crate::context::Context;
 
 /// How many answers to one question an agent may refuse. More of them would not help.
@@ -46,7 +47,9 @@ pub(crate) async fn answer(context: &Context, orchestrator: &Orchestrator, asked
     let base_dir = &*entry.base_dir;
     let by = format!("--auto {}", auto.as_str());
     let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
-    if refused(base_dir, asked) >= MAX_REFUSED_ANSWERS {
+    let (base, question) = (base_dir.to_owned(), asked.clone());
+    let refused = blocking(move || Ok(refused(&base, &question))).await;
+    if refused.unwrap_or(0) >= MAX_REFUSED_ANSWERS {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
     }

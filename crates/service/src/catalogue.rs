@@ -1,13 +1,14 @@
 //! What can be run: grimoires and adapters.
 
-use coven_adapters::loader::{Layer, Loaded, Standing as FileStanding};
-use coven_adapters::registry::Metadata;
+use coven_adapters::loader::{AdapterLayer, LoadedAdapter, OriginStatus as FileStanding};
+use coven_adapters::registry::AdapterMetadata;
 use coven_api::catalogue::{
-    AdapterItem, Adapters, Check, Checked, Grimoire, GrimoireItem, Grimoires, InputItem,
+    AdapterItem, AdapterList, CheckRequest, CheckResponse, GrimoireItem, GrimoireList,
+    GrimoireText, InputItem,
 };
 use coven_notation::{Report, Source};
-use coven_workflow::catalogue::{Entry, Standing};
-use coven_workflow::plan::{Plan, Trigger};
+use coven_workflow::catalogue::{CatalogueEntry, EntryStatus};
+use coven_workflow::plan::{Plan, PlanTrigger};
 use coven_workflow::view::dry_run;
 
 use crate::blocking::blocking;
@@ -37,13 +38,14 @@ impl Service {
     }
 
     /// The grimoires of a folder.
-    pub async fn grimoires(&self, base_dir: Option<String>) -> Result<Grimoires, ServiceError> {
+    pub async fn grimoires(&self, base_dir: Option<String>) -> Result<GrimoireList, ServiceError> {
         let grimoires = self.read_catalogue(base_dir, |folders| {
             // What a later layer replaced is not what its name means.
-            let shown = |entry: &&Entry| !matches!(entry.standing, Standing::Overridden(_));
+            let shown =
+                |entry: &&CatalogueEntry| !matches!(entry.standing, EntryStatus::Overridden(_));
             Ok(folders.grimoires().entries().filter(shown).map(item).collect())
         });
-        Ok(Grimoires { grimoires: grimoires.await? })
+        Ok(GrimoireList { grimoires: grimoires.await? })
     }
 
     /// One grimoire with its text, its problems and its plan.
@@ -51,7 +53,7 @@ impl Service {
         &self,
         name: String,
         base_dir: Option<String>,
-    ) -> Result<Grimoire, ServiceError> {
+    ) -> Result<GrimoireText, ServiceError> {
         let read = move |folders: &CatalogueFolders| {
             let catalogue = folders.grimoires();
             let Some(entry) = catalogue.get(&name) else {
@@ -59,7 +61,7 @@ impl Service {
                 let near = near(&name, names).first().map(|near| (*near).to_owned());
                 return Err(ServiceError::UnknownGrimoire { name: excerpt(&name, 100), near });
             };
-            Ok(Grimoire {
+            Ok(GrimoireText {
                 item: item(entry),
                 text: entry.source.text().to_owned(),
                 problems: diagnostics(&entry.report()),
@@ -70,13 +72,13 @@ impl Service {
     }
 
     /// Checks a definition, and runs nothing.
-    pub async fn check(&self, check: Check) -> Result<Checked, ServiceError> {
-        let Check { name, text, base_dir, .. } = check;
+    pub async fn check(&self, check: CheckRequest) -> Result<CheckResponse, ServiceError> {
+        let CheckRequest { name, text, base_dir, .. } = check;
         let read = move |folders: &CatalogueFolders| {
             let source = Source::new(name.unwrap_or_else(|| "definition".to_owned()), text);
             let checked = coven_workflow::check(&source, &folders.known());
             let report = Report::new(source, checked.problems);
-            Ok(Checked {
+            Ok(CheckResponse {
                 ok: checked.plan.is_some(),
                 problems: diagnostics(&report),
                 inputs: checked.plan.as_ref().map(inputs).unwrap_or_default(),
@@ -87,7 +89,7 @@ impl Service {
     }
 
     /// The adapters of a folder, and which versions of their programs are installed.
-    pub async fn adapters(&self, base_dir: Option<String>) -> Result<Adapters, ServiceError> {
+    pub async fn adapters(&self, base_dir: Option<String>) -> Result<AdapterList, ServiceError> {
         let listed = self.read_catalogue(base_dir, |folders| Ok(folders.adapters().load_all()));
         let context = self.context();
         let asked = listed.await?.into_iter().map(|(kind, loaded)| async move {
@@ -96,16 +98,16 @@ impl Service {
                 Err(error) => broken(kind, &error.to_string()),
             }
         });
-        Ok(Adapters { adapters: futures_util::future::join_all(asked).await })
+        Ok(AdapterList { adapters: futures_util::future::join_all(asked).await })
     }
 }
 
-fn item(entry: &Entry) -> GrimoireItem {
+fn item(entry: &CatalogueEntry) -> GrimoireItem {
     let why_not = match (&entry.plan, &entry.standing) {
-        (_, Standing::Inert) => Some("its folder is not trusted".to_owned()),
+        (_, EntryStatus::Inert) => Some("its folder is not trusted".to_owned()),
         (None, _) => Some("it has errors".to_owned()),
-        (_, Standing::Overridden(layer)) => Some(format!("the {layer} layer has another")),
-        (Some(_), Standing::Current) => None,
+        (_, EntryStatus::Overridden(layer)) => Some(format!("the {layer} layer has another")),
+        (Some(_), EntryStatus::Current) => None,
     };
     let trigger = entry.plan.as_ref().map(|plan| &plan.trigger);
     GrimoireItem {
@@ -116,8 +118,8 @@ fn item(entry: &Entry) -> GrimoireItem {
         usable: entry.is_usable(),
         why_not,
         trigger: match trigger {
-            Some(Trigger::Event { event, .. }) => event.clone(),
-            Some(Trigger::Manual) | None => "manual".to_owned(),
+            Some(PlanTrigger::Event { event, .. }) => event.clone(),
+            Some(PlanTrigger::Manual) | None => "manual".to_owned(),
         },
         inputs: entry.plan.as_ref().map(inputs).unwrap_or_default(),
     }
@@ -137,9 +139,9 @@ fn inputs(plan: &Plan) -> Vec<InputItem> {
     plan.inputs.iter().map(one).collect()
 }
 
-async fn adapter(context: &Context, kind: String, loaded: &Loaded) -> AdapterItem {
+async fn adapter(context: &Context, kind: String, loaded: &LoadedAdapter) -> AdapterItem {
     let config = &loaded.config;
-    let metadata = Metadata::new(&kind, config);
+    let metadata = AdapterMetadata::new(&kind, config);
     let command = config.command.clone().unwrap_or_else(|| kind.clone());
     // The demo agent is part of the program that holds it.
     let found = if kind == "demo" && loaded.origins.len() == 1 {
@@ -154,10 +156,11 @@ async fn adapter(context: &Context, kind: String, loaded: &Loaded) -> AdapterIte
         }
         _ => None,
     };
-    let used = |origin: &&coven_adapters::loader::Origin| {
+    let used = |origin: &&coven_adapters::loader::ConfigOrigin| {
         matches!(origin.standing, FileStanding::Used | FileStanding::LastGood)
     };
-    let layer = loaded.origins.iter().rev().find(used).map_or(Layer::BuiltIn, |last| last.layer);
+    let layer =
+        loaded.origins.iter().rev().find(used).map_or(AdapterLayer::BuiltIn, |last| last.layer);
     let wrong = loaded.reports.iter().find(|report| report.has_errors());
     AdapterItem {
         display_name: printable(&metadata.display_name),
@@ -173,11 +176,11 @@ async fn adapter(context: &Context, kind: String, loaded: &Loaded) -> AdapterIte
     }
 }
 
-fn layer_name(layer: Layer) -> &'static str {
+fn layer_name(layer: AdapterLayer) -> &'static str {
     match layer {
-        Layer::BuiltIn => "built-in",
-        Layer::User => "user",
-        Layer::Project | Layer::Explicit => "project",
+        AdapterLayer::BuiltIn => "built-in",
+        AdapterLayer::User => "user",
+        AdapterLayer::Project | AdapterLayer::Explicit => "project",
     }
 }
 

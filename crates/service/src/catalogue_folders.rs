@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use coven_adapters::{AdapterConfigLoader, Folders};
+use coven_adapters::{AdapterConfigLoader, AdapterFolders};
 use coven_workflow::Known;
-use coven_workflow::catalogue::{Catalogue, Places};
+use coven_workflow::catalogue::{GrimoireCatalogue, Places};
 
 /// Where the grimoires and adapters of one base directory are found.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct CatalogueFolders {
 
 impl CatalogueFolders {
     pub(crate) fn adapters(&self) -> AdapterConfigLoader {
-        AdapterConfigLoader::new(Folders {
+        AdapterConfigLoader::new(AdapterFolders {
             user: Some(self.config_dir.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
             project_trusted: self.trusted,
@@ -31,17 +31,17 @@ impl CatalogueFolders {
     pub(crate) fn known(&self) -> Known {
         let known = Known::new(self.adapters().types());
         match &self.default_adapter {
-            Some(adapter) => known.or_else(adapter),
+            Some(adapter) => known.with_default_adapter(adapter),
             None => known,
         }
     }
 
-    pub(crate) fn grimoires(&self) -> Catalogue {
+    pub(crate) fn grimoires(&self) -> GrimoireCatalogue {
         let places = Places {
             user: Some(self.config_dir.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
             trusted: self.trusted,
         };
-        Catalogue::load(&places, &self.known())
+        GrimoireCatalogue::load(&places, &self.known())
     }
 }

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{HumanDuration, Report, Source, Syntax, read, schema_of};
+use coven_notation::{FileSyntax, HumanDuration, Report, Source, read, schema_of};
 use coven_store::Retention;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -117,7 +117,7 @@ impl Config {
         if source.text().lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
             return Ok(Self::default());
         }
-        let read = read::<Self>(&source, Syntax::Yaml);
+        let read = read::<Self>(&source, FileSyntax::Yaml);
         read.value.ok_or_else(|| wrong(Report::new(source, read.problems)))
     }
 

@@ -8,7 +8,7 @@ use coven_runtime::domain::Stream;
 use serde::Serialize;
 use serde_json::Value;
 
-/// [`coven_api::event::Envelope`] without copies: the same fact goes to many.
+/// [`coven_api::event::EventEnvelope`] without copies: the same fact goes to many.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -116,7 +116,7 @@ pub fn write_json(envelope: &Envelope) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use coven_api::event::Envelope as Told;
+    use coven_api::event::EventEnvelope as Told;
     use coven_model::TaskId;
     use serde_json::json;
 

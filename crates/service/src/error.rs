@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use coven_model::{Choice, InterventionId, SessionId, TaskId};
 use coven_orchestrator::{ExecuteError, OpenError, RequestError};
 use coven_store::NotOwned;
-use coven_workflow::catalogue::Unusable;
+use coven_workflow::catalogue::UnusableGrimoire;
 
 use crate::text::printable;
 
@@ -127,7 +127,7 @@ pub enum ServiceError {
     UnknownAdapter(String),
     /// The grimoire cannot be used.
     #[error("{}", printable(&.0.to_string()))]
-    Grimoire(Unusable),
+    Grimoire(UnusableGrimoire),
     /// The session cannot be made.
     #[error("{}", execute(.0))]
     Execute(ExecuteError),

@@ -1,6 +1,6 @@
 //! Events: posted from outside, and followed as they happen.
 
-use coven_api::event::{PostEvent, Triggered};
+use coven_api::event::{PostEvent, TriggeredSessions};
 use coven_model::{SessionId, SessionView};
 use coven_orchestrator::{FeedSubscription, PostedEvent, Subscription};
 
@@ -34,7 +34,7 @@ impl SessionEvents {
 
 impl Service {
     /// Tells the grimoires of a folder of an event, which may start runs.
-    pub async fn post_event(&self, event: PostEvent) -> Result<Triggered, ServiceError> {
+    pub async fn post_event(&self, event: PostEvent) -> Result<TriggeredSessions, ServiceError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:/".contains(&byte);
         if !(1..=LONGEST_KIND).contains(&event.kind.len()) || !event.kind.bytes().all(allowed) {
             let detail = "the type of an event has letters, digits, and `. - _ : /`, 200 at most";
@@ -54,7 +54,7 @@ impl Service {
         for problem in &posted.problems {
             tracing::warn!("an event did not start a grimoire: {problem}");
         }
-        Ok(Triggered { started: posted.started })
+        Ok(TriggeredSessions { started: posted.started })
     }
 
     /// A session, to follow its events.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use coven_api::Code;
 use coven_api::intervention::{
-    Decide, Decided, InterventionItem, InterventionQuery, InterventionState, Interventions,
+    Decide, DecideResponse, InterventionItem, InterventionList, InterventionQuery,
+    InterventionState,
 };
 use coven_model::{Choice, Decision, Intervention, InterventionId, SessionId};
 use coven_orchestrator::Orchestrator;
@@ -21,7 +22,7 @@ impl Service {
     pub async fn interventions(
         &self,
         query: &InterventionQuery,
-    ) -> Result<Interventions, ServiceError> {
+    ) -> Result<InterventionList, ServiceError> {
         let one = match &query.workflow {
             Some(text) => Some(self.find(text).await?),
             None => None,
@@ -36,7 +37,7 @@ impl Service {
             }
             (InterventionState::Open, None) => self.open_interventions().await,
         };
-        Ok(Interventions { interventions })
+        Ok(InterventionList { interventions })
     }
 
     /// Everything that waits for a person, the longest waiting first.
@@ -61,7 +62,7 @@ impl Service {
         number: &str,
         decide: Decide,
         by: String,
-    ) -> Result<Decided, ServiceError> {
+    ) -> Result<DecideResponse, ServiceError> {
         let id = intervention_id(session, number)?;
         let orchestrator = self.find_intervention(&id).await?;
         let mut decision = Decision::new(decide.decision, by);
@@ -76,7 +77,7 @@ impl Service {
             return Err(ServiceError::NoDigest);
         }
         match orchestrator.answer(&id, decision, decide.digest).await {
-            Ok(()) => Ok(Decided { workflow_id: id.session(), decision: decide.decision }),
+            Ok(()) => Ok(DecideResponse { workflow_id: id.session(), decision: decide.decision }),
             Err(error) => {
                 let error = ServiceError::from(error);
                 if matches!(error.code(), Code::AlreadyDecided | Code::NotNow) {

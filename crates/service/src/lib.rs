@@ -7,6 +7,7 @@
 //! A base directory is opened by the first command that needs it. Methods that only look open
 //! nothing: they read what is on the disk.
 
+#![warn(missing_docs)]
 #![allow(
     clippy::result_large_err,
     reason = "an error is what a request comes to, once, and a box would be in the way everywhere"

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use coven_api::event::Snapshot;
+use coven_api::event::EventSnapshot;
 use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
 use coven_model::{SessionId, WorkflowStatus};
 use coven_store::Entry;
@@ -74,7 +74,7 @@ impl Service {
     }
 
     /// How everything looks now.
-    pub async fn snapshot(&self) -> Snapshot {
+    pub async fn snapshot(&self) -> EventSnapshot {
         // The position is read first: what happens meanwhile is sent again, and never left out.
         let pos = self.context().feed.last();
         let bases = self.sessions().await;
@@ -91,7 +91,7 @@ impl Service {
         });
         let workflows = Self::items(&bases, all);
         let interventions = self.open_interventions().await;
-        Snapshot { pos, workflows, interventions }
+        EventSnapshot { pos, workflows, interventions }
     }
 
     fn items(bases: &[Sessions], entries: Vec<(Entry, usize)>) -> Vec<WorkflowItem> {

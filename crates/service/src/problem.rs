@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use coven_api::catalogue::Diagnostic;
+use coven_api::catalogue::TextDiagnostic;
 use coven_api::{Code, Problem};
-use coven_notation::{Report, Severity, printable};
+use coven_notation::{ProblemSeverity, Report, printable};
 use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
 use coven_store::NotOwned;
 use coven_store::index::ResolveError;
-use coven_workflow::catalogue::Unusable;
+use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::Refused;
 
 use crate::error::{ServiceError, StaleTrust};
@@ -101,15 +101,15 @@ impl ServiceError {
 }
 
 /// What is wrong in a text, at its places.
-pub(crate) fn diagnostics(report: &Report) -> Vec<Diagnostic> {
+pub(crate) fn diagnostics(report: &Report) -> Vec<TextDiagnostic> {
     let source = &report.source;
-    let one = |problem: &coven_notation::Problem| {
+    let one = |problem: &coven_notation::FileProblem| {
         let (start, end) = (source.position(problem.span.start), source.position(problem.span.end));
         let severity = match problem.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Warning => "warning",
         };
-        Diagnostic {
+        TextDiagnostic {
             severity: severity.to_owned(),
             message: printable(&problem.message),
             help: problem.help.as_deref().map(printable),
@@ -165,11 +165,11 @@ fn execute(error: &ExecuteError) -> Code {
     }
 }
 
-fn grimoire(unusable: &Unusable) -> Code {
+fn grimoire(unusable: &UnusableGrimoire) -> Code {
     match unusable {
-        Unusable::Unknown { .. } => Code::GrimoireNotFound,
-        Unusable::Broken { .. } => Code::BadDefinition,
-        Unusable::Inert { .. } => Code::NotTrusted,
+        UnusableGrimoire::Unknown { .. } => Code::GrimoireNotFound,
+        UnusableGrimoire::Broken { .. } => Code::BadDefinition,
+        UnusableGrimoire::Inert { .. } => Code::NotTrusted,
     }
 }
 

@@ -14,6 +14,7 @@ use coven_api::Code;
 use coven_api::system::{BaseDirStatus, OpenBaseDir, Trust};
 use coven_model::Timestamp;
 use coven_orchestrator::{AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator};
+use coven_runner::catch_panic;
 use coven_store::{BaseDir, Registered};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -237,7 +238,11 @@ impl Service {
     /// Runs a task that ends when the service is [stopping](Self::stopping); [`Self::close`] waits
     /// for it.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.context().tasks.spawn(task);
+        self.context().tasks.spawn(async move {
+            if let Err(message) = catch_panic(task).await {
+                tracing::error!("a task of the daemon failed: {message}");
+            }
+        });
     }
 
     /// Lets go of all base directories and waits for all tasks. The agents go on, unless they were

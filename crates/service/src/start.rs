@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use coven_api::workflow::{Definition, OneAgent, StartWorkflow, Started};
+use coven_api::workflow::{OneAgent, StartWorkflow, Started, WorkflowDefinition};
 use coven_model::{Mode, WorkflowStatus};
 use coven_orchestrator::{NewSession, Orchestrator, What};
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ fn with_default_adapter(
     adapter: &str,
     given: &Map<String, Value>,
 ) -> Result<What, ServiceError> {
-    let known = orchestrator.known().or_else(adapter);
+    let known = orchestrator.known().with_default_adapter(adapter);
     if !known.adapters.iter().any(|kind| kind == adapter) {
         return Err(ServiceError::UnknownAdapter(excerpt(adapter, 80)));
     }
@@ -109,7 +109,7 @@ pub(crate) fn environment(
 
 fn what(
     grimoire: Option<String>,
-    definition: Option<Definition>,
+    definition: Option<WorkflowDefinition>,
     agent: Option<OneAgent>,
 ) -> Result<What, ServiceError> {
     match (grimoire, definition, agent) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_api::system::{BaseDirStatus, Slots, Status};
+use coven_api::system::{BaseDirStatus, SlotCounts, StatusResponse};
 use coven_runtime::machine;
 
 use crate::service::Service;
@@ -16,11 +16,11 @@ const AGENT_STATES: [&str; 7] =
 
 impl Service {
     /// How everything stands now. It has no address: only the transport knows that.
-    pub async fn status(&self) -> Status {
+    pub async fn status(&self) -> StatusResponse {
         let context = self.context();
         let places = &context.places;
         let load = context.admission.load();
-        let mut status = Status {
+        let mut status = StatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             since: self.since(),
@@ -30,7 +30,7 @@ impl Service {
             log: places.log().display().to_string(),
             sessions: BTreeMap::new(),
             agents: BTreeMap::new(),
-            slots: Slots {
+            slots: SlotCounts {
                 running: load.running as u64,
                 queued: load.queued as u64,
                 limit: load.slots as u64,

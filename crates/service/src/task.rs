@@ -1,6 +1,6 @@
 //! Doing something to a task: typing, resizing, interrupting, finishing, stopping.
 
-use coven_api::task::{Size, Typing};
+use coven_api::task::{ScreenSize, Typing};
 use coven_model::{SessionId, TaskId};
 use coven_orchestrator::{Orchestrator, RequestError};
 use coven_runner::AgentRunner;
@@ -74,7 +74,7 @@ impl Service {
     }
 
     /// Gives the terminal of a task another size.
-    pub async fn resize(&self, id: &str, task: &str, size: Size) -> Result<(), ServiceError> {
+    pub async fn resize(&self, id: &str, task: &str, size: ScreenSize) -> Result<(), ServiceError> {
         let size = check_size(size.cols, size.rows)?;
         self.named_task(id, task).await?.agent().await?.resize(size).await;
         Ok(())

@@ -209,6 +209,15 @@ impl<V: Serialize> Session<V> {
         self.or_put_back(changed)
     }
 
+    /// Writes the view of everything up to the last fact now. A session whose folder was deleted is
+    /// not put back for this.
+    pub fn write_view(&mut self, view: V, now: Instant) -> Result<(), ViewError> {
+        let (last, time) = (self.last(), self.journal.last_time());
+        self.view.change(view, last, time, now)?;
+        self.view.finish()?;
+        Ok(())
+    }
+
     /// Gives up the view that was to be written.
     pub fn drop_view(&mut self) {
         self.view.drop_pending();

@@ -8,34 +8,23 @@ use coven_terminal::recording;
 /// Why a tape could not be opened, read or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
     #[error("{}: cannot {doing}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What was being done.
         doing: &'static str,
-        /// Why not.
         source: io::Error,
     },
     /// The folder holds no tape, or one whose creation has not got far enough to read anything.
     #[error("{}: there is no tape in this folder", dir.display())]
-    NoTape {
-        /// The folder.
-        dir: PathBuf,
-    },
+    NoTape { dir: PathBuf },
     /// A tape was to be created where there is one.
     #[error("{}: this folder already holds a tape", dir.display())]
-    Exists {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// Somebody else writes this tape.
+    Exists { dir: PathBuf },
+    /// Another writer holds the lock of this tape.
     #[error("{}: another process is writing this tape", dir.display())]
-    Locked {
-        /// The folder.
-        dir: PathBuf,
-    },
+    Locked { dir: PathBuf },
     /// A later version of Coven wrote this tape. Nothing was changed.
     #[error(
         "{}: this tape is in version {version} of the format, and only versions up to {known} are \
@@ -45,18 +34,16 @@ pub enum Error {
     Newer {
         /// The index that says so.
         path: PathBuf,
-        /// Its version.
         version: u32,
         /// The last version this crate knows.
         known: u32,
     },
     /// A place in the tape is damaged.
     #[error(transparent)]
-    Damaged(#[from] Problem),
+    Damaged(#[from] TapeProblem),
     /// The recording that a tape is exported to could not be written.
     #[error("cannot export the tape")]
     Export {
-        /// Why.
         #[from]
         source: recording::Error,
     },
@@ -65,18 +52,16 @@ pub enum Error {
 /// A place in a tape that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}, byte {position}: {damage}", path.display())]
-pub struct Problem {
-    /// The file.
+pub struct TapeProblem {
     pub path: PathBuf,
     /// Where in the file.
     pub position: u64,
-    /// What is wrong there.
-    pub damage: Damage,
+    pub damage: TapeDamage,
 }
 
 /// What is wrong with a place in a tape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
+pub enum TapeDamage {
     /// An index does not begin as one, or is not the one its name says.
     #[error("this is not the header of this index")]
     Header,
@@ -85,10 +70,7 @@ pub enum Damage {
     Unfinished,
     /// An index in a version of the format that is not known here.
     #[error("version {version} of the format is not known here")]
-    Newer {
-        /// The version.
-        version: u32,
-    },
+    Newer { version: u32 },
     /// Fields of an entry that no writer writes.
     #[error("this is not an entry")]
     Entry,
@@ -104,10 +86,7 @@ pub enum Damage {
     /// Bytes at the end of a file that no entry claims. A writer that was interrupted leaves them,
     /// and one that is writing right now does so too, for a moment.
     #[error("{bytes} bytes belong to no entry")]
-    Trailing {
-        /// How many.
-        bytes: u64,
-    },
+    Trailing { bytes: u64 },
     /// Output that was neither lost nor dropped is not there.
     #[error("the output from offset {from} to {to} is missing")]
     Missing {
@@ -127,12 +106,11 @@ pub enum Damage {
 /// This is news, not a failure of the caller: the tape goes on, and tells its readers.
 #[derive(Debug, thiserror::Error)]
 #[error("{} at offset {offset} is not on the tape", what(*bytes))]
-pub struct Lost {
+pub struct RecordingLoss {
     /// Where the loss begins.
     pub offset: u64,
     /// How many bytes of output this call lost; 0 if it was to record something else.
     pub bytes: u64,
-    /// Why.
     pub source: io::Error,
 }
 

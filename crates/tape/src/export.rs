@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use coven_terminal::recording::{Header, Writer};
+use coven_terminal::recording::{RecordingHeader, RecordingWriter};
 
 use crate::error::Error;
 use crate::reader::Reader;
-use crate::record::{Event, Gap};
+use crate::record::{Event, TapeGap};
 
 /// Writes a tape as an asciicast v2 recording, and gives the target back, flushed.
 ///
@@ -14,8 +14,8 @@ use crate::record::{Event, Gap};
 /// Standard error is output like the rest. A gap becomes a marker that says how much is missing. A
 /// recording holds text: bytes that are not UTF-8 become U+FFFD there. A size of 0 is left out,
 /// because no player could show it.
-pub fn export<W: Write>(reader: &Reader, header: &Header, target: W) -> Result<W, Error> {
-    let mut recording = Writer::new(target, header)?;
+pub fn export<W: Write>(reader: &Reader, header: &RecordingHeader, target: W) -> Result<W, Error> {
+    let mut recording = RecordingWriter::new(target, header)?;
     for record in reader.records(0) {
         let record = record?;
         let time = seconds(record.time);
@@ -36,7 +36,7 @@ fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-fn label(gap: Gap) -> String {
+fn label(gap: TapeGap) -> String {
     match gap.events {
         0 => format!("gap {} bytes", gap.len),
         events => format!("gap {} bytes, {events} other records", gap.len),

@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use coven_folder::{FileError, OFlags, absent_is_none};
 
 use crate::entry::MAX_OFFSET;
-use crate::error::{Damage, Error, Problem};
+use crate::error::{Error, TapeDamage, TapeProblem};
 
-const PREFIX: &str = "out.";
-const DIGITS: usize = 20;
+const SEGMENT_PREFIX: &str = "out.";
+const OFFSET_DIGITS: usize = 20;
 
 /// Where the files of a tape are. The program whose output they hold may write there too, so they
 /// are reached from a handle and no link is followed.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(coven_folder::Folder);
+pub(crate) struct TapeFolder(coven_folder::Folder);
 
 /// A file of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum SegmentFile {
     Output,
     Side,
     Index,
 }
 
-impl Part {
+impl SegmentFile {
     /// In the order in which they are created, so that a segment with an index has the others.
     pub(crate) const ALL: [Self; 3] = [Self::Output, Self::Side, Self::Index];
 
@@ -38,7 +38,7 @@ impl Part {
     }
 }
 
-impl Folder {
+impl TapeFolder {
     /// Opens the folder at an absolute path without links.
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         let opened = coven_folder::Folder::open_without_links(dir);
@@ -54,7 +54,7 @@ impl Folder {
         Self(folder.clone())
     }
 
-    pub(crate) fn path(&self, base: u64, part: Part) -> PathBuf {
+    pub(crate) fn path(&self, base: u64, part: SegmentFile) -> PathBuf {
         self.dir().join(name(base, part))
     }
 
@@ -68,10 +68,11 @@ impl Folder {
     }
 
     /// Every file of a tape that is there, in order.
-    pub(crate) fn files(&self) -> Result<Vec<(u64, Part)>, Error> {
+    pub(crate) fn files(&self) -> Result<Vec<(u64, SegmentFile)>, Error> {
         let failed = |error: FileError| self.error("list the folder", error.into());
         let names = self.0.names().map_err(failed)?;
-        let mut files: Vec<(u64, Part)> = names.iter().filter_map(|name| parse(name)).collect();
+        let mut files: Vec<(u64, SegmentFile)> =
+            names.iter().filter_map(|name| parse(name)).collect();
         files.sort_unstable_by_key(|(base, part)| (*base, *part as u8));
         Ok(files)
     }
@@ -79,11 +80,15 @@ impl Folder {
     /// The bases of the segments that are there, in order.
     pub(crate) fn bases(&self) -> Result<Vec<u64>, Error> {
         let files = self.files()?;
-        Ok(files.iter().filter(|(_, part)| *part == Part::Index).map(|(base, _)| *base).collect())
+        Ok(files
+            .iter()
+            .filter(|(_, part)| *part == SegmentFile::Index)
+            .map(|(base, _)| *base)
+            .collect())
     }
 
     /// A file to read, if it is there.
-    pub(crate) fn file(&self, base: u64, part: Part) -> Result<Option<File>, Error> {
+    pub(crate) fn file(&self, base: u64, part: SegmentFile) -> Result<Option<File>, Error> {
         let opened = absent_is_none(self.0.file(&name(base, part), OFlags::RDONLY));
         opened.map_err(|error| Error::Io {
             path: self.path(base, part),
@@ -93,47 +98,47 @@ impl Folder {
     }
 
     /// A new file to write. What was under its name, a leftover or a link, is not written to.
-    pub(crate) fn create(&self, base: u64, part: Part) -> io::Result<File> {
+    pub(crate) fn create(&self, base: u64, part: SegmentFile) -> io::Result<File> {
         Ok(self.0.create_anew(&name(base, part))?)
     }
 
     /// A file that is there, to write.
-    pub(crate) fn file_to_write(&self, base: u64, part: Part) -> io::Result<File> {
+    pub(crate) fn file_to_write(&self, base: u64, part: SegmentFile) -> io::Result<File> {
         Ok(self.0.file(&name(base, part), OFlags::WRONLY)?)
     }
 
     /// Whether there is such a file, as far as the system tells.
-    pub(crate) fn has(&self, base: u64, part: Part) -> bool {
+    pub(crate) fn has(&self, base: u64, part: SegmentFile) -> bool {
         self.0.stat(&name(base, part)).map_or(true, |found| found.is_some())
     }
 
     /// How long a file is; 0 if it is not there.
-    pub(crate) fn size(&self, base: u64, part: Part) -> u64 {
+    pub(crate) fn size(&self, base: u64, part: SegmentFile) -> u64 {
         let found = self.0.stat(&name(base, part)).ok().flatten();
         found.map_or(0, |stat| stat.st_size as u64)
     }
 
     /// Deletes a segment, its index first: without it, the rest is nothing.
     pub(crate) fn remove(&self, base: u64) -> io::Result<()> {
-        Part::ALL.iter().rev().try_for_each(|part| self.remove_file(base, *part))
+        SegmentFile::ALL.iter().rev().try_for_each(|part| self.remove_file(base, *part))
     }
 
     /// Deletes a file that may be gone already.
-    pub(crate) fn remove_file(&self, base: u64, part: Part) -> io::Result<()> {
+    pub(crate) fn remove_file(&self, base: u64, part: SegmentFile) -> io::Result<()> {
         Ok(self.0.remove(&name(base, part))?)
     }
 
     /// Waits until the files of a segment are on the disk itself.
     pub(crate) fn sync(&self, base: u64) -> io::Result<()> {
-        let sync = |part: &Part| -> io::Result<()> {
+        let sync = |part: &SegmentFile| -> io::Result<()> {
             self.0.file(&name(base, *part), OFlags::RDONLY)?.sync_data()
         };
-        Part::ALL.iter().try_for_each(sync)
+        SegmentFile::ALL.iter().try_for_each(sync)
     }
 
     /// Says that something is wrong with an index.
-    pub(crate) fn problem(&self, base: u64, position: u64, damage: Damage) -> Error {
-        Problem { path: self.path(base, Part::Index), position, damage }.into()
+    pub(crate) fn problem(&self, base: u64, position: u64, damage: TapeDamage) -> Error {
+        TapeProblem { path: self.path(base, SegmentFile::Index), position, damage }.into()
     }
 
     /// Says that the system refused something about the tape as a whole.
@@ -143,15 +148,15 @@ impl Folder {
 }
 
 /// The name of a file.
-fn name(base: u64, part: Part) -> String {
-    format!("{PREFIX}{base:0DIGITS$}{}", part.suffix())
+fn name(base: u64, part: SegmentFile) -> String {
+    format!("{SEGMENT_PREFIX}{base:0OFFSET_DIGITS$}{}", part.suffix())
 }
 
 /// The base and the part in a file's name, if it is a name that [`name`] gives.
-fn parse(name: &str) -> Option<(u64, Part)> {
-    let rest = name.strip_prefix(PREFIX)?;
-    let (digits, suffix) = rest.split_at_checked(DIGITS)?;
-    let part = Part::ALL.into_iter().find(|part| part.suffix() == suffix)?;
+fn parse(name: &str) -> Option<(u64, SegmentFile)> {
+    let rest = name.strip_prefix(SEGMENT_PREFIX)?;
+    let (digits, suffix) = rest.split_at_checked(OFFSET_DIGITS)?;
+    let part = SegmentFile::ALL.into_iter().find(|part| part.suffix() == suffix)?;
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let base = digits.parse().ok().filter(|base| plain && *base <= MAX_OFFSET)?;
     Some((base, part))
@@ -163,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_name_says_the_segment_and_the_part() {
-        for part in Part::ALL {
+        for part in SegmentFile::ALL {
             for base in [0, 42, MAX_OFFSET] {
                 assert_eq!(parse(&name(base, part)), Some((base, part)));
             }

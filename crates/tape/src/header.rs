@@ -1,13 +1,13 @@
 //! The first bytes of an index: which format, which segment, and from where the tape is kept.
 
 /// The version of the format that is written, and the last that is read.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const TAPE_VERSION: u32 = 1;
 
 const MAGIC: [u8; 4] = *b"TAPE";
 
 /// What the header of an index says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct IndexHeader {
     /// The logical offset of the first byte of the segment.
     pub(crate) base: u64,
     /// Nothing before this offset is promised since the segment began.
@@ -16,19 +16,19 @@ pub(crate) struct Header {
 
 /// Why bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum HeaderError {
     Damaged,
     Newer { version: u32 },
 }
 
-impl Header {
+impl IndexHeader {
     /// The size of a header in bytes.
     pub(crate) const SIZE: u64 = 32;
 
     pub(crate) fn encode(self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[4..8].copy_from_slice(&TAPE_VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.base.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.kept.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..28]);
@@ -36,17 +36,17 @@ impl Header {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8; 32]) -> Result<Self, Unreadable> {
+    pub(crate) fn decode(bytes: &[u8; 32]) -> Result<Self, HeaderError> {
         if !bytes.starts_with(&MAGIC) {
-            return Err(Unreadable::Damaged);
+            return Err(HeaderError::Damaged);
         }
         // Before the checksum, which a later version may keep elsewhere.
         let version = (number(bytes, 0) >> 32) as u32;
-        if version > VERSION {
-            return Err(Unreadable::Newer { version });
+        if version > TAPE_VERSION {
+            return Err(HeaderError::Newer { version });
         }
         let header = Self { base: number(bytes, 8), kept: number(bytes, 16) };
-        if header.encode() == *bytes { Ok(header) } else { Err(Unreadable::Damaged) }
+        if header.encode() == *bytes { Ok(header) } else { Err(HeaderError::Damaged) }
     }
 }
 
@@ -62,17 +62,17 @@ mod tests {
 
     #[test]
     fn a_header_reads_back_as_it_was_written() {
-        let header = Header { base: 0x0102_0304_0506_0708, kept: u64::MAX };
-        assert_eq!(Header::decode(&header.encode()), Ok(header));
+        let header = IndexHeader { base: 0x0102_0304_0506_0708, kept: u64::MAX };
+        assert_eq!(IndexHeader::decode(&header.encode()), Ok(header));
     }
 
     #[test]
     fn any_changed_bit_is_noticed() {
-        let good = Header { base: 5, kept: 3 }.encode();
+        let good = IndexHeader { base: 5, kept: 3 }.encode();
         for bit in 0..256 {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(Header::decode(&bad).is_err(), "bit {bit}");
+            assert!(IndexHeader::decode(&bad).is_err(), "bit {bit}");
         }
     }
 
@@ -80,6 +80,6 @@ mod tests {
     fn a_later_version_is_recognised_whatever_follows() {
         let mut bytes = [0xaa; 32];
         bytes[..8].copy_from_slice(b"TAPE\x02\0\0\0");
-        assert_eq!(Header::decode(&bytes), Err(Unreadable::Newer { version: 2 }));
+        assert_eq!(IndexHeader::decode(&bytes), Err(HeaderError::Newer { version: 2 }));
     }
 }

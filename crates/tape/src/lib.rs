@@ -26,6 +26,7 @@
 //!
 //! Times are microseconds since a start that the caller knows. There is no clock here.
 
+mod cursor;
 mod entry;
 mod error;
 mod export;
@@ -34,15 +35,14 @@ mod header;
 mod reader;
 mod record;
 mod segment;
-mod walk;
 mod window;
 mod writer;
 
-pub use error::{Damage, Error, Lost, Problem};
+pub use error::{Error, RecordingLoss, TapeDamage, TapeProblem};
 pub use export::export;
-pub use reader::{ReadAt, Reader, Records, Report, verify};
-pub use record::{Event, Gap, Reason, Record, Stream};
-pub use writer::{Cut, Options, Tape};
+pub use reader::{ReadAt, Reader, TapeRecords, VerifyReport, verify};
+pub use record::{Event, GapReason, Stream, TapeGap, TapeRecord};
+pub use writer::{Options, Tape, TruncatedTail};
 
 /// The most bytes one record holds. Longer output and input become several records.
 ///

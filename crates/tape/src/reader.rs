@@ -7,11 +7,11 @@ mod verify;
 use std::ops::{Deref, Range};
 use std::path::Path;
 
-pub use self::records::Records;
-pub use self::verify::{Report, verify};
-use crate::error::{Damage, Error};
-use crate::folder::{Folder, Part};
-use crate::segment::{Opened, Segment};
+pub use self::records::TapeRecords;
+pub use self::verify::{VerifyReport, verify};
+use crate::error::{Error, TapeDamage};
+use crate::folder::{SegmentFile, TapeFolder};
+use crate::segment::{SegmentLookup, TapeSegment};
 
 /// A reader of a tape.
 ///
@@ -19,19 +19,18 @@ use crate::segment::{Opened, Segment};
 /// what is dropped meanwhile becomes a gap. It never waits, never writes and needs no lock.
 #[derive(Debug)]
 pub struct Reader {
-    folder: Folder,
+    folder: TapeFolder,
     /// Where the segments begin, oldest first; never empty, and the last is that of `newest`.
     bases: Vec<u64>,
-    newest: Segment,
+    newest: TapeSegment,
     /// How many entries of the newest segment count: those up to the last that holds.
     count: u64,
     /// The logical offset after them.
     end: u64,
     /// The older segment that was read last.
-    cursor: Option<Segment>,
+    cursor: Option<TapeSegment>,
 }
 
-/// What [`Reader::read_at`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAt {
     /// The first so many bytes of the buffer are output.
@@ -50,15 +49,15 @@ pub enum ReadAt {
 
 /// A segment to read from.
 #[derive(Debug)]
-enum Held<'a> {
-    Newest(&'a Segment),
-    Older(Segment),
+enum SegmentHandle<'a> {
+    Newest(&'a TapeSegment),
+    Older(TapeSegment),
 }
 
-impl Deref for Held<'_> {
-    type Target = Segment;
+impl Deref for SegmentHandle<'_> {
+    type Target = TapeSegment;
 
-    fn deref(&self) -> &Segment {
+    fn deref(&self) -> &TapeSegment {
         match self {
             Self::Newest(segment) => segment,
             Self::Older(segment) => segment,
@@ -69,15 +68,15 @@ impl Deref for Held<'_> {
 impl Reader {
     /// Opens the tape in a folder, by an absolute path without links.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        Self::of(Folder::open(dir)?)
+        Self::of(TapeFolder::open(dir)?)
     }
 
     /// Opens the tape in a folder that is open.
     pub fn open_in(folder: &coven_folder::Folder) -> Result<Self, Error> {
-        Self::of(Folder::new(folder))
+        Self::of(TapeFolder::new(folder))
     }
 
-    fn of(folder: Folder) -> Result<Self, Error> {
+    fn of(folder: TapeFolder) -> Result<Self, Error> {
         let (bases, newest) = load(&folder)?;
         let end = newest.base;
         let mut reader = Self { folder, bases, newest, count: 0, end, cursor: None };
@@ -92,9 +91,9 @@ impl Reader {
 
     /// Looks for what was written, and what was dropped, since the last time.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.follow()?;
+        self.read_appended()?;
         // Segments are dropped from the front. If the first is still there, so are all.
-        if self.folder.has(self.start(), Part::Index) {
+        if self.folder.has(self.start(), SegmentFile::Index) {
             return Ok(());
         }
         let (bases, newest) = load(&self.folder)?;
@@ -103,7 +102,7 @@ impl Reader {
             (self.count, self.end) = (0, newest.base);
             self.newest = newest;
         }
-        self.follow()
+        self.read_appended()
     }
 
     /// The offset of the first byte that was written at this time or later, in microseconds since
@@ -128,12 +127,12 @@ impl Reader {
 
     /// Everything from an offset on, beginning with the record that holds it, up to where the tape
     /// ended at the last refresh. An offset beyond that is the end.
-    pub fn records(&self, from: u64) -> Records<'_> {
-        Records::new(self, from)
+    pub fn records(&self, from: u64) -> TapeRecords<'_> {
+        TapeRecords::new(self, from)
     }
 
     /// Checks every byte of the tape; the same as [`verify()`].
-    pub fn verify(&self) -> Result<Report, Error> {
+    pub fn verify(&self) -> Result<VerifyReport, Error> {
         verify::verify_folder(&self.folder)
     }
 
@@ -142,25 +141,25 @@ impl Reader {
     }
 
     /// Reads what was appended, through all segments that were begun meanwhile.
-    fn follow(&mut self) -> Result<(), Error> {
+    fn read_appended(&mut self) -> Result<(), Error> {
         loop {
-            self.grow()?;
+            self.find_last_entry()?;
             if self.end == self.newest.base {
                 return Ok(());
             }
-            match Segment::open(&self.folder, self.end)? {
-                Opened::Segment(next) => {
+            match TapeSegment::open(&self.folder, self.end)? {
+                SegmentLookup::Segment(next) => {
                     self.bases.push(next.base);
                     self.count = 0;
                     self.newest = next;
                 }
-                Opened::Unfinished | Opened::Absent => return Ok(()),
+                SegmentLookup::Unfinished | SegmentLookup::Absent => return Ok(()),
             }
         }
     }
 
     /// Finds the last entry that holds. The ones before it are checked when they are read.
-    fn grow(&mut self) -> Result<(), Error> {
+    fn find_last_entry(&mut self) -> Result<(), Error> {
         let count = self.newest.count()?;
         if count < self.count {
             // A writer that came after has cut the tail off.
@@ -181,13 +180,13 @@ impl Reader {
 
     /// A segment by its place in the list, and how many of its entries count; none if it has been
     /// dropped.
-    fn segment(&self, place: usize) -> Result<Option<(Held<'_>, u64)>, Error> {
+    fn segment(&self, place: usize) -> Result<Option<(SegmentHandle<'_>, u64)>, Error> {
         if place + 1 == self.bases.len() {
-            return Ok(Some((Held::Newest(&self.newest), self.count)));
+            return Ok(Some((SegmentHandle::Newest(&self.newest), self.count)));
         }
         let Some(segment) = open_older(&self.folder, self.bases[place])? else { return Ok(None) };
         let count = segment.count()?;
-        Ok(Some((Held::Older(segment), count)))
+        Ok(Some((SegmentHandle::Older(segment), count)))
     }
 
     /// Whether the first record of a segment, or a segment that is gone, was before a time.
@@ -201,23 +200,23 @@ impl Reader {
 }
 
 /// Opens a segment that others came after; none if it has been dropped.
-fn open_older(folder: &Folder, base: u64) -> Result<Option<Segment>, Error> {
-    match Segment::open(folder, base)? {
-        Opened::Segment(segment) => Ok(Some(segment)),
-        Opened::Absent => Ok(None),
-        Opened::Unfinished => Err(folder.problem(base, 0, Damage::Unfinished)),
+fn open_older(folder: &TapeFolder, base: u64) -> Result<Option<TapeSegment>, Error> {
+    match TapeSegment::open(folder, base)? {
+        SegmentLookup::Segment(segment) => Ok(Some(segment)),
+        SegmentLookup::Absent => Ok(None),
+        SegmentLookup::Unfinished => Err(folder.problem(base, 0, TapeDamage::Unfinished)),
     }
 }
 
 /// The segments that are there now, and the newest of them that can be read.
-fn load(folder: &Folder) -> Result<(Vec<u64>, Segment), Error> {
+fn load(folder: &TapeFolder) -> Result<(Vec<u64>, TapeSegment), Error> {
     let mut bases = folder.bases()?;
     while let Some(base) = bases.last() {
-        match Segment::open(folder, *base)? {
-            Opened::Segment(newest) => return Ok((bases, newest)),
-            Opened::Unfinished => _ = bases.pop(),
+        match TapeSegment::open(folder, *base)? {
+            SegmentLookup::Segment(newest) => return Ok((bases, newest)),
+            SegmentLookup::Unfinished => _ = bases.pop(),
             // Dropped since it was listed, so there are others now.
-            Opened::Absent => bases = folder.bases()?,
+            SegmentLookup::Absent => bases = folder.bases()?,
         }
     }
     Err(Error::NoTape { dir: folder.dir().to_path_buf() })

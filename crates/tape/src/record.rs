@@ -4,17 +4,16 @@ use std::io::{Error, ErrorKind};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct TapeRecord {
     /// Microseconds since the start. Never less than that of the record before.
     pub time: u64,
     /// The logical offset: of the first byte of output or of a gap; for anything else, how much
     /// output there was when it happened.
     pub offset: u64,
-    /// What happened.
     pub event: Event,
 }
 
-impl Record {
+impl TapeRecord {
     /// The logical offset after this record.
     pub fn end(&self) -> u64 {
         match &self.event {
@@ -25,7 +24,7 @@ impl Record {
     }
 }
 
-/// What happened in a [`Record`].
+/// What happened in a [`TapeRecord`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The program wrote these bytes.
@@ -47,7 +46,7 @@ pub enum Event {
     /// The writer's owner noted this.
     Mark(String),
     /// Something is missing here.
-    Gap(Gap),
+    Gap(TapeGap),
 }
 
 /// Where a program wrote its output.
@@ -61,19 +60,18 @@ pub enum Stream {
 
 /// What is missing from a tape at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct TapeGap {
     /// How many bytes of output.
     pub len: u64,
     /// How many records that are not output; 65,535 stands for that many or more. Always 0 for
-    /// [`Reason::Dropped`], because nobody counted them.
+    /// [`GapReason::Dropped`], because dropping deletes files without reading them.
     pub events: u16,
-    /// Why.
-    pub reason: Reason,
+    pub reason: GapReason,
 }
 
 /// Why something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum GapReason {
     /// The disk was full, or the user's share of it.
     Full,
     /// Writing failed in another way.
@@ -82,7 +80,7 @@ pub enum Reason {
     Dropped,
 }
 
-impl Reason {
+impl GapReason {
     /// What to call a failed write.
     pub(crate) fn of(error: &Error) -> Self {
         match error.kind() {

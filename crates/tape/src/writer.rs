@@ -11,13 +11,13 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-use self::newest::Newest;
-pub use self::recover::Cut;
+use self::newest::NewestSegment;
+pub use self::recover::TruncatedTail;
 use crate::MAX_PAYLOAD;
-use crate::entry::{Body, Entry, Kind};
-use crate::error::{Error, Lost};
-use crate::folder::Folder;
-use crate::record::{Gap, Reason, Stream};
+use crate::entry::{EntryBody, IndexEntry, PayloadKind};
+use crate::error::{Error, RecordingLoss};
+use crate::folder::TapeFolder;
+use crate::record::{GapReason, Stream, TapeGap};
 
 /// Places within a file are written as 32 bits, and a segment may grow past its size in the end.
 const MAX_SEGMENT: u64 = 1 << 30;
@@ -45,35 +45,35 @@ impl Default for Options {
 /// Nothing is buffered: when a call returns, the kernel has the record and every reader sees it,
 /// even if this process is killed. To survive the machine it needs [`sync`](Self::sync).
 ///
-/// A call that cannot write says so with [`Lost`], and that is all: the bytes count as written, and
-/// the next call that succeeds first declares the gap. Whether the caller wants to know is up to
-/// the caller.
+/// A call that cannot write says so with [`RecordingLoss`], and that is all: the bytes count as
+/// written, and the next call that succeeds first declares the gap. Whether the caller wants to
+/// know is up to the caller.
 ///
 /// Times are microseconds since the start; one before that of the last record becomes that one.
 #[derive(Debug)]
 pub struct Tape {
-    folder: Folder,
+    folder: TapeFolder,
     options: Options,
     /// Held as long as the tape is: the lock that keeps other writers away.
     lock: File,
-    older: VecDeque<Older>,
-    newest: Newest,
+    older: VecDeque<ClosedSegment>,
+    newest: NewestSegment,
     /// The logical offset after the last byte, lost or not.
     end: u64,
     /// The time of the last record.
     time: u64,
     /// What was lost and is not declared yet.
-    lost: Option<Loss>,
+    lost: Option<PendingGap>,
 }
 
 /// Something to be written.
 #[derive(Clone, Copy)]
-enum New<'a> {
-    Payload(Kind, &'a [u8]),
+enum NewRecord<'a> {
+    Payload(PayloadKind, &'a [u8]),
     Resize { cols: u16, rows: u16 },
 }
 
-impl<'a> New<'a> {
+impl<'a> NewRecord<'a> {
     fn bytes(self) -> &'a [u8] {
         match self {
             Self::Payload(_, bytes) => bytes,
@@ -84,22 +84,21 @@ impl<'a> New<'a> {
 
 /// A gap that is to be declared.
 #[derive(Clone, Copy, Debug)]
-struct Loss {
-    /// When it began.
+struct PendingGap {
     time: u64,
     offset: u64,
-    gap: Gap,
+    gap: TapeGap,
 }
 
-impl Loss {
-    fn entry(self) -> Entry {
-        Entry { time: self.time, offset: self.offset, body: Body::Gap(self.gap) }
+impl PendingGap {
+    fn entry(self) -> IndexEntry {
+        IndexEntry { time: self.time, offset: self.offset, body: EntryBody::Gap(self.gap) }
     }
 }
 
 /// A segment that is no longer written.
 #[derive(Clone, Copy, Debug)]
-struct Older {
+struct ClosedSegment {
     base: u64,
     /// Of its three files together.
     size: u64,
@@ -109,12 +108,12 @@ impl Tape {
     /// Begins a tape in a folder that exists and holds none. Its path is absolute and without
     /// links. The files are readable for their owner only: what people type is among them.
     pub fn create(dir: &Path, options: Options) -> Result<Self, Error> {
-        let folder = Folder::open(dir)?;
+        let folder = TapeFolder::open(dir)?;
         let lock = lock(&folder)?;
         if !folder.bases()?.is_empty() {
             return Err(Error::Exists { dir: dir.to_path_buf() });
         }
-        let newest = Newest::create(&folder, 0, 0)
+        let newest = NewestSegment::create(&folder, 0, 0)
             .map_err(|source| folder.error("create a tape here", source))?;
         let older = VecDeque::new();
         Ok(Self { folder, options, lock, older, newest, end: 0, time: 0, lost: None })
@@ -124,21 +123,23 @@ impl Tape {
     /// told; a tape that is damaged elsewhere is an error and stays as it is.
     ///
     /// A loss that the interrupted writer had no room to declare is forgotten, offsets included.
-    pub fn append_to(dir: &Path, options: Options) -> Result<(Self, Cut), Error> {
-        let folder = Folder::open(dir)?;
+    pub fn append_to(dir: &Path, options: Options) -> Result<(Self, TruncatedTail), Error> {
+        let folder = TapeFolder::open(dir)?;
         let lock = lock(&folder)?;
-        let recover::Recovered { older, newest, end, time, cut } = recover::recover(&folder)?;
+        let recover::RecoveredTape { older, newest, end, time, cut } = recover::recover(&folder)?;
         Ok((Self { folder, options, lock, older, newest, end, time, lost: None }, cut))
     }
 
     /// Records what the program wrote.
-    pub fn output(&mut self, time: u64, stream: Stream, bytes: &[u8]) -> Result<(), Lost> {
+    pub fn output(&mut self, time: u64, stream: Stream, bytes: &[u8]) -> Result<(), RecordingLoss> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
-            if let Err(source) = self.append(time, New::Payload(Kind::Output(stream), chunk)) {
+            if let Err(source) =
+                self.append(time, NewRecord::Payload(PayloadKind::Output(stream), chunk))
+            {
                 // Without another try for what is after, so that the loss is in one piece.
-                return Err(self.lose(time, rest.len() as u64, source));
+                return Err(self.note_loss(time, rest.len() as u64, source));
             }
             self.end += chunk.len() as u64;
             rest = after;
@@ -147,25 +148,26 @@ impl Tape {
     }
 
     /// Records what the program was sent.
-    pub fn input(&mut self, time: u64, bytes: &[u8]) -> Result<(), Lost> {
+    pub fn input(&mut self, time: u64, bytes: &[u8]) -> Result<(), RecordingLoss> {
         for chunk in bytes.chunks(MAX_PAYLOAD) {
-            if let Err(source) = self.append(time, New::Payload(Kind::Input, chunk)) {
-                return Err(self.lose(time, 0, source));
+            if let Err(source) = self.append(time, NewRecord::Payload(PayloadKind::Input, chunk)) {
+                return Err(self.note_loss(time, 0, source));
             }
         }
         Ok(())
     }
 
     /// Records that the terminal has a new size.
-    pub fn resize(&mut self, time: u64, cols: u16, rows: u16) -> Result<(), Lost> {
-        self.append(time, New::Resize { cols, rows }).map_err(|source| self.lose(time, 0, source))
+    pub fn resize(&mut self, time: u64, cols: u16, rows: u16) -> Result<(), RecordingLoss> {
+        self.append(time, NewRecord::Resize { cols, rows })
+            .map_err(|source| self.note_loss(time, 0, source))
     }
 
     /// Records a note, cut to [`MAX_PAYLOAD`] bytes.
-    pub fn mark(&mut self, time: u64, label: &str) -> Result<(), Lost> {
+    pub fn mark(&mut self, time: u64, label: &str) -> Result<(), RecordingLoss> {
         let label = &label[..label.floor_char_boundary(MAX_PAYLOAD)];
-        self.append(time, New::Payload(Kind::Mark, label.as_bytes()))
-            .map_err(|source| self.lose(time, 0, source))
+        self.append(time, NewRecord::Payload(PayloadKind::Mark, label.as_bytes()))
+            .map_err(|source| self.note_loss(time, 0, source))
     }
 
     /// The logical offset after everything the program wrote, lost or not.
@@ -185,16 +187,16 @@ impl Tape {
     }
 
     /// Writes a record, after the gap that is to be declared before it, if there is one.
-    fn append(&mut self, time: u64, new: New<'_>) -> io::Result<()> {
+    fn append(&mut self, time: u64, new: NewRecord<'_>) -> io::Result<()> {
         if self.is_full(new.bytes().len() as u64) {
             self.rotate()?;
         }
         let body = match new {
-            New::Payload(kind, bytes) => self.newest.place(kind, bytes.len())?,
-            New::Resize { cols, rows } => Body::Resize { cols, rows },
+            NewRecord::Payload(kind, bytes) => self.newest.place(kind, bytes.len())?,
+            NewRecord::Resize { cols, rows } => EntryBody::Resize { cols, rows },
         };
-        let entry = Entry { time: time.max(self.time), offset: self.end, body };
-        let gap = self.lost.map(Loss::entry);
+        let entry = IndexEntry { time: time.max(self.time), offset: self.end, body };
+        let gap = self.lost.map(PendingGap::entry);
         self.newest.append(gap.as_ref(), &entry, new.bytes())?;
         self.lost = None;
         self.time = entry.time;
@@ -210,20 +212,20 @@ impl Tape {
     }
 
     /// Notes a loss of output, or of one record that is none.
-    fn lose(&mut self, time: u64, bytes: u64, source: io::Error) -> Lost {
+    fn note_loss(&mut self, time: u64, bytes: u64, source: io::Error) -> RecordingLoss {
         let offset = self.end;
         self.time = self.time.max(time);
-        let gap = Gap { len: 0, events: 0, reason: Reason::of(&source) };
-        let loss = self.lost.get_or_insert(Loss { time: self.time, offset, gap });
+        let gap = TapeGap { len: 0, events: 0, reason: GapReason::of(&source) };
+        let loss = self.lost.get_or_insert(PendingGap { time: self.time, offset, gap });
         loss.gap.len += bytes;
         loss.gap.events = loss.gap.events.saturating_add(u16::from(bytes == 0));
         self.end += bytes;
-        Lost { offset, bytes, source }
+        RecordingLoss { offset, bytes, source }
     }
 
     /// Whether the newest segment should end before a record with this many bytes.
     fn is_full(&self, bytes: u64) -> bool {
-        let size = self.newest.size() + Entry::SIZE + bytes;
+        let size = self.newest.size() + IndexEntry::SIZE + bytes;
         size > self.options.segment_size.min(MAX_SEGMENT) && self.next_base() > self.newest.base
     }
 
@@ -236,13 +238,13 @@ impl Tape {
     /// Begins a new segment and drops the oldest for it, if there are too many.
     fn rotate(&mut self) -> io::Result<()> {
         let base = self.next_base();
-        let due = self.due();
+        let due = self.segments_to_drop();
         let kept = self.older.get(due).map_or(self.newest.base, |older| older.base);
         // The new segment declares what is dropped, so it comes first, unless there is no room.
-        let next = match Newest::create(&self.folder, base, kept) {
+        let next = match NewestSegment::create(&self.folder, base, kept) {
             Err(_) if due > 0 => {
                 self.drop_oldest(due);
-                Newest::create(&self.folder, base, kept)?
+                NewestSegment::create(&self.folder, base, kept)?
             }
             created => {
                 let created = created?;
@@ -250,13 +252,13 @@ impl Tape {
                 created
             }
         };
-        self.older.push_back(Older { base: self.newest.base, size: self.newest.size() });
+        self.older.push_back(ClosedSegment { base: self.newest.base, size: self.newest.size() });
         self.newest = next;
         Ok(())
     }
 
     /// How many of the older segments must go before there may be another one.
-    fn due(&self) -> usize {
+    fn segments_to_drop(&self) -> usize {
         let older: u64 = self.older.iter().map(|older| older.size).sum();
         let mut size = older + self.newest.size() + self.options.segment_size;
         let too_many = self.older.iter().take_while(|older| {
@@ -281,7 +283,7 @@ impl Tape {
 
 /// Keeps other writers away until the file is closed, by whatever end of this process. Where the
 /// file system has no locks the caller's care must do.
-fn lock(folder: &Folder) -> Result<File, Error> {
+fn lock(folder: &TapeFolder) -> Result<File, Error> {
     let dir = folder.reopen()?;
     match dir.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::Locked { dir: folder.dir().to_path_buf() }),

@@ -9,9 +9,9 @@ mod paint;
 use alacritty_terminal::grid::Charsets;
 use alacritty_terminal::vte::ansi::{CharsetIndex, StandardCharset};
 
-use crate::screen::{Engine, Kitty, Modes, Saved};
+use crate::screen::{KittyKeyboard, SavedCursor, ScreenEmulator, ScreenModes};
 
-use paint::Painter;
+use paint::CellPainter;
 pub(crate) use paint::sgr_params;
 
 /// Brings a terminal in any state to one as new, as far as that can be said without a hard reset,
@@ -23,8 +23,8 @@ const AS_NEW: &str = concat!(
     "\x1b]8;;\x1b\\\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b[r\x1b[H\x1b[2J",
 );
 
-pub(crate) fn dump(engine: &mut Engine) -> Vec<u8> {
-    let mut painter = Painter::new();
+pub(crate) fn dump(engine: &mut ScreenEmulator) -> Vec<u8> {
+    let mut painter = CellPainter::new();
     painter.push(AS_NEW);
     for (index, color) in engine.palette().overrides() {
         let name = match index {
@@ -33,7 +33,7 @@ pub(crate) fn dump(engine: &mut Engine) -> Vec<u8> {
         };
         painter.push(&format!("\x1b]{name};{}\x1b\\", color.spec()));
     }
-    if let Some(parked) = engine.parked() {
+    if let Some(parked) = engine.inactive_grid() {
         painter.push("\x1b[?47h");
         painter.rows(parked);
         painter.push("\x1b[?47l");
@@ -50,8 +50,8 @@ pub(crate) fn dump(engine: &mut Engine) -> Vec<u8> {
     });
     keyboard(&mut painter, engine.kitty_stacks().get(false));
     if modes.alternate_screen {
-        // The usual way in saves the cursor as it stands; where it was not saved or saved elsewhere,
-        // there is another way. Where it stands matters when the size changes.
+        // The usual way in saves the cursor as it stands; where it was not saved or saved
+        // elsewhere, there is another way. Where it stands matters when the size changes.
         match saved {
             Some(saved) if saved.cursor.point == main_cursor => {
                 painter.push("\x1b8\x1b[?1049h\x1b[?6l");
@@ -75,7 +75,7 @@ pub(crate) fn dump(engine: &mut Engine) -> Vec<u8> {
 }
 
 /// Puts a saved cursor back where it was and saves it again (DECSC).
-fn save_cursor(painter: &mut Painter, saved: &Saved) {
+fn save_cursor(painter: &mut CellPainter, saved: &SavedCursor) {
     if saved.origin {
         painter.push("\x1b[?6h");
     }
@@ -86,7 +86,7 @@ fn save_cursor(painter: &mut Painter, saved: &Saved) {
     painter.reset_pen();
 }
 
-fn charsets(painter: &mut Painter, sets: Charsets, active: CharsetIndex) {
+fn charsets(painter: &mut CellPainter, sets: Charsets, active: CharsetIndex) {
     use CharsetIndex::{G0, G1, G2, G3};
     for (index, slot) in [(G0, '('), (G1, ')'), (G2, '*'), (G3, '+')] {
         if sets[index] == StandardCharset::SpecialCharacterAndLineDrawing {
@@ -101,7 +101,7 @@ fn charsets(painter: &mut Painter, sets: Charsets, active: CharsetIndex) {
     }
 }
 
-fn keyboard(painter: &mut Painter, kitty: &Kitty) {
+fn keyboard(painter: &mut CellPainter, kitty: &KittyKeyboard) {
     let mut first = true;
     for flags in kitty.stack.iter().chain([&kitty.flags]) {
         let form = if first { '=' } else { '>' };
@@ -113,7 +113,7 @@ fn keyboard(painter: &mut Painter, kitty: &Kitty) {
 }
 
 /// Everything that is neither on the screen nor with the cursor.
-fn settings(painter: &mut Painter, engine: &Engine, modes: Modes) {
+fn settings(painter: &mut CellPainter, engine: &ScreenEmulator, modes: ScreenModes) {
     if let Some(stops) = engine.tabs().changed() {
         painter.push("\x1b[3g");
         for column in stops {
@@ -141,7 +141,7 @@ fn settings(painter: &mut Painter, engine: &Engine, modes: Modes) {
 }
 
 /// Margins, cursor, attributes and, last, what would disturb them.
-fn live_cursor(painter: &mut Painter, engine: &Engine, modes: Modes) {
+fn live_cursor(painter: &mut CellPainter, engine: &ScreenEmulator, modes: ScreenModes) {
     let grid = engine.grid();
     let cursor = &grid.cursor;
     let (top, bottom) = engine.margins();

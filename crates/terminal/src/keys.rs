@@ -2,7 +2,7 @@
 //!
 //! [`Key`] is one press, written the way people write keys in configuration files; [`text`] is
 //! what a person types, [`paste`] what they paste. What a press becomes depends on the modes the
-//! program has turned on, so [`Key::encode`] and [`paste`] take [`Modes`].
+//! program has turned on, so [`Key::encode`] and [`paste`] take [`KeyModes`].
 //!
 //! No keyboard layout is known here. Where a layout matters (`Shift+1`), it is the US one.
 
@@ -24,10 +24,10 @@ pub use typed::{PasteError, TextError, paste, text};
 /// The default is a terminal that was just switched on: everything off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent terminal mode")]
-pub struct Modes {
+pub struct KeyModes {
     /// DECCKM: arrows, Home and End without modifiers are sent as `ESC O x`, not `ESC [ x`.
     pub application_cursor: bool,
-    /// DECKPAM. No [`Code`] lies on the keypad, so it changes no encoding; it is here so that
+    /// DECKPAM. No [`KeyCode`] lies on the keypad, so it changes no encoding; it is here so that
     /// the modes of a screen can be copied whole.
     pub application_keypad: bool,
     /// Mode 2004: a paste is enclosed in markers, so its line breaks submit nothing.
@@ -91,36 +91,25 @@ impl KittyFlags {
 
 /// Which key of the keyboard is pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum KeyCode {
     /// A key that types this character; the space bar is `Char(' ')`.
     Char(char),
     /// Enter, also called Return.
     Enter,
-    /// Escape.
     Esc,
-    /// Tab.
     Tab,
     /// Backspace, which deletes to the left.
     Backspace,
     /// Delete, which deletes to the right.
     Delete,
-    /// Insert.
     Insert,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
-    /// The up arrow.
     Up,
-    /// The down arrow.
     Down,
-    /// The left arrow.
     Left,
-    /// The right arrow.
     Right,
     /// A function key, 1 to 24.
     F(u8),
@@ -128,23 +117,17 @@ pub enum Code {
 
 /// The modifiers held while a key is pressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mods {
-    /// Shift.
+pub struct KeyModifiers {
     pub shift: bool,
     /// Alt, which terminals and Emacs also call Meta.
     pub alt: bool,
-    /// Ctrl.
     pub ctrl: bool,
 }
 
-impl Mods {
-    /// No modifier.
+impl KeyModifiers {
     pub const NONE: Self = Self { shift: false, alt: false, ctrl: false };
-    /// Shift alone.
     pub const SHIFT: Self = Self { shift: true, ..Self::NONE };
-    /// Alt alone.
     pub const ALT: Self = Self { alt: true, ..Self::NONE };
-    /// Ctrl alone.
     pub const CTRL: Self = Self { ctrl: true, ..Self::NONE };
 
     /// Whether no modifier is held.
@@ -153,7 +136,7 @@ impl Mods {
     }
 }
 
-impl BitOr for Mods {
+impl BitOr for KeyModifiers {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -173,14 +156,14 @@ impl BitOr for Mods {
 /// `FromStr` takes what people write: a single character (`y`, `+`), a name in any case (`Enter`,
 /// `esc`, `PgUp`, `F5`), and either of them after modifiers (`Ctrl+C`, `C-c`, `Alt+x`, `M-x`,
 /// `Shift+Tab`). The case of a letter counts only when it stands alone: `Y` is `Shift+y`, but
-/// `Ctrl+C` is `Ctrl+c`, as everybody means it.
+/// `Ctrl+C` is `Ctrl+c`, because that is how the combination is usually written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    code: Code,
-    mods: Mods,
+    code: KeyCode,
+    mods: KeyModifiers,
 }
 
-/// A [`Code`] that is no key.
+/// A [`KeyCode`] that is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKey {
     /// A control character: what it stands for has a name or is a combination with Ctrl.
@@ -194,11 +177,11 @@ pub enum InvalidKey {
 impl Key {
     /// A press of `code` while `mods` are held. `Char('A')` stands for the key `a` with Shift,
     /// whatever other modifiers are held.
-    pub fn new(code: Code, mut mods: Mods) -> Result<Self, InvalidKey> {
+    pub fn new(code: KeyCode, mut mods: KeyModifiers) -> Result<Self, InvalidKey> {
         let code = match code {
-            Code::Char(c) if c.is_control() => return Err(InvalidKey::Control(c)),
-            Code::F(n) if !(1..=24).contains(&n) => return Err(InvalidKey::Function(n)),
-            Code::Char(c) => Code::Char(unshifted(c).map_or(c, |lower| {
+            KeyCode::Char(c) if c.is_control() => return Err(InvalidKey::Control(c)),
+            KeyCode::F(n) if !(1..=24).contains(&n) => return Err(InvalidKey::Function(n)),
+            KeyCode::Char(c) => KeyCode::Char(unshifted(c).map_or(c, |lower| {
                 mods.shift = true;
                 lower
             })),
@@ -208,12 +191,11 @@ impl Key {
     }
 
     /// Which key is pressed.
-    pub fn code(self) -> Code {
+    pub fn code(self) -> KeyCode {
         self.code
     }
 
-    /// The modifiers held.
-    pub fn mods(self) -> Mods {
+    pub fn mods(self) -> KeyModifiers {
         self.mods
     }
 
@@ -221,14 +203,14 @@ impl Key {
     ///
     /// Without kitty flags this is what xterm sends. There a combination that the old encoding
     /// does not have loses what it cannot say: `Ctrl+Shift+c` is `Ctrl+c`, `Ctrl+1` is `1`.
-    pub fn encode(self, modes: Modes) -> Vec<u8> {
+    pub fn encode(self, modes: KeyModes) -> Vec<u8> {
         encode::encode(self, modes)
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mods { shift, alt, ctrl } = self.mods;
+        let KeyModifiers { shift, alt, ctrl } = self.mods;
         for (held, name) in [(ctrl, "Ctrl+"), (alt, "Alt+"), (shift, "Shift+")] {
             if held {
                 f.write_str(name)?;
@@ -238,7 +220,7 @@ impl fmt::Display for Key {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for KeyCode {
     /// Writes the canonical name of the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

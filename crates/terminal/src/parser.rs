@@ -2,13 +2,13 @@
 //! through here, so all of it is right at the same time when a sequence or a character arrives
 //! in pieces.
 //!
-//! The parser holds back an unfinished sequence as raw bytes ([`Parser::pending`]) and hands
-//! over only whole ones. What it holds is bounded: a sequence longer than its limit is skipped to
-//! its end and never reported.
+//! The parser holds back an unfinished sequence as raw bytes ([`SequenceParser::pending`]) and
+//! hands over only whole ones. What it holds is bounded: a sequence longer than its limit is
+//! skipped to its end and never reported.
 
 mod csi;
 
-pub use csi::{Csi, Params};
+pub use csi::{ControlSequence, SequenceParams};
 
 /// Longest body of a control sequence (`CSI …`) that is still understood. The longest honest ones
 /// are SGR lists of about a hundred bytes.
@@ -33,14 +33,14 @@ const DEL: u8 = 0x7f;
 
 /// What ended a string sequence. A reply to a query uses the same ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum StringTerminator {
     /// The single byte BEL.
     Bell,
     /// The two bytes `ESC \`.
     Terminator,
 }
 
-impl End {
+impl StringTerminator {
     /// The bytes of this ending.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl End {
 
 /// Receives what the parser found, in order. Every method but `text` and `control` may be left
 /// out by readers that do not care.
-pub trait Sink {
+pub trait ParserSink {
     /// A run of printable characters. Bytes that are not UTF-8 arrive as U+FFFD; control
     /// characters (C0, DEL, C1) never do.
     fn text(&mut self, text: &str);
@@ -63,11 +63,10 @@ pub trait Sink {
     /// An escape sequence: `ESC`, intermediates, last byte.
     fn escape(&mut self, _intermediates: &[u8], _last: u8) {}
 
-    /// A control sequence.
-    fn csi(&mut self, _csi: &Csi<'_>) {}
+    fn csi(&mut self, _csi: &ControlSequence<'_>) {}
 
     /// An operating system command, without introducer and ending.
-    fn osc(&mut self, _payload: &[u8], _end: End) {}
+    fn osc(&mut self, _payload: &[u8], _end: StringTerminator) {}
 
     /// A device control string, without introducer and ending.
     fn dcs(&mut self, _payload: &[u8]) {}
@@ -89,7 +88,7 @@ enum State {
     Keep(u8),
     /// After an `ESC` in such a string.
     KeepEscape(u8),
-    /// In a string that is not kept: over its limit, or of a kind nobody reads.
+    /// In a string that is not kept: over its limit, or of a kind no sink takes.
     Skip(u8),
     /// After an `ESC` in such a string.
     SkipEscape(u8),
@@ -97,12 +96,12 @@ enum State {
 
 /// A streaming parser. Feed it chunks of any size.
 #[derive(Clone, Debug, Default)]
-pub struct Parser {
+pub struct SequenceParser {
     state: State,
     held: Vec<u8>,
 }
 
-impl Parser {
+impl SequenceParser {
     /// A parser at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
@@ -132,7 +131,7 @@ impl Parser {
     }
 
     /// Reads the next bytes of the stream.
-    pub fn feed<S: Sink + ?Sized>(&mut self, bytes: &[u8], sink: &mut S) {
+    pub fn feed<S: ParserSink + ?Sized>(&mut self, bytes: &[u8], sink: &mut S) {
         let mut rest = bytes;
         while !rest.is_empty() {
             rest = match self.state {
@@ -148,14 +147,14 @@ impl Parser {
     }
 
     /// Ends the stream: an unfinished character becomes U+FFFD, an unfinished sequence is dropped.
-    pub fn finish<S: Sink + ?Sized>(&mut self, sink: &mut S) {
+    pub fn finish<S: ParserSink + ?Sized>(&mut self, sink: &mut S) {
         if self.state == State::Ground && !self.held.is_empty() {
             sink.text("\u{fffd}");
         }
         *self = Self::default();
     }
 
-    fn ground<'a, S: Sink + ?Sized>(&mut self, bytes: &'a [u8], sink: &mut S) -> &'a [u8] {
+    fn ground<'a, S: ParserSink + ?Sized>(&mut self, bytes: &'a [u8], sink: &mut S) -> &'a [u8] {
         let mut rest = self.complete_character(bytes, sink);
         while let Some((run, high)) = printable(rest) {
             let (text, after) = rest.split_at(run);
@@ -183,7 +182,13 @@ impl Parser {
     }
 
     /// Reports text. The last character may be cut off by the end of the chunk; it is held then.
-    fn text<S: Sink + ?Sized>(&mut self, bytes: &[u8], high: bool, at_end: bool, sink: &mut S) {
+    fn text<S: ParserSink + ?Sized>(
+        &mut self,
+        bytes: &[u8],
+        high: bool,
+        at_end: bool,
+        sink: &mut S,
+    ) {
         let mut rest = bytes;
         loop {
             match str::from_utf8(rest) {
@@ -207,7 +212,7 @@ impl Parser {
     }
 
     /// Adds bytes to a held character until it is whole or turns out to be wrong.
-    fn complete_character<'a, S: Sink + ?Sized>(
+    fn complete_character<'a, S: ParserSink + ?Sized>(
         &mut self,
         bytes: &'a [u8],
         sink: &mut S,
@@ -234,7 +239,7 @@ impl Parser {
         rest
     }
 
-    fn in_escape<'a, S: Sink + ?Sized>(&mut self, bytes: &'a [u8], sink: &mut S) -> &'a [u8] {
+    fn in_escape<'a, S: ParserSink + ?Sized>(&mut self, bytes: &'a [u8], sink: &mut S) -> &'a [u8] {
         let Some((&byte, rest)) = bytes.split_first() else { return bytes };
         let plain = self.held.len() == 1;
         match byte {
@@ -263,7 +268,7 @@ impl Parser {
         rest
     }
 
-    fn in_csi<'a, S: Sink + ?Sized>(&mut self, bytes: &'a [u8], sink: &mut S) -> &'a [u8] {
+    fn in_csi<'a, S: ParserSink + ?Sized>(&mut self, bytes: &'a [u8], sink: &mut S) -> &'a [u8] {
         let Some((&byte, rest)) = bytes.split_first() else { return bytes };
         match byte {
             ESC => self.begin(State::Escape, &[ESC]),
@@ -274,7 +279,7 @@ impl Parser {
             0x20..=0x3f => self.begin(State::CsiSkip, &[]),
             0x40..=0x7e => {
                 if self.state == State::Csi
-                    && let Some(csi) = Csi::parse(&self.held[2..], byte)
+                    && let Some(csi) = ControlSequence::parse(&self.held[2..], byte)
                 {
                     sink.csi(&csi);
                 }
@@ -289,7 +294,7 @@ impl Parser {
         rest
     }
 
-    fn in_kept<'a, S: Sink + ?Sized>(
+    fn in_kept<'a, S: ParserSink + ?Sized>(
         &mut self,
         kind: u8,
         bytes: &'a [u8],
@@ -306,7 +311,7 @@ impl Parser {
         match byte {
             ESC => self.state = State::KeepEscape(kind),
             BEL => {
-                report_string(kind, &self.held[2..], End::Bell, sink);
+                report_string(kind, &self.held[2..], StringTerminator::Bell, sink);
                 self.end();
             }
             _ => self.abort(byte, sink),
@@ -326,7 +331,7 @@ impl Parser {
 
     /// The byte after an `ESC` in a string: a backslash ends the string, anything else begins
     /// another sequence and the string is dropped.
-    fn after_escape<'a, S: Sink + ?Sized>(
+    fn after_escape<'a, S: ParserSink + ?Sized>(
         &mut self,
         kind: u8,
         kept: bool,
@@ -335,7 +340,7 @@ impl Parser {
     ) -> &'a [u8] {
         if let [b'\\', rest @ ..] = bytes {
             if kept {
-                report_string(kind, &self.held[2..], End::Terminator, sink);
+                report_string(kind, &self.held[2..], StringTerminator::Terminator, sink);
             }
             self.end();
             return rest;
@@ -350,7 +355,7 @@ impl Parser {
         self.held.extend_from_slice(held);
     }
 
-    fn abort<S: Sink + ?Sized>(&mut self, byte: u8, sink: &mut S) {
+    fn abort<S: ParserSink + ?Sized>(&mut self, byte: u8, sink: &mut S) {
         self.end();
         sink.control(byte);
     }
@@ -365,7 +370,10 @@ impl Parser {
 
 /// The usual case: a whole sequence lies in this chunk and is reported without a copy. Gives the
 /// bytes after it, or nothing if the slow path must look. Limits are those of the slow path.
-fn whole_sequence<'a, S: Sink + ?Sized>(after_esc: &'a [u8], sink: &mut S) -> Option<&'a [u8]> {
+fn whole_sequence<'a, S: ParserSink + ?Sized>(
+    after_esc: &'a [u8],
+    sink: &mut S,
+) -> Option<&'a [u8]> {
     let (&kind, body) = after_esc.split_first()?;
     match kind {
         b'[' => {
@@ -374,7 +382,7 @@ fn whole_sequence<'a, S: Sink + ?Sized>(after_esc: &'a [u8], sink: &mut S) -> Op
             if length > MAX_CSI || !(0x40..=0x7e).contains(&last) {
                 return None;
             }
-            if let Some(csi) = Csi::parse(&body[..length], last) {
+            if let Some(csi) = ControlSequence::parse(&body[..length], last) {
                 sink.csi(&csi);
             }
             Some(&body[length + 1..])
@@ -387,11 +395,11 @@ fn whole_sequence<'a, S: Sink + ?Sized>(after_esc: &'a [u8], sink: &mut S) -> Op
             }
             match &body[length..] {
                 [BEL, rest @ ..] => {
-                    sink.osc(payload, End::Bell);
+                    sink.osc(payload, StringTerminator::Bell);
                     Some(rest)
                 }
                 [ESC, b'\\', rest @ ..] => {
-                    sink.osc(payload, End::Terminator);
+                    sink.osc(payload, StringTerminator::Terminator);
                     Some(rest)
                 }
                 _ => None,
@@ -401,7 +409,12 @@ fn whole_sequence<'a, S: Sink + ?Sized>(after_esc: &'a [u8], sink: &mut S) -> Op
     }
 }
 
-fn report_string<S: Sink + ?Sized>(kind: u8, payload: &[u8], end: End, sink: &mut S) {
+fn report_string<S: ParserSink + ?Sized>(
+    kind: u8,
+    payload: &[u8],
+    end: StringTerminator,
+    sink: &mut S,
+) {
     match kind {
         b']' => sink.osc(payload, end),
         _ => sink.dcs(payload),
@@ -425,7 +438,7 @@ fn string_length(kind: u8, bytes: &[u8]) -> usize {
 }
 
 /// Reports text without C1 control characters (U+0080 to U+009F, always `C2 80` to `C2 9F`).
-fn clean_text<S: Sink + ?Sized>(text: &str, high: bool, sink: &mut S) {
+fn clean_text<S: ParserSink + ?Sized>(text: &str, high: bool, sink: &mut S) {
     let mut rest = text;
     let mut from = 0;
     while high && let Some(found) = memchr::memchr(0xc2, &rest.as_bytes()[from..]) {

@@ -1,9 +1,9 @@
 //! Recordings of terminal sessions as asciicast v2 files, read and written as a stream.
 //!
 //! The format is <https://docs.asciinema.org/manual/asciicast/v2/>: a header line, then one line
-//! per event, each line a piece of JSON. [`Reader`] never holds more than one line, [`Writer`]
-//! writes each line at once, so a recording may be longer than memory and may be cut off anywhere
-//! without losing what came before.
+//! per event, each line a piece of JSON. [`RecordingReader`] never holds more than one line,
+//! [`RecordingWriter`] writes each line at once, so a recording may be longer than memory and may
+//! be cut off anywhere without losing what came before.
 
 mod error;
 mod header;
@@ -16,9 +16,9 @@ mod writer;
 mod tests;
 
 pub use error::Error;
-pub use header::Header;
-pub use reader::Reader;
-pub use writer::Writer;
+pub use header::RecordingHeader;
+pub use reader::RecordingReader;
+pub use writer::RecordingWriter;
 
 /// The longest line of an event that is read or written, in bytes.
 ///
@@ -35,15 +35,14 @@ pub const MAX_HEADER: usize = 1024 * 1024;
 
 /// One event of a recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct RecordingEvent {
     /// Seconds since the start of the recording; finite and not negative. Events normally stand
-    /// in the order of their times, but a [`Reader`] does not check that.
+    /// in the order of their times, but a [`RecordingReader`] does not check that.
     pub time: f64,
-    /// What happened.
     pub data: EventData,
 }
 
-/// What happened in an [`Event`].
+/// What happened in an [`RecordingEvent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventData {
     /// `o`: the program wrote this to the terminal.
@@ -64,8 +63,8 @@ pub enum EventData {
     Other {
         /// The code of the event.
         code: String,
-        /// Its data if that is text. Data of another shape is not kept, because nobody here
-        /// could know what it means.
+        /// Its data if that is text. Data of another shape is not kept, because its meaning
+        /// is not known here.
         data: Option<String>,
     },
 }

@@ -4,23 +4,22 @@
 //! Some questions are never answered: the clipboard and the title are not the program's to read.
 
 use crate::keys::KittyFlags;
-use crate::parser::End;
+use crate::parser::StringTerminator;
 use crate::screen::{Rgb, Size};
 
 /// Answers kept until they are taken. A program that asks more without reading gets no more.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// A cell's width and height in pixels, as far as anyone asks.
-const CELL: (u32, u32) = (10, 20);
+/// A cell's width and height in pixels, for programs that ask for the window's size in pixels.
+const CELL_PIXELS: (u32, u32) = (10, 20);
 
-/// Collects answers.
 #[derive(Clone, Debug)]
-pub(crate) struct Replies {
+pub(crate) struct ReplyBuffer {
     enabled: bool,
     bytes: Vec<u8>,
 }
 
-impl Replies {
+impl ReplyBuffer {
     pub(crate) fn new(enabled: bool) -> Self {
         Self { enabled, bytes: Vec::new() }
     }
@@ -44,7 +43,6 @@ impl Replies {
         self.push("\x1b[?62;22c");
     }
 
-    /// DA2.
     pub(crate) fn secondary_attributes(&mut self) {
         self.push("\x1b[>0;100;0c");
     }
@@ -54,7 +52,6 @@ impl Replies {
         self.push("\x1bP!|00000000\x1b\\");
     }
 
-    /// XTVERSION.
     pub(crate) fn version(&mut self) {
         self.push(concat!("\x1bP>|coven(", env!("CARGO_PKG_VERSION"), ")\x1b\\"));
     }
@@ -70,12 +67,10 @@ impl Replies {
         self.push(&format!("\x1b[{marker}{};{}R", row + 1, column + 1));
     }
 
-    /// DSR 996.
     pub(crate) fn color_scheme(&mut self, dark: bool) {
         self.push(if dark { "\x1b[?997;1n" } else { "\x1b[?997;2n" });
     }
 
-    /// DECRQM.
     pub(crate) fn mode(&mut self, marker: &str, mode: u16, state: Option<bool>) {
         let state = match state {
             None => 0,
@@ -91,22 +86,20 @@ impl Replies {
     }
 
     /// OSC 4, 10, 11, 12.
-    pub(crate) fn color(&mut self, name: &str, color: Rgb, end: End) {
+    pub(crate) fn color(&mut self, name: &str, color: Rgb, end: StringTerminator) {
         self.push(&format!("\x1b]{name};{}{}", color.spec(), end.as_str()));
     }
 
-    /// `CSI 14 t`.
     pub(crate) fn window_pixels(&mut self, size: Size) {
-        let (width, height) = (u32::from(size.columns) * CELL.0, u32::from(size.rows) * CELL.1);
+        let (width, height) =
+            (u32::from(size.columns) * CELL_PIXELS.0, u32::from(size.rows) * CELL_PIXELS.1);
         self.push(&format!("\x1b[4;{height};{width}t"));
     }
 
-    /// `CSI 16 t`.
     pub(crate) fn cell_pixels(&mut self) {
-        self.push(&format!("\x1b[6;{};{}t", CELL.1, CELL.0));
+        self.push(&format!("\x1b[6;{};{}t", CELL_PIXELS.1, CELL_PIXELS.0));
     }
 
-    /// `CSI 18 t`.
     pub(crate) fn window_cells(&mut self, size: Size) {
         self.push(&format!("\x1b[8;{};{}t", size.rows, size.columns));
     }

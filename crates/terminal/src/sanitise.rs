@@ -3,16 +3,16 @@
 //! [`Screen`](crate::screen::Screen), because programs that address the cursor print words
 //! without the blanks between them.
 //!
-//! [`Stripper`] only removes. [`Liner`] also plays carriage return, backspace and erase-in-line
-//! within a line, so that a progress bar leaves its last state.
+//! [`SequenceStripper`] only removes. [`LineStripper`] also plays carriage return, backspace and
+//! erase-in-line within a line, so that a progress bar leaves its last state.
 
-mod liner;
+mod line_stripper;
 
 use std::borrow::Cow;
 
-use crate::parser::{Parser, Sink};
+use crate::parser::{ParserSink, SequenceParser};
 
-pub use liner::Liner;
+pub use line_stripper::LineStripper;
 
 /// Clean text of a whole output at once. Output without anything to remove is not copied.
 pub fn strip(bytes: &[u8]) -> Cow<'_, str> {
@@ -22,7 +22,7 @@ pub fn strip(bytes: &[u8]) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut text = String::with_capacity(bytes.len());
-    let mut stripper = Stripper::new();
+    let mut stripper = SequenceStripper::new();
     stripper.feed(bytes, |run| text.push_str(run));
     stripper.finish(|run| text.push_str(run));
     Cow::Owned(text)
@@ -32,11 +32,11 @@ pub fn strip(bytes: &[u8]) -> Cow<'_, str> {
 /// line feed and carriage return; vertical tab and form feed become line feeds; bytes that are
 /// not UTF-8 become U+FFFD. Stripping clean text changes nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Stripper {
-    parser: Parser,
+pub struct SequenceStripper {
+    parser: SequenceParser,
 }
 
-impl Stripper {
+impl SequenceStripper {
     /// A stripper at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
@@ -46,7 +46,7 @@ impl Stripper {
     /// over as it lies in `bytes`, without a copy.
     pub fn feed(&mut self, bytes: &[u8], out: impl FnMut(&str)) {
         let mut rest = bytes;
-        let mut sink = Runs(out);
+        let mut sink = TextRuns(out);
         if self.parser.is_idle() {
             // A character cut off by the end of the chunk is left to the parser, which holds it.
             let clean = &bytes[..clean_length(bytes)];
@@ -64,14 +64,14 @@ impl Stripper {
 
     /// Ends the stream: a character that was never finished becomes U+FFFD.
     pub fn finish(&mut self, out: impl FnMut(&str)) {
-        self.parser.finish(&mut Runs(out));
+        self.parser.finish(&mut TextRuns(out));
     }
 }
 
 /// Hands text and the whitespace controls on.
-struct Runs<F>(F);
+struct TextRuns<F>(F);
 
-impl<F: FnMut(&str)> Sink for Runs<F> {
+impl<F: FnMut(&str)> ParserSink for TextRuns<F> {
     fn text(&mut self, text: &str) {
         (self.0)(text);
     }

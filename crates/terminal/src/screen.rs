@@ -2,8 +2,8 @@
 //! corrects it where programs can meet the difference, bounds its memory, and tells what changed.
 //!
 //! Synchronized output (mode 2026) is applied as it arrives and told by
-//! [`Modes::synchronized`]: the screen is always a function of exactly the bytes fed, and whoever
-//! reads it decides to wait for the end of a frame.
+//! [`ScreenModes::synchronized`]: the screen is always a function of exactly the bytes fed, and a
+//! reader that wants whole frames waits until the mode is off again.
 
 mod buffer;
 mod csi;
@@ -21,17 +21,17 @@ mod sgr;
 
 use crate::dump;
 use crate::keys;
-use crate::parser::Parser;
-use crate::signals::Signal;
+use crate::parser::SequenceParser;
+use crate::signals::TerminalSignal;
 use crate::snapshot::Snapshot;
 
-pub(crate) use buffer::Kitty;
-pub(crate) use cursor::Saved;
-pub use damage::Damage;
-pub(crate) use engine::Engine;
+pub(crate) use buffer::KittyKeyboard;
+pub(crate) use cursor::SavedCursor;
+pub use damage::ScreenDamage;
+pub(crate) use engine::ScreenEmulator;
 pub(crate) use grid::Grid;
-pub use mode::{Modes, Mouse, MouseEncoding};
-pub(crate) use palette::Palette;
+pub use mode::{MouseEncoding, MouseTracking, ScreenModes};
+pub(crate) use palette::ColorPalette;
 pub use palette::Rgb;
 pub(crate) use print::is_tone;
 
@@ -68,7 +68,6 @@ impl Default for Size {
 /// What a new screen is to be like.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Columns and rows.
     pub size: Size,
     /// Rows kept above the screen, so that a smaller size and back loses nothing. They take memory
     /// from the beginning; longer history belongs on disk. At most 10,000.
@@ -95,7 +94,7 @@ impl Default for Options {
 
 /// Where the cursor is and how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cursor {
+pub struct ScreenCursor {
     /// Row, from 0 at the top.
     pub row: u16,
     /// Column, from 0 at the left.
@@ -110,8 +109,8 @@ pub struct Cursor {
 
 /// A terminal screen that is fed bytes.
 pub struct Screen {
-    parser: Parser,
-    engine: Engine,
+    parser: SequenceParser,
+    engine: ScreenEmulator,
 }
 
 impl Screen {
@@ -120,9 +119,8 @@ impl Screen {
         Self::with_options(&Options { size, ..Options::default() })
     }
 
-    /// An empty screen.
     pub fn with_options(options: &Options) -> Self {
-        Self { parser: Parser::new(), engine: Engine::new(options) }
+        Self { parser: SequenceParser::new(), engine: ScreenEmulator::new(options) }
     }
 
     /// Reads the next bytes of the program's output, in chunks of any size.
@@ -136,7 +134,6 @@ impl Screen {
         self.engine.resize(Size::new(size.columns, size.rows));
     }
 
-    /// Columns and rows.
     pub fn size(&self) -> Size {
         self.engine.size()
     }
@@ -146,20 +143,19 @@ impl Screen {
         &self.engine.title
     }
 
-    /// The cursor.
-    pub fn cursor(&self) -> Cursor {
+    pub fn cursor(&self) -> ScreenCursor {
         self.engine.cursor_view()
     }
 
     /// The modes the program has set.
-    pub fn modes(&self) -> Modes {
+    pub fn modes(&self) -> ScreenModes {
         self.engine.modes_view()
     }
 
     /// The modes that decide how keys are sent.
-    pub fn key_modes(&self) -> keys::Modes {
+    pub fn key_modes(&self) -> keys::KeyModes {
         let modes = self.modes();
-        keys::Modes {
+        keys::KeyModes {
             application_cursor: modes.application_cursor,
             application_keypad: modes.application_keypad,
             bracketed_paste: modes.bracketed_paste,
@@ -169,7 +165,7 @@ impl Screen {
     }
 
     /// What changed since the last call.
-    pub fn take_damage(&mut self) -> Damage {
+    pub fn take_damage(&mut self) -> ScreenDamage {
         self.engine.take_damage()
     }
 
@@ -184,7 +180,7 @@ impl Screen {
     }
 
     /// What the program signalled since the last call. At most the last few thousand are kept.
-    pub fn take_signals(&mut self) -> Vec<Signal> {
+    pub fn take_signals(&mut self) -> Vec<TerminalSignal> {
         self.engine.signals.drain(..).collect()
     }
 

@@ -1,20 +1,21 @@
 //! What a program tells its terminal beside the screen: window title, working directory, links,
 //! notifications, prompt marks, program status and the bell.
 //!
-//! [`Tap`] reads them out of a stream on its own; a [`Screen`](crate::screen::Screen) collects
-//! the same signals from the bytes it is fed. A payload that does not fit its sequence is ignored.
+//! [`SignalTap`] reads them out of a stream on its own; a [`Screen`](crate::screen::Screen)
+//! collects the same signals from the bytes it is fed. A payload that does not fit its sequence is
+//! ignored.
 
 mod osc;
 mod status;
 
-use crate::parser::{End, Parser, Sink};
+use crate::parser::{ParserSink, SequenceParser, StringTerminator};
 
 pub(crate) use osc::read;
 pub use status::{ProgramState, ProgramStatus};
 
 /// One thing a program signalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub enum TerminalSignal {
     /// The window title (OSC 0 and 2).
     Title(String),
     /// The working directory as a URL or path (OSC 7, OSC 9;9).
@@ -26,7 +27,6 @@ pub enum Signal {
         /// Where the link leads.
         uri: String,
     },
-    /// The link ends.
     LinkEnd,
     /// The program wants a person to look (OSC 9, 99 and 777).
     Notification {
@@ -38,19 +38,17 @@ pub enum Signal {
     /// Progress of a long task (OSC 9;4): nothing while it is hidden, else a percentage.
     Progress(Option<u8>),
     /// A shell's mark (OSC 133).
-    Prompt(Mark),
+    Prompt(PromptMark),
     /// Program status (OSC 7501).
     Status(ProgramStatus),
     /// The program asks whether its status is understood (`OSC 7501 ; ?`).
     StatusQuery,
-    /// The bell.
     Bell,
 }
 
 /// Where a shell stands between prompt and command (OSC 133).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// The prompt begins.
+pub enum PromptMark {
     PromptStart,
     /// The prompt ends, the command line begins.
     CommandStart,
@@ -62,34 +60,34 @@ pub enum Mark {
 
 /// Reads signals out of a stream that is fed in chunks of any size.
 #[derive(Clone, Debug, Default)]
-pub struct Tap {
-    parser: Parser,
+pub struct SignalTap {
+    parser: SequenceParser,
 }
 
-impl Tap {
+impl SignalTap {
     /// A tap at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Reads the next bytes and hands over the signals in order.
-    pub fn feed(&mut self, bytes: &[u8], out: impl FnMut(Signal)) {
-        self.parser.feed(bytes, &mut Signals(out));
+    pub fn feed(&mut self, bytes: &[u8], out: impl FnMut(TerminalSignal)) {
+        self.parser.feed(bytes, &mut SignalSink(out));
     }
 }
 
-struct Signals<F>(F);
+struct SignalSink<F>(F);
 
-impl<F: FnMut(Signal)> Sink for Signals<F> {
+impl<F: FnMut(TerminalSignal)> ParserSink for SignalSink<F> {
     fn text(&mut self, _text: &str) {}
 
     fn control(&mut self, byte: u8) {
         if byte == 0x07 {
-            (self.0)(Signal::Bell);
+            (self.0)(TerminalSignal::Bell);
         }
     }
 
-    fn osc(&mut self, payload: &[u8], _end: End) {
+    fn osc(&mut self, payload: &[u8], _end: StringTerminator) {
         if let Some(signal) = read(payload) {
             (self.0)(signal);
         }

@@ -8,18 +8,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::screen::{Cursor, Modes, Size};
+use crate::screen::{ScreenCursor, ScreenModes, Size};
 
-pub use row::{Attributes, Color, Link, Row, Run, Style, Underline};
+pub use row::{
+    CellAttributes, CellColor, CellStyle, LinkTarget, ScreenRow, StyledRun, UnderlineStyle,
+};
 pub(crate) use row::{ends_with_spacer, is_wrapped, same_style};
 
 /// A screen at one moment. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    rows: Arc<[Arc<Row>]>,
+    rows: Arc<[Arc<ScreenRow>]>,
     size: Size,
-    cursor: Cursor,
-    modes: Modes,
+    cursor: ScreenCursor,
+    modes: ScreenModes,
     title: Arc<str>,
     hash: u64,
 }
@@ -27,7 +29,6 @@ pub struct Snapshot {
 /// A line as it was printed: one row, or several where the text went on in the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalLine<'a> {
-    /// The whole text.
     pub text: Cow<'a, str>,
     /// The rows it takes.
     pub rows: Range<usize>,
@@ -35,10 +36,10 @@ pub struct LogicalLine<'a> {
 
 impl Snapshot {
     pub(crate) fn new(
-        rows: Vec<Arc<Row>>,
+        rows: Vec<Arc<ScreenRow>>,
         size: Size,
-        cursor: Cursor,
-        modes: Modes,
+        cursor: ScreenCursor,
+        modes: ScreenModes,
         title: &str,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -48,26 +49,22 @@ impl Snapshot {
     }
 
     /// The rows from top to bottom.
-    pub fn rows(&self) -> &[Arc<Row>] {
+    pub fn rows(&self) -> &[Arc<ScreenRow>] {
         &self.rows
     }
 
-    /// Columns and rows.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// The cursor.
-    pub fn cursor(&self) -> Cursor {
+    pub fn cursor(&self) -> ScreenCursor {
         self.cursor
     }
 
-    /// The modes.
-    pub fn modes(&self) -> Modes {
+    pub fn modes(&self) -> ScreenModes {
         self.modes
     }
 
-    /// The window title.
     pub fn title(&self) -> &str {
         &self.title
     }

@@ -5,10 +5,12 @@
 
 use std::io::{BufRead, BufReader};
 
-use coven_terminal::recording::{Event, EventData, Header, Reader, Writer};
-use coven_terminal::sanitise::{Liner, Stripper, strip};
+use coven_terminal::recording::{
+    EventData, RecordingEvent, RecordingHeader, RecordingReader, RecordingWriter,
+};
+use coven_terminal::sanitise::{LineStripper, SequenceStripper, strip};
 use coven_terminal::screen::{Options, Screen, Size};
-use coven_terminal::signals::{Signal, Tap};
+use coven_terminal::signals::{SignalTap, TerminalSignal};
 
 use crate::random::Random;
 
@@ -42,7 +44,7 @@ pub fn sanitise(bytes: &[u8]) {
     let mut random = seed(bytes);
     let whole = strip(bytes);
     let mut split = String::new();
-    let mut stripper = Stripper::new();
+    let mut stripper = SequenceStripper::new();
     for chunk in chunks(&mut random, bytes) {
         stripper.feed(chunk, |run| split.push_str(run));
     }
@@ -54,7 +56,7 @@ pub fn sanitise(bytes: &[u8]) {
 
     let line_mode = |chunks: &[&[u8]]| {
         let mut text = String::new();
-        let mut liner = Liner::new();
+        let mut liner = LineStripper::new();
         for chunk in chunks {
             liner.feed(chunk, |run| text.push_str(run));
         }
@@ -72,7 +74,7 @@ pub fn signals(bytes: &[u8]) {
     let mut random = seed(bytes);
     let tapped = |chunks: &[&[u8]]| {
         let mut signals = Vec::new();
-        let mut tap = Tap::new();
+        let mut tap = SignalTap::new();
         for chunk in chunks {
             tap.feed(chunk, |signal| signals.push(signal));
         }
@@ -82,8 +84,10 @@ pub fn signals(bytes: &[u8]) {
     assert_eq!(whole, tapped(&chunks(&mut random, bytes)), "splitting changes nothing");
     for signal in &whole {
         let text = match signal {
-            Signal::Title(text) | Signal::Directory(text) | Signal::Link { uri: text, .. } => text,
-            Signal::Notification { body, .. } => body,
+            TerminalSignal::Title(text)
+            | TerminalSignal::Directory(text)
+            | TerminalSignal::Link { uri: text, .. } => text,
+            TerminalSignal::Notification { body, .. } => body,
             _ => continue,
         };
         assert!(!text.contains(char::is_control), "{signal:?} is clean");
@@ -91,12 +95,12 @@ pub fn signals(bytes: &[u8]) {
 }
 
 /// One thing done to a screen.
-enum Step<'a> {
+enum ScreenStep<'a> {
     Feed(&'a [u8]),
     Resize(Size),
 }
 
-impl Step<'_> {
+impl ScreenStep<'_> {
     fn run(&self, screen: &mut Screen) {
         match self {
             Self::Feed(bytes) => screen.feed(bytes),
@@ -106,7 +110,7 @@ impl Step<'_> {
 }
 
 /// Reads an input as a size and a number of steps.
-fn steps(bytes: &[u8]) -> (Size, Vec<Step<'_>>) {
+fn steps(bytes: &[u8]) -> (Size, Vec<ScreenStep<'_>>) {
     let small = |columns: u8, rows: u8| {
         // In less than four columns a wide character can be the whole of a wrapped row.
         Size::new(4 + u16::from(columns) % 48, 2 + u16::from(rows) % 12)
@@ -115,14 +119,14 @@ fn steps(bytes: &[u8]) -> (Size, Vec<Step<'_>>) {
     let mut steps = Vec::new();
     let mut rest = rest;
     while let Some(at) = rest.iter().position(|byte| *byte == RESIZE) {
-        steps.push(Step::Feed(&rest[..at]));
+        steps.push(ScreenStep::Feed(&rest[..at]));
         rest = &rest[at + 1..];
         if let [columns, rows, after @ ..] = rest {
-            steps.push(Step::Resize(small(*columns, *rows)));
+            steps.push(ScreenStep::Resize(small(*columns, *rows)));
             rest = after;
         }
     }
-    steps.push(Step::Feed(rest));
+    steps.push(ScreenStep::Feed(rest));
     (small(*columns, *rows), steps)
 }
 
@@ -144,7 +148,7 @@ pub fn screen(bytes: &[u8]) {
     for (index, step) in steps.iter().enumerate() {
         step.run(&mut whole);
         match step {
-            Step::Feed(bytes) => {
+            ScreenStep::Feed(bytes) => {
                 let chunks = chunks(&mut random, bytes);
                 let dump_at = random.below(chunks.len().max(1));
                 for (at, chunk) in chunks.iter().enumerate() {
@@ -155,7 +159,7 @@ pub fn screen(bytes: &[u8]) {
                     }
                 }
             }
-            Step::Resize(size) => {
+            ScreenStep::Resize(size) => {
                 split.resize(*size);
                 resumed.resize(*size);
             }
@@ -195,9 +199,9 @@ pub fn resume(mut screen: Screen) -> Screen {
 /// Reading any bytes as a recording gives the same events or the same error however they arrive,
 /// and recording any bytes in any pieces gives back their text.
 pub fn recording(bytes: &[u8]) {
-    let read = |input: &mut dyn BufRead| -> (Vec<Event>, Option<String>) {
+    let read = |input: &mut dyn BufRead| -> (Vec<RecordingEvent>, Option<String>) {
         let mut events = Vec::new();
-        let reader = match Reader::new(input) {
+        let reader = match RecordingReader::new(input) {
             Ok(reader) => reader,
             Err(error) => return (events, Some(error.to_string())),
         };
@@ -220,12 +224,13 @@ pub fn recording(bytes: &[u8]) {
 /// The output in a recording of these chunks.
 #[expect(clippy::expect_used, reason = "a recording in memory that fails is the finding")]
 fn recorded(chunks: &[&[u8]]) -> String {
-    let mut writer = Writer::new(Vec::new(), &Header::new(80, 24)).expect("a header is written");
+    let mut writer = RecordingWriter::new(Vec::new(), &RecordingHeader::new(80, 24))
+        .expect("a header is written");
     for (time, chunk) in (0_u32..).zip(chunks) {
         writer.output(f64::from(time) / 1000.0, chunk).expect("output is written");
     }
     let file = writer.finish().expect("the end is written");
-    let reader = Reader::new(file.as_slice()).expect("our own header is read");
+    let reader = RecordingReader::new(file.as_slice()).expect("our own header is read");
     reader
         .map(|event| match event.expect("our own event is read").data {
             EventData::Output(text) => text,

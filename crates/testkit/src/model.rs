@@ -29,15 +29,15 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-use conversation::Conversation;
-use dialect::Dialect;
-use http::Responder;
+use conversation::ModelConversation;
+use dialect::ApiDialect;
+use http::HttpResponder;
 
 pub use scene::{MODEL, PROBE, REASON, SLOW_WORDS, Scene, TAG, USED};
 
 /// A request to the model, and how far its answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ModelExchange {
     /// The scene that its tag named. Requests without tools or tag are a program's own business
     /// (titles, summaries, suggestions) and have none.
     pub scene: Option<Scene>,
@@ -56,33 +56,33 @@ const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// The server. Dropping it ends it.
 #[derive(Debug)]
-pub struct Server {
+pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedExchanges>,
     /// Serves the connections; nothing while it is dropped.
     runtime: Option<Runtime>,
 }
 
 /// What all connections share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedExchanges {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<ModelExchange>,
     closing: bool,
 }
 
-impl Server {
+impl ModelServer {
     /// Starts a server on a port that the system picks.
     pub fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_io().build()?;
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedExchanges>::default();
         let router = Router::new()
             .fallback(respond)
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -101,12 +101,16 @@ impl Server {
     }
 
     /// Every request so far.
-    pub fn exchanges(&self) -> Vec<Exchange> {
+    pub fn exchanges(&self) -> Vec<ModelExchange> {
         self.shared.state.lock().exchanges.clone()
     }
 
     /// Waits until the requests are as wanted, but no longer than this. Says whether they are.
-    pub fn wait(&self, patience: Duration, mut wanted: impl FnMut(&[Exchange]) -> bool) -> bool {
+    pub fn wait(
+        &self,
+        patience: Duration,
+        mut wanted: impl FnMut(&[ModelExchange]) -> bool,
+    ) -> bool {
         let mut state = self.shared.state.lock();
         let is_other = |state: &mut State| !wanted(&state.exchanges);
         self.shared.changed.wait_while_for(&mut state, is_other, patience);
@@ -114,7 +118,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.state.lock().closing = true;
         self.shared.changed.notify_all();
@@ -125,7 +129,7 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
+impl SharedExchanges {
     /// Lets time pass, unless the server ends meanwhile. Says whether it goes on.
     fn pause(&self, time: Duration) -> bool {
         let mut state = self.state.lock();
@@ -133,7 +137,7 @@ impl Shared {
         !state.closing
     }
 
-    fn opened(&self, exchange: Exchange) -> usize {
+    fn opened(&self, exchange: ModelExchange) -> usize {
         let mut state = self.state.lock();
         state.exchanges.push(exchange);
         self.changed.notify_all();
@@ -150,12 +154,12 @@ impl Shared {
 
 /// Answers a request. A scene takes its time, so each is played by a thread of its own.
 async fn respond(
-    Extracted(shared): Extracted<Arc<Shared>>,
+    Extracted(shared): Extracted<Arc<SharedExchanges>>,
     method: Method,
     uri: Uri,
     body: Bytes,
 ) -> Response {
-    let (mut responder, begun) = Responder::new(shared);
+    let (mut responder, begun) = HttpResponder::new(shared);
     tokio::task::spawn_blocking(move || {
         // A client that went away needs no answer.
         let _ = answer(&method, uri.path(), &body, &mut responder);
@@ -163,7 +167,12 @@ async fn respond(
     begun.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-fn answer(method: &Method, path: &str, body: &[u8], responder: &mut Responder) -> io::Result<()> {
+fn answer(
+    method: &Method,
+    path: &str,
+    body: &[u8],
+    responder: &mut HttpResponder,
+) -> io::Result<()> {
     if *method != Method::POST {
         return if path.ends_with("/models") {
             responder.json(200, &json!({"object": "list", "data": [model()], "models": []}))
@@ -179,13 +188,13 @@ fn answer(method: &Method, path: &str, body: &[u8], responder: &mut Responder) -
     if path.ends_with(":countTokens") {
         return responder.json(200, &json!({"totalTokens": USED.input}));
     }
-    let Some(dialect) = Dialect::of_path(path) else { return responder.json(404, &not_found()) };
+    let Some(dialect) = ApiDialect::of_path(path) else { return responder.json(404, &not_found()) };
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         return responder
             .json(415, &json!({"error": {"message": "no JSON that is understood here"}}));
     };
-    let conversation = Conversation::read(dialect, &body);
-    let number = responder.shared().opened(Exchange {
+    let conversation = ModelConversation::read(dialect, &body);
+    let number = responder.shared().opened(ModelExchange {
         scene: conversation.scene(),
         said: conversation.said.clone(),
         results: conversation.results.clone(),

@@ -27,7 +27,6 @@ pub fn shell(script: &str, connection: Connection, folder: &Path) -> SpawnConfig
     command(&["sh", "-c", script], connection, folder)
 }
 
-/// A command.
 pub fn command(argv: &[&str], connection: Connection, folder: &Path) -> SpawnConfig {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -100,7 +99,6 @@ pub fn wait_ready(pane: &dyn Pane, deadline: Instant) {
 pub struct Printed {
     /// Standard output or the terminal.
     pub output: Vec<u8>,
-    /// Standard error.
     pub error: Vec<u8>,
     /// Whether everything was read.
     pub ended: bool,

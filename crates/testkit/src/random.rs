@@ -10,7 +10,6 @@ impl Random {
         Self(fastrand::Rng::with_seed(seed))
     }
 
-    /// The next number.
     #[expect(clippy::should_implement_trait, reason = "an endless iterator would need unwrapping")]
     pub fn next(&mut self) -> u64 {
         self.0.u64(..)

@@ -1,6 +1,6 @@
 //! The page, as bytes.
 //!
-//! `web/dist` is built by `cargo xtask web` and committed, so that whoever builds the daemon needs
+//! `web/dist` is built by `cargo xtask web` and committed, so that building the daemon needs
 //! no other tool. Here it becomes part of the program. Who serves it decides about headers; this
 //! crate says what a file is and whether it may be kept for ever.
 
@@ -16,7 +16,6 @@ struct Dist;
 /// One file of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asset {
-    /// What it holds.
     pub bytes: Cow<'static, [u8]>,
     /// What that is, as a header says it.
     pub content_type: &'static str,

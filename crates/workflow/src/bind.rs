@@ -1,6 +1,6 @@
 //! Holds what a run is given against what its plan wants to be given.
 
-use coven_notation::{Problem, Span, near};
+use coven_notation::{FileProblem, SourceSpan, near};
 use serde_json::{Map, Value};
 
 use crate::plan::{InputType, Plan, PlanInput};
@@ -24,8 +24,8 @@ impl InputType {
 pub fn bind_inputs(
     plan: &Plan,
     given: &Map<String, Value>,
-) -> Result<Map<String, Value>, Vec<Problem>> {
-    let mut problems: Vec<Problem> = given
+) -> Result<Map<String, Value>, Vec<FileProblem>> {
+    let mut problems: Vec<FileProblem> = given
         .keys()
         .filter(|name| input(plan, name).is_none())
         .map(|name| unknown(plan, name))
@@ -45,7 +45,7 @@ pub fn bind_inputs(
 pub fn bind_event(
     plan: &Plan,
     data: &Map<String, Value>,
-) -> Result<Map<String, Value>, Vec<Problem>> {
+) -> Result<Map<String, Value>, Vec<FileProblem>> {
     let wanted = data.iter().filter(|(name, _)| input(plan, name).is_some());
     bind_inputs(plan, &wanted.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
@@ -54,9 +54,10 @@ fn input<'a>(plan: &'a Plan, name: &str) -> Option<&'a PlanInput> {
     plan.inputs.iter().find(|input| input.name == name)
 }
 
-fn unknown(plan: &Plan, name: &str) -> Problem {
+fn unknown(plan: &Plan, name: &str) -> FileProblem {
     let names: Vec<&str> = plan.inputs.iter().map(|input| input.name.as_str()).collect();
-    let problem = |message: String| Problem::error("unknown-input", Span::default(), message);
+    let problem =
+        |message: String| FileProblem::error("unknown-input", SourceSpan::default(), message);
     let about = format!("`{}` has no input `{name}`", plan.name);
     match near(name, names.iter().copied()).first() {
         Some(best) => problem(format!("{about}; did you mean `{best}`?")),
@@ -65,7 +66,7 @@ fn unknown(plan: &Plan, name: &str) -> Problem {
     }
 }
 
-fn value(input: &PlanInput, given: Option<&Value>) -> Result<Value, Box<Problem>> {
+fn value(input: &PlanInput, given: Option<&Value>) -> Result<Value, Box<FileProblem>> {
     let name = &input.name;
     let Some(given) = given.filter(|given| !given.is_null()) else {
         if let Some(default) = &input.default {
@@ -74,9 +75,9 @@ fn value(input: &PlanInput, given: Option<&Value>) -> Result<Value, Box<Problem>
         if !input.required {
             return Ok(Value::Null);
         }
-        let mut problem = Problem::error(
+        let mut problem = FileProblem::error(
             "missing-input",
-            Span::default(),
+            SourceSpan::default(),
             format!("the input `{name}` is missing"),
         );
         problem = match input.description.trim_end_matches('.') {
@@ -94,7 +95,7 @@ fn value(input: &PlanInput, given: Option<&Value>) -> Result<Value, Box<Problem>
             InputType::Array => "write `a,b,c`, or a JSON list such as `[\"a\", \"b\"]`",
             InputType::Object => "write a JSON object such as `{\"key\": \"value\"}`",
         };
-        Box::new(Problem::error("bad-input", Span::default(), message).help(help))
+        Box::new(FileProblem::error("bad-input", SourceSpan::default(), message).help(help))
     })
 }
 

@@ -15,16 +15,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{Problem, Report, Source};
+use coven_notation::{FileProblem, Report, Source};
 
 use crate::check::{Known, check};
-use crate::plan::{Form, Plan};
+use crate::plan::{Plan, PlanForm};
 
-pub use builtin::{Builtin, builtins};
+pub use builtin::{BuiltinGrimoire, builtins};
 
 /// Where a grimoire comes from. Later ones override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layer {
+pub enum GrimoireLayer {
     /// It is part of Coven.
     BuiltIn,
     /// It lies in the user's configuration.
@@ -33,7 +33,7 @@ pub enum Layer {
     Project,
 }
 
-impl Layer {
+impl GrimoireLayer {
     /// The name used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,13 +44,12 @@ impl Layer {
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for GrimoireLayer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-/// Where to look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// The user's folder of grimoires.
@@ -63,38 +62,36 @@ pub struct Places {
 
 /// One file, or one that we ship.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// The name it gives itself, or that of its file if it has none.
     pub name: String,
     /// The layer it lies in.
-    pub layer: Layer,
+    pub layer: GrimoireLayer,
     /// The file; nothing for one that we ship.
     pub path: Option<PathBuf>,
-    /// Its text.
     pub source: Source,
     /// What can be run, if nothing is wrong.
     pub plan: Option<Plan>,
-    /// What is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
     /// What it is in the whole.
-    pub standing: Standing,
+    pub standing: EntryStatus,
 }
 
 /// What an entry is in the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum EntryStatus {
     /// It is the one that its name means.
     Current,
     /// A later layer has one of the same name.
-    Overridden(Layer),
+    Overridden(GrimoireLayer),
     /// It lies in a project that is not trusted: it can be looked at, and is not run.
     Inert,
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// Whether it can be run.
     pub fn is_usable(&self) -> bool {
-        self.plan.is_some() && self.standing == Standing::Current
+        self.plan.is_some() && self.standing == EntryStatus::Current
     }
 
     /// What is wrong with it, ready to be shown.
@@ -108,37 +105,29 @@ impl Entry {
     }
 }
 
-/// All grimoires.
 #[derive(Clone, Debug, Default)]
-pub struct Catalogue {
-    entries: Vec<Entry>,
+pub struct GrimoireCatalogue {
+    entries: Vec<CatalogueEntry>,
 }
 
 /// Why a name cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum UnusableGrimoire {
     /// There is none of that name.
     #[error("there is no grimoire `{name}`{}", suggestion(near.as_deref()))]
     Unknown {
-        /// The name.
         name: String,
         /// One that may have been meant.
         near: Option<String>,
     },
     /// There is one, and something is wrong with it.
     #[error("the grimoire `{name}` has errors; `coven grimoire check {name}` shows them")]
-    Broken {
-        /// The name.
-        name: String,
-    },
+    Broken { name: String },
     /// There is one, in a project that is not trusted.
     #[error(
         "the grimoire `{name}` comes with this project, which is not trusted; look at it with `coven grimoire show {name}`, then `coven trust`"
     )]
-    Inert {
-        /// The name.
-        name: String,
-    },
+    Inert { name: String },
 }
 
 fn suggestion(near: Option<&str>) -> String {
@@ -148,17 +137,17 @@ fn suggestion(near: Option<&str>) -> String {
     )
 }
 
-impl Catalogue {
+impl GrimoireCatalogue {
     /// Looks through all layers. Whatever is wrong becomes an entry with its problems.
     pub fn load(places: &Places, known: &Known) -> Self {
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<CatalogueEntry> =
             builtins().iter().map(|builtin| built_in(*builtin, known)).collect();
         if let Some(folder) = &places.user {
-            entries.extend(layer::read(folder, Layer::User, Standing::Current, known));
+            entries.extend(layer::read(folder, GrimoireLayer::User, EntryStatus::Current, known));
         }
         if let Some(folder) = &places.project {
-            let standing = if places.trusted { Standing::Current } else { Standing::Inert };
-            entries.extend(layer::read(folder, Layer::Project, standing, known));
+            let standing = if places.trusted { EntryStatus::Current } else { EntryStatus::Inert };
+            entries.extend(layer::read(folder, GrimoireLayer::Project, standing, known));
         }
         override_by_name(&mut entries);
         loops::find(&mut entries);
@@ -166,38 +155,38 @@ impl Catalogue {
     }
 
     /// Every entry, by name and then by layer.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &CatalogueEntry> {
         self.entries.iter()
     }
 
     /// What a name means, whatever is wrong with it.
-    pub fn get(&self, name: &str) -> Option<&Entry> {
+    pub fn get(&self, name: &str) -> Option<&CatalogueEntry> {
         let mut named = self.entries.iter().filter(|entry| entry.name == name);
         named
             .clone()
-            .find(|entry| entry.standing == Standing::Current)
+            .find(|entry| entry.standing == EntryStatus::Current)
             .or_else(|| named.next_back())
     }
 
     /// The plan that a name means, or why there is none.
-    pub fn plan(&self, name: &str) -> Result<&Plan, Unusable> {
+    pub fn plan(&self, name: &str) -> Result<&Plan, UnusableGrimoire> {
         let name = name.to_owned();
         let Some(entry) = self.get(&name) else {
             let near = coven_notation::near(&name, self.entries.iter().map(|entry| &entry.name));
             let near = near.first().map(|best| (*best).to_owned());
-            return Err(Unusable::Unknown { name, near });
+            return Err(UnusableGrimoire::Unknown { name, near });
         };
         match (&entry.plan, &entry.standing) {
-            (_, Standing::Inert) => Err(Unusable::Inert { name }),
+            (_, EntryStatus::Inert) => Err(UnusableGrimoire::Inert { name }),
             (Some(plan), _) => Ok(plan),
-            (None, _) => Err(Unusable::Broken { name }),
+            (None, _) => Err(UnusableGrimoire::Broken { name }),
         }
     }
 }
 
-fn built_in(builtin: Builtin, known: &Known) -> Entry {
+fn built_in(builtin: BuiltinGrimoire, known: &Known) -> CatalogueEntry {
     let source = Source::new(format!("built-in:{}.yaml", builtin.name), builtin.text);
-    entry(builtin.name, source, None, Layer::BuiltIn, Standing::Current, known)
+    entry(builtin.name, source, None, GrimoireLayer::BuiltIn, EntryStatus::Current, known)
 }
 
 /// One entry, checked. `stem` is its name if it gives itself none.
@@ -205,18 +194,19 @@ fn entry(
     stem: &str,
     source: Source,
     path: Option<&Path>,
-    layer: Layer,
-    standing: Standing,
+    layer: GrimoireLayer,
+    standing: EntryStatus,
     known: &Known,
-) -> Entry {
+) -> CatalogueEntry {
     let mut checked = check(&source, known);
-    if checked.form == Form::Stages && checked.plan.is_some() {
+    if checked.form == PlanForm::Stages && checked.plan.is_some() {
         let message = "this is a stage workflow, and grimoires have `steps`";
-        let problem = Problem::error("not-a-grimoire", coven_notation::Span::default(), message);
+        let problem =
+            FileProblem::error("not-a-grimoire", coven_notation::SourceSpan::default(), message);
         checked.problems.push(problem.help("run it by its path, and keep it elsewhere"));
         checked.plan = None;
     }
-    Entry {
+    CatalogueEntry {
         name: checked.name.unwrap_or_else(|| stem.to_owned()),
         layer,
         path: path.map(Path::to_owned),
@@ -228,37 +218,37 @@ fn entry(
 }
 
 /// Finds out which entry each name means.
-fn override_by_name(entries: &mut [Entry]) {
+fn override_by_name(entries: &mut [CatalogueEntry]) {
     entries.sort_by(|a, b| (&a.name, a.layer, &a.path).cmp(&(&b.name, b.layer, &b.path)));
-    let mut last: BTreeMap<String, Layer> = BTreeMap::new();
-    for entry in entries.iter().filter(|entry| entry.standing != Standing::Inert) {
+    let mut last: BTreeMap<String, GrimoireLayer> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.standing != EntryStatus::Inert) {
         let newest = last.entry(entry.name.clone()).or_insert(entry.layer);
         *newest = entry.layer.max(*newest);
     }
-    for entry in entries.iter_mut().filter(|entry| entry.standing == Standing::Current) {
+    for entry in entries.iter_mut().filter(|entry| entry.standing == EntryStatus::Current) {
         if let Some(newest) = last.get(&entry.name).filter(|newest| **newest > entry.layer) {
-            entry.standing = Standing::Overridden(*newest);
+            entry.standing = EntryStatus::Overridden(*newest);
         }
     }
     duplicates(entries);
 }
 
 /// Two files of one layer with one name: neither is meant more than the other.
-fn duplicates(entries: &mut [Entry]) {
+fn duplicates(entries: &mut [CatalogueEntry]) {
     for index in 1..entries.len() {
         let (before, rest) = entries.split_at_mut(index);
         let (first, second) = (&mut before[index - 1], &mut rest[0]);
         if first.name != second.name || first.layer != second.layer {
             continue;
         }
-        let file = |entry: &Entry| {
+        let file = |entry: &CatalogueEntry| {
             entry.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
         };
         let (one, two) = (file(first), file(second));
         for (entry, other) in [(first, two), (second, one)] {
             let message = format!("`{other}` has the name `{}` as well", entry.name);
             let span = layer::name_span(&entry.source);
-            let problem = Problem::error("duplicate-grimoire", span, message);
+            let problem = FileProblem::error("duplicate-grimoire", span, message);
             entry.problems.push(problem.help("rename one of them"));
             entry.plan = None;
         }

@@ -12,7 +12,7 @@ mod context;
 mod fan_out;
 mod grimoire;
 mod inputs;
-mod places;
+mod positions;
 mod stages;
 mod step;
 mod text;
@@ -21,18 +21,18 @@ mod variables;
 
 use std::path::Path;
 
-use coven_notation::{Node, Problem, Source, Syntax};
+use coven_notation::{FileProblem, FileSyntax, Source, SourceNode};
 
 use crate::compile;
 use crate::definition::grimoire::Grimoire;
 use crate::definition::stages::StageWorkflow;
-use crate::plan::{Form, Plan};
+use crate::plan::{Plan, PlanForm};
 
-use context::Context;
+use context::CheckContext;
 
-pub use trigger::{Fires, OWN, fires_on};
+pub use trigger::{RUN_EVENTS, TriggerMatch, fires_on};
 
-pub(crate) use places::Places;
+pub(crate) use positions::PositionFinder;
 
 /// What a checker has to be told about the machine it is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Known {
 
     /// The same with a default.
     #[must_use]
-    pub fn or_else(mut self, adapter: impl Into<String>) -> Self {
+    pub fn with_default_adapter(mut self, adapter: impl Into<String>) -> Self {
         self.default_adapter = Some(adapter.into());
         self
     }
@@ -60,18 +60,18 @@ impl Known {
 
 /// What came out of checking a definition.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckedDefinition {
     /// The plan, if there was no error.
     pub plan: Option<Plan>,
     /// The form it is written in.
-    pub form: Form,
+    pub form: PlanForm,
     /// The name or id it gives itself, also if something else is wrong with it.
     pub name: Option<String>,
     /// Everything that is wrong, in the order of the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
-impl Checked {
+impl CheckedDefinition {
     /// Whether the definition cannot be used.
     pub fn has_errors(&self) -> bool {
         self.plan.is_none()
@@ -80,12 +80,13 @@ impl Checked {
 
 /// Checks a definition of either form. A file with `stages` is a stage workflow, one with `steps`
 /// a grimoire; both may be YAML or JSON.
-pub fn check(source: &Source, known: &Known) -> Checked {
+pub fn check(source: &Source, known: &Known) -> CheckedDefinition {
     let syntax = syntax(source);
     match coven_notation::parse(source, syntax) {
         Err(problems) => {
-            let form = if syntax == Syntax::Json { Form::Stages } else { Form::Grimoire };
-            Checked { plan: None, form, name: None, problems }
+            let form =
+                if syntax == FileSyntax::Json { PlanForm::Stages } else { PlanForm::Grimoire };
+            CheckedDefinition { plan: None, form, name: None, problems }
         }
         Ok(node) => {
             let form = form(&node, syntax);
@@ -95,63 +96,73 @@ pub fn check(source: &Source, known: &Known) -> Checked {
 }
 
 /// JSON if the name says so or the text begins like it, else YAML.
-fn syntax(source: &Source) -> Syntax {
+fn syntax(source: &Source) -> FileSyntax {
     let ending = Path::new(source.name()).extension().and_then(|ending| ending.to_str());
     match ending.map(str::to_ascii_lowercase).as_deref() {
-        Some("json") => Syntax::Json,
-        Some("yaml" | "yml") => Syntax::Yaml,
-        _ if source.text().trim_start().starts_with('{') => Syntax::Json,
-        _ => Syntax::Yaml,
+        Some("json") => FileSyntax::Json,
+        Some("yaml" | "yml") => FileSyntax::Yaml,
+        _ if source.text().trim_start().starts_with('{') => FileSyntax::Json,
+        _ => FileSyntax::Yaml,
     }
 }
 
-fn form(node: &Node, syntax: Syntax) -> Form {
+fn form(node: &SourceNode, syntax: FileSyntax) -> PlanForm {
     match (node.get("steps"), node.get("stages")) {
-        (None, Some(_)) => Form::Stages,
-        (None, None) if syntax == Syntax::Json => Form::Stages,
-        _ => Form::Grimoire,
+        (None, Some(_)) => PlanForm::Stages,
+        (None, None) if syntax == FileSyntax::Json => PlanForm::Stages,
+        _ => PlanForm::Grimoire,
     }
 }
 
-fn check_as(source: &Source, node: &Node, form: Form, known: &Known) -> Checked {
+fn check_as(
+    source: &Source,
+    node: &SourceNode,
+    form: PlanForm,
+    known: &Known,
+) -> CheckedDefinition {
     let schema = match form {
-        Form::Grimoire => crate::schema::cached_grimoire(),
-        Form::Stages => crate::schema::cached_workflow(),
+        PlanForm::Grimoire => crate::schema::cached_grimoire(),
+        PlanForm::Stages => crate::schema::cached_workflow(),
     };
-    let mut context = Context::new(source, known);
+    let mut context = CheckContext::new(source, known);
     for problem in coven_notation::check(node, schema) {
         context.push(problem);
     }
-    context.improve();
+    context.improve_schema_problems();
     match form {
-        Form::Grimoire => grimoire::check(&mut context, node),
-        Form::Stages => stages::check(&mut context, node),
+        PlanForm::Grimoire => grimoire::check(&mut context, node),
+        PlanForm::Stages => stages::check(&mut context, node),
     }
     let mut problems = context.into_problems();
     let mut plan = None;
-    if !problems.iter().any(Problem::is_error) {
+    if !problems.iter().any(FileProblem::is_error) {
         match plan_of(source, node, form, known) {
             Ok(made) => plan = Some(made),
             Err(problem) => problems.push(*problem),
         }
     }
-    let key = if form == Form::Grimoire { "name" } else { "id" };
-    let name = node.get(key).and_then(Node::as_str).map(str::to_owned);
-    Checked { plan, form, name, problems }
+    let key = if form == PlanForm::Grimoire { "name" } else { "id" };
+    let name = node.get(key).and_then(SourceNode::as_str).map(str::to_owned);
+    CheckedDefinition { plan, form, name, problems }
 }
 
 /// What is left cannot go wrong any more, or the checks above have a hole; then it is said.
-fn plan_of(source: &Source, node: &Node, form: Form, known: &Known) -> Result<Plan, Box<Problem>> {
+fn plan_of(
+    source: &Source,
+    node: &SourceNode,
+    form: PlanForm,
+    known: &Known,
+) -> Result<Plan, Box<FileProblem>> {
     let json = node.to_json();
-    let wrong = |message: String| Box::new(Problem::error("bad-value", node.span, message));
+    let wrong = |message: String| Box::new(FileProblem::error("bad-value", node.span, message));
     match form {
-        Form::Grimoire => {
+        PlanForm::Grimoire => {
             let raw: Grimoire =
                 serde_json::from_value(json.clone()).map_err(|error| wrong(error.to_string()))?;
             compile::grimoire(source, node, raw, json, known)
                 .map_err(|error| wrong(error.to_string()))
         }
-        Form::Stages => {
+        PlanForm::Stages => {
             let raw: StageWorkflow =
                 serde_json::from_value(json.clone()).map_err(|error| wrong(error.to_string()))?;
             compile::stages(source, node, raw, json).map_err(|error| wrong(error.to_string()))

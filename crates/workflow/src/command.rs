@@ -3,10 +3,9 @@
 //! Every order may be carried out more than once and must then count once: a job that was started
 //! is not started again, an answer that was given is not given again.
 
-use coven_model::event::{Decision, Timer};
+use coven_model::event::{Decision, JobTimer};
 use coven_model::{AttemptId, Digest, InterventionId, JobSpec, Timestamp};
 
-/// An order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Start this job, unless it was ever started or stopped before.
@@ -14,34 +13,24 @@ pub enum Command {
     /// Stop this job and everything it started, and leave a mark that a late start respects.
     Stop(AttemptId),
     /// Answer a question of an agent, if it still shows it.
-    Answer(Box<Answer>),
+    Answer(Box<AgentAnswer>),
     /// Type a text and submit it, once the agent is ready for it.
     Send {
-        /// The job.
         job: AttemptId,
         /// Which input of the job this is.
         number: u32,
-        /// The text.
         text: String,
     },
     /// Say so at this time.
-    SetTimer {
-        /// What to say.
-        timer: Timer,
-        /// When.
-        due: Timestamp,
-    },
+    SetTimer { timer: JobTimer, due: Timestamp },
 }
 
-/// An answer to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Answer {
+pub struct AgentAnswer {
     /// The job that asks.
     pub job: AttemptId,
-    /// The question.
     pub intervention: InterventionId,
     /// What the agent must still show.
     pub digest: Digest,
-    /// What was decided.
     pub decision: Decision,
 }

@@ -13,7 +13,7 @@ use coven_model::{ExitCodes, TerminalSize};
 use serde_json::Value;
 
 use crate::condition::ConditionError;
-use crate::expect::{BadSchema, Expect, Schema};
+use crate::expect::{BadSchema, ExpectedOutput, OutputSchema};
 use crate::shell::{ShellCommand, ShellError, is_shell};
 use crate::template::TemplateError;
 
@@ -27,16 +27,12 @@ pub enum CompileError {
     /// A text with variables.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A condition.
     #[error(transparent)]
     Condition(#[from] ConditionError),
-    /// A command.
     #[error(transparent)]
     Shell(#[from] ShellError),
-    /// An id.
     #[error(transparent)]
     Id(#[from] InvalidId),
-    /// A schema.
     #[error(transparent)]
     Schema(#[from] BadSchema),
     /// A key that is missing.
@@ -47,12 +43,12 @@ pub enum CompileError {
     Value(&'static str),
 }
 
-fn expect(written: Value) -> Result<Expect, CompileError> {
+fn expect(written: Value) -> Result<ExpectedOutput, CompileError> {
     match written {
-        Value::Null => Ok(Expect::Text),
-        Value::String(word) if word == "text" => Ok(Expect::Text),
-        Value::String(word) if word == "json" => Ok(Expect::Json),
-        Value::Object(_) => Ok(Expect::Schema(Schema::new(written)?)),
+        Value::Null => Ok(ExpectedOutput::Text),
+        Value::String(word) if word == "text" => Ok(ExpectedOutput::Text),
+        Value::String(word) if word == "json" => Ok(ExpectedOutput::Json),
+        Value::Object(_) => Ok(ExpectedOutput::Schema(OutputSchema::new(written)?)),
         _ => Err(CompileError::Value("expect")),
     }
 }

@@ -16,16 +16,16 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::scope::Scope;
-use crate::template::{Reference, Undefined};
+use crate::scope::VariableScope;
+use crate::template::{UndefinedVariable, VariableReference};
 
-pub use types::{Type, TypeMistake, TypeProblem};
+pub use types::{TypeMistake, TypeProblem, ValueType};
 
 /// A condition. Equal if its source is; on disk it is its source.
 #[derive(Clone)]
 pub struct Condition {
     source: String,
-    expression: Expression,
+    expression: ConditionExpr,
 }
 
 /// What is wrong with a condition or its evaluation, and where.
@@ -36,19 +36,16 @@ pub struct ConditionError {
     pub offset: usize,
     /// How many bytes it is about.
     pub length: usize,
-    /// What is wrong.
     pub problem: ConditionProblem,
 }
 
 /// What can be wrong with a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionProblem {
-    /// It cannot be read.
     #[error("{0}")]
     Syntax(String),
-    /// A variable without a value.
     #[error(transparent)]
-    Undefined(#[from] Undefined),
+    Undefined(#[from] UndefinedVariable),
     /// Something that must be true or false and is neither.
     #[error("this is {found}, and a condition must be true or false{hint}")]
     NotBoolean {
@@ -64,29 +61,29 @@ pub enum ConditionProblem {
 
 /// A part of a condition and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Expression {
-    kind: Kind,
+struct ConditionExpr {
+    kind: ExprKind,
     offset: usize,
     length: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum ExprKind {
     Literal(serde_json::Value),
-    Variable(Reference),
-    List(Vec<Expression>),
-    Not(Box<Expression>),
-    Negative(Box<Expression>),
-    And(Box<Expression>, Box<Expression>),
-    Or(Box<Expression>, Box<Expression>),
-    Compare(Comparison, Box<Expression>, Box<Expression>),
-    Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),
-    Test { test: Test, negated: bool, of: Box<Expression> },
-    Filter(Filter, Box<Expression>),
+    Variable(VariableReference),
+    List(Vec<ConditionExpr>),
+    Not(Box<ConditionExpr>),
+    Negative(Box<ConditionExpr>),
+    And(Box<ConditionExpr>, Box<ConditionExpr>),
+    Or(Box<ConditionExpr>, Box<ConditionExpr>),
+    Compare(ComparisonOp, Box<ConditionExpr>, Box<ConditionExpr>),
+    Arithmetic(ArithmeticOp, Box<ConditionExpr>, Box<ConditionExpr>),
+    Test { test: ValueTest, negated: bool, of: Box<ConditionExpr> },
+    Filter(ValueFilter, Box<ConditionExpr>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Comparison {
+enum ComparisonOp {
     Equal,
     Different,
     Less,
@@ -98,7 +95,7 @@ enum Comparison {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Arithmetic {
+enum ArithmeticOp {
     Add,
     Subtract,
     Multiply,
@@ -107,13 +104,13 @@ enum Arithmetic {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Test {
+enum ValueTest {
     Defined,
     Null,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Filter {
+enum ValueFilter {
     Length,
     Lower,
     Upper,
@@ -123,7 +120,6 @@ enum Filter {
 }
 
 impl Condition {
-    /// Reads a condition.
     pub fn parse(source: &str) -> Result<Self, ConditionError> {
         let expression = parse::expression(source)?;
         Ok(Self { source: source.to_owned(), expression })
@@ -135,12 +131,12 @@ impl Condition {
     }
 
     /// Whether it holds. Only what decides is looked at: behind a false `and` nothing can fail.
-    pub fn evaluate(&self, scope: &Scope) -> Result<bool, ConditionError> {
+    pub fn evaluate(&self, scope: &VariableScope) -> Result<bool, ConditionError> {
         evaluate::truth(&self.expression, scope)
     }
 
     /// The variables in it, in order, with their offsets in the source.
-    pub fn references(&self) -> Vec<&Reference> {
+    pub fn references(&self) -> Vec<&VariableReference> {
         let mut found = Vec::new();
         collect(&self.expression, &mut found);
         found
@@ -158,23 +154,26 @@ impl Condition {
     }
 
     /// What can be known to be wrong with it from the types of its variables alone.
-    pub fn check(&self, type_of: &dyn Fn(&Reference) -> Type) -> Vec<TypeProblem> {
+    pub fn check(&self, type_of: &dyn Fn(&VariableReference) -> ValueType) -> Vec<TypeProblem> {
         types::check(&self.expression, type_of)
     }
 }
 
-fn collect<'a>(expression: &'a Expression, found: &mut Vec<&'a Reference>) {
+fn collect<'a>(expression: &'a ConditionExpr, found: &mut Vec<&'a VariableReference>) {
     match &expression.kind {
-        Kind::Literal(_) => {}
-        Kind::Variable(reference) => found.push(reference),
-        Kind::List(items) => items.iter().for_each(|item| collect(item, found)),
-        Kind::Not(of) | Kind::Negative(of) | Kind::Test { of, .. } | Kind::Filter(_, of) => {
+        ExprKind::Literal(_) => {}
+        ExprKind::Variable(reference) => found.push(reference),
+        ExprKind::List(items) => items.iter().for_each(|item| collect(item, found)),
+        ExprKind::Not(of)
+        | ExprKind::Negative(of)
+        | ExprKind::Test { of, .. }
+        | ExprKind::Filter(_, of) => {
             collect(of, found);
         }
-        Kind::And(left, right)
-        | Kind::Or(left, right)
-        | Kind::Compare(_, left, right)
-        | Kind::Arithmetic(_, left, right) => {
+        ExprKind::And(left, right)
+        | ExprKind::Or(left, right)
+        | ExprKind::Compare(_, left, right)
+        | ExprKind::Arithmetic(_, left, right) => {
             collect(left, found);
             collect(right, found);
         }

@@ -1,6 +1,6 @@
 //! Decides what follows when something happens: the facts to write down and the orders to give.
 //!
-//! A decision has two parts. `react` turns the input into facts. `settle` then looks at the state
+//! A decision has two parts. `dispatch_input` turns the input into facts. `settle` then looks at the state
 //! alone and writes down whatever follows from it, until nothing does. Because settling needs no
 //! input, a journal that was cut anywhere goes on as if it had not been: recovery settles.
 //!
@@ -11,6 +11,7 @@ mod begin;
 mod jobs;
 mod many;
 mod people;
+mod question;
 mod rounds;
 mod settle;
 mod single;
@@ -24,30 +25,30 @@ use coven_model::{AttemptId, Intervention, InterventionId, InterventionKind, Tas
 use crate::command::Command;
 use crate::fold::fold;
 use crate::input::Input;
-use crate::plan::Step;
-use crate::rules::Rule;
-use crate::state::{Live, Run, State, StepRun};
+use crate::plan::PlanStep;
+use crate::rules::DecisionRule;
+use crate::state::{LiveJob, Run, State, StepRun};
 
 /// What follows when `input` happens at `now`: facts to write down first, and orders to give then.
 pub fn decide(state: &State, input: Input, now: Timestamp) -> (Vec<Event>, Vec<Command>) {
-    let mut draft = Draft::new(state, now);
+    let mut draft = DecisionDraft::new(state, now);
     if state.closed().is_none() && state.admits(&input).is_ok() {
-        draft.react(input);
+        draft.dispatch_input(input);
         draft.settle();
     }
-    draft.drop_what_is_undone();
+    draft.drop_stopped_starts();
     (draft.events, draft.commands)
 }
 
 /// A decision in the making: the state as it will be, and what led there.
-struct Draft {
+struct DecisionDraft {
     state: State,
     now: Timestamp,
     events: Vec<Event>,
     commands: Vec<Command>,
 }
 
-impl Draft {
+impl DecisionDraft {
     fn new(state: &State, now: Timestamp) -> Self {
         Self { state: state.clone(), now, events: Vec::new(), commands: Vec::new() }
     }
@@ -61,7 +62,7 @@ impl Draft {
     }
 
     /// What was to be started and, further on in the same decision, to be stopped: never started.
-    fn drop_what_is_undone(&mut self) {
+    fn drop_stopped_starts(&mut self) {
         let stopped: Vec<AttemptId> = self
             .commands
             .iter()
@@ -82,16 +83,16 @@ impl Draft {
         self.state.run()
     }
 
-    fn holds(&self, rule: Rule) -> bool {
+    fn holds(&self, rule: DecisionRule) -> bool {
         self.state.rules.hold(rule)
     }
 
     /// The step whose turn it is.
-    fn current(&self) -> Option<(u32, &Step, &StepRun)> {
+    fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
         self.run()?.current()
     }
 
-    fn react(&mut self, input: Input) {
+    fn dispatch_input(&mut self, input: Input) {
         match input {
             Input::Create(creation) => self.create(*creation),
             Input::Begin => self.record(Event::WorkflowStarted { at: self.now }),
@@ -102,10 +103,10 @@ impl Draft {
             Input::Observed { job, seen, what } => self.observed(&job, seen, what),
             Input::Delivered { job, number, seen } => self.delivered(job, number, seen),
             Input::Answered { intervention, seen } => self.answered(&intervention, seen),
-            Input::Stale { intervention, reason } => self.stale(&intervention, reason),
+            Input::Stale { intervention, reason } => self.answer_is_stale(&intervention, reason),
             Input::Typed { job, text, by } => self.typed(job, text, by),
             Input::Exposed { job, reason } => self.exposed(job, reason),
-            Input::Used { job, usage } => self.used(job, usage),
+            Input::Used { job, usage } => self.usage_reported(job, usage),
             Input::TimerFired(timer) => self.timer_fired(timer),
             Input::Resolve { intervention, decision, .. } => self.resolve(intervention, *decision),
             Input::Complete { task, by } => self.complete(&task, by),
@@ -141,7 +142,7 @@ impl Draft {
     }
 
     /// The step waits for a person, who is shown the end of what the task printed.
-    fn block(&mut self, kind: InterventionKind, task: Option<TaskId>, reason: String) {
+    fn open_intervention(&mut self, kind: InterventionKind, task: Option<TaskId>, reason: String) {
         let excerpt = task.as_ref().and_then(|task| self.run()?.task(task));
         let excerpt = excerpt.map(|task| task.excerpt.clone()).unwrap_or_default();
         if let Some(mut intervention) = self.intervention(kind, task, reason) {
@@ -151,10 +152,10 @@ impl Draft {
         }
     }
 
-    /// Nobody has to decide about this job any more.
+    /// Withdraws every open intervention of this job.
     fn withdraw(&mut self, job: &AttemptId, reason: &str) {
         let Some(run) = self.run() else { return };
-        let open: Vec<u64> = run.live(job).into_iter().flat_map(Live::open).collect();
+        let open: Vec<u64> = run.live(job).into_iter().flat_map(LiveJob::open).collect();
         for number in open {
             let Some(run) = self.run() else { return };
             let id = InterventionId::in_session(run.session(), number);

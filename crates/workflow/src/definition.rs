@@ -9,18 +9,17 @@ pub mod stages;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// A name in kebab-case.
-pub(crate) const KEBAB: &str = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
+pub(crate) const KEBAB_CASE_PATTERN: &str = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
 /// The longest name of a grimoire or a step.
-pub(crate) const LONGEST_NAME: usize = 64;
+pub(crate) const MAX_NAME_CHARS: usize = 64;
 
 /// The shape of a name in kebab-case.
 fn kebab(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
         "title": "a name in kebab-case such as `run-tests`: lowercase letters and digits, with single dashes between",
-        "pattern": KEBAB,
-        "maxLength": LONGEST_NAME,
+        "pattern": KEBAB_CASE_PATTERN,
+        "maxLength": MAX_NAME_CHARS,
     })
 }
 

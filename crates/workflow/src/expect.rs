@@ -1,40 +1,38 @@
 //! What a step's output must be: any text, JSON, or JSON of a given shape.
 //!
 //! The shape is a JSON schema of a small, useful part of the language. A keyword that would be
-//! ignored is refused when the definition is checked, so that nobody believes to be protected by
-//! something that does nothing.
+//! ignored is refused when the definition is checked, so that no author relies on a
+//! constraint that is never enforced.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::verdict;
 
-/// What an output must be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Expect {
-    /// Any text.
+pub enum ExpectedOutput {
     #[default]
     Text,
     /// JSON: the whole text, or the last fenced block in it.
     Json,
     /// JSON that fits a schema.
-    Schema(Schema),
+    Schema(OutputSchema),
 }
 
-impl Expect {
+impl ExpectedOutput {
     pub(crate) fn is_text(&self) -> bool {
         *self == Self::Text
     }
 
     /// The value of an output, or why it is not what was asked for.
-    pub fn read(&self, output: &str) -> Result<Value, Mismatch> {
+    pub fn read(&self, output: &str) -> Result<Value, OutputMismatch> {
         match self {
             Self::Text => Ok(Value::String(output.trim_end_matches(['\n', '\r']).to_owned())),
-            Self::Json => verdict::json_answer(output).ok_or(Mismatch::NoJson),
+            Self::Json => verdict::json_answer(output).ok_or(OutputMismatch::NoJson),
             Self::Schema(schema) => {
-                let value = verdict::json_answer(output).ok_or(Mismatch::NoJson)?;
-                schema.check(&value).map_err(Mismatch::Shape)?;
+                let value = verdict::json_answer(output).ok_or(OutputMismatch::NoJson)?;
+                schema.check(&value).map_err(OutputMismatch::Shape)?;
                 Ok(value)
             }
         }
@@ -43,7 +41,7 @@ impl Expect {
 
 /// Why an output is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
+pub enum OutputMismatch {
     /// There is no JSON, or it is not clear which.
     #[error("the output is not JSON")]
     NoJson,
@@ -55,7 +53,7 @@ pub enum Mismatch {
 /// A schema all of whose keywords we understand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
-pub struct Schema(Value);
+pub struct OutputSchema(Value);
 
 /// A schema that we cannot check against.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,21 +61,20 @@ pub struct Schema(Value);
 pub struct BadSchema {
     /// Where in the schema, as a path such as `/items/properties`.
     pub path: String,
-    /// What is wrong.
     pub why: String,
 }
 
 /// Keywords that only describe.
-const REMARKS: [&str; 8] =
+const ANNOTATION_KEYWORDS: [&str; 8] =
     ["$schema", "$id", "$comment", "title", "description", "default", "examples", "format"];
-const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+const JSON_TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 /// Deeper schemas are refused, so that checking needs no deeper stack.
-const DEEPEST: usize = 64;
+const MAX_SCHEMA_DEPTH: usize = 64;
 
-impl Schema {
+impl OutputSchema {
     /// Accepts a schema if every keyword in it is one we check.
     pub fn new(schema: Value) -> Result<Self, BadSchema> {
-        understand(&schema, "", 0)?;
+        check_keywords(&schema, "", 0)?;
         Ok(Self(schema))
     }
 
@@ -92,7 +89,7 @@ impl Schema {
     }
 }
 
-impl TryFrom<Value> for Schema {
+impl TryFrom<Value> for OutputSchema {
     type Error = BadSchema;
 
     fn try_from(schema: Value) -> Result<Self, BadSchema> {
@@ -100,18 +97,18 @@ impl TryFrom<Value> for Schema {
     }
 }
 
-impl From<Schema> for Value {
-    fn from(schema: Schema) -> Self {
+impl From<OutputSchema> for Value {
+    fn from(schema: OutputSchema) -> Self {
         schema.0
     }
 }
 
-fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema> {
+fn check_keywords(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema> {
     let bad = |path: &str, why: &str| BadSchema {
         path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
         why: why.to_owned(),
     };
-    if depth > DEEPEST {
+    if depth > MAX_SCHEMA_DEPTH {
         return Err(bad(path, "it is nested too deeply"));
     }
     let keywords = match schema {
@@ -123,7 +120,7 @@ fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema>
         let here = format!("{path}/{keyword}");
         let fits = match keyword.as_str() {
             "type" => names_of(value).is_some_and(|names| {
-                !names.is_empty() && names.iter().all(|name| TYPES.contains(name))
+                !names.is_empty() && names.iter().all(|name| JSON_TYPES.contains(name))
             }),
             "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
             "const" => true,
@@ -133,12 +130,12 @@ fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema>
                     return Err(bad(&here, "it must be an object of schemas"));
                 };
                 for (name, property) in properties {
-                    understand(property, &format!("{here}/{name}"), depth + 1)?;
+                    check_keywords(property, &format!("{here}/{name}"), depth + 1)?;
                 }
                 true
             }
             "items" | "additionalProperties" | "not" => {
-                understand(value, &here, depth + 1)?;
+                check_keywords(value, &here, depth + 1)?;
                 true
             }
             "anyOf" | "oneOf" | "allOf" => {
@@ -146,14 +143,14 @@ fn understand(schema: &Value, path: &str, depth: usize) -> Result<(), BadSchema>
                     return Err(bad(&here, "it must be a list of schemas"));
                 };
                 for (index, choice) in choices.iter().enumerate() {
-                    understand(choice, &format!("{here}/{index}"), depth + 1)?;
+                    check_keywords(choice, &format!("{here}/{index}"), depth + 1)?;
                 }
                 true
             }
             "minItems" | "maxItems" | "minLength" | "maxLength" => value.is_u64(),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
             "uniqueItems" => value.is_boolean(),
-            other if REMARKS.contains(&other) => true,
+            other if ANNOTATION_KEYWORDS.contains(&other) => true,
             _ => return Err(bad(&here, "this keyword is not supported here")),
         };
         if !fits {
@@ -318,8 +315,8 @@ mod tests {
 
     use super::*;
 
-    fn schema(value: Value) -> Schema {
-        Schema::new(value).unwrap()
+    fn schema(value: Value) -> OutputSchema {
+        OutputSchema::new(value).unwrap()
     }
 
     #[test]
@@ -361,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_keyword_that_would_do_nothing_is_refused() {
-        let refused = |value: Value| Schema::new(value).unwrap_err().to_string();
+        let refused = |value: Value| OutputSchema::new(value).unwrap_err().to_string();
         assert_eq!(
             refused(json!({"items": {"pattern": "x"}})),
             "/items/pattern: this keyword is not supported here"

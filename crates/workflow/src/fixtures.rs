@@ -8,26 +8,26 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use coven_model::event::{Decision, Event, KINDS, Purpose, Timer};
+use coven_model::event::{Decision, Event, JobTimer, KINDS, TimerPurpose};
 use coven_model::{Choice, Digest};
 use serde_json::{Value, json};
 
-use crate::expect::Expect;
-use crate::input::{Input, Observation};
-use crate::plan::{Action, OnFailure, OnLimit};
+use crate::expect::ExpectedOutput;
+use crate::input::{Input, ScreenObservation};
+use crate::plan::{OnFailure, OnLimit, StepAction};
 use crate::testing::*;
-use crate::view::{Viewer, plan_view};
+use crate::view::{SessionViewBuilder, plan_view};
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 /// A grimoire with every kind of step that fails, blocks, is tried again and in the end cancelled.
-fn grimoire() -> Told {
+fn grimoire() -> TestRun {
     let mut planning = agent_step("plan", "Split ${input.spec}").output("tasks").retries(2, 100);
     planning.timeout = Some(std::time::Duration::from_mins(1));
-    if let Action::Agent { agent } = &mut planning.action {
-        agent.expect = Expect::Json;
+    if let StepAction::Agent { agent } = &mut planning.action {
+        agent.expect = ExpectedOutput::Json;
     }
     let mut asking = script_step("stat", "git diff \"${input.base}\"").output("stat");
     asking.needs_approval = true;
@@ -42,16 +42,16 @@ fn grimoire() -> Told {
         gate("ready", None),
         asking,
         last,
-        step("talk", Action::Agent { agent: interactive("hello") }),
+        step("talk", StepAction::Agent { agent: interactive("hello") }),
     ];
     let mut told =
-        Told::begin(plan(steps), json!({"spec": "a.md", "base": "main", "really": false}));
+        TestRun::begin(plan(steps), json!({"spec": "a.md", "base": "main", "really": false}));
     told.tell(Input::Started(job("plan", 1)));
     let usage = coven_model::Usage { input_tokens: Some(7), ..Default::default() };
     told.tell(Input::Used { job: job("plan", 1), usage });
     told.succeed("plan", 1, "no JSON");
     told.now += 200;
-    told.tell(Input::TimerFired(Timer { job: job("plan", 2), purpose: Purpose::Retry }));
+    told.tell(Input::TimerFired(JobTimer { job: job("plan", 2), purpose: TimerPurpose::Retry }));
     told.succeed("plan", 2, "```json\n[\"a\", {\"b\": [1, 2.5, null]}]\n```");
     told.fail("build.0", 1);
     told.succeed("build.1", 1, "done\n");
@@ -79,7 +79,7 @@ fn grimoire() -> Told {
 }
 
 /// Stages with agents that ask, are told more, and stay.
-fn stages() -> Told {
+fn stages() -> TestRun {
     let mut queued = interactive("hi");
     queued.pending_inputs = vec![template("one")];
     let mut kept = interactive("hi");
@@ -88,22 +88,22 @@ fn stages() -> Told {
         stage("first", &[("a", queued), ("b", kept), ("c", agent("x"))]),
         stage("second", &[("d", interactive("y"))]),
     ];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     told.tell(asks("a", 1, 1, "Allow rm?"));
     told.tell(resolve(1, Choice::Approve));
     told.tell(Input::Stale { intervention: intervention(1), reason: "it changed".to_owned() });
     told.tell(asks("a", 1, 2, "Allow ls?"));
     told.tell(decide_with(2, Decision::new(Choice::Deny, "policy").with_text("no")));
     told.tell(Input::Answered { intervention: intervention(2), seen: 3 });
-    if let Input::Observed { job, what: Observation::Awaiting { question, .. }, .. } =
+    if let Input::Observed { job, what: ScreenObservation::Awaiting { question, .. }, .. } =
         asks("a", 1, 4, "Allow cat?")
     {
         let decision = Decision::new(Choice::Approve, "policy: reads");
-        let what = Observation::Awaiting { question, decided: Some(Box::new(decision)) };
+        let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(decision)) };
         told.tell(Input::Observed { job, seen: 4, what });
     }
     told.tell(asks("b", 1, 1, "Trust?"));
-    told.tell(Input::Observed { job: job("b", 1), seen: 2, what: Observation::Working });
+    told.tell(Input::Observed { job: job("b", 1), seen: 2, what: ScreenObservation::Working });
     told.tell(Input::Typed { job: job("b", 1), text: "psst".to_owned(), by: "she".to_owned() });
     told.tell(idle("b", 1, 3, true));
     told.tell(resolve(5, Choice::Complete));
@@ -120,8 +120,8 @@ fn stages() -> Told {
 }
 
 /// An arbiter that nothing confines, and that changed something.
-fn exposed() -> Told {
-    let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+fn exposed() -> TestRun {
+    let mut told = TestRun::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
     told.succeed("review.r1", 1, "a finding");
     let arbiter = "review.r1.arbiter";
     let reason = "the kernel has no Landlock".to_owned();
@@ -137,7 +137,7 @@ fn exposed() -> Told {
 /// The readable side of a journal, and the digest of the state it folds to.
 fn shown(journal: &[Event]) -> Value {
     let state = replay(journal);
-    let mut viewer = Viewer::default();
+    let mut viewer = SessionViewBuilder::default();
     for event in journal {
         viewer.record(event);
     }

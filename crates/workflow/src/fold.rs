@@ -13,7 +13,7 @@ use coven_model::Timestamp;
 use coven_model::Usage;
 use coven_model::event::{Event, SessionCreated, StoppingEnd};
 
-use crate::state::{Identity, Phase, Run, Shelf, State, StepRun};
+use crate::state::{ChunkedList, Run, RunIdentity, RunPhase, State, StepRun};
 
 /// The state after one more fact.
 #[must_use]
@@ -47,20 +47,20 @@ fn apply(state: &mut State, event: &Event) {
     match event {
         Event::SessionCreated(_) | Event::SessionDeleted { .. } | Event::Unknown { .. } => {}
         Event::WorkflowStarted { at } => {
-            if run.phase == Phase::Created {
-                run.phase = Phase::Running;
+            if run.phase == RunPhase::Created {
+                run.phase = RunPhase::Running;
                 run.started_at = Some(*at);
             }
         }
         Event::WorkflowBlocked { .. } => run.blocked = true,
         Event::WorkflowResumed { .. } => run.blocked = false,
         Event::WorkflowStopping { end, by, why, .. } => run.stop(*end, by, why),
-        Event::WorkflowCompleted { at } => run.end(Phase::Completed, *at),
+        Event::WorkflowCompleted { at } => run.end(RunPhase::Completed, *at),
         Event::WorkflowFailed { error, at, .. } => {
-            run.end(Phase::Failed { error: error.clone() }, *at);
+            run.end(RunPhase::Failed { error: error.clone() }, *at);
         }
         Event::WorkflowCancelled { by, why, at } => {
-            run.end(Phase::Cancelled { by: by.clone(), why: why.clone() }, *at);
+            run.end(RunPhase::Cancelled { by: by.clone(), why: why.clone() }, *at);
         }
         Event::WorkflowRetried { run: number, .. } => run.retry(*number),
         Event::StepStarted { .. }
@@ -91,17 +91,18 @@ fn create(state: &mut State, created: &SessionCreated) {
     if state.run.is_some() {
         return;
     }
-    let identity = match Identity::new(created) {
+    let identity = match RunIdentity::new(created) {
         Ok(identity) => Arc::new(identity),
         Err(error) => {
             state.closed = Some(format!("its plan cannot be read: {error}"));
             return;
         }
     };
-    let steps: Shelf<StepRun> = identity.plan.steps.iter().map(|_| StepRun::default()).collect();
+    let steps: ChunkedList<StepRun> =
+        identity.plan.steps.iter().map(|_| StepRun::default()).collect();
     state.run = Some(Run {
         identity,
-        phase: Phase::Created,
+        phase: RunPhase::Created,
         blocked: false,
         steps,
         cursor: 0,
@@ -118,15 +119,15 @@ fn create(state: &mut State, created: &SessionCreated) {
 impl Run {
     fn stop(&mut self, end: StoppingEnd, by: &str, why: &str) {
         let outranked = match &self.phase {
-            Phase::Stopping { end: now, .. } => *now >= end,
+            RunPhase::Stopping { end: now, .. } => *now >= end,
             _ => self.is_over(),
         };
         if !outranked {
-            self.phase = Phase::Stopping { end, by: by.to_owned(), why: why.to_owned() };
+            self.phase = RunPhase::Stopping { end, by: by.to_owned(), why: why.to_owned() };
         }
     }
 
-    fn end(&mut self, phase: Phase, at: Timestamp) {
+    fn end(&mut self, phase: RunPhase, at: Timestamp) {
         if self.phase != phase {
             self.phase = phase;
             self.ended_at = Some(at);
@@ -137,10 +138,10 @@ impl Run {
 
     fn retry(&mut self, number: u32) {
         self.retries = number;
-        if matches!(self.phase, Phase::Failed { .. }) {
-            self.phase = Phase::Running;
+        if matches!(self.phase, RunPhase::Failed { .. }) {
+            self.phase = RunPhase::Running;
             self.ended_at = None;
-            step::try_again(self);
+            step::retry_step(self);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Inputs may come twice, late, or in another order than they happened. A job's observations carry
 //! a number that grows, so that an old one is never taken for news.
 
-use coven_model::event::{Decision, Timer};
+use coven_model::event::{Decision, JobTimer};
 use coven_model::{
     AttemptId, AutoAnswer, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage,
 };
@@ -11,11 +11,10 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A session is wanted.
-    Create(Box<Creation>),
+    Create(Box<SessionSpec>),
     /// The run is to begin.
     Begin,
     /// The journal was read and the run goes on from where it stands.
@@ -24,25 +23,20 @@ pub enum Input {
     Started(AttemptId),
     /// A job ended, and how is written down.
     Ended {
-        /// The job.
         job: AttemptId,
-        /// How.
         outcome: Box<Outcome>,
     },
-    /// A job's process is gone and nobody saw how it ended.
+    /// A job's process is gone and its exit status was not recorded.
     Lost(AttemptId),
     /// Something was seen on a job's screen.
     Observed {
-        /// The job.
         job: AttemptId,
         /// Larger than that of every earlier observation of the job, also after a restart.
         seen: u64,
-        /// What was seen.
-        what: Observation,
+        what: ScreenObservation,
     },
     /// A text was typed, and the agent took it.
     Delivered {
-        /// The job.
         job: AttemptId,
         /// Which input of the job.
         number: u32,
@@ -51,98 +45,73 @@ pub enum Input {
     },
     /// An answer was given.
     Answered {
-        /// The question.
         intervention: InterventionId,
         /// The observation after it.
         seen: u64,
     },
     /// An answer was not given because the agent shows something else by now.
     Stale {
-        /// The question.
         intervention: InterventionId,
-        /// Why.
         reason: String,
     },
-    /// Somebody typed to a job, past every queue.
+    /// A person typed into the job's terminal directly, past every queue.
     Typed {
-        /// The job.
         job: AttemptId,
-        /// What.
         text: String,
-        /// Who.
         by: String,
     },
     /// A job was to be confined, and something of that is not enforced.
     Exposed {
-        /// The job.
         job: AttemptId,
-        /// What, and why.
         reason: String,
     },
     /// What a job has used up so far, altogether.
     Used {
-        /// The job.
         job: AttemptId,
-        /// How much.
         usage: Usage,
     },
-    /// It is time.
-    TimerFired(Timer),
-    /// Somebody, or a policy, decided an intervention.
+    TimerFired(JobTimer),
+    /// A person or a policy decided an intervention.
     Resolve {
-        /// Which one.
         intervention: InterventionId,
-        /// What was decided.
         decision: Box<Decision>,
         /// What the decider saw, if it was a screen.
         digest: Option<Digest>,
     },
-    /// Somebody says that a task is done.
+    /// A client declares that a task is done.
     Complete {
-        /// The task.
         task: TaskId,
-        /// Who.
         by: String,
     },
-    /// Somebody wants one job stopped; its task has failed then.
+    /// A client wants one job stopped; its task has failed then.
     StopTask {
-        /// The task.
         task: TaskId,
-        /// Who.
         by: String,
     },
-    /// Somebody wants the run to end.
+    /// A client wants the run to end.
     Cancel {
-        /// Who.
         by: String,
-        /// Why.
         why: String,
     },
-    /// Somebody wants a failed or blocked run to try its step again.
+    /// A client wants a failed or blocked run to try its step again.
     Retry {
-        /// How often that was done before, as the run showed it. A wish that was already
-        /// fulfilled does nothing.
+        /// How often that was done before, as the run showed it. A request that was already
+        /// carried out does nothing.
         run: u32,
-        /// Who.
         by: String,
-        /// Why.
         why: String,
     },
     /// A finished session is given up.
     Delete {
-        /// Who.
         by: String,
     },
 }
 
 /// What a session is made with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Creation {
-    /// Its id.
+pub struct SessionSpec {
     pub session: SessionId,
-    /// Its readable name.
     pub name: String,
-    /// The plan.
     pub plan: Plan,
     /// The inputs by name, defaults included.
     pub input: serde_json::Map<String, Value>,
@@ -156,12 +125,11 @@ pub struct Creation {
 
 /// What was seen on a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Observation {
+pub enum ScreenObservation {
     /// The agent asks something.
     Awaiting {
-        /// What it asks.
-        question: Question,
-        /// The answer, where a policy has one; then nobody is asked.
+        question: ObservedQuestion,
+        /// The answer, where a policy has one; then no intervention is opened.
         decided: Option<Box<Decision>>,
     },
     /// The agent works; whatever it asked, it does not ask any more.
@@ -175,9 +143,8 @@ pub enum Observation {
     },
 }
 
-/// What an agent asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct ObservedQuestion {
     /// What kind of answer it wants.
     pub kind: AwaitingKind,
     /// The rule that saw it.

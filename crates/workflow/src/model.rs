@@ -10,14 +10,14 @@ mod scenes;
 mod walk;
 mod world;
 
-use coven_model::event::Timer;
+use coven_model::event::JobTimer;
 use coven_model::{AttemptId, Choice, TaskId, WorkflowStatus};
 
-use crate::rules::Rule;
+use crate::rules::DecisionRule;
 
 /// An order on its way. Once given, it may arrive at any time and any number of times.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Order {
+enum OrderInFlight {
     Start(AttemptId),
     Stop(AttemptId),
     Answer(AttemptId, u64),
@@ -26,41 +26,37 @@ enum Order {
 
 /// A report on its way, likewise.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Report {
+enum ReportInFlight {
     Started(AttemptId),
-    Ended(AttemptId, End),
+    Ended(AttemptId, ProcessEnd),
     Asks(AttemptId, u64),
     Idle(AttemptId, u64),
     Delivered(AttemptId, u32, u64),
     Answered(u64, u64),
-    Fired(Timer),
-    /// A person's wish to try again, as often as it was done when they looked.
+    Fired(JobTimer),
+    /// A person's retry request, with the number of retries that the person had seen.
     Again(u32),
     Cancel,
 }
 
-/// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum End {
+enum ProcessEnd {
     Good,
     Bad,
     Lost,
     Stopped,
-    /// An arbiter's answers.
     More,
     Done,
 }
 
-/// What may happen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Step {
-    /// An order arrives.
-    Order(Order),
+enum ModelStep {
+    Order(OrderInFlight),
     /// A report arrives, is decided on, and what follows is written and ordered. If the number is
     /// given, the process dies after that many facts are written and before anything is ordered.
-    Report(Report, Option<usize>),
+    Report(ReportInFlight, Option<usize>),
     /// A process ends by itself.
-    Ends(AttemptId, End),
+    Ends(AttemptId, ProcessEnd),
     /// An agent finishes its turn, or asks.
     Idles(AttemptId),
     Asks(AttemptId),
@@ -68,14 +64,14 @@ enum Step {
     Decide(u64, Choice, Option<usize>),
     Complete(TaskId),
     /// A person wants something that is on its way from now on.
-    Wish(Report),
+    Wish(ReportInFlight),
     /// The process that decides dies between two decisions.
     Crash,
 }
 
 /// A mechanism outside of deciding whose absence breaks a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Mechanism {
+enum SafetyMechanism {
     /// A job that was ever started is not started again.
     Ledger,
     /// A stop leaves a mark that a late start respects.
@@ -88,9 +84,9 @@ enum Mechanism {
 
 /// What does not hold in a world, to see that it is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Broken {
-    rule: Option<Rule>,
-    mechanism: Option<Mechanism>,
+struct DisabledParts {
+    rule: Option<DecisionRule>,
+    mechanism: Option<SafetyMechanism>,
 }
 
 /// Whether a status can never change again.

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use coven_model::time::millis;
-use coven_model::{ExitCodes, Mode, Permission, Sandbox, TaskId, TerminalSize};
+use coven_model::{ExitCodes, Mode, PermissionLevel, SandboxMode, TaskId, TerminalSize};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::condition::Condition;
-use crate::expect::Expect;
+use crate::expect::ExpectedOutput;
 use crate::shell::ShellCommand;
-use crate::template::Template;
+use crate::template::TextTemplate;
 
 /// How many items of a fan-out run at a time unless the step says otherwise.
 pub const DEFAULT_CONCURRENCY: u32 = 4;
@@ -32,7 +32,7 @@ pub struct Plan {
     /// The grimoire's name, or the stage workflow's id.
     pub name: String,
     /// Which form it was written in.
-    pub form: Form,
+    pub form: PlanForm,
     /// What it is for, where the definition says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -40,13 +40,13 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// What starts it by itself.
-    #[serde(default, skip_serializing_if = "Trigger::is_manual")]
-    pub trigger: Trigger,
+    #[serde(default, skip_serializing_if = "PlanTrigger::is_manual")]
+    pub trigger: PlanTrigger,
     /// What it wants to be given, in the order of the definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<PlanInput>,
     /// The steps, which run one after another.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// The definition as it was written, for people.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub definition: Value,
@@ -55,7 +55,7 @@ pub struct Plan {
 /// Which form a plan was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum PlanForm {
     /// Named steps, in YAML.
     Grimoire,
     /// Stages of parallel tasks, in JSON.
@@ -65,13 +65,10 @@ pub enum Form {
 /// What starts a plan by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "on")]
-pub enum Trigger {
-    /// Nothing does.
+pub enum PlanTrigger {
     #[default]
     Manual,
-    /// An event.
     Event {
-        /// Its type.
         event: String,
         /// What must be true of it.
         #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
@@ -79,7 +76,7 @@ pub enum Trigger {
     },
 }
 
-impl Trigger {
+impl PlanTrigger {
     fn is_manual(&self) -> bool {
         *self == Self::Manual
     }
@@ -89,7 +86,6 @@ impl Trigger {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanInput {
-    /// Its name: `${input.NAME}`.
     pub name: String,
     /// What it is, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -105,27 +101,20 @@ pub struct PlanInput {
     pub default: Option<Value>,
 }
 
-/// What an input must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputType {
-    /// A text.
     #[default]
     String,
-    /// A number.
     Number,
-    /// True or false.
     Boolean,
-    /// A list.
     Array,
-    /// A map.
     Object,
 }
 
-/// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+pub struct PlanStep {
     /// Its name, unique in the plan; the stage's id in a stage workflow.
     pub name: String,
     /// It is skipped unless this holds when its turn comes.
@@ -134,15 +123,15 @@ pub struct Step {
     /// How long each attempt may take.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
     pub timeout: Option<Duration>,
-    /// How often a failed attempt is repeated without asking anybody.
-    #[serde(default, skip_serializing_if = "Retry::is_default")]
-    pub retry: Retry,
+    /// How often a failed attempt is repeated without asking a person.
+    #[serde(default, skip_serializing_if = "RetryPolicy::is_default")]
+    pub retry: RetryPolicy,
     /// The folder its jobs work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<Template>,
+    pub cwd: Option<TextTemplate>,
     /// What is added to the environment of its jobs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, Template>,
+    pub env: BTreeMap<String, TextTemplate>,
     /// The domain in which the processes of its jobs are started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
@@ -154,19 +143,17 @@ pub struct Step {
     /// Whether a person must agree before it starts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
-    /// What it does.
-    pub action: Action,
+    pub action: StepAction,
     /// Where its fields stand in the definition, by name: `name`, `when`, `prompt`, `command`,
     /// `for_each`, `cwd`, `env.NAME`, `arbiter.prompt`, `message`, `tasks.ID.prompt`. For errors
     /// that show only when the step starts. May be empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub places: BTreeMap<String, Place>,
+    pub places: BTreeMap<String, SourceLocation>,
 }
 
 /// Where something stands in a file; both count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
-    /// The line.
+pub struct SourceLocation {
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
@@ -175,7 +162,7 @@ pub struct Place {
 /// How often a failed attempt is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Retry {
+pub struct RetryPolicy {
     /// How many attempts there are altogether, the first one included; at least 1.
     pub attempts: u32,
     /// How long to wait before each but the first.
@@ -183,13 +170,13 @@ pub struct Retry {
     pub delay: Duration,
 }
 
-impl Retry {
+impl RetryPolicy {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { attempts: 1, delay: Duration::ZERO }
     }
@@ -201,20 +188,16 @@ impl Default for Retry {
 pub enum OnFailure {
     /// A person is asked.
     Block,
-    /// The run fails.
     Fail,
     /// The next step starts; the step's output is null.
     Continue,
 }
 
-/// What a step does.
 #[expect(clippy::large_enum_variant, reason = "a plan is made once and then shared")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "type")]
-pub enum Action {
-    /// One agent, once.
+pub enum StepAction {
     Agent {
-        /// The agent.
         agent: AgentSpec,
     },
     /// An agent and an arbiter in turns.
@@ -231,41 +214,37 @@ pub enum Action {
     },
     /// One agent for each element of an array.
     ParallelAgents {
-        /// The agent.
         agent: AgentSpec,
         /// What gives the array.
-        for_each: Template,
+        for_each: TextTemplate,
         /// What the element is called in the agent's texts.
         #[serde(rename = "as")]
         item: String,
         /// How many run at a time; at least 1.
         max_concurrent: u32,
     },
-    /// A command.
     Script {
-        /// The command.
-        script: Script,
+        script: ShellScript,
         /// What it must print.
-        #[serde(default, skip_serializing_if = "Expect::is_text")]
-        expect: Expect,
+        #[serde(default, skip_serializing_if = "ExpectedOutput::is_text")]
+        expect: ExpectedOutput,
     },
     /// A check that has to pass.
     Gate {
         /// The command that checks; without one a person is asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        script: Option<Script>,
+        script: Option<ShellScript>,
         /// What is said to the person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Template>,
+        message: Option<TextTemplate>,
     },
     /// Tasks side by side: one stage of a stage workflow.
     Stage {
-        /// The tasks.
         tasks: Vec<StageTask>,
     },
 }
 
-impl Action {
+impl StepAction {
     /// The name of the step's type.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -298,7 +277,6 @@ pub enum OnLimit {
     Block,
     /// The last round's output is the result.
     Proceed,
-    /// The step fails.
     Fail,
 }
 
@@ -306,7 +284,6 @@ pub enum OnLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSpec {
-    /// The adapter's type.
     pub adapter: String,
     /// What people call it; the task's id if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -315,28 +292,27 @@ pub struct AgentSpec {
     pub mode: Mode,
     /// The model, if one is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Template>,
+    pub model: Option<TextTemplate>,
     /// What it may do without asking; nothing means the adapter's default for the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<Permission>,
-    /// Further arguments.
+    pub permissions: Option<PermissionLevel>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extra_args: Vec<Template>,
+    pub extra_args: Vec<TextTemplate>,
     /// Whether the adapter's policy may answer for a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_approve: bool,
     /// How far it is confined.
     #[serde(default)]
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxMode,
     /// What it is told at launch. Only an interactive agent can do without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Template>,
+    pub prompt: Option<TextTemplate>,
     /// What it must answer.
-    #[serde(default, skip_serializing_if = "Expect::is_text")]
-    pub expect: Expect,
+    #[serde(default, skip_serializing_if = "ExpectedOutput::is_text")]
+    pub expect: ExpectedOutput,
     /// What it is told later, one each time it is idle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pending_inputs: Vec<Template>,
+    pub pending_inputs: Vec<TextTemplate>,
     /// Whether it stays when its task is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_alive: bool,
@@ -350,7 +326,7 @@ pub struct AgentSpec {
 
 impl AgentSpec {
     /// An agent of this type with nothing else said.
-    pub fn new(adapter: impl Into<String>, mode: Mode, prompt: Option<Template>) -> Self {
+    pub fn new(adapter: impl Into<String>, mode: Mode, prompt: Option<TextTemplate>) -> Self {
         Self {
             adapter: adapter.into(),
             name: None,
@@ -359,9 +335,9 @@ impl AgentSpec {
             permissions: None,
             extra_args: Vec::new(),
             auto_approve: false,
-            sandbox: Sandbox::Off,
+            sandbox: SandboxMode::Off,
             prompt,
-            expect: Expect::Text,
+            expect: ExpectedOutput::Text,
             pending_inputs: Vec::new(),
             keep_alive: false,
             ok_exit_codes: ExitCodes::default(),
@@ -370,11 +346,9 @@ impl AgentSpec {
     }
 }
 
-/// A command for a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Script {
-    /// The command.
+pub struct ShellScript {
     pub command: ShellCommand,
     /// The shell and its arguments, before the command; nothing means the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -384,27 +358,24 @@ pub struct Script {
     pub ok_exit_codes: ExitCodes,
     /// How far it is confined.
     #[serde(default)]
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxMode,
 }
 
-/// One task of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StageTask {
     /// Its id as given, unique in the workflow.
     pub id: TaskId,
-    /// The agent.
     pub agent: AgentSpec,
     /// The folder it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<Template>,
+    pub cwd: Option<TextTemplate>,
     /// What is added to its environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, Template>,
+    pub env: BTreeMap<String, TextTemplate>,
     /// The domain in which its process is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// How long it may take.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
     pub timeout: Option<Duration>,
 }

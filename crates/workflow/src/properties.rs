@@ -1,16 +1,18 @@
 //! What holds whatever happens: random runs, journals cut anywhere, facts that never belong
 //! together.
 
-use coven_model::event::{Event, LoopVerdict, Purpose, Role, StepOutput, StoppingEnd, Timer};
+use coven_model::event::{
+    Event, JobTimer, LoopVerdict, StepOutput, StoppingEnd, TaskRole, TimerPurpose,
+};
 use coven_model::{Choice, TaskStatus, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::decide::decide;
 use crate::fold::{fold, fold_all};
-use crate::input::{Input, Observation};
+use crate::input::{Input, ScreenObservation};
 use crate::plan::{OnFailure, OnLimit, Plan};
-use crate::state::{AnswerPhase, Progress, State};
+use crate::state::{AnswerPhase, State, StepProgress};
 use crate::testing::*;
 
 /// One plan of each kind, and one of everything.
@@ -45,18 +47,21 @@ fn plans() -> Vec<Plan> {
     plans
 }
 
-fn begun(plan: Plan) -> Told {
-    Told::begin(plan, json!({"items": [1, 2, 3], "ask": true}))
+fn begun(plan: Plan) -> TestRun {
+    TestRun::begin(plan, json!({"items": [1, 2, 3], "ask": true}))
 }
 
 /// Everything that could be told now, good and bad.
-fn possible(told: &Told, seen: u64) -> Vec<Input> {
+fn possible_inputs(told: &TestRun, seen: u64) -> Vec<Input> {
     let mut inputs = Vec::new();
     let run = told.run();
     for (task, live) in run.live_jobs() {
         let (name, attempt) = (task.id.as_str(), task.attempt);
-        let good =
-            if matches!(task.role, Role::Arbiter(_)) { r#"{"verdict": "done"}"# } else { "fine" };
+        let good = if matches!(task.role, TaskRole::Arbiter(_)) {
+            r#"{"verdict": "done"}"#
+        } else {
+            "fine"
+        };
         inputs.push(ended(name, attempt, succeeded(good)));
         inputs.push(ended(name, attempt, succeeded(r#"{"verdict": "actionable"}"#)));
         inputs.push(ended(name, attempt, exited(1)));
@@ -65,7 +70,7 @@ fn possible(told: &Told, seen: u64) -> Vec<Input> {
         inputs.push(Input::Started(task.job()));
         inputs.push(asks(name, attempt, seen, &format!("question {}", seen % 3)));
         inputs.push(idle(name, attempt, seen, true));
-        inputs.push(Input::Observed { job: task.job(), seen, what: Observation::Working });
+        inputs.push(Input::Observed { job: task.job(), seen, what: ScreenObservation::Working });
         inputs.push(Input::Complete { task: task.id.clone(), by: "she".to_owned() });
         inputs.extend(live.typing.iter().map(|typing| Input::Delivered {
             job: task.job(),
@@ -80,7 +85,7 @@ fn possible(told: &Told, seen: u64) -> Vec<Input> {
                 inputs.push(Input::Stale { intervention, reason: String::new() });
             }
         }
-        let timer = Timer { job: task.job(), purpose: Purpose::Timeout };
+        let timer = JobTimer { job: task.job(), purpose: TimerPurpose::Timeout };
         inputs.push(Input::TimerFired(timer));
         inputs.push(Input::TimerFired(task.next_attempt()));
     }
@@ -95,11 +100,11 @@ fn possible(told: &Told, seen: u64) -> Vec<Input> {
 }
 
 /// A random run: each number chooses what is told next, or, now and then, what is told once more.
-fn random_run(plan: Plan, choices: &[(u16, bool)]) -> (Told, Vec<Input>) {
+fn random_run(plan: Plan, choices: &[(u16, bool)]) -> (TestRun, Vec<Input>) {
     let mut told = begun(plan);
     let mut inputs = vec![];
     for (seen, (choice, again)) in choices.iter().enumerate() {
-        let mut possible = possible(&told, seen as u64 + 1);
+        let mut possible = possible_inputs(&told, seen as u64 + 1);
         if *again && !inputs.is_empty() {
             possible = vec![Clone::clone(&inputs[*choice as usize % inputs.len()])];
         } else if choice % 97 == 0 {
@@ -120,7 +125,7 @@ fn outcome(state: &State) -> (coven_model::WorkflowStatus, Vec<(Value, Vec<Value
     let run = state.run().unwrap();
     let steps = run.steps.iter().map(|step| {
         let progress = match &step.progress {
-            Progress::Completed { output, .. } => json!(["completed", output.as_ref()]),
+            StepProgress::Completed { output, .. } => json!(["completed", output.as_ref()]),
             other => json!(format!("{other:?}").split(' ').next()),
         };
         let task = |task: &crate::state::TaskRun| {
@@ -138,7 +143,8 @@ fn choices(most: usize) -> impl Strategy<Value = Vec<(u16, bool)>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The checks are in `Told`: orders are outstanding, counts are right, nothing is left to do.
+    /// The checks are in `TestRun`: orders are outstanding, counts are right, nothing is left to
+    /// do.
     #[test]
     fn a_random_run_keeps_every_promise(which in 0usize..8, choices in choices(120)) {
         let plans = plans();
@@ -162,10 +168,10 @@ proptest! {
         let now = Timestamp::from_millis(1_000_000);
         let mut inputs = Vec::new();
         for (seen, (choice, _)) in choices.iter().enumerate() {
-            let mut possible = possible(&told, seen as u64 + 1);
+            let mut possible = possible_inputs(&told, seen as u64 + 1);
             let chosen = *choice as usize % possible.len();
             let input = possible.swap_remove(chosen);
-            // A wish that was refused was refused; nobody repeats it by themselves.
+            // A refused request is not repeated by the session on its own.
             if told.state.admits(&input).is_err() {
                 continue;
             }
@@ -192,7 +198,7 @@ proptest! {
     fn nothing_panics_on_facts_that_never_belong_together(
         order in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..80),
     ) {
-        let pool = strange();
+        let pool = strange_events();
         let mut state = State::default();
         for (index, choice) in order {
             state = fold(state, index.get(&pool));
@@ -211,7 +217,7 @@ proptest! {
 }
 
 /// Facts of all kinds of runs, and some that no run ever writes.
-fn strange() -> Vec<Event> {
+fn strange_events() -> Vec<Event> {
     let mut pool = Vec::new();
     for (number, plan) in plans().into_iter().enumerate() {
         let choices: Vec<(u16, bool)> =
@@ -248,7 +254,7 @@ fn strange() -> Vec<Event> {
     });
     pool.push(Event::WorkflowRetried { run: u32::MAX, by: String::new(), why: String::new(), at });
     pool.push(Event::WorkflowFailed { error: String::new(), step: None, at });
-    let timer = Timer { job: job("plan", 0), purpose: Purpose::Retry };
+    let timer = JobTimer { job: job("plan", 0), purpose: TimerPurpose::Retry };
     pool.push(Event::TimerSet { timer, due: at });
     pool.push(Event::TaskStatus { job: job("a", 1), status: TaskStatus::Done, seen: u64::MAX });
     let odd: Vec<Event> = pool
@@ -256,7 +262,7 @@ fn strange() -> Vec<Event> {
         .filter_map(|event| match event {
             Event::TaskStarted(started) => {
                 let mut started = started.clone();
-                started.role = Role::Round(0);
+                started.role = TaskRole::Round(0);
                 started.spec.job.attempt.attempt = u32::MAX;
                 Some(Event::TaskStarted(started))
             }
@@ -313,7 +319,7 @@ fn all_choices_lead_somewhere() {
                 let decision = coven_model::Decision::new(options[0], "she").with_text("1");
                 decide_with(number, decision)
             } else {
-                possible(&told, seen).swap_remove(0)
+                possible_inputs(&told, seen).swap_remove(0)
             };
             told.tell(input);
         }

@@ -2,7 +2,7 @@
 
 /// A rule whose absence the model checker turns into a counterexample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Rule {
+pub(crate) enum DecisionRule {
     /// What is over takes nothing in any more.
     FinalAbsorbs,
     /// A run ends when its last job has.
@@ -15,12 +15,12 @@ pub(crate) enum Rule {
     DecidedOnce,
     /// An old observation is no news.
     ObservationsGrow,
-    /// A wish to try again is fulfilled once.
+    /// A retry request is carried out once.
     RetriedOnce,
 }
 
 #[cfg(test)]
-impl Rule {
+impl DecisionRule {
     pub(crate) const ALL: [Self; 7] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
@@ -34,20 +34,20 @@ impl Rule {
 
 /// Which rules hold: all of them, except in tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Rules {
+pub(crate) struct ActiveRules {
     #[cfg(test)]
-    pub(crate) broken: Option<Rule>,
+    pub(crate) broken: Option<DecisionRule>,
 }
 
-impl Rules {
+impl ActiveRules {
     #[cfg(test)]
-    pub(crate) fn hold(self, rule: Rule) -> bool {
+    pub(crate) fn hold(self, rule: DecisionRule) -> bool {
         self.broken != Some(rule)
     }
 
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "in tests it says which rule is broken")]
-    pub(crate) fn hold(self, _: Rule) -> bool {
+    pub(crate) fn hold(self, _: DecisionRule) -> bool {
         true
     }
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::definition::grimoire::Grimoire;
 use crate::definition::stages::StageWorkflow;
 
-/// The schema of a grimoire.
 pub fn grimoire() -> Value {
     coven_notation::schema_of::<Grimoire>()
 }
@@ -17,13 +16,11 @@ pub fn workflow() -> Value {
     coven_notation::schema_of::<StageWorkflow>()
 }
 
-/// The same, made once.
 pub(crate) fn cached_grimoire() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(grimoire);
     &SCHEMA
 }
 
-/// The same, made once.
 pub(crate) fn cached_workflow() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(workflow);
     &SCHEMA

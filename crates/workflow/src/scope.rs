@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::template::{Reason, Reference, Segment, Undefined};
+use crate::template::{PathSegment, UndefinedReason, UndefinedVariable, VariableReference};
 
 /// Names and their values. Cloning and adding a name are cheap, however large the values are.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct VariableScope {
     base: Arc<Map<String, Value>>,
     /// What was added since, the newest last; a handful at most (item, index, verdict, ...).
     added: Vec<(String, Arc<Value>)>,
 }
 
-impl Scope {
-    /// A scope with these names.
+impl VariableScope {
     pub fn new(names: Map<String, Value>) -> Self {
         Self { base: Arc::new(names), added: Vec::new() }
     }
@@ -26,7 +25,7 @@ impl Scope {
         self.with_shared(name, Arc::new(value))
     }
 
-    /// As [`Scope::with`], for a value that others hold too.
+    /// As [`VariableScope::with`], for a value that others hold too.
     #[must_use]
     pub fn with_shared(&self, name: impl Into<String>, value: Arc<Value>) -> Self {
         let mut added = self.added.clone();
@@ -34,7 +33,6 @@ impl Scope {
         Self { base: Arc::clone(&self.base), added }
     }
 
-    /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         let newest = self.added.iter().rev().find(|(known, _)| known == name);
         newest.map(|(_, value)| value.as_ref()).or_else(|| self.base.get(name))
@@ -46,12 +44,15 @@ impl Scope {
     }
 
     /// The value that a reference points to.
-    pub fn resolve(&self, reference: &Reference) -> Result<&Value, Undefined> {
-        let undefined =
-            |reason| Undefined { name: reference.to_string(), offset: reference.offset, reason };
+    pub fn resolve(&self, reference: &VariableReference) -> Result<&Value, UndefinedVariable> {
+        let undefined = |reason| UndefinedVariable {
+            name: reference.to_string(),
+            offset: reference.offset,
+            reason,
+        };
         let Some(mut value) = self.get(&reference.name) else {
             let near = near(&reference.name, self.names());
-            return Err(undefined(Reason::NoSuchName { near }));
+            return Err(undefined(UndefinedReason::NoSuchName { near }));
         };
         for (depth, segment) in reference.path.iter().enumerate() {
             value = step(value, segment)
@@ -62,20 +63,20 @@ impl Scope {
 }
 
 /// One step into a value.
-fn step<'a>(value: &'a Value, segment: &Segment) -> Result<&'a Value, Reason> {
+fn step<'a>(value: &'a Value, segment: &PathSegment) -> Result<&'a Value, UndefinedReason> {
     let at = String::new();
     match (segment, value) {
-        (Segment::Key(key), Value::Object(map)) => map.get(key).ok_or_else(|| {
+        (PathSegment::Key(key), Value::Object(map)) => map.get(key).ok_or_else(|| {
             let near = near(key, map.keys().map(String::as_str));
-            Reason::NoSuchKey { at, key: key.clone(), near }
+            UndefinedReason::NoSuchKey { at, key: key.clone(), near }
         }),
-        (Segment::Index(index), Value::Array(items)) => {
-            items.get(*index).ok_or(Reason::NoSuchIndex { at, index: *index, length: items.len() })
-        }
-        (Segment::Key(_), Value::Array(_)) => Err(Reason::NeedsIndex { at }),
-        (Segment::Index(_), Value::Object(_)) => Err(Reason::NeedsKey { at }),
-        (_, Value::String(_)) => Err(Reason::InsideText { at }),
-        (_, other) => Err(Reason::InsideNothing { at, kind: kind(other) }),
+        (PathSegment::Index(index), Value::Array(items)) => items
+            .get(*index)
+            .ok_or(UndefinedReason::NoSuchIndex { at, index: *index, length: items.len() }),
+        (PathSegment::Key(_), Value::Array(_)) => Err(UndefinedReason::NeedsIndex { at }),
+        (PathSegment::Index(_), Value::Object(_)) => Err(UndefinedReason::NeedsKey { at }),
+        (_, Value::String(_)) => Err(UndefinedReason::InsideText { at }),
+        (_, other) => Err(UndefinedReason::InsideNothing { at, kind: kind(other) }),
     }
 }
 
@@ -103,10 +104,10 @@ mod tests {
 
     use super::*;
 
-    fn scope() -> Scope {
+    fn scope() -> VariableScope {
         match json!({"task": {"title": "Fix it", "files": ["a", "b"]}, "note": "{\"a\": 1}"}) {
-            Value::Object(map) => Scope::new(map),
-            _ => Scope::default(),
+            Value::Object(map) => VariableScope::new(map),
+            _ => VariableScope::default(),
         }
     }
 
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_says_where_it_ends() {
         let why = |text: &str| {
-            let reference = Reference::parse(text).unwrap();
+            let reference = VariableReference::parse(text).unwrap();
             scope().resolve(&reference).unwrap_err().to_string()
         };
         insta::assert_snapshot!(

@@ -20,15 +20,15 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::scope::Scope;
-use crate::template::{Reference, Undefined, to_text};
+use crate::scope::VariableScope;
+use crate::template::{UndefinedVariable, VariableReference, to_text};
 
 pub use error::{ShellError, ShellProblem};
 
 /// The largest value that is handed over in the environment. The system refuses 128 KiB.
-pub const LARGEST_VALUE: usize = 96 * 1024;
+pub const MAX_ENV_VALUE_BYTES: usize = 96 * 1024;
 /// The most that all values of one command may take together.
-pub const LARGEST_TOTAL: usize = 1024 * 1024;
+pub const MAX_ENV_TOTAL_BYTES: usize = 1024 * 1024;
 /// The variable with the path of a JSON file that holds all variables. The caller writes the file.
 pub const ALL_VARIABLES: &str = "COVEN_VARS";
 
@@ -39,13 +39,13 @@ pub struct ShellCommand {
     /// The text for the shell; nothing for a text that is handed over as it is.
     text: Option<String>,
     /// The variables and their numbers in the environment, from 1.
-    uses: Vec<(Reference, usize)>,
-    own: Vec<Reference>,
+    uses: Vec<(VariableReference, usize)>,
+    own: Vec<VariableReference>,
 }
 
 /// A command as the shell gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedCommand {
     /// The text of the command. No value is part of it.
     pub text: String,
     /// What to add to the environment.
@@ -55,15 +55,13 @@ pub struct Prepared {
 /// Why a command cannot be handed to a shell.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
-    /// A variable without a value.
     #[error(transparent)]
-    Undefined(#[from] Undefined),
+    Undefined(#[from] UndefinedVariable),
     /// A value that does not fit into the environment.
     #[error(
-        "`${{{name}}}` has {bytes} bytes, and a command can be given at most {LARGEST_VALUE}; read it from the JSON file that `${ALL_VARIABLES}` names, for example with `jq -r .{name} \"${ALL_VARIABLES}\"`"
+        "`${{{name}}}` has {bytes} bytes, and a command can be given at most {MAX_ENV_VALUE_BYTES}; read it from the JSON file that `${ALL_VARIABLES}` names, for example with `jq -r .{name} \"${ALL_VARIABLES}\"`"
     )]
     TooLarge {
-        /// The variable.
         name: String,
         /// How large its value is.
         bytes: usize,
@@ -72,7 +70,7 @@ pub enum PrepareError {
     },
     /// Values that do not fit together.
     #[error(
-        "the variables of this command have more than {LARGEST_TOTAL} bytes together; read them from the JSON file that `${ALL_VARIABLES}` names"
+        "the variables of this command have more than {MAX_ENV_TOTAL_BYTES} bytes together; read them from the JSON file that `${ALL_VARIABLES}` names"
     )]
     TooMuch {
         /// Where the first one that does not fit stands in the command.
@@ -83,7 +81,6 @@ pub enum PrepareError {
         "`${{{name}}}` holds a NUL character, which no command can be given; read it from the JSON file that `${ALL_VARIABLES}` names"
     )]
     Nul {
-        /// The variable.
         name: String,
         /// Where it stands in the command.
         offset: usize,
@@ -127,17 +124,17 @@ impl ShellCommand {
     }
 
     /// The variables in it, in order, with their offsets in the source.
-    pub fn references(&self) -> impl Iterator<Item = &Reference> {
+    pub fn references(&self) -> impl Iterator<Item = &VariableReference> {
         self.uses.iter().map(|(reference, _)| reference)
     }
 
     /// The names with operators that were left to the shell, with their offsets: `${name:-x}`.
-    pub fn own(&self) -> impl Iterator<Item = &Reference> {
+    pub fn own(&self) -> impl Iterator<Item = &VariableReference> {
         self.own.iter()
     }
 
     /// The text for the shell and the environment it needs.
-    pub fn prepare(&self, scope: &Scope) -> Result<Prepared, PrepareError> {
+    pub fn prepare(&self, scope: &VariableScope) -> Result<PreparedCommand, PrepareError> {
         let mut env: Vec<(String, String)> = Vec::new();
         let mut total = 0;
         for (reference, number) in &self.uses {
@@ -148,10 +145,10 @@ impl ShellCommand {
             let value = to_text(scope.resolve(reference)?);
             let (name, offset) = (reference.to_string(), reference.offset);
             total += value.len();
-            if value.len() > LARGEST_VALUE {
+            if value.len() > MAX_ENV_VALUE_BYTES {
                 return Err(PrepareError::TooLarge { name, bytes: value.len(), offset });
             }
-            if total > LARGEST_TOTAL {
+            if total > MAX_ENV_TOTAL_BYTES {
                 return Err(PrepareError::TooMuch { offset });
             }
             if value.contains('\0') {
@@ -160,7 +157,7 @@ impl ShellCommand {
             env.push((format!("COVEN_V{number}"), value));
         }
         let text = self.text.as_ref().unwrap_or(&self.source).clone();
-        Ok(Prepared { text, env })
+        Ok(PreparedCommand { text, env })
     }
 }
 
@@ -208,7 +205,7 @@ impl std::str::FromStr for ShellCommand {
 /// How a command stands on disk: its source, or marked as raw.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Stored {
+enum StoredCommand {
     Command(String),
     Raw { raw: String },
 }
@@ -217,17 +214,19 @@ impl Serialize for ShellCommand {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let source = self.source.clone();
         match self.text {
-            Some(_) => Stored::Command(source).serialize(serializer),
-            None => Stored::Raw { raw: source }.serialize(serializer),
+            Some(_) => StoredCommand::Command(source).serialize(serializer),
+            None => StoredCommand::Raw { raw: source }.serialize(serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for ShellCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Stored::deserialize(deserializer)? {
-            Stored::Command(source) => Self::parse(&source).map_err(serde::de::Error::custom),
-            Stored::Raw { raw } => Ok(Self::raw(&raw)),
+        match StoredCommand::deserialize(deserializer)? {
+            StoredCommand::Command(source) => {
+                Self::parse(&source).map_err(serde::de::Error::custom)
+            }
+            StoredCommand::Raw { raw } => Ok(Self::raw(&raw)),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The state of a run: the fold of its facts, and nothing else.
 //!
-//! Copying a state is cheap however long the run is ([`Shelf`]), because every decision works on a
-//! copy. What is to be read from a state is here; only `fold` changes it.
+//! Copying a state is cheap however long the run is ([`ChunkedList`]), because every decision works
+//! on a copy. What is to be read from a state is here; only `fold` changes it.
 
+mod chunked_list;
 mod identity;
 mod outstanding;
-mod refused;
-mod shelf;
+mod refusal;
 mod step;
 mod task;
 mod variables;
@@ -21,17 +21,17 @@ use coven_model::{
 };
 use serde::{Serialize, Serializer};
 
-pub use identity::Identity;
-pub use refused::Refused;
-pub(crate) use refused::Retryable;
-pub use shelf::Shelf;
+pub use chunked_list::ChunkedList;
+pub use identity::RunIdentity;
+pub use refusal::Refused;
+pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
-pub use step::{Judged, Progress, StepRun};
-pub use task::{AnswerPhase, Asked, Live, TaskPhase, TaskRun, Typing};
-pub(crate) use variables::{Local, Names};
+pub use step::{RoundVerdict, StepProgress, StepRun};
+pub use task::{AnswerPhase, AskedQuestion, LiveJob, PendingText, TaskPhase, TaskRun};
+pub(crate) use variables::{Local, TaskVariables};
 
-use crate::plan::{Action, Step};
-use crate::rules::Rules;
+use crate::plan::{PlanStep, StepAction};
+use crate::rules::ActiveRules;
 
 /// A session, from before it exists to after its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -41,27 +41,24 @@ pub struct State {
     /// Why nothing may be written any more, if so.
     pub(crate) closed: Option<String>,
     #[serde(skip)]
-    pub(crate) rules: Rules,
+    pub(crate) rules: ActiveRules,
 }
 
-/// A run that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// What it was made with.
     #[serde(serialize_with = "shared")]
-    pub identity: Arc<Identity>,
-    /// Where it stands.
-    pub phase: Phase,
+    pub identity: Arc<RunIdentity>,
+    pub phase: RunPhase,
     /// Whether people were told that it waits for them.
     pub blocked: bool,
     /// All steps of the plan.
-    pub steps: Shelf<StepRun>,
+    pub steps: ChunkedList<StepRun>,
     /// The first step that is not over.
     pub cursor: u32,
     /// What waits for a person, by number.
     #[serde(serialize_with = "values")]
-    pub interventions: BTreeMap<u64, Arc<Pending>>,
+    pub interventions: BTreeMap<u64, Arc<PendingIntervention>>,
     /// The number of the next intervention.
     pub next_intervention: u64,
     /// Agents that were left alive on purpose, with their attempts.
@@ -70,41 +67,30 @@ pub struct Run {
     pub retries: u32,
     /// What was used up by steps that are over.
     pub usage: Usage,
-    /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it was over.
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
-pub enum Phase {
+pub enum RunPhase {
     /// Made, and not begun.
     Created,
-    /// Under way.
     Running,
     /// To end as soon as nothing is alive.
     Stopping {
-        /// As what.
         end: StoppingEnd,
         /// Who or what wanted it.
         by: String,
-        /// Why.
         why: String,
     },
     /// All steps are over.
     Completed,
-    /// A step failed.
     Failed {
-        /// Why.
         error: String,
     },
-    /// Somebody ended it.
     Cancelled {
-        /// Who.
         by: String,
-        /// Why.
         why: String,
     },
 }
@@ -112,8 +98,7 @@ pub enum Phase {
 /// Something that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pending {
-    /// What waits.
+pub struct PendingIntervention {
     pub intervention: Intervention,
     /// The attempt whose screen it is about.
     pub attempt: Option<u32>,
@@ -138,7 +123,6 @@ impl State {
 }
 
 impl Run {
-    /// The session's id.
     pub fn session(&self) -> &SessionId {
         &self.identity.session
     }
@@ -146,22 +130,24 @@ impl Run {
     /// Where it stands, in one word.
     pub fn status(&self) -> WorkflowStatus {
         match &self.phase {
-            Phase::Created => WorkflowStatus::Pending,
-            Phase::Running if !self.interventions.is_empty() => WorkflowStatus::Blocked,
-            Phase::Running | Phase::Stopping { .. } => WorkflowStatus::Running,
-            Phase::Completed => WorkflowStatus::Completed,
-            Phase::Failed { .. } => WorkflowStatus::Failed,
-            Phase::Cancelled { .. } => WorkflowStatus::Cancelled,
+            RunPhase::Created => WorkflowStatus::Pending,
+            RunPhase::Running if !self.interventions.is_empty() => WorkflowStatus::Blocked,
+            RunPhase::Running | RunPhase::Stopping { .. } => WorkflowStatus::Running,
+            RunPhase::Completed => WorkflowStatus::Completed,
+            RunPhase::Failed { .. } => WorkflowStatus::Failed,
+            RunPhase::Cancelled { .. } => WorkflowStatus::Cancelled,
         }
     }
 
-    /// Whether it has ended.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Completed | Phase::Failed { .. } | Phase::Cancelled { .. })
+        matches!(
+            self.phase,
+            RunPhase::Completed | RunPhase::Failed { .. } | RunPhase::Cancelled { .. }
+        )
     }
 
     /// The step whose turn it is, with its place.
-    pub fn current(&self) -> Option<(u32, &Step, &StepRun)> {
+    pub fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
         let place = self.cursor as usize;
         Some((self.cursor, self.identity.plan.steps.get(place)?, self.steps.get(place)?))
     }
@@ -172,12 +158,12 @@ impl Run {
     }
 
     /// The same as they are kept, to share them.
-    pub fn open_interventions(&self) -> impl Iterator<Item = Arc<Pending>> {
+    pub fn open_interventions(&self) -> impl Iterator<Item = Arc<PendingIntervention>> {
         self.interventions.values().cloned()
     }
 
     /// An open intervention and its number.
-    pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &Pending)> {
+    pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &PendingIntervention)> {
         let number = self.number(id)?;
         Some((number, self.interventions.get(&number)?))
     }
@@ -202,12 +188,12 @@ impl Run {
     }
 
     /// The live job with this id.
-    pub fn live(&self, job: &AttemptId) -> Option<&Live> {
+    pub fn live(&self, job: &AttemptId) -> Option<&LiveJob> {
         self.task(&job.task).filter(|task| task.attempt == job.attempt)?.live()
     }
 
     /// All jobs that have not ended and were not left alive on purpose.
-    pub fn live_jobs(&self) -> impl Iterator<Item = (&TaskRun, &Live)> {
+    pub fn live_jobs(&self) -> impl Iterator<Item = (&TaskRun, &LiveJob)> {
         let step = self.current().map(|(_, _, run)| run).filter(|run| run.live > 0);
         let tasks = step.into_iter().flat_map(|run| run.tasks.iter());
         tasks.filter_map(|task| Some((task, task.live()?)))
@@ -235,15 +221,15 @@ impl Run {
     pub fn errors(&self) -> impl Iterator<Item = (&str, &str)> {
         let steps = self.identity.plan.steps.iter().zip(self.steps.iter());
         steps.filter_map(|(step, run)| match &run.progress {
-            Progress::Failed { error, .. } => Some((step.name.as_str(), error.as_str())),
+            StepProgress::Failed { error, .. } => Some((step.name.as_str(), error.as_str())),
             _ => None,
         })
     }
 
     /// Whether the step's agents are done at their first idle after working. In a stage, only
     /// those with a queue of inputs are.
-    pub(crate) fn ends_when_idle(step: &Step, live: &Live) -> bool {
-        !matches!(step.action, Action::Stage { .. }) || !live.inputs.is_empty()
+    pub(crate) fn ends_when_idle(step: &PlanStep, live: &LiveJob) -> bool {
+        !matches!(step.action, StepAction::Stage { .. }) || !live.inputs.is_empty()
     }
 }
 

@@ -13,29 +13,29 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::scope::Scope;
+use crate::scope::VariableScope;
 
 pub use parse::{TemplateError, TemplateProblem};
-pub use reference::{Reason, Reference, Segment, Undefined};
+pub use reference::{PathSegment, UndefinedReason, UndefinedVariable, VariableReference};
 
 pub(crate) use parse::reference_at;
 
 /// A text with variables. Equal if its source is; on disk it is its source.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Template {
+pub struct TextTemplate {
     source: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Part {
+enum TemplatePart {
     Text(String),
-    Variable(Reference),
+    Variable(VariableReference),
     /// A value that is no text; then it is the only part.
     Constant(Value),
 }
 
-impl Template {
+impl TextTemplate {
     /// Reads a text; the first thing that is wrong with it is the error.
     pub fn parse(source: &str) -> Result<Self, TemplateError> {
         let (template, mut errors) = Self::parse_all(source);
@@ -45,20 +45,21 @@ impl Template {
     /// Reads a text and tells everything that is wrong with it, in order. What is wrong is plain
     /// text in the template.
     pub fn parse_all(source: &str) -> (Self, Vec<TemplateError>) {
-        let (parts, errors) = parse::parts(source);
+        let (parts, errors) = parse::parse_parts(source);
         (Self { source: source.to_owned(), parts }, errors)
     }
 
     /// A template that renders to exactly this text, whatever is in it.
     pub fn verbatim(text: &str) -> Self {
-        let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };
+        let parts =
+            if text.is_empty() { Vec::new() } else { vec![TemplatePart::Text(text.to_owned())] };
         Self { source: text.replace("${", "$${"), parts }
     }
 
     /// A template that is this value, as if it were a variable with it. On disk it is the value
     /// in an object of its own.
     pub fn constant(value: Value) -> Self {
-        Self { source: value.to_string(), parts: vec![Part::Constant(value)] }
+        Self { source: value.to_string(), parts: vec![TemplatePart::Constant(value)] }
     }
 
     /// The text as it was written.
@@ -67,17 +68,17 @@ impl Template {
     }
 
     /// The variables in it, in order, with their offsets in the source.
-    pub fn references(&self) -> impl Iterator<Item = &Reference> {
+    pub fn references(&self) -> impl Iterator<Item = &VariableReference> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable(reference) => Some(reference),
-            Part::Text(_) | Part::Constant(_) => None,
+            TemplatePart::Variable(reference) => Some(reference),
+            TemplatePart::Text(_) | TemplatePart::Constant(_) => None,
         })
     }
 
     /// The variable that this template is, if there is nothing beside it.
-    pub fn single(&self) -> Option<&Reference> {
+    pub fn single(&self) -> Option<&VariableReference> {
         match self.parts.as_slice() {
-            [Part::Variable(reference)] => Some(reference),
+            [TemplatePart::Variable(reference)] => Some(reference),
             _ => None,
         }
     }
@@ -86,30 +87,30 @@ impl Template {
     pub fn literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [TemplatePart::Text(text)] => Some(text),
             _ => None,
         }
     }
 
     /// The text with the variables filled in.
-    pub fn render(&self, scope: &Scope) -> Result<String, Undefined> {
+    pub fn render(&self, scope: &VariableScope) -> Result<String, UndefinedVariable> {
         // Each value is looked up once and copied once, so that values of megabytes stay cheap.
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Variable(reference) => append(&mut text, scope.resolve(reference)?),
-                Part::Constant(value) => append(&mut text, value),
+                TemplatePart::Text(part) => text.push_str(part),
+                TemplatePart::Variable(reference) => append(&mut text, scope.resolve(reference)?),
+                TemplatePart::Constant(value) => append(&mut text, value),
             }
         }
         Ok(text)
     }
 
     /// The value: that of the variable if the template is a single one, else the rendered text.
-    pub fn value(&self, scope: &Scope) -> Result<Value, Undefined> {
+    pub fn value(&self, scope: &VariableScope) -> Result<Value, UndefinedVariable> {
         match self.parts.as_slice() {
-            [Part::Variable(reference)] => scope.resolve(reference).cloned(),
-            [Part::Constant(value)] => Ok(value.clone()),
+            [TemplatePart::Variable(reference)] => scope.resolve(reference).cloned(),
+            [TemplatePart::Constant(value)] => Ok(value.clone()),
             _ => self.render(scope).map(Value::String),
         }
     }
@@ -131,19 +132,19 @@ pub fn to_text(value: &Value) -> String {
     text
 }
 
-impl fmt::Display for Template {
+impl fmt::Display for TextTemplate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.source)
     }
 }
 
-impl fmt::Debug for Template {
+impl fmt::Debug for TextTemplate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Template({:?})", self.source)
     }
 }
 
-impl std::str::FromStr for Template {
+impl std::str::FromStr for TextTemplate {
     type Err = TemplateError;
 
     fn from_str(source: &str) -> Result<Self, TemplateError> {
@@ -154,27 +155,27 @@ impl std::str::FromStr for Template {
 /// How a template stands on disk: its source, or marked as a constant.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Stored {
+enum StoredTemplate {
     Text(String),
     Constant { constant: Value },
 }
 
-impl Serialize for Template {
+impl Serialize for TextTemplate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.parts.as_slice() {
-            [Part::Constant(value)] => {
-                Stored::Constant { constant: value.clone() }.serialize(serializer)
+            [TemplatePart::Constant(value)] => {
+                StoredTemplate::Constant { constant: value.clone() }.serialize(serializer)
             }
             _ => serializer.serialize_str(&self.source),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Template {
+impl<'de> Deserialize<'de> for TextTemplate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Stored::deserialize(deserializer)? {
-            Stored::Text(source) => Self::parse(&source).map_err(serde::de::Error::custom),
-            Stored::Constant { constant } => Ok(Self::constant(constant)),
+        match StoredTemplate::deserialize(deserializer)? {
+            StoredTemplate::Text(source) => Self::parse(&source).map_err(serde::de::Error::custom),
+            StoredTemplate::Constant { constant } => Ok(Self::constant(constant)),
         }
     }
 }

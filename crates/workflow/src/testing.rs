@@ -7,30 +7,30 @@ use std::time::Duration;
 use coven_model::event::{Decision, Event};
 use coven_model::{
     AttemptId, Choice, Digest, Ending, ExitCodes, InterventionId, InterventionKind, JobSpec, Mode,
-    Outcome, Sandbox, SessionId, TaskId, TaskStatus, Timestamp, Work, WorkflowStatus,
+    Outcome, SandboxMode, SessionId, TaskId, TaskStatus, Timestamp, Work, WorkflowStatus,
 };
 use serde_json::{Map, Value, json};
 
 use crate::command::Command;
 use crate::condition::Condition;
 use crate::decide::decide;
-use crate::expect::Expect;
+use crate::expect::ExpectedOutput;
 use crate::fold::{fold, fold_all};
-use crate::input::{Creation, Input, Observation, Question};
+use crate::input::{Input, ObservedQuestion, ScreenObservation, SessionSpec};
 use crate::plan::{
-    Action, AgentSpec, Form, OnLimit, Plan, Retry, Script, StageTask, Step, Trigger,
+    AgentSpec, OnLimit, Plan, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript, StageTask,
+    StepAction,
 };
 use crate::shell::ShellCommand;
 use crate::state::{Run, State};
-use crate::template::Template;
+use crate::template::TextTemplate;
 
 pub(crate) const SESSION: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-pub(crate) fn template(text: &str) -> Template {
-    Template::parse(text).unwrap()
+pub(crate) fn template(text: &str) -> TextTemplate {
+    TextTemplate::parse(text).unwrap()
 }
 
-/// A headless agent.
 pub(crate) fn agent(prompt: &str) -> AgentSpec {
     AgentSpec::new("demo", Mode::Headless, Some(template(prompt)))
 }
@@ -40,12 +40,12 @@ pub(crate) fn interactive(prompt: &str) -> AgentSpec {
 }
 
 /// A step with nothing said but what it does.
-pub(crate) fn step(name: &str, action: Action) -> Step {
-    Step {
+pub(crate) fn step(name: &str, action: StepAction) -> PlanStep {
+    PlanStep {
         name: name.to_owned(),
         when: None,
         timeout: None,
-        retry: Retry::default(),
+        retry: RetryPolicy::default(),
         cwd: None,
         env: BTreeMap::new(),
         domain: None,
@@ -57,39 +57,42 @@ pub(crate) fn step(name: &str, action: Action) -> Step {
     }
 }
 
-pub(crate) fn agent_step(name: &str, prompt: &str) -> Step {
-    step(name, Action::Agent { agent: agent(prompt) })
+pub(crate) fn agent_step(name: &str, prompt: &str) -> PlanStep {
+    step(name, StepAction::Agent { agent: agent(prompt) })
 }
 
-pub(crate) fn script(command: &str) -> Script {
-    Script {
+pub(crate) fn script(command: &str) -> ShellScript {
+    ShellScript {
         command: ShellCommand::parse(command).unwrap(),
         shell: None,
         ok_exit_codes: ExitCodes::default(),
-        sandbox: Sandbox::default(),
+        sandbox: SandboxMode::default(),
     }
 }
 
-pub(crate) fn script_step(name: &str, command: &str) -> Step {
-    step(name, Action::Script { script: script(command), expect: Expect::default() })
+pub(crate) fn script_step(name: &str, command: &str) -> PlanStep {
+    step(name, StepAction::Script { script: script(command), expect: ExpectedOutput::default() })
 }
 
-pub(crate) fn gate(name: &str, command: Option<&str>) -> Step {
-    step(name, Action::Gate { script: command.map(script), message: None })
+pub(crate) fn gate(name: &str, command: Option<&str>) -> PlanStep {
+    step(name, StepAction::Gate { script: command.map(script), message: None })
 }
 
-pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent: u32) -> Step {
+pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent: u32) -> PlanStep {
     let (agent, for_each) = (agent(prompt), template(for_each));
-    step(name, Action::ParallelAgents { agent, for_each, item: "item".to_owned(), max_concurrent })
+    step(
+        name,
+        StepAction::ParallelAgents { agent, for_each, item: "item".to_owned(), max_concurrent },
+    )
 }
 
-pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnLimit) -> Step {
+pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnLimit) -> PlanStep {
     let work = agent("work ${iteration}, after ${verdict.reason}, was ${previous.output}");
     let arbiter = agent("is it good?");
-    step(name, Action::AgentLoop { agent: work, arbiter, max_iterations, on_max_iterations })
+    step(name, StepAction::AgentLoop { agent: work, arbiter, max_iterations, on_max_iterations })
 }
 
-pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> Step {
+pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
     let task = |(id, agent): &(&str, AgentSpec)| StageTask {
         id: TaskId::new(*id).unwrap(),
         agent: agent.clone(),
@@ -98,10 +101,10 @@ pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> Step {
         domain: None,
         timeout: None,
     };
-    step(name, Action::Stage { tasks: tasks.iter().map(task).collect() })
+    step(name, StepAction::Stage { tasks: tasks.iter().map(task).collect() })
 }
 
-impl Step {
+impl PlanStep {
     pub(crate) fn output(self, name: &str) -> Self {
         Self { output: Some(name.to_owned()), ..self }
     }
@@ -111,18 +114,18 @@ impl Step {
     }
 
     pub(crate) fn retries(self, attempts: u32, delay: u64) -> Self {
-        Self { retry: Retry { attempts, delay: Duration::from_millis(delay) }, ..self }
+        Self { retry: RetryPolicy { attempts, delay: Duration::from_millis(delay) }, ..self }
     }
 }
 
-pub(crate) fn plan(steps: Vec<Step>) -> Plan {
-    let stages = steps.iter().any(|step| matches!(step.action, Action::Stage { .. }));
+pub(crate) fn plan(steps: Vec<PlanStep>) -> Plan {
+    let stages = steps.iter().any(|step| matches!(step.action, StepAction::Stage { .. }));
     Plan {
         name: "test".to_owned(),
-        form: if stages { Form::Stages } else { Form::Grimoire },
+        form: if stages { PlanForm::Stages } else { PlanForm::Grimoire },
         goal: None,
         description: String::new(),
-        trigger: Trigger::Manual,
+        trigger: PlanTrigger::Manual,
         inputs: Vec::new(),
         steps,
         definition: json!({"written": "by hand"}),
@@ -154,7 +157,7 @@ pub(crate) fn ended(task: &str, attempt: u32, outcome: Outcome) -> Input {
 
 pub(crate) fn creation(plan: Plan, input: &Value) -> Input {
     let input = input.as_object().cloned().unwrap_or_else(Map::new);
-    Input::Create(Box::new(Creation {
+    Input::Create(Box::new(SessionSpec {
         session: SessionId::new(SESSION).unwrap(),
         name: "brisk-otter".to_owned(),
         plan,
@@ -166,18 +169,18 @@ pub(crate) fn creation(plan: Plan, input: &Value) -> Input {
 }
 
 pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> Input {
-    let question = Question {
+    let question = ObservedQuestion {
         kind: coven_model::AwaitingKind::Approval,
         rule: "approval".to_owned(),
         excerpt: what.to_owned(),
         digest: Digest::of_bytes(what.as_bytes()),
     };
-    let what = Observation::Awaiting { question, decided: None };
+    let what = ScreenObservation::Awaiting { question, decided: None };
     Input::Observed { job: job(task, attempt), seen, what }
 }
 
 pub(crate) fn idle(task: &str, attempt: u32, seen: u64, worked: bool) -> Input {
-    let what = Observation::Idle { worked, output: Some("an answer".to_owned()) };
+    let what = ScreenObservation::Idle { worked, output: Some("an answer".to_owned()) };
     Input::Observed { job: job(task, attempt), seen, what }
 }
 
@@ -195,13 +198,13 @@ pub(crate) fn decide_with(number: u64, decision: Decision) -> Input {
 }
 
 /// A run that is told what happens.
-pub(crate) struct Told {
+pub(crate) struct TestRun {
     pub(crate) state: State,
     pub(crate) journal: Vec<Event>,
     pub(crate) now: u64,
 }
 
-impl Told {
+impl TestRun {
     /// A run that has begun.
     #[expect(clippy::needless_pass_by_value, reason = "it is always written in place")]
     pub(crate) fn begin(plan: Plan, input: Value) -> Self {
@@ -262,7 +265,6 @@ impl Told {
         self.tell(input).0.iter().map(|event| event.kind().to_owned()).collect()
     }
 
-    /// The jobs that are started.
     pub(crate) fn starts(&mut self, input: Input) -> Vec<String> {
         starts(&self.tell(input).1)
     }
@@ -275,7 +277,6 @@ impl Told {
         self.starts(ended(task, attempt, exited(1)))
     }
 
-    /// The jobs that are alive.
     pub(crate) fn alive(&self) -> Vec<String> {
         self.run().live_jobs().map(|(task, _)| task.job().to_string()).collect()
     }
@@ -321,7 +322,6 @@ pub(crate) fn starts(commands: &[Command]) -> Vec<String> {
     started.collect()
 }
 
-/// The state of a journal.
 pub(crate) fn replay(journal: &[Event]) -> State {
     journal.iter().fold(State::default(), fold)
 }

@@ -10,35 +10,35 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// How much text is read in vain, relative to its length, before we give up looking.
-const PATIENCE: usize = 16;
+const SCAN_BUDGET_FACTOR: usize = 16;
 
-/// What an arbiter answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    /// Its verdict.
+pub struct ArbiterVerdict {
     pub verdict: LoopVerdict,
     /// Why, in its words; or why no verdict can be read.
     pub reason: String,
 }
 
 #[derive(Deserialize, PartialEq, Eq)]
-struct Answer {
-    verdict: Word,
+struct AnswerJson {
+    verdict: VerdictWord,
     #[serde(default)]
     reason: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Word {
+enum VerdictWord {
     Actionable,
     Done,
 }
 
 /// Reads the answer of an arbiter. Never guesses: what is not clear is unreadable.
-pub fn judge(output: &str) -> Judgement {
-    let unreadable =
-        |reason: &str| Judgement { verdict: LoopVerdict::Unreadable, reason: reason.to_owned() };
+pub fn judge(output: &str) -> ArbiterVerdict {
+    let unreadable = |reason: &str| ArbiterVerdict {
+        verdict: LoopVerdict::Unreadable,
+        reason: reason.to_owned(),
+    };
     let text = output.trim();
     let last = match final_block(text) {
         Some(block) => vec![block.trim()],
@@ -48,14 +48,14 @@ pub fn judge(output: &str) -> Judgement {
         return unreadable("its answer does not end with a JSON object");
     }
     // A name that stands twice in an object is an error here, so it cannot say two things.
-    let answers: Result<Vec<Answer>, _> =
+    let answers: Result<Vec<AnswerJson>, _> =
         last.iter().map(|text| serde_json::from_str(text)).collect();
     match answers.as_deref() {
         Ok([.., answer]) if answers.iter().flatten().all(|one| one.verdict == answer.verdict) => {
-            Judgement {
+            ArbiterVerdict {
                 verdict: match answer.verdict {
-                    Word::Actionable => LoopVerdict::Actionable,
-                    Word::Done => LoopVerdict::Done,
+                    VerdictWord::Actionable => LoopVerdict::Actionable,
+                    VerdictWord::Done => LoopVerdict::Done,
                 },
                 reason: answer.reason.clone().unwrap_or_default(),
             }
@@ -88,7 +88,7 @@ pub(crate) fn json_answer(output: &str) -> Option<Value> {
 }
 
 /// A fenced block that stands by itself.
-struct Block<'a> {
+struct FencedBlock<'a> {
     content: &'a str,
     /// Whether it says it is JSON, or says nothing.
     is_json: bool,
@@ -102,7 +102,7 @@ fn final_block(text: &str) -> Option<&str> {
 }
 
 /// All fenced blocks, those of quotations left out.
-fn blocks(text: &str) -> Vec<Block<'_>> {
+fn blocks(text: &str) -> Vec<FencedBlock<'_>> {
     let mut blocks = Vec::new();
     // The mark, how long it is, what it says, and where the content begins.
     let mut open: Option<(char, usize, &str, usize)> = None;
@@ -115,7 +115,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
             None => open = Some((mark, length, rest, at)),
             Some((opened, least, says, content)) => {
                 if mark == opened && length >= least && rest.is_empty() {
-                    blocks.push(Block {
+                    blocks.push(FencedBlock {
                         content: &text[content..start],
                         is_json: says.is_empty() || says.eq_ignore_ascii_case("json"),
                         is_last: text[at..].trim().is_empty(),
@@ -144,7 +144,7 @@ fn fence(line: &str) -> Option<(char, usize, &str)> {
 /// them. Each begins at the beginning of a line.
 fn final_values(text: &str) -> Vec<&str> {
     let mut run: Vec<&str> = Vec::new();
-    let mut patience = text.len().saturating_mul(PATIENCE).saturating_add(4096);
+    let mut patience = text.len().saturating_mul(SCAN_BUDGET_FACTOR).saturating_add(4096);
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];

@@ -6,39 +6,38 @@ mod plan;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, aside};
+use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
 use coven_model::{Digest, Event, TaskId, TaskStatus};
 use serde_json::Value;
 
-pub use history::History;
+pub use history::RunHistory;
 pub use plan::{dry_run, plan_view};
 
-use crate::plan::Action;
+use crate::plan::StepAction;
 use crate::state::{Run, State};
 
 /// A value larger than this, as JSON, is kept aside.
-pub const LARGEST_VALUE: usize = 64 * 1024;
+pub const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// Makes the readable view of one session, again and again as it goes on. Cheap to copy.
 #[derive(Clone, Debug, Default)]
-pub struct Viewer {
-    history: History,
+pub struct SessionViewBuilder {
+    history: RunHistory,
     /// Large values, so that each is written and digested once. Copies share them.
-    large: Arc<Mutex<Vec<Large>>>,
+    large: Arc<Mutex<Vec<LargeValue>>>,
 }
 
 /// A value that is kept aside.
 #[derive(Clone, Debug)]
-pub struct Large {
+pub struct LargeValue {
     /// The digest of its JSON, under which it is kept.
     pub digest: Digest,
     /// How long its JSON is.
     pub bytes: usize,
-    /// The value.
     pub value: Arc<Value>,
 }
 
-impl Viewer {
+impl SessionViewBuilder {
     /// Takes note of a fact, in the order of the journal.
     pub fn record(&mut self, event: &Event) {
         self.history.record(event);
@@ -84,26 +83,26 @@ impl Viewer {
     }
 
     /// The values that the newest view refers to and does not hold.
-    pub fn large(&self) -> Vec<Large> {
+    pub fn large(&self) -> Vec<LargeValue> {
         self.known().clone()
     }
 
-    fn known(&self) -> MutexGuard<'_, Vec<Large>> {
+    fn known(&self) -> MutexGuard<'_, Vec<LargeValue>> {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A value, or what stands for it if it is large.
     fn shown(&self, value: &Arc<Value>) -> Value {
         if let Some(large) = self.known().iter().find(|large| Arc::ptr_eq(&large.value, value)) {
-            return aside(&large.digest, large.bytes);
+            return large_value_reference(&large.digest, large.bytes);
         }
-        if size(value, LARGEST_VALUE) <= LARGEST_VALUE {
+        if size(value, MAX_INLINE_BYTES) <= MAX_INLINE_BYTES {
             return value.as_ref().clone();
         }
         let text = value.to_string();
         let (digest, bytes) = (Digest::of_bytes(text.as_bytes()), text.len());
-        let shown = aside(&digest, bytes);
-        self.known().push(Large { digest, bytes, value: Arc::clone(value) });
+        let shown = large_value_reference(&digest, bytes);
+        self.known().push(LargeValue { digest, bytes, value: Arc::clone(value) });
         shown
     }
 }
@@ -114,7 +113,7 @@ fn task_status(run: &Run) -> impl Iterator<Item = (TaskId, TaskStatus)> {
     let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
     steps.flat_map(|(step, state)| {
         let planned: Vec<TaskId> = match &step.action {
-            Action::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
+            StepAction::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
             _ => state.tasks.iter().map(|task| task.id.clone()).collect(),
         };
         planned.into_iter().filter_map(|task| Some((task.clone(), run.task_status(&task)?)))

@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use serde::Deserialize;
 
-use super::{Cli, Problem};
+use super::{AgentCli, RealAgentsProblem};
 
 /// Some CLIs need this much, and npm silently takes older ones where it has less.
 const OLDEST_NODE: u32 = 22;
@@ -15,7 +15,7 @@ const OLDEST_NODE: u32 = 22;
 const NODE: (&str, &str) = ("node", "22.23.3");
 
 /// The folder of a node that is new enough, if the system's is not.
-pub(super) fn node(folder: &Path) -> Result<Option<PathBuf>, Problem> {
+pub(super) fn node(folder: &Path) -> Result<Option<PathBuf>, RealAgentsProblem> {
     let output = Command::new("node").arg("--version").stderr(Stdio::null()).output();
     let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let version = version.unwrap_or_default();
@@ -28,7 +28,11 @@ pub(super) fn node(folder: &Path) -> Result<Option<PathBuf>, Problem> {
 }
 
 /// Installs a CLI, unless it is there.
-pub(super) fn cli(cli: Cli, folder: &Path, node: Option<&Path>) -> Result<(), Problem> {
+pub(super) fn cli(
+    cli: AgentCli,
+    folder: &Path,
+    node: Option<&Path>,
+) -> Result<(), RealAgentsProblem> {
     package(&folder.join(cli.name()), cli.package(), node)
 }
 
@@ -36,29 +40,30 @@ fn package(
     folder: &Path,
     (name, version): (&'static str, &'static str),
     node: Option<&Path>,
-) -> Result<(), Problem> {
+) -> Result<(), RealAgentsProblem> {
     if installed(folder, name).is_some_and(|found| found == version) {
         return Ok(());
     }
     eprintln!("== installing {name} {version}");
-    fs::create_dir_all(folder).map_err(Problem::io("make a folder for a CLI"))?;
+    fs::create_dir_all(folder).map_err(RealAgentsProblem::io("make a folder for a CLI"))?;
     // Without a file of its own npm would install into a folder further up.
-    fs::write(folder.join("package.json"), "{}\n").map_err(Problem::io("write package.json"))?;
+    fs::write(folder.join("package.json"), "{}\n")
+        .map_err(RealAgentsProblem::io("write package.json"))?;
     let wanted = format!("{name}@{version}");
     let status = Command::new("npm")
         .args(["install", "--no-audit", "--no-fund", "--save-exact", &wanted])
         .current_dir(folder)
         .env("PATH", path(node))
         .status()
-        .map_err(Problem::io("start npm"))?;
+        .map_err(RealAgentsProblem::io("start npm"))?;
     if !status.success() {
-        return Err(Problem::Npm { package: wanted, status });
+        return Err(RealAgentsProblem::Npm { package: wanted, status });
     }
     match installed(folder, name) {
         Some(found) if found == version => Ok(()),
         found => {
             let found = found.unwrap_or_else(|| "nothing".to_owned());
-            Err(Problem::Version { package: name, wanted: version, found })
+            Err(RealAgentsProblem::Version { package: name, wanted: version, found })
         }
     }
 }
@@ -74,14 +79,14 @@ fn path(node: Option<&Path>) -> OsString {
 }
 
 #[derive(Deserialize)]
-struct Manifest {
+struct NpmManifest {
     version: String,
 }
 
 /// The version that is installed in a folder.
 fn installed(folder: &Path, name: &str) -> Option<String> {
     let text = fs::read(folder.join("node_modules").join(name).join("package.json")).ok()?;
-    serde_json::from_slice::<Manifest>(&text).ok().map(|manifest| manifest.version)
+    serde_json::from_slice::<NpmManifest>(&text).ok().map(|manifest| manifest.version)
 }
 
 #[cfg(test)]
@@ -91,7 +96,7 @@ mod tests {
     #[test]
     fn the_versions_are_those_the_adapters_are_tested_with() {
         use clap::ValueEnum;
-        for cli in Cli::value_variants() {
+        for cli in AgentCli::value_variants() {
             let path = crate::cargo::root()
                 .join("crates/adapters/builtin")
                 .join(cli.name())

@@ -5,15 +5,20 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Cli, Problem, Report};
+use super::{AgentCli, CliReport, RealAgentsProblem};
 
-pub(super) fn write(path: &Path, cli: Cli, report: &Report) -> Result<(), Problem> {
-    let page = fs::read_to_string(path).map_err(Problem::io("read docs/real-agents.md"))?;
+pub(super) fn write(
+    path: &Path,
+    cli: AgentCli,
+    report: &CliReport,
+) -> Result<(), RealAgentsProblem> {
+    let page =
+        fs::read_to_string(path).map_err(RealAgentsProblem::io("read docs/real-agents.md"))?;
     let page = replaced(&page, cli.name(), &section(cli, report, &today()));
-    fs::write(path, page).map_err(Problem::io("write docs/real-agents.md"))
+    fs::write(path, page).map_err(RealAgentsProblem::io("write docs/real-agents.md"))
 }
 
-fn section(cli: Cli, report: &Report, date: &str) -> String {
+fn section(cli: AgentCli, report: &CliReport, date: &str) -> String {
     let (package, version) = cli.package();
     let passed = report.rows.iter().filter(|row| row.result == "pass").count();
     let mut text = format!(
@@ -68,7 +73,7 @@ fn date(days: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real_agents::Row;
+    use crate::real_agents::CheckRow;
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -84,9 +89,9 @@ mod tests {
 
     #[test]
     fn only_the_section_of_the_cli_changes() {
-        let row = Row { name: "stop".into(), result: "pass".into(), text: "a | b\nc".into() };
-        let report = Report { cli: "qwen".into(), rows: vec![row] };
-        let section = section(Cli::Qwen, &report, "2026-11-16");
+        let row = CheckRow { name: "stop".into(), result: "pass".into(), text: "a | b\nc".into() };
+        let report = CliReport { cli: "qwen".into(), rows: vec![row] };
+        let section = section(AgentCli::Qwen, &report, "2026-11-16");
         assert!(section.contains("| stop | pass | a \\| b c |\n"), "{section}");
         let page = "# Real\n\n<!-- codex -->\nkept\n<!-- /codex -->\n<!-- qwen -->\nold\n<!-- /qwen -->\nend\n";
         let once = replaced(page, "qwen", &section);

@@ -1,12 +1,16 @@
 //! Every Rust file opens with a `//!` header that says what the file is for.
 
-use super::problem::Problem;
+use super::problem::TidyProblem;
 
-pub(crate) fn check(path: &str, text: &str) -> Option<Problem> {
+pub(crate) fn check(path: &str, text: &str) -> Option<TidyProblem> {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
     let says_something = first.strip_prefix("//!").is_some_and(|header| !header.trim().is_empty());
     (!says_something).then(|| {
-        Problem::error(path, 1, "the file does not open with a `//!` header that says its purpose")
+        TidyProblem::error(
+            path,
+            1,
+            "the file does not open with a `//!` header that says its purpose",
+        )
     })
 }
 

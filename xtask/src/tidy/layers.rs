@@ -1,5 +1,5 @@
 //! Holds the layer table of ARCHITECTURE.md against the dependencies cargo sees, so that the
-//! drawing of the floors stays true.
+//! drawing of the layers stays true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::markdown;
-use super::problem::Problem;
+use super::problem::TidyProblem;
 use crate::error::Error;
 
 pub(crate) const PAGE: &str = "ARCHITECTURE.md";
@@ -16,7 +16,7 @@ pub(crate) const PAGE: &str = "ARCHITECTURE.md";
 /// The columns by which the table is recognised; a third says in words what a crate must not know.
 const COLUMNS: [&str; 2] = ["crate", "may use (ours)"];
 
-/// Stands beside the floors: any crate may use it for its tests, and only for them.
+/// The crate beside the layers: any crate may use it for its tests, and only for them.
 const FOR_TESTS: &str = "testkit";
 
 /// Stands in the second column before what only the tests of a crate may use.
@@ -29,11 +29,11 @@ pub(crate) struct Package {
     name: String,
     /// Path of the manifest from the root of the workspace, with `/`.
     manifest: String,
-    uses: Vec<Use>,
+    uses: Vec<PackageUse>,
 }
 
 #[derive(Debug)]
-struct Use {
+struct PackageUse {
     name: String,
     only_in_tests: bool,
     /// Line in the manifest.
@@ -41,7 +41,7 @@ struct Use {
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct CargoMetadata {
     packages: Vec<RawPackage>,
 }
 
@@ -61,7 +61,7 @@ struct RawDependency {
 
 /// Reads what `cargo metadata --no-deps` printed, and the manifests for their line numbers.
 pub(crate) fn packages(metadata: &[u8], root: &Path) -> Result<Vec<Package>, Error> {
-    let metadata: Metadata = serde_json::from_slice(metadata)?;
+    let metadata: CargoMetadata = serde_json::from_slice(metadata)?;
     let ours: BTreeSet<&str> = metadata.packages.iter().map(|raw| raw.name.as_str()).collect();
     let read = |raw: &RawPackage| {
         let path = raw.manifest_path.clone();
@@ -82,7 +82,7 @@ fn package(raw: &RawPackage, ours: &BTreeSet<&str>, text: &str, root: &Path) -> 
             .to_string_lossy()
             .replace('\\', "/"),
         uses: uses
-            .map(|used| Use {
+            .map(|used| PackageUse {
                 name: short(&used.name).to_owned(),
                 only_in_tests: used.kind.as_deref() == Some("dev"),
                 line: line_of(&used.name, text),
@@ -107,17 +107,17 @@ fn line_of(name: &str, manifest: &str) -> usize {
 
 /// Every dependency between our packages must be allowed by the table, and every package must
 /// have a row. Rows may run ahead of the packages: the table is also the plan.
-pub(crate) fn check(page: &str, packages: &[Package]) -> Vec<Problem> {
+pub(crate) fn check(page: &str, packages: &[Package]) -> Vec<TidyProblem> {
     let (rows, mut problems) = rows(page);
     if rows.is_empty() {
         let message = format!("no table with the columns `{}`", COLUMNS.join("` and `"));
-        return vec![Problem::error(PAGE, 1, message)];
+        return vec![TidyProblem::error(PAGE, 1, message)];
     }
     for row in rows.values() {
         let named = row.may_use.iter().chain(&row.in_tests);
         for name in named.filter(|name| !rows.contains_key(*name)) {
             let message = format!("`{name}` has no row of its own in the layer table");
-            problems.push(Problem::error(PAGE, row.line, message));
+            problems.push(TidyProblem::error(PAGE, row.line, message));
         }
     }
     for package in packages {
@@ -125,42 +125,50 @@ pub(crate) fn check(page: &str, packages: &[Package]) -> Vec<Problem> {
             problems.extend(forbidden(package, row));
         } else {
             let message = format!("`{}` has no row in the layer table of {PAGE}", package.name);
-            problems.push(Problem::error(&package.manifest, 1, message));
+            problems.push(TidyProblem::error(&package.manifest, 1, message));
         }
     }
     problems
 }
 
-struct Allowed {
+struct AllowedUses {
     line: usize,
     may_use: Vec<String>,
     /// What its tests and benchmarks may use besides.
     in_tests: Vec<String>,
 }
 
-fn rows(page: &str) -> (BTreeMap<String, Allowed>, Vec<Problem>) {
+fn rows(page: &str) -> (BTreeMap<String, AllowedUses>, Vec<TidyProblem>) {
     let mut rows = BTreeMap::new();
     let mut problems = Vec::new();
     let tables = markdown::tables(page);
-    let is_ours = |table: &&markdown::Table| {
+    let is_ours = |table: &&markdown::MarkdownTable| {
         (0..).zip(COLUMNS).all(|(column, name)| table.header.cell(column) == name)
     };
     for row in tables.iter().filter(is_ours).flat_map(|table| &table.rows) {
         let Some(name) = markdown::code_spans(row.cell(0)).next() else {
-            problems.push(Problem::error(PAGE, row.line, "the row names no crate in backticks"));
+            problems.push(TidyProblem::error(
+                PAGE,
+                row.line,
+                "the row names no crate in backticks",
+            ));
             continue;
         };
         let (always, in_tests) = row.cell(1).split_once(IN_TESTS).unwrap_or((row.cell(1), ""));
         let names = |list| markdown::code_spans(list).map(str::to_owned).collect();
         let (may_use, in_tests) = (names(always), names(in_tests));
-        if rows.insert(name.to_owned(), Allowed { line: row.line, may_use, in_tests }).is_some() {
-            problems.push(Problem::error(PAGE, row.line, format!("a second row for `{name}`")));
+        if rows.insert(name.to_owned(), AllowedUses { line: row.line, may_use, in_tests }).is_some()
+        {
+            problems.push(TidyProblem::error(PAGE, row.line, format!("a second row for `{name}`")));
         }
     }
     (rows, problems)
 }
 
-fn forbidden<'a>(package: &'a Package, row: &'a Allowed) -> impl Iterator<Item = Problem> + 'a {
+fn forbidden<'a>(
+    package: &'a Package,
+    row: &'a AllowedUses,
+) -> impl Iterator<Item = TidyProblem> + 'a {
     package
         .uses
         .iter()
@@ -172,7 +180,7 @@ fn forbidden<'a>(package: &'a Package, row: &'a Allowed) -> impl Iterator<Item =
                 "`{}` may not use `{}`: the layer table of {PAGE} (line {}) does not allow it",
                 package.name, used.name, row.line
             );
-            Problem::error(&package.manifest, used.line, message)
+            TidyProblem::error(&package.manifest, used.line, message)
         })
 }
 

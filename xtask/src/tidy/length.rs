@@ -1,21 +1,22 @@
 //! Files stay short enough to be read in one sitting.
 
-use super::problem::Problem;
+use super::problem::TidyProblem;
 
 /// Beyond this, look for the seam.
-const LONG: usize = 500;
+const LONG_FILE_LINES: usize = 500;
 /// Beyond this, the file must be split.
-const TOO_LONG: usize = 800;
+const MAX_FILE_LINES: usize = 800;
 
-pub(crate) fn check(path: &str, text: &str) -> Option<Problem> {
+pub(crate) fn check(path: &str, text: &str) -> Option<TidyProblem> {
     match text.lines().count() {
-        lines if lines > TOO_LONG => {
-            let message = format!("{lines} lines, at most {TOO_LONG} are allowed: split the file");
-            Some(Problem::error(path, TOO_LONG + 1, message))
+        lines if lines > MAX_FILE_LINES => {
+            let message =
+                format!("{lines} lines, at most {MAX_FILE_LINES} are allowed: split the file");
+            Some(TidyProblem::error(path, MAX_FILE_LINES + 1, message))
         }
-        lines if lines > LONG => {
+        lines if lines > LONG_FILE_LINES => {
             let message = format!("{lines} lines: look for a seam to split the file along");
-            Some(Problem::warning(path, LONG + 1, message))
+            Some(TidyProblem::warning(path, LONG_FILE_LINES + 1, message))
         }
         _ => None,
     }
@@ -23,10 +24,10 @@ pub(crate) fn check(path: &str, text: &str) -> Option<Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::problem::Severity;
+    use super::super::problem::TidySeverity;
     use super::*;
 
-    fn severity(lines: usize) -> Option<Severity> {
+    fn severity(lines: usize) -> Option<TidySeverity> {
         check("a.rs", &"x\n".repeat(lines)).map(|problem| problem.severity)
     }
 
@@ -37,12 +38,12 @@ mod tests {
 
     #[test]
     fn from_501_lines_there_is_a_warning() {
-        assert_eq!(severity(501), Some(Severity::Warning));
-        assert_eq!(severity(800), Some(Severity::Warning));
+        assert_eq!(severity(501), Some(TidySeverity::Warning));
+        assert_eq!(severity(800), Some(TidySeverity::Warning));
     }
 
     #[test]
     fn from_801_lines_there_is_an_error() {
-        assert_eq!(severity(801), Some(Severity::Error));
+        assert_eq!(severity(801), Some(TidySeverity::Error));
     }
 }

@@ -2,7 +2,7 @@
 //! for `println!` must not trip over a comment or a string that mentions it.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SpanKind {
     Code,
     Comment,
     /// A string or character literal with its quotes.
@@ -11,23 +11,23 @@ enum Kind {
 
 /// The text with comments and literals turned into blanks. Lines stay where they are.
 pub(crate) fn code(text: &str) -> String {
-    keep(Kind::Code, text)
+    keep(SpanKind::Code, text)
 }
 
 /// The text with everything but comments turned into blanks. Lines stay where they are.
 pub(crate) fn comments(text: &str) -> String {
-    keep(Kind::Comment, text)
+    keep(SpanKind::Comment, text)
 }
 
 /// A word or a single punctuation character of code, with its line counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
+pub(crate) struct CodeToken<'a> {
     pub(crate) line: usize,
     pub(crate) text: &'a str,
 }
 
 /// The tokens of text that has gone through [`code`].
-pub(crate) fn tokens(code: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(code: &str) -> Vec<CodeToken<'_>> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (code, 1);
     while let Some(first) = rest.chars().next() {
@@ -35,14 +35,14 @@ pub(crate) fn tokens(code: &str) -> Vec<Token<'_>> {
         if first == '\n' {
             line += 1;
         } else if !first.is_whitespace() {
-            tokens.push(Token { line, text });
+            tokens.push(CodeToken { line, text });
         }
         rest = after;
     }
     tokens
 }
 
-fn keep(wanted: Kind, text: &str) -> String {
+fn keep(wanted: SpanKind, text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -59,7 +59,7 @@ fn keep(wanted: Kind, text: &str) -> String {
 }
 
 /// What the text starts with, and for how many bytes.
-fn piece(text: &str) -> (Kind, usize) {
+fn piece(text: &str) -> (SpanKind, usize) {
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
         match comment_or_literal(&text[at..]) {
@@ -68,20 +68,20 @@ fn piece(text: &str) -> (Kind, usize) {
             None => at += word(&text[at..]).max(first.len_utf8()),
         }
     }
-    (Kind::Code, at)
+    (SpanKind::Code, at)
 }
 
-fn comment_or_literal(text: &str) -> Option<(Kind, usize)> {
+fn comment_or_literal(text: &str) -> Option<(SpanKind, usize)> {
     if text.starts_with("//") {
-        Some((Kind::Comment, text.find('\n').unwrap_or(text.len())))
+        Some((SpanKind::Comment, text.find('\n').unwrap_or(text.len())))
     } else if text.starts_with("/*") {
-        Some((Kind::Comment, block_comment(text)))
+        Some((SpanKind::Comment, block_comment(text)))
     } else if text.starts_with('"') {
-        Some((Kind::Literal, string(text)))
+        Some((SpanKind::Literal, string(text)))
     } else if text.starts_with('\'') {
-        character(text).map(|length| (Kind::Literal, length))
+        character(text).map(|length| (SpanKind::Literal, length))
     } else {
-        raw_string(text).map(|length| (Kind::Literal, length))
+        raw_string(text).map(|length| (SpanKind::Literal, length))
     }
 }
 

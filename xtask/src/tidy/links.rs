@@ -1,10 +1,10 @@
 //! Relative links in markdown point to something that is there.
 
 use super::markdown;
-use super::problem::Problem;
+use super::problem::TidyProblem;
 
 /// `exists` is asked with paths from the root of the workspace.
-pub(crate) fn check(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Problem> {
+pub(crate) fn check(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<TidyProblem> {
     let prose = markdown::prose(text);
     let mut problems = Vec::new();
     for (index, line) in prose.lines().enumerate() {
@@ -16,7 +16,7 @@ pub(crate) fn check(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Ve
             };
             if let Some(broken) = broken {
                 let message = format!("the link to `{target}` {broken}");
-                problems.push(Problem::error(path, index + 1, message));
+                problems.push(TidyProblem::error(path, index + 1, message));
             }
         }
     }

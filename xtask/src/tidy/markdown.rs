@@ -1,18 +1,18 @@
 //! As much markdown as the checks need: tables, and prose without its code.
 
 /// A table with the line numbers of its rows.
-pub(crate) struct Table {
-    pub(crate) header: Row,
-    pub(crate) rows: Vec<Row>,
+pub(crate) struct MarkdownTable {
+    pub(crate) header: TableRow,
+    pub(crate) rows: Vec<TableRow>,
 }
 
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     /// Line, counted from 1.
     pub(crate) line: usize,
     cells: Vec<String>,
 }
 
-impl Row {
+impl TableRow {
     /// The text of a column; empty when the row is too short.
     pub(crate) fn cell(&self, column: usize) -> &str {
         self.cells.get(column).map_or("", String::as_str)
@@ -20,8 +20,8 @@ impl Row {
 }
 
 /// Every table of the text, outside fenced code.
-pub(crate) fn tables(text: &str) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+pub(crate) fn tables(text: &str) -> Vec<MarkdownTable> {
+    let mut tables: Vec<MarkdownTable> = Vec::new();
     let mut above = None;
     let mut inside = false;
     for (line, text, fenced) in with_fences(text) {
@@ -34,7 +34,7 @@ pub(crate) fn tables(text: &str) -> Vec<Table> {
         } else if is_delimiter(&row)
             && let Some(header) = above.take()
         {
-            tables.push(Table { header, rows: Vec::new() });
+            tables.push(MarkdownTable { header, rows: Vec::new() });
             inside = true;
         } else {
             above = Some(row);
@@ -71,16 +71,16 @@ fn with_fences(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     })
 }
 
-fn row(line: usize, text: &str) -> Option<Row> {
+fn row(line: usize, text: &str) -> Option<TableRow> {
     let inner = text.trim().strip_prefix('|')?;
     let inner = inner.strip_suffix('|').unwrap_or(inner);
     // `\|` is a bar inside a cell.
     let hidden = inner.replace("\\|", "\0");
     let cells = hidden.split('|').map(|cell| cell.trim().replace('\0', "|")).collect();
-    Some(Row { line, cells })
+    Some(TableRow { line, cells })
 }
 
-fn is_delimiter(row: &Row) -> bool {
+fn is_delimiter(row: &TableRow) -> bool {
     row.cells.iter().all(|cell| cell.contains('-') && cell.chars().all(|c| matches!(c, '-' | ':')))
 }
 

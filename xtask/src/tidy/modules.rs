@@ -1,11 +1,11 @@
-//! A module with children is `name.rs` beside `name/`: a dozen open tabs called `mod.rs` tell
-//! nobody anything.
+//! A module with children is `name.rs` beside `name/`: a dozen open tabs called `mod.rs`
+//! cannot be told apart.
 
-use super::problem::Problem;
+use super::problem::TidyProblem;
 
-pub(crate) fn check(path: &str) -> Option<Problem> {
+pub(crate) fn check(path: &str) -> Option<TidyProblem> {
     let folder = path.strip_suffix("/mod.rs")?;
-    Some(Problem::error(path, 1, format!("call this file {folder}.rs instead of mod.rs")))
+    Some(TidyProblem::error(path, 1, format!("call this file {folder}.rs instead of mod.rs")))
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::problem::Problem;
+use super::problem::TidyProblem;
 use crate::error::Error;
 use crate::web;
 
 /// What a build leaves.
-const LIST: &str = "web/dist/sources.sha256";
+const SOURCES_LIST: &str = "web/dist/sources.sha256";
 
 /// What the page is built from, below `web/`; `vite.config.ts` has the same list.
 const SOURCES: [&str; 7] = [
@@ -25,7 +25,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Reads the sources and what the last build said of them.
-pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Error> {
+pub(crate) fn check(root: &Path) -> Result<Vec<TidyProblem>, Error> {
     let mut now = BTreeMap::new();
     for source in SOURCES {
         let path = root.join("web").join(source);
@@ -38,7 +38,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, Error> {
             now.insert(source.to_owned(), digest(&bytes));
         }
     }
-    let path = root.join(LIST);
+    let path = root.join(SOURCES_LIST);
     let list = std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
     Ok(compare(&list, &now))
 }
@@ -48,7 +48,7 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// One problem for each source that is not what the page was built from.
-fn compare(list: &str, now: &BTreeMap<String, String>) -> Vec<Problem> {
+fn compare(list: &str, now: &BTreeMap<String, String>) -> Vec<TidyProblem> {
     let built: BTreeMap<&str, &str> = list
         .lines()
         .filter_map(|line| line.split_once("  ").map(|(digest, path)| (path, digest)))
@@ -64,7 +64,7 @@ fn compare(list: &str, now: &BTreeMap<String, String>) -> Vec<Problem> {
         .chain(gone)
         .map(|(path, what)| {
             let message = format!("`web/{path}` {what} the page was built: run `cargo xtask web`");
-            Problem::error(LIST, 1, message)
+            TidyProblem::error(SOURCES_LIST, 1, message)
         })
         .collect()
 }

@@ -1,15 +1,15 @@
 //! Only the command line talks to the terminal. Everything below it returns values, so that what
 //! an agent writes can never end up in the middle of our own output.
 
-use super::lexer::{self, Token};
-use super::problem::Problem;
+use super::lexer::{self, CodeToken};
+use super::problem::TidyProblem;
 
 const MACROS: [&str; 5] = ["println", "eprintln", "print", "eprint", "dbg"];
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 /// Modules, in the standard library and in the crates we use, that hand out our own streams.
 const STREAM_MODULES: [&str; 2] = ["io", "stdio"];
 
-pub(crate) fn check(path: &str, text: &str) -> Vec<Problem> {
+pub(crate) fn check(path: &str, text: &str) -> Vec<TidyProblem> {
     if may_print(path) {
         return Vec::new();
     }
@@ -18,7 +18,7 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Problem> {
     let found = (0..tokens.len()).filter_map(|at| printing(&tokens[at..]));
     found
         .map(|(line, what)| {
-            Problem::error(path, line, format!("{what}: only crates/cli talks to the terminal"))
+            TidyProblem::error(path, line, format!("{what}: only crates/cli talks to the terminal"))
         })
         .collect()
 }
@@ -38,7 +38,7 @@ fn may_print(path: &str) -> bool {
 }
 
 /// Where and how the tokens begin with something that prints.
-fn printing(tokens: &[Token<'_>]) -> Option<(usize, String)> {
+fn printing(tokens: &[CodeToken<'_>]) -> Option<(usize, String)> {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
     let here = tokens.first()?;
     // `print != 0` is a comparison.
@@ -57,7 +57,7 @@ fn printing(tokens: &[Token<'_>]) -> Option<(usize, String)> {
 }
 
 /// The tokens from an opening brace up to the brace that closes it.
-fn braced<'t, 's>(tokens: &'t [Token<'s>]) -> &'t [Token<'s>] {
+fn braced<'t, 's>(tokens: &'t [CodeToken<'s>]) -> &'t [CodeToken<'s>] {
     let mut depth = 0_usize;
     let end = tokens.iter().position(|token| {
         match token.text {

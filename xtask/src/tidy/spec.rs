@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lexer::{self, Token};
-use super::markdown::{self, Row};
-use super::problem::Problem;
-use super::tree::File;
+use super::lexer::{self, CodeToken};
+use super::markdown::{self, TableRow};
+use super::problem::TidyProblem;
+use super::tree::TreeFile;
 
 pub(crate) const PAGE: &str = "docs/SPEC.md";
 
@@ -17,16 +17,16 @@ const ITS_PARTS: &str = "its parts";
 
 const COLUMNS: [&str; 4] = ["id", "capability", "lives in", "shown by"];
 
-pub(crate) fn check(page: &str, rust: &[&File]) -> Vec<Problem> {
+pub(crate) fn check(page: &str, rust: &[&TreeFile]) -> Vec<TidyProblem> {
     let (rows, mut problems) = rows(page);
     if rows.is_empty() {
         let message = format!("no table with the columns `{}`", COLUMNS.join("`, `"));
-        return vec![Problem::error(PAGE, 1, message)];
+        return vec![TidyProblem::error(PAGE, 1, message)];
     }
     let tests = tests_by_crate(rust);
     for (id, row) in &rows {
         if let Some(message) = wrong_proof(id, row, &rows, &tests) {
-            problems.push(Problem::error(PAGE, row.line, message));
+            problems.push(TidyProblem::error(PAGE, row.line, message));
         }
     }
     for file in rust {
@@ -36,22 +36,30 @@ pub(crate) fn check(page: &str, rust: &[&File]) -> Vec<Problem> {
 }
 
 /// The rows by id. An id stands once and every cell says something.
-fn rows(page: &str) -> (BTreeMap<String, Row>, Vec<Problem>) {
+fn rows(page: &str) -> (BTreeMap<String, TableRow>, Vec<TidyProblem>) {
     let mut rows = BTreeMap::new();
     let mut problems = Vec::new();
-    let is_ours = |table: &markdown::Table| {
+    let is_ours = |table: &markdown::MarkdownTable| {
         (0..).zip(COLUMNS).all(|(column, name)| table.header.cell(column) == name)
     };
     for row in markdown::tables(page).into_iter().filter(is_ours).flat_map(|table| table.rows) {
         let (id, line) = (row.cell(0).to_owned(), row.line);
         if let Some(empty) = (0..).zip(COLUMNS).find(|(column, _)| row.cell(*column).is_empty()) {
-            problems.push(Problem::error(PAGE, line, format!("the column `{}` is empty", empty.1)));
+            problems.push(TidyProblem::error(
+                PAGE,
+                line,
+                format!("the column `{}` is empty", empty.1),
+            ));
         }
         if !is_id(&id) {
-            problems.push(Problem::error(PAGE, line, format!("`{id}` does not look like an id")));
+            problems.push(TidyProblem::error(
+                PAGE,
+                line,
+                format!("`{id}` does not look like an id"),
+            ));
         }
         if rows.insert(id.clone(), row).is_some() {
-            problems.push(Problem::error(PAGE, line, format!("a second row for {id}")));
+            problems.push(TidyProblem::error(PAGE, line, format!("a second row for {id}")));
         }
     }
     (rows, problems)
@@ -60,8 +68,8 @@ fn rows(page: &str) -> (BTreeMap<String, Row>, Vec<Problem>) {
 /// What is wrong with the last column of a row.
 fn wrong_proof(
     id: &str,
-    row: &Row,
-    rows: &BTreeMap<String, Row>,
+    row: &TableRow,
+    rows: &BTreeMap<String, TableRow>,
     tests: &BTreeMap<String, BTreeSet<String>>,
 ) -> Option<String> {
     let cell = row.cell(3);
@@ -95,7 +103,7 @@ fn is_test(path: &str, tests: &BTreeMap<String, BTreeSet<String>>) -> bool {
     tests.get(package).is_some_and(|names| names.contains(name))
 }
 
-fn tests_by_crate(rust: &[&File]) -> BTreeMap<String, BTreeSet<String>> {
+fn tests_by_crate(rust: &[&TreeFile]) -> BTreeMap<String, BTreeSet<String>> {
     let mut tests: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in rust {
         if let Some(package) = package_of(&file.path) {
@@ -120,7 +128,7 @@ fn tests_in(text: &str) -> Vec<String> {
     starts.filter_map(|at| function_after(&tokens[at..])).map(str::to_owned).collect()
 }
 
-fn begins_test_attribute(tokens: &[Token<'_>]) -> bool {
+fn begins_test_attribute(tokens: &[CodeToken<'_>]) -> bool {
     let [hash, bracket, path @ ..] = tokens else {
         return false;
     };
@@ -131,13 +139,13 @@ fn begins_test_attribute(tokens: &[Token<'_>]) -> bool {
     end.and_then(|end| path[..end].last()).is_some_and(|last| last.text == "test")
 }
 
-fn function_after<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
+fn function_after<'a>(tokens: &[CodeToken<'a>]) -> Option<&'a str> {
     let at = tokens.iter().position(|token| token.text == "fn")?;
     tokens.get(at + 1).map(|token| token.text)
 }
 
 /// The `Spec:` lines of a file that name something SPEC.md does not have or does not show.
-fn wrong_claims(file: &File, rows: &BTreeMap<String, Row>) -> Vec<Problem> {
+fn wrong_claims(file: &TreeFile, rows: &BTreeMap<String, TableRow>) -> Vec<TidyProblem> {
     let comments = lexer::comments(&file.text);
     let claims = comments
         .lines()
@@ -151,7 +159,7 @@ fn wrong_claims(file: &File, rows: &BTreeMap<String, Row>) -> Vec<Problem> {
                 Some(ITS_PARTS) => format!("{id} is shown by its parts: name the part"),
                 Some(_) => return None,
             };
-            Some(Problem::error(&file.path, line, message))
+            Some(TidyProblem::error(&file.path, line, message))
         })
         .collect()
 }
@@ -186,7 +194,7 @@ mod tests {
     const TEST: &str = "//! T.\n/// Spec: C0.3.1\n#[test]\nfn strips() {}\n";
 
     fn found(rows: &str, path: &str, text: &str) -> Vec<String> {
-        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let file = TreeFile { path: path.to_owned(), text: text.to_owned() };
         let page = format!("{HEADER}{rows}");
         check(&page, &[&file]).iter().map(ToString::to_string).collect()
     }

@@ -6,16 +6,17 @@ use std::path::Path;
 use crate::error::Error;
 
 /// Folders that hold what was built, downloaded or recorded, not what was written here.
-const SKIPPED: [&str; 6] = ["target", "node_modules", "fixtures", "corpus", "artifacts", "dist"];
+const SKIPPED_FOLDERS: [&str; 6] =
+    ["target", "node_modules", "fixtures", "corpus", "artifacts", "dist"];
 
 /// A Rust or markdown file of the workspace.
-pub(crate) struct File {
+pub(crate) struct TreeFile {
     /// Path from the root of the workspace, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-impl File {
+impl TreeFile {
     pub(crate) fn is_rust(&self) -> bool {
         has_extension(&self.path, "rs")
     }
@@ -24,13 +25,13 @@ impl File {
 /// Reads every Rust and markdown file below `root`, hidden and skipped folders left out.
 ///
 /// It walks the disk rather than asking git, so that tidy also works on an exported tree.
-pub(crate) fn read(root: &Path) -> Result<Vec<File>, Error> {
+pub(crate) fn read(root: &Path) -> Result<Vec<TreeFile>, Error> {
     let mut files = Vec::new();
     descend(root, "", &mut files)?;
     Ok(files)
 }
 
-fn descend(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<(), Error> {
+fn descend(folder: &Path, prefix: &str, files: &mut Vec<TreeFile>) -> Result<(), Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Read { path, source }
@@ -44,14 +45,14 @@ fn descend(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<(), Err
             descend(&disk, &format!("{path}/"), files)?;
         } else if kind.is_file() && (has_extension(&path, "rs") || has_extension(&path, "md")) {
             let text = fs::read_to_string(&disk).map_err(failed(&disk))?;
-            files.push(File { path, text });
+            files.push(TreeFile { path, text });
         }
     }
     Ok(())
 }
 
 fn is_skipped(folder: &str) -> bool {
-    folder.starts_with('.') || SKIPPED.contains(&folder)
+    folder.starts_with('.') || SKIPPED_FOLDERS.contains(&folder)
 }
 
 fn has_extension(path: &str, extension: &str) -> bool {

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_adapters::{Config, Rules, Sniffer};
+use coven_adapters::{Config, ScreenRules, ScreenSniffer};
 use coven_terminal::screen::{Screen, Size};
 use coven_testkit::bench::table::{header, row};
 use coven_testkit::bench::{arguments, cpu, machine};
@@ -106,7 +106,7 @@ fn measure(
     let mut best: Option<Cost> = None;
     for _ in 0..rounds {
         let mut screen = Screen::new(Size::new(columns, rows));
-        let mut sniffer = Sniffer::new(rules.clone());
+        let mut sniffer = ScreenSniffer::new(rules.clone());
         screen.feed(whole(0, columns, rows).as_bytes());
         let (mut feed, mut look) = (Duration::ZERO, Duration::ZERO);
         for frame in 0..frames {
@@ -118,7 +118,7 @@ fn measure(
             let now = Duration::from_millis(u64::from(frame) * 16);
             look += cpu::of(|| {
                 let snapshot = screen.snapshot();
-                sniffer.look(&snapshot, now);
+                sniffer.read_screen(&snapshot, now);
             });
         }
         let cost = Cost { feed: feed / frames, look: look / frames };
@@ -131,7 +131,7 @@ fn measure(
 }
 
 /// The rules of a CLI, and as many like them as are wanted.
-fn rules(patterns: usize) -> io::Result<Arc<Rules>> {
+fn rules(patterns: usize) -> io::Result<Arc<ScreenRules>> {
     let mut states = Map::new();
     // The one that matches comes last, so that all others are looked for.
     for index in 0..patterns - 1 {
@@ -147,7 +147,7 @@ fn rules(patterns: usize) -> io::Result<Arc<Rules>> {
     }
     states.insert("working".to_owned(), json!({"pattern": "esc to interrupt", "region": "tail:3"}));
     let config: Config = serde_json::from_value(json!({"states": Value::Object(states)}))?;
-    Rules::new(&config).map(Arc::new).map_err(io::Error::other)
+    ScreenRules::new(&config).map(Arc::new).map_err(io::Error::other)
 }
 
 /// A full screen of prose with a prompt box below it.

@@ -2,20 +2,20 @@
 
 use std::str::FromStr;
 
-use coven_model::Permission;
-use coven_notation::{Node, Problem, Source, near, pattern};
+use coven_model::PermissionLevel;
+use coven_notation::{FileProblem, Source, SourceNode, near, pattern};
 use coven_terminal::keys::Key;
 
 use super::SCHEMA_VERSION;
-use crate::rules::Region;
-use crate::transcript::Format;
+use crate::rules::ScreenRegion;
+use crate::transcript::TranscriptFormat;
 
 /// A level that there is not.
 pub(super) const UNKNOWN_PERMISSION: &str = "unknown-permission";
 
 /// Everything wrong with a file whose syntax is right.
-pub(super) fn check(source: &Source, file: &Node) -> Vec<Problem> {
-    let mut check = Check { source, problems: Vec::new() };
+pub(super) fn check(source: &Source, file: &SourceNode) -> Vec<FileProblem> {
+    let mut check = ConfigCheck { source, problems: Vec::new() };
     check.version(file);
     check.modes(file);
     check.permissions(file);
@@ -33,31 +33,31 @@ pub(super) fn check(source: &Source, file: &Node) -> Vec<Problem> {
     check.problems
 }
 
-struct Check<'a> {
+struct ConfigCheck<'a> {
     source: &'a Source,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
-fn items<'a>(node: &'a Node, key: &str) -> &'a [Node] {
-    node.get(key).map_or(&[], Node::items)
+fn items<'a>(node: &'a SourceNode, key: &str) -> &'a [SourceNode] {
+    node.get(key).map_or(&[], SourceNode::items)
 }
 
-fn entries<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = (&'a str, &'a Node)> {
-    let entries = node.get(key).map_or(&[][..], Node::entries);
+fn entries<'a>(node: &'a SourceNode, key: &str) -> impl Iterator<Item = (&'a str, &'a SourceNode)> {
+    let entries = node.get(key).map_or(&[][..], SourceNode::entries);
     entries.iter().map(|entry| (entry.key.as_str(), &entry.value))
 }
 
-impl Check<'_> {
-    fn add(&mut self, problem: Problem) {
+impl ConfigCheck<'_> {
+    fn add(&mut self, problem: FileProblem) {
         self.problems.push(problem);
     }
 
-    fn version(&mut self, file: &Node) {
+    fn version(&mut self, file: &SourceNode) {
         let Some(node) = file.get("schemaVersion") else { return };
         let version = node.to_json().as_u64();
         if version.is_some_and(|version| version != u64::from(SCHEMA_VERSION)) {
             self.add(
-                Problem::error(
+                FileProblem::error(
                     "schema-version",
                     node.span,
                     format!("this program knows version {SCHEMA_VERSION} of the adapter file"),
@@ -67,12 +67,12 @@ impl Check<'_> {
         }
     }
 
-    fn modes(&mut self, file: &Node) {
+    fn modes(&mut self, file: &SourceNode) {
         for (name, mode) in entries(file, "modes") {
-            let by_flag = mode.get("promptPosition").and_then(Node::as_str) == Some("flag");
+            let by_flag = mode.get("promptPosition").and_then(SourceNode::as_str) == Some("flag");
             if by_flag && mode.get("promptFlag").is_none() {
                 self.add(
-                    Problem::error(
+                    FileProblem::error(
                         "prompt-flag-missing",
                         mode.span,
                         format!(
@@ -87,7 +87,7 @@ impl Check<'_> {
                 && flag.as_str().is_some_and(|flag| !flag.starts_with('-'))
             {
                 self.add(
-                    Problem::error("prompt-flag", flag.span, "an option begins with `-`").help(
+                    FileProblem::error("prompt-flag", flag.span, "an option begins with `-`").help(
                         "for a prompt that is simply the last argument leave `promptFlag` out",
                     ),
                 );
@@ -96,7 +96,7 @@ impl Check<'_> {
                 && !by_flag
             {
                 self.add(
-                    Problem::warning(
+                    FileProblem::warning(
                         "prompt-flag-unused",
                         flag.span,
                         "`promptFlag` counts only with `\"promptPosition\": \"flag\"`",
@@ -106,27 +106,27 @@ impl Check<'_> {
             }
             if let Some(node) = mode.get("transcript")
                 && let Some(text) = node.as_str()
-                && let Err(error) = Format::from_str(text)
+                && let Err(error) = TranscriptFormat::from_str(text)
             {
-                let near = near(text, Format::ALL.map(Format::as_str));
+                let near = near(text, TranscriptFormat::ALL.map(TranscriptFormat::as_str));
                 let help = near.first().map(|name| format!("did you mean `{name}`?"));
-                let problem = Problem::error("transcript", node.span, error.to_string());
+                let problem = FileProblem::error("transcript", node.span, error.to_string());
                 self.add(problem.maybe_help(help));
             }
         }
     }
 
     /// The levels are the keys of a map, which the schema does not look at.
-    fn permissions(&mut self, file: &Node) {
+    fn permissions(&mut self, file: &SourceNode) {
         let modes = entries(file, "modes").map(|(_, mode)| mode);
-        let known = Permission::EVERY.map(Permission::as_str);
+        let known = PermissionLevel::EVERY.map(PermissionLevel::as_str);
         for place in std::iter::once(file).chain(modes) {
-            let levels = place.get("permissions").map_or(&[][..], Node::entries);
+            let levels = place.get("permissions").map_or(&[][..], SourceNode::entries);
             for level in levels.iter().filter(|level| !known.contains(&level.key.as_str())) {
                 let near = near(&level.key, known);
                 let help = near.first().map(|name| format!("did you mean `{name}`?"));
                 self.problems.push(
-                    Problem::error(
+                    FileProblem::error(
                         UNKNOWN_PERMISSION,
                         level.key_span,
                         format!("`{}` is no permission level", level.key),
@@ -139,10 +139,10 @@ impl Check<'_> {
     }
 
     /// Arguments that must say where a value goes.
-    fn placeholders(&mut self, file: &Node) {
-        let args = |node: Option<&Node>| -> Option<(coven_notation::Span, String)> {
+    fn placeholders(&mut self, file: &SourceNode) {
+        let args = |node: Option<&SourceNode>| -> Option<(coven_notation::SourceSpan, String)> {
             let node = node?;
-            let text: Vec<&str> = node.items().iter().filter_map(Node::as_str).collect();
+            let text: Vec<&str> = node.items().iter().filter_map(SourceNode::as_str).collect();
             (!text.is_empty()).then(|| (node.span, text.join("\n")))
         };
         let resume = file.get("resume");
@@ -160,7 +160,7 @@ impl Check<'_> {
                 && !text.contains(placeholder)
             {
                 self.add(
-                    Problem::error(
+                    FileProblem::error(
                         "placeholder-missing",
                         span,
                         format!("these arguments do not say where the name of {what} goes"),
@@ -174,7 +174,7 @@ impl Check<'_> {
         }
     }
 
-    fn states(&mut self, file: &Node) {
+    fn states(&mut self, file: &SourceNode) {
         for (_, rule) in entries(file, "states") {
             self.rule(rule, &["pattern", "not", "begins", "below"]);
             self.blank_at_the_end(rule);
@@ -182,11 +182,11 @@ impl Check<'_> {
     }
 
     /// The lines of a screen have no blanks at their end, so `^> ` does not find an empty prompt.
-    fn blank_at_the_end(&mut self, rule: &Node) {
+    fn blank_at_the_end(&mut self, rule: &SourceNode) {
         let Some(node) = rule.get("pattern") else { return };
         if node.as_str().is_some_and(|text| text.ends_with(' ') && !text.ends_with("\\ ")) {
             self.add(
-                Problem::warning(
+                FileProblem::warning(
                     "pattern-ends-with-a-space",
                     node.span,
                     "lines are read without the blanks at their end, so this space is often missing",
@@ -196,7 +196,7 @@ impl Check<'_> {
         }
     }
 
-    fn dialogs(&mut self, file: &Node) {
+    fn dialogs(&mut self, file: &SourceNode) {
         let dialogs = items(file, "dialogs");
         for (index, dialog) in dialogs.iter().enumerate() {
             self.rule(dialog, &["pattern", "not", "begins"]);
@@ -209,27 +209,27 @@ impl Check<'_> {
             let twin = earlier.into_iter().find(|earlier| earlier.as_str() == name.as_str());
             if let (Some(twin), Some(text)) = (twin, name.as_str()) {
                 self.add(
-                    Problem::error(
+                    FileProblem::error(
                         "duplicate-dialog",
                         name.span,
                         format!("`{text}` is here twice"),
                     )
-                    .also(twin.span, "the first")
+                    .with_related(twin.span, "the first")
                     .help("give each dialog a name of its own"),
                 );
             }
         }
     }
 
-    fn signals(&mut self, file: &Node) {
+    fn signals(&mut self, file: &SourceNode) {
         let Some(signals) = file.get("signals") else { return };
         for title in items(signals, "title") {
             self.rule(title, &["pattern"]);
         }
     }
 
-    fn rule(&mut self, rule: &Node, patterns: &[&str]) {
-        let flags = rule.get("flags").and_then(Node::as_str).unwrap_or_default();
+    fn rule(&mut self, rule: &SourceNode, patterns: &[&str]) {
+        let flags = rule.get("flags").and_then(SourceNode::as_str).unwrap_or_default();
         let known = self.flags(rule, flags);
         for key in patterns {
             if let Some(node) = rule.get(key) {
@@ -238,14 +238,14 @@ impl Check<'_> {
         }
         if let Some(node) = rule.get("region")
             && let Some(text) = node.as_str()
-            && let Err(error) = Region::from_str(text)
+            && let Err(error) = ScreenRegion::from_str(text)
         {
-            self.add(Problem::error("region", node.span, error.to_string()));
+            self.add(FileProblem::error("region", node.span, error.to_string()));
         }
     }
 
     /// Reports flags that are none, and gives back those that are.
-    fn flags(&mut self, rule: &Node, flags: &str) -> String {
+    fn flags(&mut self, rule: &SourceNode, flags: &str) -> String {
         let mut known = String::new();
         for flag in flags.chars() {
             let help = match flag {
@@ -261,19 +261,23 @@ impl Check<'_> {
             };
             let span = rule.get("flags").map_or(rule.span, |node| node.span);
             self.add(
-                Problem::error("pattern-flag", span, format!("`{flag}` is no flag of a pattern"))
-                    .help(help),
+                FileProblem::error(
+                    "pattern-flag",
+                    span,
+                    format!("`{flag}` is no flag of a pattern"),
+                )
+                .help(help),
             );
         }
         known
     }
 
-    fn pattern(&mut self, node: &Node, flags: &str) {
+    fn pattern(&mut self, node: &SourceNode, flags: &str) {
         match pattern::compile(self.source, node, flags) {
             Err(problem) => self.add(*problem),
             Ok(pattern) if pattern.is_match("") && node.as_str().is_some() => {
                 self.add(
-                    Problem::error(
+                    FileProblem::error(
                         "pattern-matches-everything",
                         node.span,
                         "this pattern matches an empty line, so it would match every screen",
@@ -285,28 +289,28 @@ impl Check<'_> {
         }
     }
 
-    fn keys(&mut self, keys: &Node) {
+    fn keys(&mut self, keys: &SourceNode) {
         for node in keys.items() {
             if let Some(text) = node.as_str()
                 && let Err(error) = Key::from_str(text)
             {
-                self.add(Problem::error("key", node.span, error.to_string()));
+                self.add(FileProblem::error("key", node.span, error.to_string()));
             }
         }
     }
 
-    fn environment(&mut self, file: &Node) {
+    fn environment(&mut self, file: &SourceNode) {
         let modes = entries(file, "modes").map(|(_, mode)| mode);
         for place in std::iter::once(file).chain(modes) {
             let Some(env) = place.get("env") else { continue };
-            let set = env.get("set").map_or(&[][..], Node::entries);
+            let set = env.get("set").map_or(&[][..], SourceNode::entries);
             let set = set.iter().map(|entry| (entry.key.as_str(), entry.key_span));
             let unset =
                 items(env, "unset").iter().filter_map(|node| Some((node.as_str()?, node.span)));
             for (name, span) in set.chain(unset) {
                 if name.is_empty() || name.contains(['=', '\0']) {
                     self.problems.push(
-                        Problem::error(
+                        FileProblem::error(
                             "variable-name",
                             span,
                             format!("`{name}` cannot be a variable"),

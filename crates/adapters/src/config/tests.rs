@@ -5,13 +5,13 @@ mod mistakes;
 use coven_notation::{Report, Source};
 
 use super::*;
-use crate::rules::Rules;
+use crate::rules::ScreenRules;
 
 /// What a person is told about a file.
 fn report(text: &str) -> String {
     let source = Source::new("config.json", text);
     let read = Config::read(&source);
-    assert_eq!(read.value.is_none(), read.problems.iter().any(Problem::is_error), "{text}");
+    assert_eq!(read.value.is_none(), read.problems.iter().any(FileProblem::is_error), "{text}");
     Report::new(source, read.problems).render(false)
 }
 
@@ -33,12 +33,15 @@ const PLAIN: &str = r#"{
 fn the_plain_form_with_three_keys_is_taken_as_it_is() {
     assert_eq!(report(PLAIN), "");
     let config = Config::read(&Source::new("plain", PLAIN)).value.unwrap();
-    let rules = Rules::new(&config).unwrap();
-    let kinds: Vec<Kind> = (0..rules.len()).map(|rule| rules.get(rule).kind).collect();
-    assert_eq!(kinds, [Kind::Approval, Kind::Working, Kind::Idle], "the names say what they mean");
+    let rules = ScreenRules::new(&config).unwrap();
+    let kinds: Vec<MatchKind> = (0..rules.len()).map(|rule| rules.get(rule).kind).collect();
+    assert_eq!(
+        kinds,
+        [MatchKind::Approval, MatchKind::Working, MatchKind::Idle],
+        "the names say what they mean"
+    );
 }
 
-/// Spec: AD.9.1
 #[test]
 fn states_and_arguments_come_from_the_same_file() {
     let config = Config::read(&Source::new("plain", PLAIN)).value.unwrap();

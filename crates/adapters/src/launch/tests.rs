@@ -5,7 +5,7 @@ mod prompts;
 
 use std::fmt::Write as _;
 
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 use coven_notation::Source;
 
 use super::*;
@@ -17,47 +17,44 @@ fn config(text: &str) -> Config {
 }
 
 /// A launch of a built-in adapter.
-fn built_in(kind: &str, request: &Request<'_>) -> Result<Launch, LaunchError> {
+fn built_in(kind: &str, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
     default_registry().create(kind, crate::Options::default()).unwrap().launch(request)
 }
 
-fn args(kind: &str, request: &Request<'_>) -> Vec<String> {
+fn args(kind: &str, request: &LaunchRequest<'_>) -> Vec<String> {
     built_in(kind, request).unwrap().args
 }
 
-const HEADLESS: Request<'static> = Request {
+const HEADLESS: LaunchRequest<'static> = LaunchRequest {
     mode: Mode::Headless,
     prompt: Some("do it"),
     extra_args: &[],
     permission: None,
     model: None,
     auto_approve: false,
-    conversation: Conversation::New,
+    conversation: LaunchConversation::New,
     prompt_folder: None,
 };
 
-const INTERACTIVE: Request<'static> = Request { mode: Mode::Interactive, ..HEADLESS };
+const INTERACTIVE: LaunchRequest<'static> = LaunchRequest { mode: Mode::Interactive, ..HEADLESS };
 
-/// Spec: AD.3.1
 #[test]
 fn interactive_gemini_gets_its_prompt_right_behind_i() {
     let extra = ["--debug".to_owned()];
-    let request = Request { extra_args: &extra, model: Some("pro"), ..INTERACTIVE };
+    let request = LaunchRequest { extra_args: &extra, model: Some("pro"), ..INTERACTIVE };
     assert_eq!(args("gemini", &request), ["-m", "pro", "--debug", "-i", "do it"]);
 }
 
-/// Spec: AD.3.2
 #[test]
 fn headless_gemini_approves_everything_and_takes_a_plain_prompt() {
     let launch = built_in("gemini", &HEADLESS).unwrap();
     assert_eq!(launch.args, ["-o", "stream-json", "--approval-mode", "yolo", "do it"]);
     assert!(!launch.args.iter().any(|arg| arg == "-p" || arg == "--prompt"));
-    assert_eq!((launch.permission, launch.terminal), (Some(Permission::All), false));
-    let less = Request { permission: Some(Permission::ReadOnly), ..HEADLESS };
+    assert_eq!((launch.permission, launch.terminal), (Some(PermissionLevel::All), false));
+    let less = LaunchRequest { permission: Some(PermissionLevel::ReadOnly), ..HEADLESS };
     assert_eq!(args("gemini", &less), ["-o", "stream-json", "--approval-mode", "plan", "do it"]);
 }
 
-/// Spec: AD.9.2, C1.3.1
 #[test]
 fn the_mode_that_was_asked_for_gives_the_arguments() {
     let config = config(
@@ -65,8 +62,9 @@ fn the_mode_that_was_asked_for_gives_the_arguments() {
             "headless": {"baseArgs": ["run", "--json"]}}}"#,
     );
     let extra = ["-x".to_owned()];
-    let chat = launch("tool", &config, &Request { extra_args: &extra, ..INTERACTIVE }).unwrap();
-    let run = launch("tool", &config, &Request { extra_args: &extra, ..HEADLESS }).unwrap();
+    let chat =
+        launch("tool", &config, &LaunchRequest { extra_args: &extra, ..INTERACTIVE }).unwrap();
+    let run = launch("tool", &config, &LaunchRequest { extra_args: &extra, ..HEADLESS }).unwrap();
     assert_eq!((chat.command.as_str(), chat.args), ("tool", vec_of(&["chat", "-x", "do it"])));
     assert_eq!(run.args, ["run", "--json", "-x", "do it"]);
     assert!(chat.terminal && !run.terminal);
@@ -76,7 +74,6 @@ fn vec_of(args: &[&str]) -> Vec<String> {
     args.iter().map(|&arg| arg.to_owned()).collect()
 }
 
-/// Spec: AD.9.3
 #[test]
 fn the_file_decides_whether_the_prompt_is_last_or_behind_an_option() {
     let last = config(r#"{"modes": {"headless": {"promptPosition": "last"}}}"#);
@@ -89,7 +86,6 @@ fn the_file_decides_whether_the_prompt_is_last_or_behind_an_option() {
     assert_eq!((typed.args, typed.typed_prompt), (Vec::new(), Some("do it".to_owned())));
 }
 
-/// Spec: AD.10.1
 #[test]
 fn asking_for_interactive_gives_a_terminal_and_the_prompt_in_its_place() {
     for kind in crate::builtin::types() {
@@ -101,25 +97,23 @@ fn asking_for_interactive_gives_a_terminal_and_the_prompt_in_its_place() {
     }
 }
 
-/// Spec: AD.10.2
 #[test]
 fn asking_for_headless_gives_a_run_that_asks_nobody() {
     for kind in crate::builtin::types().filter(|kind| *kind != "shell") {
         let launch = built_in(kind, &HEADLESS).unwrap();
-        assert_eq!(launch.permission, Some(Permission::All), "{kind}");
+        assert_eq!(launch.permission, Some(PermissionLevel::All), "{kind}");
         assert_eq!(launch.args.last().map(String::as_str), Some("do it"), "{kind}");
-        assert_eq!((launch.terminal, launch.stdin), (false, Stdin::Null), "{kind}");
+        assert_eq!((launch.terminal, launch.stdin), (false, StdinSource::Null), "{kind}");
     }
 }
 
-/// Spec: AD.10.3
 #[test]
 fn extra_arguments_stand_behind_mode_and_permission_and_before_the_prompt() {
     let extra = ["--extra".to_owned(), "value with spaces".to_owned()];
     for kind in crate::builtin::types() {
         for request in [INTERACTIVE, HEADLESS] {
             let without = built_in(kind, &request).unwrap();
-            let with = built_in(kind, &Request { extra_args: &extra, ..request }).unwrap();
+            let with = built_in(kind, &LaunchRequest { extra_args: &extra, ..request }).unwrap();
             let prompt = match (with.typed_prompt.is_some(), kind, request.mode) {
                 (true, ..) => 0,
                 (_, "gemini" | "qwen" | "opencode" | "copilot", Mode::Interactive)
@@ -134,7 +128,6 @@ fn extra_arguments_stand_behind_mode_and_permission_and_before_the_prompt() {
     }
 }
 
-/// Spec: C0.2.1
 #[test]
 fn program_arguments_and_environment_are_said_exactly() {
     let launch = built_in("gemini", &INTERACTIVE).unwrap();
@@ -147,7 +140,7 @@ fn program_arguments_and_environment_are_said_exactly() {
 
 #[test]
 fn a_level_can_be_granted_by_a_variable() {
-    let request = Request { permission: Some(Permission::Ask), ..INTERACTIVE };
+    let request = LaunchRequest { permission: Some(PermissionLevel::Ask), ..INTERACTIVE };
     let launch = built_in("opencode", &request).unwrap();
     assert_eq!(launch.env["OPENCODE_PERMISSION"], r#"{"bash":"ask","edit":"ask"}"#);
     assert_eq!(launch.args, ["--prompt", "do it"]);
@@ -163,12 +156,11 @@ fn a_variable_of_the_task_counts_over_one_that_the_adapter_takes_away() {
     assert!(!launch.unset.contains(&"CI".to_owned()));
 }
 
-/// Spec: C0.4.3
 #[test]
 fn a_task_that_asks_for_automatic_approval_gets_the_arguments_for_it() {
-    let request = Request { auto_approve: true, ..INTERACTIVE };
+    let request = LaunchRequest { auto_approve: true, ..INTERACTIVE };
     assert_eq!(args("gemini", &request), ["--approval-mode", "yolo", "-i", "do it"]);
-    let both = Request { permission: Some(Permission::Ask), ..request.clone() };
+    let both = LaunchRequest { permission: Some(PermissionLevel::Ask), ..request.clone() };
     assert_eq!(
         args("gemini", &both),
         ["--approval-mode", "yolo", "-i", "do it"],
@@ -184,11 +176,11 @@ fn a_task_that_asks_for_automatic_approval_gets_the_arguments_for_it() {
 #[test]
 fn a_conversation_is_continued_or_begun_with_an_id_of_ours() {
     let id = "0190b0f0-0000-7000-8000-000000000000";
-    let resume = Request { conversation: Conversation::Resume(id), ..HEADLESS };
+    let resume = LaunchRequest { conversation: LaunchConversation::Resume(id), ..HEADLESS };
     let claude = built_in("claude", &resume).unwrap();
     assert!(claude.args.windows(2).any(|pair| pair == ["--resume", id]), "{:?}", claude.args);
     assert_eq!(claude.agent_session.as_deref(), Some(id));
-    let new = Request { conversation: Conversation::NewWithId(id), ..HEADLESS };
+    let new = LaunchRequest { conversation: LaunchConversation::NewWithId(id), ..HEADLESS };
     let claude = built_in("claude", &new).unwrap();
     assert!(claude.args.windows(2).any(|pair| pair == ["--session-id", id]), "{:?}", claude.args);
     let codex = built_in("codex", &new).unwrap();
@@ -203,17 +195,18 @@ fn a_conversation_is_continued_or_begun_with_an_id_of_ours() {
 #[test]
 fn what_a_program_does_not_have_is_told_with_what_it_has() {
     let chat = config(r#"{"modes": {"interactive": {}}, "permissions": {"ask": []}}"#);
-    let error = |request: &Request<'_>| launch("mine", &chat, request).unwrap_err().to_string();
+    let error =
+        |request: &LaunchRequest<'_>| launch("mine", &chat, request).unwrap_err().to_string();
     assert_eq!(
         error(&HEADLESS),
         "the adapter `mine` has no headless mode; its modes are: interactive"
     );
     assert_eq!(
-        error(&Request { permission: Some(Permission::All), ..INTERACTIVE }),
+        error(&LaunchRequest { permission: Some(PermissionLevel::All), ..INTERACTIVE }),
         "the adapter `mine` does not say how to grant `all`; it knows: ask"
     );
     assert_eq!(
-        error(&Request { model: Some("x"), ..INTERACTIVE }),
+        error(&LaunchRequest { model: Some("x"), ..INTERACTIVE }),
         "the adapter `mine` does not say how to choose a model (key `model`)"
     );
     let nothing = launch("mine", &Config::default(), &INTERACTIVE).unwrap_err();

@@ -11,7 +11,6 @@ pub enum LoadError {
     /// Nothing is known about it.
     #[error("{}", unknown(kind, near))]
     Unknown {
-        /// The type.
         kind: String,
         /// Types with a similar name.
         near: Vec<String>,
@@ -21,28 +20,12 @@ pub enum LoadError {
     Name(String),
     /// The only file about it is broken.
     #[error("the adapter `{kind}` cannot be used:\n{}", .report.render(false))]
-    Broken {
-        /// The type.
-        kind: String,
-        /// What is wrong.
-        report: Box<Report>,
-    },
-    /// A file cannot be read.
+    Broken { kind: String, report: Box<Report> },
     #[error("the adapter file {} cannot be read: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Read { path: PathBuf, error: io::Error },
     /// The files are right one by one, but not together.
     #[error("the adapter `{kind}` cannot be used: {error}")]
-    Together {
-        /// The type.
-        kind: String,
-        /// What is wrong.
-        error: String,
-    },
+    Together { kind: String, error: String },
 }
 
 fn unknown(kind: &str, near: &[String]) -> String {

@@ -22,7 +22,7 @@ impl Place {
     }
 
     fn path(&self, layer: &str, kind: &str) -> PathBuf {
-        self.folder.path().join(layer).join(kind).join(FILE)
+        self.folder.path().join(layer).join(kind).join(CONFIG_FILE)
     }
 
     fn write(&self, layer: &str, kind: &str, text: &str) -> PathBuf {
@@ -33,7 +33,7 @@ impl Place {
     }
 
     fn loader(&self) -> AdapterConfigLoader {
-        AdapterConfigLoader::new(Folders {
+        AdapterConfigLoader::new(AdapterFolders {
             user: Some(self.folder.path().join("user")),
             project: Some(self.folder.path().join("project")),
             project_trusted: self.trusted,
@@ -41,15 +41,14 @@ impl Place {
     }
 }
 
-fn command(loaded: &Loaded) -> &str {
+fn command(loaded: &LoadedAdapter) -> &str {
     loaded.config.command.as_deref().unwrap()
 }
 
-fn standings(loaded: &Loaded) -> Vec<(Layer, Standing)> {
+fn standings(loaded: &LoadedAdapter) -> Vec<(AdapterLayer, OriginStatus)> {
     loaded.origins.iter().map(|origin| (origin.layer, origin.standing.clone())).collect()
 }
 
-/// Spec: AD.1.1
 #[test]
 fn an_edit_counts_for_the_next_start_without_a_restart() {
     let place = Place::new();
@@ -63,7 +62,7 @@ fn an_edit_counts_for_the_next_start_without_a_restart() {
     );
     let loaded = files.load("claude", None).unwrap();
     assert_eq!(command(&loaded), "two");
-    let mut sniffer = crate::Sniffer::new(loaded.rules);
+    let mut sniffer = crate::ScreenSniffer::new(loaded.rules);
     sniffer.look_at_text("at lunch", std::time::Duration::ZERO);
     assert_eq!(sniffer.verdict().evidence.rule, "mine");
     fs::remove_file(place.path("user", "claude")).unwrap();
@@ -91,11 +90,10 @@ fn later_layers_change_what_they_name_and_leave_the_rest() {
     assert_eq!(command(&loaded), "project");
     assert_eq!(loaded.config.model, ["--user", "${model}"]);
     assert_eq!(loaded.config.metadata.display_name.as_deref(), Some("Claude Code"));
-    let layers: Vec<Layer> = loaded.origins.iter().map(|origin| origin.layer).collect();
-    assert_eq!(layers, [Layer::BuiltIn, Layer::User, Layer::Project]);
+    let layers: Vec<AdapterLayer> = loaded.origins.iter().map(|origin| origin.layer).collect();
+    assert_eq!(layers, [AdapterLayer::BuiltIn, AdapterLayer::User, AdapterLayer::Project]);
 }
 
-/// Spec: AD.4.1
 #[test]
 fn a_file_named_explicitly_counts_over_every_layer() {
     let place = Place::new();
@@ -104,7 +102,7 @@ fn a_file_named_explicitly_counts_over_every_layer() {
     let explicit = place.write("elsewhere", "x", r#"{"command": "explicit"}"#);
     let loaded = place.loader().load("claude", Some(&explicit)).unwrap();
     assert_eq!(command(&loaded), "explicit");
-    assert_eq!(loaded.origins.last().unwrap().layer, Layer::Explicit);
+    assert_eq!(loaded.origins.last().unwrap().layer, AdapterLayer::Explicit);
     let missing = Path::new("/no/such/file.json");
     let error = place.loader().load("claude", Some(missing)).unwrap_err();
     assert!(error.to_string().starts_with("the adapter file /no/such/file.json cannot be read"));
@@ -119,17 +117,16 @@ fn a_file_named_explicitly_must_be_right() {
     assert!(error.to_string().contains("did you mean `command`?"), "{error}");
 }
 
-/// Spec: AD.4.2
 #[test]
 fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
-    let nowhere = Folders {
+    let nowhere = AdapterFolders {
         user: Some("/nonexistent/user".into()),
         project: Some("/nonexistent/project".into()),
         project_trusted: true,
     };
     for files in [AdapterConfigLoader::default(), AdapterConfigLoader::new(nowhere)] {
         let loaded = files.load("gemini", None).unwrap();
-        assert_eq!(standings(&loaded), [(Layer::BuiltIn, Standing::Used)]);
+        assert_eq!(standings(&loaded), [(AdapterLayer::BuiltIn, OriginStatus::Used)]);
     }
 }
 
@@ -142,7 +139,7 @@ fn a_broken_edit_is_reported_and_the_last_good_content_stays_in_use() {
     place.write("user", "claude", r#"{"command": "half writt"#);
     let loaded = files.load("claude", None).unwrap();
     assert_eq!(command(&loaded), "good");
-    assert_eq!(loaded.origins[1].standing, Standing::LastGood);
+    assert_eq!(loaded.origins[1].standing, OriginStatus::LastGood);
     assert!(loaded.reports[0].render(false).contains("a string is not closed"));
     place.write("user", "claude", r#"{"command": "mended"}"#);
     let loaded = files.load("claude", None).unwrap();
@@ -155,7 +152,7 @@ fn a_file_that_was_never_right_does_not_count_and_the_layers_below_do() {
     place.write("user", "claude", "{");
     let loaded = place.loader().load("claude", None).unwrap();
     assert_eq!(command(&loaded), "claude");
-    assert_eq!(loaded.origins[1].standing, Standing::Broken);
+    assert_eq!(loaded.origins[1].standing, OriginStatus::Broken);
     place.write("user", "mine", "{");
     let error = place.loader().load("mine", None).unwrap_err();
     assert!(error.to_string().starts_with("the adapter `mine` cannot be used:\n"), "{error}");
@@ -169,7 +166,7 @@ fn an_untrusted_project_is_listed_and_changes_nothing() {
     let files = place.loader();
     let loaded = files.load("claude", None).unwrap();
     assert_eq!(command(&loaded), "claude");
-    assert_eq!(loaded.origins[1].standing, Standing::Untrusted);
+    assert_eq!(loaded.origins[1].standing, OriginStatus::Untrusted);
     assert!(files.load("backdoor", None).is_err());
     assert!(!files.types().contains("backdoor"));
     assert!(files.load_all()["backdoor"].is_err(), "it is shown, as what cannot be used");
@@ -236,7 +233,7 @@ fn a_file_that_is_no_text_is_reported_like_any_broken_one() {
     let path = place.write("user", "claude", "");
     fs::write(&path, b"\xff\xfe\x00{").unwrap();
     let loaded = place.loader().load("claude", None).unwrap();
-    assert_eq!(loaded.origins[1].standing, Standing::Broken);
+    assert_eq!(loaded.origins[1].standing, OriginStatus::Broken);
     assert_eq!(loaded.reports.len(), 1);
 }
 

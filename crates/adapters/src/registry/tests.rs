@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::launch::{Launch, LaunchError, Request};
-use crate::loader::FILE;
+use crate::launch::{LaunchError, LaunchRequest, LaunchSpec};
+use crate::loader::CONFIG_FILE;
 
 /// An adapter made by code.
 struct Fixed(Options, Config);
@@ -18,7 +18,7 @@ impl AgentAdapter for Fixed {
         self.0.name.as_deref().unwrap_or("fixed")
     }
 
-    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError> {
+    fn launch(&self, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
         crate::launch::launch("fixed", &self.1, request)
     }
 
@@ -27,21 +27,20 @@ impl AgentAdapter for Fixed {
     }
 }
 
-fn fixed() -> (AdapterRegistry, Metadata) {
+fn fixed() -> (AdapterRegistry, AdapterMetadata) {
     let config: Config = serde_json::from_str(r#"{"modes": {"interactive": {}}}"#).unwrap();
-    let metadata = Metadata::new("fixed", &config);
+    let metadata = AdapterMetadata::new("fixed", &config);
     let mut registry = AdapterRegistry::default();
     let make = move |options| Box::new(Fixed(options, config.clone())) as Box<dyn AgentAdapter>;
     registry.register("fixed", metadata.clone(), make).unwrap();
     (registry, metadata)
 }
 
-/// Spec: AD.6.1
 #[test]
 fn a_registered_type_can_be_made_by_its_name() {
     let (registry, metadata) = fixed();
     let adapter = registry.create("fixed", Options::default()).unwrap();
-    assert_eq!(adapter.launch(&Request::default()).unwrap().command, "fixed");
+    assert_eq!(adapter.launch(&LaunchRequest::default()).unwrap().command, "fixed");
     assert_eq!(registry.metadata("fixed"), Some(metadata));
     assert!(adapter.auto_policy().is_none());
     assert!(adapter.rules().is_empty());
@@ -68,7 +67,6 @@ fn a_name_that_could_leave_its_folder_is_no_type() {
     }
 }
 
-/// Spec: AD.6.2, C1.6.5
 #[test]
 fn each_adapter_is_made_anew_with_its_own_options() {
     let options = |name: &str| Options {
@@ -80,7 +78,7 @@ fn each_adapter_is_made_anew_with_its_own_options() {
     let registry = default_registry();
     let one = registry.create_from_files("claude", options("one")).unwrap();
     let two = registry.create_from_files("claude", options("two")).unwrap();
-    let request = Request { prompt: Some("p"), ..Request::default() };
+    let request = LaunchRequest { prompt: Some("p"), ..LaunchRequest::default() };
     let (first, second) = (one.launch(&request).unwrap(), two.launch(&request).unwrap());
     assert_eq!((first.env["TASK"].as_str(), second.env["TASK"].as_str()), ("one", "two"));
     assert_eq!((one.name(), two.name()), ("one", "two"));
@@ -90,7 +88,6 @@ fn each_adapter_is_made_anew_with_its_own_options() {
     assert_ne!(sniffer.verdict(), other.verdict());
 }
 
-/// Spec: C1.6.6
 #[test]
 fn an_adapter_carries_the_name_it_was_given_or_that_of_its_type() {
     let named = Options { name: Some("reviewer".to_owned()), ..Options::default() };
@@ -98,7 +95,6 @@ fn an_adapter_carries_the_name_it_was_given_or_that_of_its_type() {
     assert_eq!(default_registry().create("codex", Options::default()).unwrap().name(), "codex");
 }
 
-/// Spec: AD.6.3, C1.8.2
 #[test]
 fn an_unknown_type_is_an_error_that_names_near_ones() {
     let error = |kind: &str| {
@@ -125,37 +121,34 @@ fn every_built_in_type_is_there_from_the_start() {
     }
 }
 
-/// Spec: AD.12.2
 #[test]
 fn a_type_tells_its_name_its_icon_and_its_modes() {
     let gemini = default_registry().metadata("gemini").unwrap();
     assert_eq!((gemini.display_name.as_str(), gemini.icon.as_str()), ("Gemini CLI", "gemini"));
     assert_eq!(
         gemini.modes,
-        [(Mode::Interactive, None), (Mode::Headless, Some(Permission::All))].into()
+        [(Mode::Interactive, None), (Mode::Headless, Some(PermissionLevel::All))].into()
     );
     assert_eq!(gemini.tested_version.as_deref(), Some("0.61.0"));
 }
 
-/// Spec: AD.12.3
 #[test]
 fn an_unknown_type_has_no_metadata_and_is_no_error() {
     assert_eq!(default_registry().metadata("gemni"), None);
 }
 
-/// Spec: AD.11.1
 #[test]
 fn a_type_without_a_name_and_an_icon_is_shown_by_its_type() {
-    let metadata = Metadata::new("my-cli", &Config::default());
+    let metadata = AdapterMetadata::new("my-cli", &Config::default());
     assert_eq!((metadata.display_name.as_str(), metadata.icon.as_str()), ("my-cli", "agent"));
     assert!(metadata.modes.is_empty());
 }
 
-/// Spec: AD.5.1
 #[test]
 fn a_file_alone_adds_a_type_to_a_registry_that_is_already_in_use() {
     let folder = tempfile::tempdir().unwrap();
-    let folders = Folders { user: Some(folder.path().to_owned()), ..Folders::default() };
+    let folders =
+        AdapterFolders { user: Some(folder.path().to_owned()), ..AdapterFolders::default() };
     let registry = AdapterRegistry::new(folders);
     assert_eq!(registry.metadata("goose"), None);
     fs::create_dir(folder.path().join("goose")).unwrap();
@@ -163,17 +156,17 @@ fn a_file_alone_adds_a_type_to_a_registry_that_is_already_in_use() {
         "modes": {"interactive": {"baseArgs": ["session"]}},
         "states": {"interaction_idle": {"pattern": "^goose>"}}
     }"#;
-    fs::write(folder.path().join("goose").join(FILE), text).unwrap();
+    fs::write(folder.path().join("goose").join(CONFIG_FILE), text).unwrap();
     assert!(registry.registered_types().contains("goose"));
     let goose = registry.create_from_files("goose", Options::default()).unwrap();
-    let launch = goose.launch(&Request { prompt: Some("hi"), ..Request::default() }).unwrap();
+    let launch =
+        goose.launch(&LaunchRequest { prompt: Some("hi"), ..LaunchRequest::default() }).unwrap();
     assert_eq!((launch.command.as_str(), launch.args.join(" ").as_str()), ("goose", "session hi"));
     let mut sniffer = goose.sniffer();
     sniffer.look_at_text("welcome\ngoose> ", std::time::Duration::from_secs(1));
     assert_eq!(sniffer.verdict().state.as_str(), "idle");
 }
 
-/// Spec: C0.2.2
 #[test]
 fn an_adapter_may_bring_a_policy_and_need_not() {
     let gemini = default_registry().create("gemini", Options::default()).unwrap();

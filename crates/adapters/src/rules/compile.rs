@@ -4,35 +4,24 @@ use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder, RegexSetBuilder};
 
-use super::{Region, RegionError, Rule, Set};
+use super::{CompiledRule, RegionError, RegionPatterns, ScreenRegion};
 
 /// The largest compiled pattern, in bytes. A pattern that needs more is a mistake or an attack.
-const LARGEST: usize = 4 << 20;
+const MAX_COMPILED_BYTES: usize = 4 << 20;
 
 /// A pattern that cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RuleError {
-    /// The regular expression is wrong.
     #[error("the pattern of `{rule}` is no regular expression: {error}")]
-    Pattern {
-        /// The rule.
-        rule: String,
-        /// What is wrong with it.
-        error: Box<regex::Error>,
-    },
+    Pattern { rule: String, error: Box<regex::Error> },
     /// The region cannot be read.
     #[error("the region of `{rule}`: {error}")]
-    Region {
-        /// The rule.
-        rule: String,
-        /// What is wrong with it.
-        error: RegionError,
-    },
+    Region { rule: String, error: RegionError },
 }
 
 /// The patterns of all rules, one set for each region, so that a region is searched once.
-pub(super) fn sets(rules: &[Rule]) -> Result<Vec<Set>, RuleError> {
-    let mut by_region: BTreeMap<Region, Vec<usize>> = BTreeMap::new();
+pub(super) fn sets(rules: &[CompiledRule]) -> Result<Vec<RegionPatterns>, RuleError> {
+    let mut by_region: BTreeMap<ScreenRegion, Vec<usize>> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
         by_region.entry(rule.region).or_default().push(index);
     }
@@ -41,19 +30,19 @@ pub(super) fn sets(rules: &[Rule]) -> Result<Vec<Set>, RuleError> {
         .map(|(region, members)| {
             let patterns = RegexSetBuilder::new(members.iter().map(|&rule| &rules[rule].source))
                 .multi_line(true)
-                .size_limit(LARGEST * 4)
+                .size_limit(MAX_COMPILED_BYTES * 4)
                 .build()
                 .map_err(|error| RuleError::Pattern {
                     rule: format!("all rules of {region}"),
                     error: Box::new(error),
                 })?;
-            Ok(Set { region, patterns, rules: members })
+            Ok(RegionPatterns { region, patterns, rules: members })
         })
         .collect()
 }
 
 /// A pattern with its flags in itself. The line break ends a comment that `x` may have allowed.
-pub(super) fn in_a_set(pattern: &str, flags: &str) -> String {
+pub(super) fn with_inline_flags(pattern: &str, flags: &str) -> String {
     let pattern = ascii_boundaries(pattern);
     let flags: String = flags.chars().filter(|flag| matches!(flag, 'i' | 's' | 'x')).collect();
     match flags.as_str() {
@@ -69,7 +58,7 @@ pub(super) fn compile(rule: &str, pattern: &str, flags: &str) -> Result<Regex, R
         .case_insensitive(flags.contains('i'))
         .dot_matches_new_line(flags.contains('s'))
         .ignore_whitespace(flags.contains('x'))
-        .size_limit(LARGEST)
+        .size_limit(MAX_COMPILED_BYTES)
         .build()
         .map_err(|error| RuleError::Pattern { rule: rule.to_owned(), error: Box::new(error) })
 }

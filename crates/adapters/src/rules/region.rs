@@ -4,17 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The most lines a region can name; no screen has more.
-const MOST: u16 = 1000;
+const MAX_REGION_LINES: u16 = 1000;
 
-/// A part of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Region {
-    /// All of it.
+pub enum ScreenRegion {
     #[default]
     Screen,
     /// The last lines, without the empty ones at the end.
     Tail(u16),
-    /// The first lines.
     Head(u16),
     /// The cursor's line and those above it.
     Cursor(u16),
@@ -31,7 +28,7 @@ pub enum RegionError {
     Lines(String),
 }
 
-impl FromStr for Region {
+impl FromStr for ScreenRegion {
     type Err = RegionError;
 
     fn from_str(text: &str) -> Result<Self, RegionError> {
@@ -42,7 +39,7 @@ impl FromStr for Region {
         let lines = || {
             number
                 .and_then(|number| number.parse().ok())
-                .filter(|lines| (1..=MOST).contains(lines))
+                .filter(|lines| (1..=MAX_REGION_LINES).contains(lines))
                 .ok_or_else(|| RegionError::Lines(text.to_owned()))
         };
         match word {
@@ -55,7 +52,7 @@ impl FromStr for Region {
     }
 }
 
-impl fmt::Display for Region {
+impl fmt::Display for ScreenRegion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Screen => formatter.write_str("screen"),

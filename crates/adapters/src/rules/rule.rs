@@ -2,21 +2,20 @@
 
 use regex::Regex;
 
-use super::compile::{RuleError, compile, in_a_set};
-use super::{Region, View, kind_by_name, view};
-use crate::config::{CursorRule, Kind, StateRule};
+use super::compile::{RuleError, compile, with_inline_flags};
+use super::{LineView, ScreenRegion, kind_by_name, view};
+use crate::config::{CursorRule, MatchKind, StateRule};
 
 /// How many lines above a match belong to a question whose beginning no rule names.
 const QUESTION_LINES: usize = 15;
 
-/// One compiled rule.
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct CompiledRule {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MatchKind,
     pub(crate) despite_signal: bool,
     pub(crate) region_name: String,
-    pub(super) region: Region,
+    pub(super) region: ScreenRegion,
     pub(super) pattern: Regex,
     /// The pattern as it goes into a set, with its flags.
     pub(super) source: String,
@@ -26,17 +25,15 @@ pub(crate) struct Rule {
     cursor: Option<CursorRule>,
 }
 
-/// Where a rule matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hit {
+pub(crate) struct RuleHit {
     pub(crate) rule: usize,
-    /// The line that matched.
     pub(crate) line: String,
     /// The whole question, from its beginning to the end of the region.
     pub(crate) excerpt: Vec<String>,
 }
 
-impl Rule {
+impl CompiledRule {
     pub(super) fn new(name: &str, rule: &StateRule) -> Result<Self, RuleError> {
         let region = rule.region.as_deref().unwrap_or("screen");
         let optional = |pattern: &Option<String>| {
@@ -51,7 +48,7 @@ impl Rule {
                 .parse()
                 .map_err(|error| RuleError::Region { rule: name.to_owned(), error })?,
             pattern: compile(name, &rule.pattern, &rule.flags)?,
-            source: in_a_set(&rule.pattern, &rule.flags),
+            source: with_inline_flags(&rule.pattern, &rule.flags),
             not: optional(&rule.not)?,
             begins: optional(&rule.begins)?,
             below: optional(&rule.below)?,
@@ -59,7 +56,12 @@ impl Rule {
         })
     }
 
-    pub(super) fn apply(&self, index: usize, view: &View<'_>, text: &view::Text) -> Option<Hit> {
+    pub(super) fn apply(
+        &self,
+        index: usize,
+        view: &LineView<'_>,
+        text: &view::RegionText,
+    ) -> Option<RuleHit> {
         match self.cursor {
             Some(CursorRule::Visible) if view.cursor_visible() == Some(false) => return None,
             Some(CursorRule::Hidden) if view.cursor_visible() == Some(true) => return None,
@@ -74,16 +76,16 @@ impl Rule {
         let from = floor.map_or(0, |line| text.starts[line]);
         let found = self.pattern.find_at(&text.joined, from)?;
         let line = text.line_at(found.start());
-        Some(Hit {
+        Some(RuleHit {
             rule: index,
-            line: text.lines[text.telling_line(found.range())].trim().to_owned(),
+            line: text.lines[text.most_telling_line(found.range())].trim().to_owned(),
             excerpt: self.question(view, text.first + line, text.first + text.lines.len()),
         })
     }
 
     /// The lines of a question that was seen at one line of the screen: from its beginning, which
     /// may lie above the region, to the end of the region.
-    fn question(&self, view: &View<'_>, seen: usize, end: usize) -> Vec<String> {
+    fn question(&self, view: &LineView<'_>, seen: usize, end: usize) -> Vec<String> {
         let begin = self
             .begins
             .as_ref()

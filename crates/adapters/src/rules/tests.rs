@@ -6,14 +6,14 @@ use insta::assert_debug_snapshot;
 
 use super::*;
 
-fn rules(text: &str) -> Rules {
+fn rules(text: &str) -> ScreenRules {
     let config = Config::read(&Source::new("test", text)).value.unwrap();
-    Rules::new(&config).unwrap()
+    ScreenRules::new(&config).unwrap()
 }
 
 /// The first rule that matches a text, by its name.
-fn first(rules: &Rules, text: &str) -> Option<String> {
-    let hit = rules.first(&View::of_text(text), |_| true)?;
+fn first(rules: &ScreenRules, text: &str) -> Option<String> {
+    let hit = rules.first(&LineView::of_text(text), |_| true)?;
     Some(rules.get(hit.rule).name.clone())
 }
 
@@ -57,10 +57,13 @@ fn the_region_at_the_cursor_ends_with_its_line() {
     let mut screen = Screen::new(Size::new(10, 5));
     screen.feed(b"one\r\ntwo\r\nthree\r\nfour\x1b[1;1H");
     let snapshot = screen.snapshot();
-    assert!(rules.first(&View::of_screen(&snapshot), |_| true).is_none(), "the cursor is on one");
+    assert!(
+        rules.first(&LineView::of_screen(&snapshot), |_| true).is_none(),
+        "the cursor is on one"
+    );
     screen.feed(b"\x1b[3;1H");
     let snapshot = screen.snapshot();
-    let hit = rules.first(&View::of_screen(&snapshot), |_| true).unwrap();
+    let hit = rules.first(&LineView::of_screen(&snapshot), |_| true).unwrap();
     assert_eq!(hit.line, "two");
 }
 
@@ -70,7 +73,7 @@ fn rows_that_the_terminal_wrapped_are_one_line() {
     let mut screen = Screen::new(Size::new(10, 5));
     screen.feed(b"Allow execution of [Shell]");
     let snapshot = screen.snapshot();
-    assert!(rules.first(&View::of_screen(&snapshot), |_| true).is_some());
+    assert!(rules.first(&LineView::of_screen(&snapshot), |_| true).is_some());
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn a_rule_can_ask_for_a_cursor_and_a_text_has_none_to_ask_about() {
     for (bytes, is_visible) in [("x\x1b[?25l", false), ("\x1b[?25h", true)] {
         screen.feed(bytes.as_bytes());
         let snapshot = screen.snapshot();
-        let view = View::of_screen(&snapshot);
+        let view = LineView::of_screen(&snapshot);
         assert_eq!(visible.first(&view, |_| true).is_some(), is_visible);
         assert_eq!(hidden.first(&view, |_| true).is_some(), !is_visible);
     }
@@ -126,7 +129,7 @@ fn a_question_begins_where_its_rule_says_even_above_the_region() {
         r#"{"states": {"interaction": {"pattern": "esc to cancel", "region": "tail:1", "begins": "^---"}}}"#,
     );
     let text = "prose\n--- old\nold\n--- new\nRun rm?\n1. Yes\nesc to cancel";
-    let hit = rules.first(&View::of_text(text), |_| true).unwrap();
+    let hit = rules.first(&LineView::of_text(text), |_| true).unwrap();
     assert_eq!(hit.excerpt, ["--- new", "Run rm?", "1. Yes", "esc to cancel"]);
 }
 
@@ -150,15 +153,18 @@ fn a_title_is_read_by_the_first_rule_that_fits() {
         r#"{"signals": {"title": [{"pattern": "^x", "kind": "working"}, {"pattern": ".", "kind": "rest"}]}}"#,
     );
     let kind = |title: &str| rules.title(title).map(|(kind, _)| kind);
-    assert_eq!((kind("x"), kind("y"), kind("")), (Some(Kind::Working), Some(Kind::Rest), None));
+    assert_eq!(
+        (kind("x"), kind("y"), kind("")),
+        (Some(MatchKind::Working), Some(MatchKind::Rest), None)
+    );
 }
 
 #[test]
 fn a_region_says_itself_as_it_is_written() {
     for text in ["screen", "tail:15", "head:1", "cursor:1000"] {
-        assert_eq!(text.parse::<Region>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<ScreenRegion>().unwrap().to_string(), text);
     }
     for text in ["", "tail:", "tail:-1", "tail:1001", "screen:1", "foot:2", "tail:1.5"] {
-        assert!(text.parse::<Region>().is_err(), "{text}");
+        assert!(text.parse::<ScreenRegion>().is_err(), "{text}");
     }
 }

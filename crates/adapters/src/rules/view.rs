@@ -5,24 +5,24 @@ use std::ops::Range;
 
 use coven_terminal::snapshot::Snapshot;
 
-use super::Region;
+use super::ScreenRegion;
 
 /// The lines of a screen or a text.
 #[derive(Debug)]
-pub struct View<'a> {
-    lines: Vec<Line<'a>>,
+pub struct LineView<'a> {
+    lines: Vec<ViewLine<'a>>,
     cursor: Option<(u16, bool)>,
 }
 
 #[derive(Debug)]
-struct Line<'a> {
+struct ViewLine<'a> {
     text: Cow<'a, str>,
     rows: Range<usize>,
 }
 
 /// The lines of one region, also as one text.
 #[derive(Debug)]
-pub(super) struct Text<'a> {
+pub(super) struct RegionText<'a> {
     pub(super) joined: String,
     pub(super) lines: Vec<&'a str>,
     /// Where each line starts in `joined`.
@@ -31,12 +31,12 @@ pub(super) struct Text<'a> {
     pub(super) first: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> LineView<'a> {
     /// The lines of a screen. Rows that the terminal wrapped are one line.
     pub fn of_screen(snapshot: &'a Snapshot) -> Self {
         let lines = snapshot
             .lines()
-            .map(|line| Line { text: trimmed(line.text), rows: line.rows })
+            .map(|line| ViewLine { text: trimmed(line.text), rows: line.rows })
             .collect();
         let cursor = snapshot.cursor();
         Self { lines, cursor: Some((cursor.row, cursor.visible)) }
@@ -47,7 +47,10 @@ impl<'a> View<'a> {
         let lines = text
             .lines()
             .enumerate()
-            .map(|(row, line)| Line { text: Cow::Borrowed(line.trim_end()), rows: row..row + 1 })
+            .map(|(row, line)| ViewLine {
+                text: Cow::Borrowed(line.trim_end()),
+                rows: row..row + 1,
+            })
             .collect();
         Self { lines, cursor: None }
     }
@@ -57,14 +60,14 @@ impl<'a> View<'a> {
         self.cursor.map(|(_, visible)| visible)
     }
 
-    pub(super) fn region(&self, region: Region) -> Text<'_> {
+    pub(super) fn region(&self, region: ScreenRegion) -> RegionText<'_> {
         let end =
             self.lines.iter().rposition(|line| !line.text.is_empty()).map_or(0, |last| last + 1);
         let range = match region {
-            Region::Screen => 0..end,
-            Region::Tail(lines) => end.saturating_sub(usize::from(lines))..end,
-            Region::Head(lines) => 0..end.min(usize::from(lines)),
-            Region::Cursor(lines) => {
+            ScreenRegion::Screen => 0..end,
+            ScreenRegion::Tail(lines) => end.saturating_sub(usize::from(lines))..end,
+            ScreenRegion::Head(lines) => 0..end.min(usize::from(lines)),
+            ScreenRegion::Cursor(lines) => {
                 let row = self.cursor.map_or(usize::MAX, |(row, _)| usize::from(row));
                 let at = self.lines.iter().position(|line| line.rows.contains(&row));
                 let last = at.map_or(self.lines.len(), |at| at + 1);
@@ -72,17 +75,16 @@ impl<'a> View<'a> {
             }
         };
         let first = range.start;
-        Text::new(first, self.lines[range].iter().map(|line| &*line.text))
+        RegionText::new(first, self.lines[range].iter().map(|line| &*line.text))
     }
 
-    /// One line of the screen.
     pub(super) fn line(&self, index: usize) -> &str {
         &self.lines[index].text
     }
 
     /// The last lines that are not empty at the end, as they are.
     pub(crate) fn tail(&self, lines: u16) -> Vec<String> {
-        self.region(Region::Tail(lines)).lines.into_iter().map(str::to_owned).collect()
+        self.region(ScreenRegion::Tail(lines)).lines.into_iter().map(str::to_owned).collect()
     }
 }
 
@@ -96,7 +98,7 @@ fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> RegionText<'a> {
     fn new(first: usize, lines: impl Iterator<Item = &'a str>) -> Self {
         let mut text = Self { joined: String::new(), lines: Vec::new(), starts: Vec::new(), first };
         for line in lines {
@@ -112,7 +114,7 @@ impl<'a> Text<'a> {
 
     /// Out of the lines that a match spans, the one that tells a person most: the first with words
     /// in it, or the last.
-    pub(super) fn telling_line(&self, found: Range<usize>) -> usize {
+    pub(super) fn most_telling_line(&self, found: Range<usize>) -> usize {
         let last = self.line_at(found.end.saturating_sub(1).max(found.start));
         let mut lines = self.line_at(found.start)..=last;
         lines.find(|&line| self.lines[line].contains(char::is_alphanumeric)).unwrap_or(last)

@@ -5,33 +5,33 @@ use std::collections::HashMap;
 
 /// Follows the error lines on a screen.
 #[derive(Debug, Default)]
-pub(super) struct Errors {
+pub(super) struct ErrorTracker {
     on_screen: HashMap<String, usize>,
-    /// What was on the screen when somebody last typed, and is therefore known.
+    /// The error lines on the screen at the last input, which the person who typed has seen.
     known: HashMap<String, usize>,
 }
 
-impl Errors {
+impl ErrorTracker {
     /// These error lines are on the screen now.
-    pub(super) fn look(&mut self, lines: Vec<String>) {
+    pub(super) fn set_lines(&mut self, lines: Vec<String>) {
         self.on_screen.clear();
         for line in lines {
             *self.on_screen.entry(line).or_default() += 1;
         }
     }
 
-    /// Somebody typed: what is on the screen is no news any more.
+    /// Takes note of input to the agent: the errors on the screen are older than what follows.
     pub(super) fn typed(&mut self) {
         self.known.clone_from(&self.on_screen);
     }
 
     /// The agent works again: if the same message stands there afterwards, it is a new one.
-    pub(super) fn rearm(&mut self) {
+    pub(super) fn forget_known(&mut self) {
         self.known.clear();
     }
 
     /// Whether this line says something new.
-    pub(super) fn is_news(&self, line: &str) -> bool {
+    pub(super) fn is_new(&self, line: &str) -> bool {
         let known = self.known.get(line).copied().unwrap_or(0);
         self.on_screen.get(line).copied().unwrap_or(1) > known
     }

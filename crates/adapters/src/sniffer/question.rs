@@ -4,29 +4,28 @@ use std::time::Duration;
 
 use coven_model::Digest;
 
-use super::reading::Reading;
-use crate::rules::Rules;
+use super::reading::StateReading;
+use crate::rules::ScreenRules;
 
 /// How long after an answer the same question, still on the screen, counts as asked again: either
 /// the answer was not taken, or the next question has the same words. A program that works takes
 /// its keys well before.
-const ASKED_AGAIN: Duration = Duration::from_millis(1500);
+const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(1500);
 
 /// How long after it was first seen a question may still be growing, because it is painted in more
 /// than one piece. What changes later is another question.
-const PAINTED: Duration = Duration::from_millis(300);
+const QUESTION_PAINT_TIME: Duration = Duration::from_millis(300);
 
-/// The questions of one agent.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+pub(super) struct QuestionTracker {
     asked: u64,
-    current: Option<Current>,
+    current: Option<OpenQuestion>,
     /// The agent said by itself that it asks something new.
     announced: bool,
 }
 
 #[derive(Debug)]
-struct Current {
+struct OpenQuestion {
     rule: String,
     essence: Vec<String>,
     excerpt: Vec<String>,
@@ -35,8 +34,8 @@ struct Current {
     answered: Option<Duration>,
 }
 
-impl Questions {
-    pub(super) fn after(asked: u64) -> Self {
+impl QuestionTracker {
+    pub(super) fn resumed(asked: u64) -> Self {
         Self { asked, ..Self::default() }
     }
 
@@ -56,19 +55,18 @@ impl Questions {
     }
 
     /// The question is gone.
-    pub(super) fn left(&mut self) {
+    pub(super) fn question_gone(&mut self) {
         self.current = None;
         self.announced = false;
     }
 
-    /// Somebody typed.
     pub(super) fn typed(&mut self, now: Duration) {
         if let Some(current) = &mut self.current {
             current.answered = Some(now);
         }
     }
 
-    /// Whether a question was asked and nobody has answered yet.
+    /// Whether a question was asked and no answer was typed yet.
     pub(super) fn is_open(&self) -> bool {
         self.current.as_ref().is_some_and(|current| current.answered.is_none())
     }
@@ -78,16 +76,21 @@ impl Questions {
     }
 
     /// When a question that was answered counts as asked again if it is still there.
-    pub(super) fn again_at(&self) -> Option<Duration> {
-        Some(self.current.as_ref()?.answered? + ASKED_AGAIN)
+    pub(super) fn asked_again_at(&self) -> Option<Duration> {
+        Some(self.current.as_ref()?.answered? + ASKED_AGAIN_AFTER)
     }
 
     pub(super) fn asks_again(&self, now: Duration) -> bool {
-        self.again_at().is_some_and(|at| at <= now)
+        self.asked_again_at().is_some_and(|at| at <= now)
     }
 
     /// The agent asks this. Gives the digest that an answer must name.
-    pub(super) fn ask(&mut self, rules: &Rules, reading: &Reading, now: Duration) -> Digest {
+    pub(super) fn ask(
+        &mut self,
+        rules: &ScreenRules,
+        reading: &StateReading,
+        now: Duration,
+    ) -> Digest {
         let essence = rules.essence(&reading.excerpt);
         let again = self.announced || self.asks_again(now);
         if let Some(current) = &mut self.current
@@ -101,7 +104,7 @@ impl Questions {
         let grows = self.current.as_ref().is_some_and(|current| {
             current.answered.is_none()
                 && current.rule == reading.rule
-                && now.saturating_sub(current.asked) <= PAINTED
+                && now.saturating_sub(current.asked) <= QUESTION_PAINT_TIME
         });
         let asked = self.current.as_ref().map_or(now, |current| current.asked);
         if !grows || again {
@@ -110,7 +113,7 @@ impl Questions {
         self.announced = false;
         let words = essence.iter().map(String::as_str);
         let digest = Digest::of_question(&reading.rule, words, self.asked);
-        self.current = Some(Current {
+        self.current = Some(OpenQuestion {
             rule: reading.rule.clone(),
             essence,
             excerpt: reading.excerpt.clone(),

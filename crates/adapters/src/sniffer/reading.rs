@@ -2,52 +2,52 @@
 
 use std::time::Duration;
 
-use coven_model::{AgentState, AwaitingKind, Digest, Evidence, EvidenceSource, Verdict};
+use coven_model::{AgentState, AwaitingKind, Digest, EvidenceSource, Verdict, VerdictEvidence};
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
-use super::errors::Errors;
-use crate::config::Kind;
-use crate::rules::{Hit, Rule, Rules, View};
+use super::errors::ErrorTracker;
+use crate::config::MatchKind;
+use crate::rules::{CompiledRule, LineView, RuleHit, ScreenRules};
 
 /// How much of the screen belongs to a question that no rule knows.
-const UNKNOWN_QUESTION: u16 = 15;
+const UNKNOWN_QUESTION_LINES: u16 = 15;
 
 /// How much of a line or title is kept as evidence.
-const LONGEST_TEXT: usize = 200;
+const MAX_EVIDENCE_CHARS: usize = 200;
 
 /// How long an agent that shows nothing we know counts as starting.
-const STARTING: Duration = Duration::from_secs(10);
+const STARTING_FOR: Duration = Duration::from_secs(10);
 
 /// How long an agent must show nothing we know before it is unknown: longer than a repaint.
-const UNKNOWN: Duration = Duration::from_millis(600);
+const UNKNOWN_AFTER: Duration = Duration::from_millis(600);
 
 /// How long an announced question may take to be painted, on a machine that is busy. After that
 /// what is on the screen is the question.
-const PAINTING: Duration = Duration::from_secs(2);
+const ANNOUNCED_PAINT_TIME: Duration = Duration::from_secs(2);
 
 /// How long the screen must say idle, where the screen is all there is, before work counts as
 /// done: between two steps programs show an empty prompt for a moment.
-const IDLE: Duration = Duration::from_millis(250);
+const SCREEN_IDLE_AFTER: Duration = Duration::from_millis(250);
 
 /// How long the screen must say idle where the title says only that the agent rests: it rests as
 /// well before a question, which may take its time to be painted.
-const RESTING: Duration = Duration::from_millis(600);
+const RESTING_IDLE_AFTER: Duration = Duration::from_millis(600);
 
 /// How long a title must say idle: some change it twice in a millisecond.
-const TITLE: Duration = Duration::from_millis(50);
+const TITLE_IDLE_AFTER: Duration = Duration::from_millis(50);
 
-/// How long a question may be missing from the screen and still count as asked, when nobody
-/// answered it: a program that repaints takes it away for a moment.
-const REPAINT: Duration = Duration::from_millis(120);
+/// How long a question may be missing from the screen and still count as asked, when no
+/// answer was typed: a program that repaints takes it away for a moment.
+const QUESTION_REPAINT_TIME: Duration = Duration::from_millis(120);
 
 /// What an agent told, and since when.
 #[derive(Clone, Debug)]
-pub(super) struct Told<T> {
+pub(super) struct TimedSignal<T> {
     pub(super) value: T,
     pub(super) since: Duration,
 }
 
-impl Told<ProgramStatus> {
+impl TimedSignal<ProgramStatus> {
     pub(super) fn new(value: ProgramStatus, now: Duration, earlier: Option<&Self>) -> Self {
         let since = match earlier {
             Some(earlier) if earlier.value.state == value.state => earlier.since,
@@ -59,7 +59,7 @@ impl Told<ProgramStatus> {
 
 /// What all sources say at one moment.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct StateReading {
     pub(super) state: AgentState,
     pub(super) kind: Option<AwaitingKind>,
     pub(super) source: EvidenceSource,
@@ -79,13 +79,13 @@ pub(super) struct Reading {
     pub(super) unpainted: bool,
 }
 
-impl Reading {
+impl StateReading {
     pub(super) fn take(
-        rules: &Rules,
-        view: &View<'_>,
-        status: Option<&Told<ProgramStatus>>,
-        title: Option<&Told<(Kind, String)>>,
-        errors: &Errors,
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+        status: Option<&TimedSignal<ProgramStatus>>,
+        title: Option<&TimedSignal<(MatchKind, String)>>,
+        errors: &ErrorTracker,
     ) -> Self {
         if let Some(status) = status {
             return Self::of_status(rules, view, status);
@@ -93,7 +93,7 @@ impl Reading {
         if let Some(title) = title {
             return Self::of_title(rules, view, title, errors);
         }
-        let news = |rule: &Rule| rule.kind != Kind::Error;
+        let news = |rule: &CompiledRule| rule.kind != MatchKind::Error;
         match rules.first(view, news) {
             Some(hit) => Self::of_hit(rules, view, hit, errors),
             None => Self::unknown(),
@@ -101,7 +101,11 @@ impl Reading {
     }
 
     /// The program says itself what it does; the screen says what it asks.
-    fn of_status(rules: &Rules, view: &View<'_>, status: &Told<ProgramStatus>) -> Self {
+    fn of_status(
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+        status: &TimedSignal<ProgramStatus>,
+    ) -> Self {
         let (state, kind) = match status.value.state {
             ProgramState::Working => (AgentState::Working, None),
             ProgramState::Error => (AgentState::Error, None),
@@ -143,10 +147,10 @@ impl Reading {
     }
 
     fn of_title(
-        rules: &Rules,
-        view: &View<'_>,
-        title: &Told<(Kind, String)>,
-        errors: &Errors,
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+        title: &TimedSignal<(MatchKind, String)>,
+        errors: &ErrorTracker,
     ) -> Self {
         let (kind, text) = &title.value;
         let mut reading = Self {
@@ -163,9 +167,9 @@ impl Reading {
             resting: false,
             unpainted: false,
         };
-        match kind.meaning() {
+        match kind.agent_state() {
             Some((AgentState::Idle, _)) => {
-                let asks = |rule: &Rule| rule.kind.awaits();
+                let asks = |rule: &CompiledRule| rule.kind.awaits();
                 if let Some(hit) = rules.first(view, asks) {
                     return Self::screen(rules, hit);
                 }
@@ -182,7 +186,8 @@ impl Reading {
             }
             // It rests; whether it asks or is idle, the screen says.
             None => {
-                let rests = |rule: &Rule| rule.kind.awaits() || rule.kind == Kind::Idle;
+                let rests =
+                    |rule: &CompiledRule| rule.kind.awaits() || rule.kind == MatchKind::Idle;
                 return match rules.first(view, rests) {
                     Some(hit) => Self { resting: true, ..Self::of_hit(rules, view, hit, errors) },
                     None => Self::unknown(),
@@ -192,7 +197,12 @@ impl Reading {
         reading
     }
 
-    fn of_hit(rules: &Rules, view: &View<'_>, hit: Hit, errors: &Errors) -> Self {
+    fn of_hit(
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+        hit: RuleHit,
+        errors: &ErrorTracker,
+    ) -> Self {
         let mut reading = Self::screen(rules, hit);
         if reading.state == AgentState::Idle {
             reading.find_error(rules, view, errors);
@@ -200,9 +210,9 @@ impl Reading {
         reading
     }
 
-    fn screen(rules: &Rules, hit: Hit) -> Self {
+    fn screen(rules: &ScreenRules, hit: RuleHit) -> Self {
         let rule = rules.get(hit.rule);
-        let (state, kind) = rule.kind.meaning().unwrap_or((AgentState::Unknown, None));
+        let (state, kind) = rule.kind.agent_state().unwrap_or((AgentState::Unknown, None));
         Self {
             state,
             kind,
@@ -219,10 +229,10 @@ impl Reading {
         }
     }
 
-    /// An idle agent whose last turn ended with an error that nobody has seen yet.
-    fn find_error(&mut self, rules: &Rules, view: &View<'_>, errors: &Errors) {
-        if let Some(hit) = rules.first(view, |rule| rule.kind == Kind::Error)
-            && errors.is_news(&hit.line)
+    /// An idle agent whose last turn ended with an error that was not there at the last input.
+    fn find_error(&mut self, rules: &ScreenRules, view: &LineView<'_>, errors: &ErrorTracker) {
+        if let Some(hit) = rules.first(view, |rule| rule.kind == MatchKind::Error)
+            && errors.is_new(&hit.line)
         {
             let told_at = self.told_at;
             *self = Self { told_at, ..Self::screen(rules, hit) };
@@ -230,17 +240,17 @@ impl Reading {
     }
 
     /// The question of an agent that says it asks one.
-    fn find_question(&mut self, rules: &Rules, view: &View<'_>) {
+    fn find_question(&mut self, rules: &ScreenRules, view: &LineView<'_>) {
         if let Some(hit) = rules.first(view, |rule| rule.kind.awaits()) {
             let rule = rules.get(hit.rule);
-            self.kind = rule.kind.meaning().and_then(|(_, kind)| kind);
+            self.kind = rule.kind.agent_state().and_then(|(_, kind)| kind);
             self.rule.clone_from(&rule.name);
             self.region.clone_from(&rule.region_name);
             self.text = shortened(&format!("{}; {}", hit.line, self.text));
             self.excerpt = hit.excerpt;
         }
         if self.excerpt.is_empty() {
-            self.excerpt = view.tail(UNKNOWN_QUESTION);
+            self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);
             self.unpainted = true;
         }
     }
@@ -262,8 +272,8 @@ impl Reading {
         }
     }
 
-    pub(super) fn of_silence(kind: Kind, after: Duration, since: Duration) -> Self {
-        let (state, kind) = kind.meaning().unwrap_or((AgentState::Unknown, None));
+    pub(super) fn of_silence(kind: MatchKind, after: Duration, since: Duration) -> Self {
+        let (state, kind) = kind.agent_state().unwrap_or((AgentState::Unknown, None));
         Self {
             state,
             kind,
@@ -282,7 +292,7 @@ impl Reading {
         Verdict {
             state: self.state,
             kind: self.kind,
-            evidence: Evidence {
+            evidence: VerdictEvidence {
                 source: self.source,
                 rule: self.rule,
                 region: self.region,
@@ -309,19 +319,21 @@ impl Reading {
         let had_prompt =
             matches!(before, AgentState::Working | AgentState::Idle | AgentState::Error);
         match self.state {
-            AgentState::Awaiting if self.unpainted => PAINTING,
+            AgentState::Awaiting if self.unpainted => ANNOUNCED_PAINT_TIME,
             AgentState::Awaiting => Duration::ZERO,
             // Some say that they are ready before there is a prompt to type into.
-            AgentState::Idle if self.unpainted && !had_prompt => STARTING,
-            AgentState::Unknown if before == AgentState::Starting => STARTING,
-            AgentState::Unknown => UNKNOWN,
-            _ if waits => REPAINT,
-            AgentState::Idle | AgentState::Error if self.source == EvidenceSource::Title => TITLE,
+            AgentState::Idle if self.unpainted && !had_prompt => STARTING_FOR,
+            AgentState::Unknown if before == AgentState::Starting => STARTING_FOR,
+            AgentState::Unknown => UNKNOWN_AFTER,
+            _ if waits => QUESTION_REPAINT_TIME,
+            AgentState::Idle | AgentState::Error if self.source == EvidenceSource::Title => {
+                TITLE_IDLE_AFTER
+            }
             AgentState::Idle | AgentState::Error if self.weak && before == AgentState::Working => {
                 if self.resting {
-                    RESTING
+                    RESTING_IDLE_AFTER
                 } else {
-                    IDLE
+                    SCREEN_IDLE_AFTER
                 }
             }
             _ => Duration::ZERO,
@@ -340,7 +352,7 @@ fn status_text(status: &ProgramStatus) -> String {
 
 fn shortened(text: &str) -> String {
     let mut chars = text.chars();
-    let mut short: String = chars.by_ref().take(LONGEST_TEXT).collect();
+    let mut short: String = chars.by_ref().take(MAX_EVIDENCE_CHARS).collect();
     if chars.next().is_some() {
         short.push('…');
     }

@@ -29,25 +29,25 @@ const RULES: &str = r#"{
   "volatile": ["\\d+s", "[*+]"]
 }"#;
 
-fn compiled(text: &str) -> Arc<Rules> {
+fn compiled(text: &str) -> Arc<ScreenRules> {
     let config = Config::read(&Source::new("test", text)).value.unwrap();
-    Arc::new(Rules::new(&config).unwrap())
+    Arc::new(ScreenRules::new(&config).unwrap())
 }
 
-fn sniffer() -> Sniffer {
-    Sniffer::new(compiled(RULES))
+fn sniffer() -> ScreenSniffer {
+    ScreenSniffer::new(compiled(RULES))
 }
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn title(text: &str) -> Signal {
-    Signal::Title(text.to_owned())
+fn title(text: &str) -> TerminalSignal {
+    TerminalSignal::Title(text.to_owned())
 }
 
-fn status(state: ProgramState) -> Signal {
-    Signal::Status(ProgramStatus {
+fn status(state: ProgramState) -> TerminalSignal {
+    TerminalSignal::Status(ProgramStatus {
         state,
         app: None,
         id: None,
@@ -59,13 +59,12 @@ fn status(state: ProgramState) -> Signal {
 }
 
 /// Looks, and lets what was seen settle.
-fn settled(sniffer: &mut Sniffer, text: &str, now: u64) -> AgentState {
+fn settled(sniffer: &mut ScreenSniffer, text: &str, now: u64) -> AgentState {
     sniffer.look_at_text(text, ms(now));
     sniffer.tick(ms(now + 700));
     sniffer.verdict().state
 }
 
-/// Spec: AD.8.1
 #[test]
 fn rules_and_text_are_enough_to_find_a_state() {
     let mut sniffer = sniffer();
@@ -93,7 +92,7 @@ fn a_verdict_that_stays_is_told_once() {
 fn what_an_agent_does_again_it_does_since_then_whatever_it_says_all_the_time() {
     let rules =
         RULES.replace(r#""region": "tail:4" }"#, r#""region": "tail:4", "despiteSignal": true }"#);
-    let mut sniffer = Sniffer::new(compiled(&rules));
+    let mut sniffer = ScreenSniffer::new(compiled(&rules));
     sniffer.signal(&status(ProgramState::Idle), ms(100));
     assert_eq!(settled(&mut sniffer, ">", 150), AgentState::Idle);
     assert_eq!(sniffer.verdict().evidence.since, 100);
@@ -193,7 +192,7 @@ fn a_question_that_was_not_answered_survives_a_missing_frame() {
 fn a_sniffer_that_takes_over_gives_the_open_question_its_old_digest() {
     let mut before = sniffer();
     before.look_at_text("Run rm?", ms(0));
-    let mut after = Sniffer::after(compiled(RULES), &[], before.questions_asked());
+    let mut after = ScreenSniffer::resumed(compiled(RULES), &[], before.questions_asked());
     after.look_at_text("Run rm?", ms(9));
     assert_eq!(before.verdict().digest, after.verdict().digest);
 }
@@ -270,7 +269,7 @@ fn a_status_counts_over_the_title() {
 #[test]
 fn a_status_is_ignored_where_the_adapter_knows_of_none() {
     let rules = RULES.replace("\"osc7501\": true", "\"osc7501\": false");
-    let mut sniffer = Sniffer::new(compiled(&rules));
+    let mut sniffer = ScreenSniffer::new(compiled(&rules));
     sniffer.signal(&status(ProgramState::Working), ms(0));
     assert_eq!(settled(&mut sniffer, ">", 0), AgentState::Idle);
 }
@@ -279,7 +278,7 @@ fn a_status_is_ignored_where_the_adapter_knows_of_none() {
 fn a_rule_that_says_so_counts_over_an_idle_status() {
     let rules =
         RULES.replace(r#""region": "tail:4" }"#, r#""region": "tail:4", "despiteSignal": true }"#);
-    let mut sniffer = Sniffer::new(compiled(&rules));
+    let mut sniffer = ScreenSniffer::new(compiled(&rules));
     sniffer.signal(&status(ProgramState::Idle), ms(0));
     assert_eq!(settled(&mut sniffer, "Run rm?", 0), AgentState::Awaiting);
     sniffer.signal(&status(ProgramState::Working), ms(2000));
@@ -310,7 +309,7 @@ fn an_announced_question_that_is_never_shown_is_whatever_is_there() {
 #[test]
 fn silence_speaks_only_where_nothing_else_does() {
     let quiet = r#"{"signals": {"quiet": {"after": "2s", "kind": "idle"}}}"#;
-    let mut sniffer = Sniffer::new(compiled(quiet));
+    let mut sniffer = ScreenSniffer::new(compiled(quiet));
     sniffer.printed(ms(500));
     sniffer.look_at_text("$ ", ms(520));
     assert_eq!(sniffer.deadline(), Some(ms(2500)));
@@ -372,7 +371,7 @@ proptest! {
     ) {
         let quiet = format!(r#""quiet": {{"after": "2s", "kind": "{quiet}"}}, "osc7501""#);
         let rules = RULES.replace("\"osc7501\"", &quiet);
-        let mut sniffer = Sniffer::new(compiled(&rules));
+        let mut sniffer = ScreenSniffer::new(compiled(&rules));
         let mut now = Duration::ZERO;
         for (step, wait) in steps {
             // Each tick may leave one more thing to do at the same time, but not for ever.
@@ -423,7 +422,7 @@ fn a_program_that_calls_itself_ready_before_it_shows_a_prompt_is_still_starting(
         assert_eq!(settled(&mut sniffer, "hello\n>", 1000), AgentState::Idle);
 
         // One whose prompt no rule finds is believed in the end.
-        let mut sniffer = Sniffer::new(compiled(RULES));
+        let mut sniffer = ScreenSniffer::new(compiled(RULES));
         sniffer.signal(&ready, ms(0));
         sniffer.look_at_text("something else", ms(0));
         sniffer.tick(ms(30_000));

@@ -3,15 +3,15 @@
 //! On `--resume` the cost is that of the whole conversation, the tokens are those of this turn;
 //! Qwen's tokens are those of the whole conversation as well.
 
-use coven_model::{Dollars, Usage};
+use coven_model::{UsDollars, Usage};
 
-use super::json::Node;
-use super::recent::Recent;
-use super::run::{Out, Retry, Took};
+use super::json::JsonNode;
+use super::recent::RecentKeys;
+use super::run::{EntrySink, ModelRetry, RunStats};
 
 /// Whose lines they are, which matters where tokens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ClaudeVariant {
     /// Tokens from the cache come on top of `input_tokens`.
     Claude,
     /// Tokens from the cache are a part of `input_tokens`.
@@ -20,32 +20,32 @@ pub(super) enum Kind {
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug)]
-pub(super) struct Claude {
-    kind: Kind,
+pub(super) struct ClaudeReader {
+    kind: ClaudeVariant,
     /// What each message was last said to have used: a message comes in several lines, and each
     /// repeats it.
-    messages: Recent<Usage>,
+    messages: RecentKeys<Usage>,
     /// Calls whose denial was told already.
-    denied: Recent<()>,
+    denied: RecentKeys<()>,
     /// Tokens of all results so far: there is one for every turn in this process.
     turns: Usage,
     /// The id of the last result, which may be repeated.
     last_result: Option<String>,
 }
 
-impl Claude {
-    pub(super) fn new(kind: Kind) -> Self {
+impl ClaudeReader {
+    pub(super) fn new(kind: ClaudeVariant) -> Self {
         Self {
             kind,
-            messages: Recent::default(),
-            denied: Recent::default(),
+            messages: RecentKeys::default(),
+            denied: RecentKeys::default(),
             turns: Usage::default(),
             last_result: None,
         }
     }
 
     /// Reads one event; false if it was not understood, or only in part.
-    pub(super) fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+    pub(super) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         out.aside = event.get("parent_tool_use_id").exists();
         let known = match event.get("type").str() {
             Some("system") => self.system(event, out),
@@ -64,18 +64,18 @@ impl Claude {
         known
     }
 
-    fn system(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn system(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         match event.get("subtype").str() {
             Some("init" | "session_start") => {
                 out.session(event.get("session_id").str(), event.get("model").str());
                 true
             }
             Some("permission_denied") => {
-                self.deny(event, &event.get("message").words(), out);
+                self.deny(event, &event.get("message").readable_text(), out);
                 true
             }
             Some("api_retry") => {
-                out.retry(Retry {
+                out.retry(ModelRetry {
                     attempt: event.get("attempt").count(),
                     max: event.get("max_retries").count(),
                     delay_ms: event
@@ -90,7 +90,7 @@ impl Claude {
         }
     }
 
-    fn assistant(&mut self, message: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn assistant(&mut self, message: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let content = message.get("content");
         let mut known = content.str().is_some() || content.items().next().is_some();
         if let Some(text) = content.str() {
@@ -102,7 +102,7 @@ impl Claude {
                 (Some("tool_use"), _, Some(name)) => {
                     out.tool_call(part.get("id").str(), name, part.get("input").0);
                 }
-                (Some("thinking"), ..) => out.think(&part.get("thinking").words()),
+                (Some("thinking"), ..) => out.add_thought(&part.get("thinking").readable_text()),
                 _ => known = false,
             }
         }
@@ -111,29 +111,29 @@ impl Claude {
     }
 
     /// Counts a message once, however many lines it has.
-    fn message_used(&mut self, message: Node<'_>, out: &mut Out<'_>) {
+    fn message_used(&mut self, message: JsonNode<'_>, out: &mut EntrySink<'_>) {
         let usage = self.tokens(message.get("usage"));
         let Some(id) = message.get("id").str() else { return };
         let before = self.messages.put(id, usage).unwrap_or_default();
         let more = usage.since(before);
         if usage != before && more != Usage::default() {
-            out.used(more);
+            out.add_usage(more);
         }
     }
 
-    fn result(&mut self, event: Node<'_>, out: &mut Out<'_>) {
+    fn result(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) {
         out.session(event.get("session_id").str(), None);
         for denial in event.get("permission_denials").items() {
             self.deny(denial, &wanted(denial.get("tool_input")), out);
         }
         self.result_used(event, out);
-        let took = Took {
+        let took = RunStats {
             turns: event.get("num_turns").count(),
             millis: event.get("duration_ms").count(),
         };
         let structured = event.get("structured_output");
         let text = match event.get("result").str() {
-            Some("") | None if structured.exists() => Some(structured.words()),
+            Some("") | None if structured.exists() => Some(structured.readable_text()),
             text => text.map(str::to_owned),
         };
         match (event.get("is_error").bool(), event.get("subtype").str(), text) {
@@ -142,13 +142,13 @@ impl Claude {
             (Some(false), None, _) | (None, ..) => out.fail("its result could not be read", took),
             (_, _, Some(text)) if !text.is_empty() => out.fail(&text, took),
             (_, subtype, _) => {
-                let told = event.get("errors").items().find_map(Node::str);
+                let told = event.get("errors").items().find_map(JsonNode::str);
                 out.fail(told.or(subtype).unwrap_or_default(), took);
             }
         }
     }
 
-    fn result_used(&mut self, event: Node<'_>, out: &mut Out<'_>) {
+    fn result_used(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) {
         let again = event.get("uuid").str().map(str::to_owned);
         if again.is_some() && again == self.last_result {
             return;
@@ -161,18 +161,18 @@ impl Claude {
                 event.get("modelUsage").fields().map(|(_, model)| self.model_tokens(model));
             let total = models.fold(Usage::default(), Usage::plus);
             self.turns = total.since(out.run.previous);
-        } else if self.kind == Kind::Qwen {
+        } else if self.kind == ClaudeVariant::Qwen {
             self.turns = turn.since(out.run.previous);
         } else {
             self.turns = self.turns.plus(turn);
         }
-        let total = event.get("total_cost_usd").float().and_then(Dollars::new);
+        let total = event.get("total_cost_usd").float().and_then(UsDollars::new);
         let cost = Usage { cost_usd: total, ..Usage::default() };
         let cost_usd = cost.since(out.run.previous).cost_usd;
-        out.used_in_all(Usage { cost_usd, ..self.turns });
+        out.set_total_usage(Usage { cost_usd, ..self.turns });
     }
 
-    fn tokens(&self, usage: Node<'_>) -> Usage {
+    fn tokens(&self, usage: JsonNode<'_>) -> Usage {
         let cached = usage.get("cache_read_input_tokens").count();
         let written = usage.get("cache_creation_input_tokens").count();
         Usage {
@@ -184,7 +184,7 @@ impl Claude {
         }
     }
 
-    fn model_tokens(&self, model: Node<'_>) -> Usage {
+    fn model_tokens(&self, model: JsonNode<'_>) -> Usage {
         let cached = model.get("cacheReadInputTokens").count();
         let written = model.get("cacheCreationInputTokens").count();
         Usage {
@@ -199,15 +199,15 @@ impl Claude {
     /// Tokens read, those from the cache included.
     fn input(&self, fresh: Option<u64>, cached: Option<u64>, written: Option<u64>) -> Option<u64> {
         match self.kind {
-            Kind::Qwen => fresh,
-            Kind::Claude => fresh.map(|fresh| {
+            ClaudeVariant::Qwen => fresh,
+            ClaudeVariant::Claude => fresh.map(|fresh| {
                 fresh.saturating_add(cached.unwrap_or(0)).saturating_add(written.unwrap_or(0))
             }),
         }
     }
 
     /// Tells a denial, unless it was told already.
-    fn deny(&mut self, denial: Node<'_>, detail: &str, out: &mut Out<'_>) {
+    fn deny(&mut self, denial: JsonNode<'_>, detail: &str, out: &mut EntrySink<'_>) {
         let told =
             denial.get("tool_use_id").str().is_some_and(|id| self.denied.put(id, ()).is_some());
         if !told {
@@ -216,13 +216,13 @@ impl Claude {
     }
 }
 
-fn user(message: Node<'_>, out: &mut Out<'_>) -> bool {
+fn user(message: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let mut known = true;
     for part in message.get("content").items() {
         match part.get("type").str() {
             Some("tool_result") => {
                 let failed = part.get("is_error").bool().unwrap_or(false);
-                let output = part.get("content").words();
+                let output = part.get("content").readable_text();
                 out.tool_result(part.get("tool_use_id").str(), !failed, &output);
             }
             // What the agent was asked is not news.
@@ -234,8 +234,8 @@ fn user(message: Node<'_>, out: &mut Out<'_>) -> bool {
 }
 
 /// What a tool was wanted for, in short.
-pub(super) fn wanted(input: Node<'_>) -> String {
+pub(super) fn wanted(input: JsonNode<'_>) -> String {
     let usual = ["command", "file_path", "path", "url", "query"];
     let found = usual.into_iter().find_map(|name| input.get(name).str());
-    found.map_or_else(|| input.words(), str::to_owned)
+    found.map_or_else(|| input.readable_text(), str::to_owned)
 }

@@ -3,35 +3,38 @@
 use coven_model::Usage;
 use serde_json::{Value, json};
 
-use super::json::{Node, message};
-use super::recent::Recent;
-use super::run::{Out, Retry, Took};
+use super::json::{JsonNode, message};
+use super::recent::RecentKeys;
+use super::run::{EntrySink, ModelRetry, RunStats};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Codex {
+pub(super) struct CodexReader {
     /// Items whose beginning was told.
-    started: Recent<()>,
+    started: RecentKeys<()>,
 }
 
-impl Codex {
+impl CodexReader {
     /// Reads one event; false if it was not understood.
-    pub(super) fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+    pub(super) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         match event.get("type").str() {
             Some("thread.started") => out.session(event.get("thread_id").str(), None),
-            Some("turn.started") => out.goes_on(),
+            Some("turn.started") => out.reopen_turn(),
             Some("turn.completed") => {
                 let total = tokens(event.get("usage"));
-                out.used_in_all(total.since(out.run.previous));
-                out.succeed(None, Took::default());
+                out.set_total_usage(total.since(out.run.previous));
+                out.succeed(None, RunStats::default());
             }
             Some("turn.failed") => {
                 let error = event.get("error");
                 let why = message(
-                    &error.get("message").str().map_or_else(|| error.words(), str::to_owned),
+                    &error
+                        .get("message")
+                        .str()
+                        .map_or_else(|| error.readable_text(), str::to_owned),
                 );
                 out.error(&why, true);
-                out.fail(&why, Took::default());
+                out.fail(&why, RunStats::default());
             }
             Some("error") => error(event, out),
             Some("item.started") => return self.started(event.get("item"), out),
@@ -42,7 +45,7 @@ impl Codex {
         true
     }
 
-    fn started(&mut self, item: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn started(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         if let Some((tool, input)) = tool(item) {
             if let Some(id) = item.get("id").str() {
                 self.started.put(id, ());
@@ -53,19 +56,19 @@ impl Codex {
         matches!(item.get("type").str(), Some("agent_message" | "reasoning" | "todo_list"))
     }
 
-    fn completed(&mut self, item: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn completed(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let text = item.get("text").str();
         match (item.get("type").str(), text) {
             (Some("agent_message"), Some(text)) => out.say(text),
-            (Some("reasoning"), Some(text)) => out.think(text),
+            (Some("reasoning"), Some(text)) => out.add_thought(text),
             // Not the end of anything: an unknown model is told like this.
-            (Some("error"), _) => out.warn(&message(&item.get("message").words())),
-            _ => return self.returned(item, out),
+            (Some("error"), _) => out.warn(&message(&item.get("message").readable_text())),
+            _ => return self.tool_returned(item, out),
         }
         true
     }
 
-    fn returned(&mut self, item: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn tool_returned(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let Some((tool, input)) = tool(item) else { return false };
         let id = item.get("id").str();
         if id.is_none_or(|id| self.started.take(id).is_none()) {
@@ -73,22 +76,22 @@ impl Codex {
         }
         let status = item.get("status").str();
         if status == Some("declined") {
-            out.deny(&tool, &item.get("command").words());
+            out.deny(&tool, &item.get("command").readable_text());
         }
         let code = item.get("exit_code");
         let ok = status.is_none_or(|status| status == "completed")
             && !item.get("error").exists()
             && (!code.exists() || code.count() == Some(0));
         let told = [item.get("aggregated_output"), item.get("error").get("message")];
-        let output = told.into_iter().find_map(Node::str).map(str::to_owned);
+        let output = told.into_iter().find_map(JsonNode::str).map(str::to_owned);
         let content = item.get("result").get("content");
-        out.tool_result(id, ok, &output.unwrap_or_else(|| content.words()));
+        out.tool_result(id, ok, &output.unwrap_or_else(|| content.readable_text()));
         true
     }
 }
 
 /// The tool an item is a use of, and what it was given.
-fn tool(item: Node<'_>) -> Option<(String, Value)> {
+fn tool(item: JsonNode<'_>) -> Option<(String, Value)> {
     let given = |name: &str| item.get(name).0.cloned().unwrap_or_default();
     match item.get("type").str()? {
         "command_execution" => Some(("shell".to_owned(), json!({ "command": given("command") }))),
@@ -107,22 +110,22 @@ fn tool(item: Node<'_>) -> Option<(String, Value)> {
 }
 
 /// An error is not the end of the turn: codex tries again by itself, and tells it like this.
-fn error(event: Node<'_>, out: &mut Out<'_>) {
-    let text = message(&event.get("message").words());
+fn error(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
+    let text = message(&event.get("message").readable_text());
     if let Some(rest) = text.strip_prefix("Reconnecting... ") {
         let numbers = rest.split([' ', '(']).next().unwrap_or_default();
         if let Some((attempt, max)) = numbers.split_once('/')
             && let (Ok(attempt), Ok(max)) = (attempt.parse(), max.parse())
         {
             let (attempt, max) = (Some(attempt), Some(max));
-            out.retry(Retry { attempt, max, ..Retry::default() });
+            out.retry(ModelRetry { attempt, max, ..ModelRetry::default() });
             return;
         }
     }
     out.error(&text, false);
 }
 
-fn tokens(usage: Node<'_>) -> Usage {
+fn tokens(usage: JsonNode<'_>) -> Usage {
     Usage {
         input_tokens: usage.get("input_tokens").count(),
         cached_tokens: usage.get("cached_input_tokens").count(),

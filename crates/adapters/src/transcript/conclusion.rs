@@ -3,12 +3,12 @@
 
 use coven_model::{Ending, Outcome, Usage};
 
-use super::entry::{Denial, Excerpt};
-use super::format::Format;
-use super::run::{End, Run};
+use super::entry::{TextExcerpt, ToolDenial};
+use super::format::TranscriptFormat;
+use super::run::{RunProgress, TurnEnd};
 
 /// How many denied tools are named in a reason; more are counted.
-const NAMED: usize = 5;
+const MAX_NAMED_DENIALS: usize = 5;
 
 /// What came of a run.
 ///
@@ -17,24 +17,24 @@ const NAMED: usize = 5;
 /// reason, so that a caller who wants to be stricter can be. The exception is a denial after which
 /// the agent was stopped instead of told, which opencode does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conclusion {
+pub struct RunConclusion {
     /// Whether the run counts as done.
     pub ok: bool,
     /// Why, in words. One line.
     pub reason: String,
     /// The agent's last answer. Of plain text, its end: there the beginning is what was left out.
-    pub answer: Option<Excerpt>,
+    pub answer: Option<TextExcerpt>,
     /// What this run used up, without what a resumed conversation had used before.
     pub usage: Usage,
     /// What the agent was not allowed to do; the first [`DENIALS_LIMIT`](super::DENIALS_LIMIT).
-    pub denials: Vec<Denial>,
+    pub denials: Vec<ToolDenial>,
     /// The id of the agent's conversation, to resume it.
     pub session: Option<String>,
     /// Whether the agent said itself that its turn was over, well or not. Never for plain text.
     pub complete: bool,
 }
 
-impl Conclusion {
+impl RunConclusion {
     /// As the outcome of an attempt that ended like that.
     pub fn into_outcome(self, ending: Ending) -> Outcome {
         Outcome {
@@ -50,8 +50,12 @@ impl Conclusion {
     }
 }
 
-/// Decides.
-pub(super) fn conclude(run: Run, format: Format, ending: &Ending, accepted: &[i32]) -> Conclusion {
+pub(super) fn conclude(
+    run: RunProgress,
+    format: TranscriptFormat,
+    ending: &Ending,
+    accepted: &[i32],
+) -> RunConclusion {
     let ended_well = match ending {
         Ending::Exited { code } => accepted.contains(code),
         // It was completed without an exit, so only its own word is left. Text has none.
@@ -62,22 +66,22 @@ pub(super) fn conclude(run: Run, format: Format, ending: &Ending, accepted: &[i3
         | Ending::NotStarted
         | Ending::Lost => false,
     };
-    let said_so = !format.has_result() || run.end == End::Succeeded;
+    let said_so = !format.has_result() || run.end == TurnEnd::Succeeded;
     let ok = ended_well && said_so && run.spoiled.is_none();
     let reason =
         if ok { success(&run, format, ending) } else { failure(&run, format, ending, ended_well) };
-    Conclusion {
+    RunConclusion {
         ok,
         reason,
         answer: run.answer.text,
         usage: run.usage,
         denials: run.denials,
         session: run.session,
-        complete: matches!(run.end, End::Succeeded | End::Failed(_)),
+        complete: matches!(run.end, TurnEnd::Succeeded | TurnEnd::Failed(_)),
     }
 }
 
-fn success(run: &Run, format: Format, ending: &Ending) -> String {
+fn success(run: &RunProgress, format: TranscriptFormat, ending: &Ending) -> String {
     let reason = if format.has_result() {
         "the agent says it is done".to_owned()
     } else {
@@ -92,7 +96,12 @@ fn success(run: &Run, format: Format, ending: &Ending) -> String {
     reason + &denied(run) + &cut.unwrap_or_default()
 }
 
-fn failure(run: &Run, format: Format, ending: &Ending, ended_well: bool) -> String {
+fn failure(
+    run: &RunProgress,
+    format: TranscriptFormat,
+    ending: &Ending,
+    ended_well: bool,
+) -> String {
     let how = match ending {
         Ending::Exited { code } => match meaning(format, *code) {
             Some(meaning) => format!("{ending} ({meaning})"),
@@ -107,35 +116,35 @@ fn failure(run: &Run, format: Format, ending: &Ending, ended_well: bool) -> Stri
     let because = |why: Option<&str>| why.map(|why| format!(": {why}")).unwrap_or_default();
     let reason = match (&run.end, &run.spoiled) {
         (_, Some(why)) if ended_well => why.clone(),
-        (End::Failed(why), None) if ended_well => format!("the agent says it failed: {why}"),
-        (_, Some(why)) | (End::Failed(why), None) => format!("{how}: {why}"),
-        (End::Succeeded, None) => format!("{how}, although the agent says it is done"),
-        (End::Reopened, None) => {
+        (TurnEnd::Failed(why), None) if ended_well => format!("the agent says it failed: {why}"),
+        (_, Some(why)) | (TurnEnd::Failed(why), None) => format!("{how}: {why}"),
+        (TurnEnd::Succeeded, None) => format!("{how}, although the agent says it is done"),
+        (TurnEnd::Reopened, None) => {
             format!(
                 "ended without a result, in the middle of another turn ({how}){}",
                 because(told)
             )
         }
-        (End::Open, None) if ended_well && format.has_result() => {
+        (TurnEnd::Open, None) if ended_well && format.has_result() => {
             format!("ended without a result ({how}){}", because(told))
         }
-        (End::Open, None) => format!("{how}{}", because(told)),
+        (TurnEnd::Open, None) => format!("{how}{}", because(told)),
     };
     reason + &denied(run)
 }
 
-fn denied(run: &Run) -> String {
+fn denied(run: &RunProgress) -> String {
     let mut tools: Vec<&str> = run.denials.iter().map(|denial| denial.tool.as_str()).collect();
     tools.sort_unstable();
     tools.dedup();
     match tools.len() {
         0 => String::new(),
-        1..=NAMED => format!("; {} denied: {}", times(run.denied), tools.join(", ")),
+        1..=MAX_NAMED_DENIALS => format!("; {} denied: {}", times(run.denied), tools.join(", ")),
         more => format!(
             "; {} denied: {} and {} other tools",
             times(run.denied),
-            tools[..NAMED].join(", "),
-            more - NAMED
+            tools[..MAX_NAMED_DENIALS].join(", "),
+            more - MAX_NAMED_DENIALS
         ),
     }
 }
@@ -145,14 +154,14 @@ fn times(count: u64) -> String {
 }
 
 /// What an exit code means that says more than "failed".
-fn meaning(format: Format, code: i32) -> Option<&'static str> {
+fn meaning(format: TranscriptFormat, code: i32) -> Option<&'static str> {
     match (format, code) {
         // Gemini exits with the HTTP status, of which the system keeps one byte.
-        (Format::GeminiStreamJson, 144) => Some("the API answered 400"),
-        (Format::GeminiStreamJson, 41) => Some("not logged in"),
-        (Format::GeminiStreamJson, 42) => Some("bad input or unknown session"),
-        (Format::GeminiStreamJson, 53) => Some("too many turns"),
-        (Format::GeminiStreamJson, 55) => Some("the folder is not trusted"),
+        (TranscriptFormat::GeminiStreamJson, 144) => Some("the API answered 400"),
+        (TranscriptFormat::GeminiStreamJson, 41) => Some("not logged in"),
+        (TranscriptFormat::GeminiStreamJson, 42) => Some("bad input or unknown session"),
+        (TranscriptFormat::GeminiStreamJson, 53) => Some("too many turns"),
+        (TranscriptFormat::GeminiStreamJson, 55) => Some("the folder is not trusted"),
         _ => None,
     }
 }

@@ -37,16 +37,12 @@ pub enum Entry {
     },
     /// The agent said something.
     Text {
-        /// What.
-        text: Excerpt,
+        text: TextExcerpt,
         /// Whether it is a piece that continues the piece before it. Otherwise it is whole.
         delta: bool,
     },
     /// The agent thought aloud.
-    Thinking {
-        /// What.
-        text: Excerpt,
-    },
+    Thinking { text: TextExcerpt },
     /// The agent uses a tool.
     ToolCall {
         /// Which call this is, where told.
@@ -58,18 +54,16 @@ pub enum Entry {
         /// much is the beginning of its JSON, as text.
         input: Value,
     },
-    /// A tool returned.
     ToolResult {
         /// Which call it answers, where told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// Whether the tool did what it was asked to.
         ok: bool,
-        /// What it returned.
-        output: Excerpt,
+        output: TextExcerpt,
     },
     /// The agent was not allowed to do something.
-    Denial(Denial),
+    Denial(ToolDenial),
     /// The agent tries to reach its model again.
     Retry {
         /// Which attempt, counted from 1.
@@ -85,7 +79,6 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u64>,
     },
-    /// Something went wrong.
     Error {
         /// What, in the agent's words.
         message: String,
@@ -97,9 +90,7 @@ pub enum Entry {
         /// What, in the agent's words.
         message: String,
     },
-    /// Tokens and cost.
     Usage {
-        /// How much.
         usage: Usage,
         /// Whether this is all of the run so far and replaces what was told before. Otherwise it
         /// comes on top. Either way it is about this run alone: what a resumed conversation had
@@ -112,7 +103,7 @@ pub enum Entry {
         ok: bool,
         /// Its answer when it succeeded, what went wrong otherwise, where told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        text: Option<Excerpt>,
+        text: Option<TextExcerpt>,
         /// How many turns with its model it took.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turns: Option<u64>,
@@ -123,20 +114,20 @@ pub enum Entry {
     /// A line that was not understood, or only in part.
     Unknown {
         /// Its beginning, and how much more there was.
-        line: Excerpt,
+        line: TextExcerpt,
     },
 }
 
 /// Something the agent wanted to do and was not allowed to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Denial {
+pub struct ToolDenial {
     /// The tool, as the agent calls it.
     pub tool: String,
     /// What it wanted to do with it, or why it may not. One line, may be empty.
     pub detail: String,
 }
 
-impl fmt::Display for Denial {
+impl fmt::Display for ToolDenial {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.detail.is_empty() {
             formatter.write_str(&self.tool)
@@ -148,8 +139,7 @@ impl fmt::Display for Denial {
 
 /// Text of which a part may have been left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Excerpt {
-    /// What was kept.
+pub struct TextExcerpt {
     pub text: String,
     /// How many bytes were left out: at the end, unless the place where the excerpt stands says
     /// otherwise.
@@ -157,7 +147,7 @@ pub struct Excerpt {
     pub omitted: u64,
 }
 
-impl Excerpt {
+impl TextExcerpt {
     /// The beginning of a text.
     pub(super) fn of(text: &str, limit: usize) -> Self {
         let kept = text.floor_char_boundary(limit);
@@ -191,7 +181,7 @@ impl Excerpt {
     }
 }
 
-impl fmt::Display for Excerpt {
+impl fmt::Display for TextExcerpt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)?;
         if self.omitted > 0 {
@@ -238,13 +228,13 @@ pub(super) fn input(value: Option<&Value>) -> Value {
     if fits(&shorter) {
         return shorter;
     }
-    Value::String(Excerpt::of(&shorter.to_string(), TOOL_LIMIT).to_string())
+    Value::String(TextExcerpt::of(&shorter.to_string(), TOOL_LIMIT).to_string())
 }
 
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > INNER_LIMIT => {
-            *text = Excerpt::of(text, INNER_LIMIT).to_string();
+            *text = TextExcerpt::of(text, INNER_LIMIT).to_string();
         }
         Value::Array(items) => items.iter_mut().for_each(shorten),
         Value::Object(fields) => fields.values_mut().for_each(shorten),
@@ -260,14 +250,14 @@ mod tests {
 
     #[test]
     fn an_excerpt_ends_between_characters_and_says_what_is_missing() {
-        let excerpt = Excerpt::of("aé漢", 4);
+        let excerpt = TextExcerpt::of("aé漢", 4);
         assert_eq!((excerpt.text.as_str(), excerpt.omitted), ("aé", 3));
         assert_eq!(excerpt.to_string(), "aé… (3 more bytes)");
         for limit in 0..8 {
-            let bytes = Excerpt::of_bytes("aé漢".as_bytes(), 0, limit);
-            assert_eq!(bytes, Excerpt::of("aé漢", limit), "{limit}");
+            let bytes = TextExcerpt::of_bytes("aé漢".as_bytes(), 0, limit);
+            assert_eq!(bytes, TextExcerpt::of("aé漢", limit), "{limit}");
         }
-        let broken = Excerpt::of_bytes(b"a\xff\xff\xff\xffb", 10, 5);
+        let broken = TextExcerpt::of_bytes(b"a\xff\xff\xff\xffb", 10, 5);
         assert_eq!(
             (broken.text.as_str(), broken.omitted),
             ("a\u{fffd}\u{fffd}\u{fffd}\u{fffd}", 11)

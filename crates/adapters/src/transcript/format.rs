@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 /// A shape of headless output: the value of `transcript` in an adapter file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+#[schemars(rename = "Format")]
+pub enum TranscriptFormat {
     /// Claude Code's `stream-json`, and its `json`, which is the last line of it.
     ClaudeStreamJson,
     /// What `codex exec --json` prints.
@@ -37,7 +38,7 @@ pub struct UnknownFormat {
     pub near: Vec<&'static str>,
 }
 
-impl Format {
+impl TranscriptFormat {
     /// Every format there is.
     pub const ALL: [Self; 7] = [
         Self::ClaudeStreamJson,
@@ -69,13 +70,13 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for TranscriptFormat {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-impl FromStr for Format {
+impl FromStr for TranscriptFormat {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
@@ -92,7 +93,7 @@ fn suggestion(near: &[&str]) -> String {
 }
 
 fn names() -> String {
-    Format::ALL.map(|format| format!("`{format}`")).join(", ")
+    TranscriptFormat::ALL.map(|format| format!("`{format}`")).join(", ")
 }
 
 #[cfg(test)]
@@ -101,17 +102,17 @@ mod tests {
 
     #[test]
     fn every_name_reads_back_as_text_and_as_json() {
-        for format in Format::ALL {
+        for format in TranscriptFormat::ALL {
             assert_eq!(format.to_string().parse(), Ok(format));
             let json = serde_json::to_string(&format).unwrap();
             assert_eq!(json, format!("\"{format}\""));
-            assert_eq!(serde_json::from_str::<Format>(&json).unwrap(), format);
+            assert_eq!(serde_json::from_str::<TranscriptFormat>(&json).unwrap(), format);
         }
     }
 
     #[test]
     fn a_slip_is_told_with_what_was_meant_and_with_every_name() {
-        let error = "gemini-steam-json".parse::<Format>().unwrap_err();
+        let error = "gemini-steam-json".parse::<TranscriptFormat>().unwrap_err();
         assert_eq!(error.near, ["gemini-stream-json"]);
         assert_eq!(
             error.to_string(),
@@ -119,6 +120,6 @@ mod tests {
              known are `claude-stream-json`, `codex-json`, `gemini-stream-json`, `opencode-json`, \
              `qwen-stream-json`, `copilot-json`, `text`"
         );
-        assert_eq!("xml".parse::<Format>().unwrap_err().near, [""; 0]);
+        assert_eq!("xml".parse::<TranscriptFormat>().unwrap_err().near, [""; 0]);
     }
 }

@@ -2,14 +2,14 @@
 
 use coven_model::Usage;
 
-use super::json::{Node, message};
-use super::run::{Out, Took};
+use super::json::{JsonNode, message};
+use super::run::{EntrySink, RunStats};
 
 /// Reads one event, or the document; false if it was not understood.
-pub(super) fn event(event: Node<'_>, out: &mut Out<'_>) -> bool {
+pub(super) fn event(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     match event.get("type").str() {
         Some("init") => out.session(event.get("session_id").str(), event.get("model").str()),
-        Some("message") => return said(event, out),
+        Some("message") => return read_message(event, out),
         Some("tool_use") => {
             let Some(name) = event.get("tool_name").str() else { return false };
             out.tool_call(event.get("tool_id").str(), name, event.get("parameters").0);
@@ -18,11 +18,11 @@ pub(super) fn event(event: Node<'_>, out: &mut Out<'_>) -> bool {
             let ok = event.get("status").str() == Some("success");
             let error = event.get("error");
             let output = event.get("output").str().or(error.get("message").str());
-            let output = output.map_or_else(|| error.words(), str::to_owned);
+            let output = output.map_or_else(|| error.readable_text(), str::to_owned);
             out.tool_result(event.get("tool_id").str(), ok, &output);
         }
         Some("error") => {
-            let text = message(&event.get("message").words());
+            let text = message(&event.get("message").readable_text());
             match event.get("severity").str() {
                 Some("warning") => out.warn(&text),
                 _ => out.error(&text, false),
@@ -35,7 +35,7 @@ pub(super) fn event(event: Node<'_>, out: &mut Out<'_>) -> bool {
     true
 }
 
-fn said(event: Node<'_>, out: &mut Out<'_>) -> bool {
+fn read_message(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let delta = event.get("delta").bool().unwrap_or(false);
     match (event.get("role").str(), event.get("content").str()) {
         (Some("assistant"), Some(piece)) if delta => out.say_piece(piece),
@@ -47,15 +47,15 @@ fn said(event: Node<'_>, out: &mut Out<'_>) -> bool {
     true
 }
 
-fn result(event: Node<'_>, out: &mut Out<'_>) {
+fn result(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let stats = event.get("stats");
-    out.used_in_all(Usage {
+    out.set_total_usage(Usage {
         input_tokens: stats.get("input_tokens").count(),
         cached_tokens: stats.get("cached").count(),
         output_tokens: stats.get("output_tokens").count(),
         ..Usage::default()
     });
-    let took = Took { turns: None, millis: stats.get("duration_ms").count() };
+    let took = RunStats { turns: None, millis: stats.get("duration_ms").count() };
     let error = event.get("error");
     match event.get("status").str() {
         Some("success") if !error.exists() => out.succeed(None, took),
@@ -66,7 +66,7 @@ fn result(event: Node<'_>, out: &mut Out<'_>) {
 
 /// The document is the result: it has an answer, or an error. On standard error, where Gemini
 /// prints it when it failed, it is only told: what any program may print there decides nothing.
-fn document(event: Node<'_>, out: &mut Out<'_>) -> bool {
+fn document(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let (answer, error) = (event.get("response"), event.get("error"));
     if !answer.exists() && !error.exists() {
         return false;
@@ -74,20 +74,20 @@ fn document(event: Node<'_>, out: &mut Out<'_>) -> bool {
     out.session(event.get("session_id").str(), None);
     let models =
         event.get("stats").get("models").fields().map(|(_, model)| tokens(model.get("tokens")));
-    out.used_in_all(models.fold(Usage::default(), Usage::plus));
+    out.set_total_usage(models.fold(Usage::default(), Usage::plus));
     match answer.str() {
         _ if error.exists() => {
             out.error(&why(error), true);
-            out.fail(&why(error), Took::default());
+            out.fail(&why(error), RunStats::default());
         }
-        Some(answer) => out.succeed(Some(answer), Took::default()),
-        None => out.fail("its result could not be read", Took::default()),
+        Some(answer) => out.succeed(Some(answer), RunStats::default()),
+        None => out.fail("its result could not be read", RunStats::default()),
     }
     true
 }
 
 /// A document on standard error: what went wrong, if that is what it tells.
-pub(super) fn complaint(document: Node<'_>, out: &mut Out<'_>) -> bool {
+pub(super) fn complaint(document: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     let error = document.get("error");
     if !error.get("message").exists() {
         return false;
@@ -97,13 +97,13 @@ pub(super) fn complaint(document: Node<'_>, out: &mut Out<'_>) -> bool {
     true
 }
 
-fn why(error: Node<'_>) -> String {
-    let told = error.get("message").str().map_or_else(|| error.words(), str::to_owned);
+fn why(error: JsonNode<'_>) -> String {
+    let told = error.get("message").str().map_or_else(|| error.readable_text(), str::to_owned);
     message(&told)
 }
 
 /// Here thoughts come on top of what was written.
-fn tokens(tokens: Node<'_>) -> Usage {
+fn tokens(tokens: JsonNode<'_>) -> Usage {
     let (written, thought) = (tokens.get("candidates").count(), tokens.get("thoughts").count());
     Usage {
         input_tokens: tokens.get("prompt").count(),

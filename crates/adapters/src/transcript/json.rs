@@ -8,27 +8,27 @@ use serde_json::{Map, Value};
 /// Most values in one line. A line of 16 MiB could hold eight million of them, and as values in
 /// memory these would take a hundred times as much as the line; no event of any agent has more
 /// than a few hundred.
-const MOST_VALUES: usize = 50_000;
+const MAX_JSON_VALUES: usize = 50_000;
 
 /// One JSON value that fills all of `bytes`; nothing for anything else.
 pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
-    let mut left = MOST_VALUES;
+    let mut left = MAX_JSON_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Counted(&mut left).deserialize(&mut deserializer).ok()?;
+    let value = CountedValue(&mut left).deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
     Some(value)
 }
 
 /// Reads a value and counts down how many more there may be.
-struct Counted<'a>(&'a mut usize);
+struct CountedValue<'a>(&'a mut usize);
 
-impl Counted<'_> {
-    fn again(&mut self) -> Counted<'_> {
-        Counted(self.0)
+impl CountedValue<'_> {
+    fn reborrow(&mut self) -> CountedValue<'_> {
+        CountedValue(self.0)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Counted<'_> {
+impl<'de> DeserializeSeed<'de> for CountedValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -37,7 +37,7 @@ impl<'de> DeserializeSeed<'de> for Counted<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Counted<'_> {
+impl<'de> Visitor<'de> for CountedValue<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Counted<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = items.next_element_seed(self.again())? {
+        while let Some(value) = items.next_element_seed(self.reborrow())? {
             values.push(value);
         }
         Ok(values.into())
@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for Counted<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
         let mut values = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            let value = fields.next_value_seed(self.again())?;
+            let value = fields.next_value_seed(self.reborrow())?;
             values.insert(key, value);
         }
         Ok(values.into())
@@ -93,9 +93,9 @@ impl<'de> Visitor<'de> for Counted<'_> {
 /// A place in JSON that may not be there, or be something else than hoped for. Every question has
 /// an answer; the answer may be nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node<'a>(pub(super) Option<&'a Value>);
+pub(super) struct JsonNode<'a>(pub(super) Option<&'a Value>);
 
-impl<'a> Node<'a> {
+impl<'a> JsonNode<'a> {
     /// The field of that name.
     pub(super) fn get(self, name: &str) -> Self {
         Self(self.0.and_then(|value| value.get(name)))
@@ -138,7 +138,7 @@ impl<'a> Node<'a> {
 
     /// What a person would read here: a text as it is, the texts of a list of parts one after the
     /// other, anything else as JSON.
-    pub(super) fn words(self) -> String {
+    pub(super) fn readable_text(self) -> String {
         match self.0 {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
@@ -154,7 +154,7 @@ impl<'a> Node<'a> {
 /// The words in an error message, which some agents hand on as the JSON they got.
 pub(super) fn message(text: &str) -> String {
     let found = parse(text.trim().as_bytes()).and_then(|value| {
-        let node = Node(Some(&value));
+        let node = JsonNode(Some(&value));
         let inner = node.get("error").get("message").str();
         inner.or(node.get("message").str()).map(str::to_owned)
     });
@@ -177,14 +177,14 @@ mod tests {
     #[test]
     fn too_many_values_and_too_deep_nesting_are_refused() {
         let list = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
-        assert!(parse(list(MOST_VALUES).as_bytes()).is_some());
-        assert_eq!(parse(list(MOST_VALUES + 1).as_bytes()), None);
+        assert!(parse(list(MAX_JSON_VALUES).as_bytes()).is_some());
+        assert_eq!(parse(list(MAX_JSON_VALUES + 1).as_bytes()), None);
         assert_eq!(parse("[".repeat(100_000).as_bytes()), None);
     }
 
     #[test]
     fn only_what_can_be_counted_is_a_count() {
-        let count = |json: &str| Node(Some(&serde_json::from_str(json).unwrap())).count();
+        let count = |json: &str| JsonNode(Some(&serde_json::from_str(json).unwrap())).count();
         assert_eq!(count("12"), Some(12));
         assert_eq!(count("12.0"), Some(12));
         for none in ["-1", "1.5", "1e300", "\"12\"", "null", "[12]", "-0.5", "true"] {

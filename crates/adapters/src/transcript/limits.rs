@@ -8,7 +8,7 @@ pub const LINE_LIMIT: usize = 16 * 1024 * 1024;
 pub(super) const HEAD_LIMIT: usize = 64 * 1024;
 
 /// How many ids of messages, calls and denials are remembered to recognise them again.
-pub(super) const REMEMBERED: usize = 256;
+pub(super) const MAX_REMEMBERED_IDS: usize = 256;
 
 /// How many denials are listed; more are only counted.
 pub const DENIALS_LIMIT: usize = 256;

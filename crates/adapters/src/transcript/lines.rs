@@ -4,7 +4,7 @@ use super::limits::{HEAD_LIMIT, LINE_LIMIT};
 
 /// One line without its line feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct RawLine<'a> {
     /// All of it, or its beginning.
     pub(super) bytes: &'a [u8],
     /// How many bytes are missing at the end; not 0 for a line over the limit.
@@ -13,7 +13,7 @@ pub(super) struct Line<'a> {
 
 /// The line that has not ended yet.
 #[derive(Clone, Debug)]
-enum Pending {
+enum UnfinishedLine {
     /// All of it so far.
     Whole(Vec<u8>),
     /// It is over the limit: its beginning, and how long it is so far.
@@ -22,17 +22,17 @@ enum Pending {
 
 /// Cuts a stream into lines. A line of more than [`LINE_LIMIT`] bytes is kept only by its head.
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
-    pending: Pending,
+pub(super) struct LineSplitter {
+    pending: UnfinishedLine,
 }
 
-impl Lines {
+impl LineSplitter {
     pub(super) const fn new() -> Self {
-        Self { pending: Pending::Whole(Vec::new()) }
+        Self { pending: UnfinishedLine::Whole(Vec::new()) }
     }
 
     /// Reads the next bytes and hands over every line that they end.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(Line<'_>)) {
+    pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(RawLine<'_>)) {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let (piece, after) = (&rest[..end], &rest[end + 1..]);
@@ -49,47 +49,46 @@ impl Lines {
     }
 
     /// Ends the line, or the stream: hands over what is there, if there is anything.
-    pub(super) fn finish(&mut self, mut out: impl FnMut(Line<'_>)) {
-        let pending = std::mem::replace(&mut self.pending, Pending::Whole(Vec::new()));
+    pub(super) fn finish(&mut self, mut out: impl FnMut(RawLine<'_>)) {
+        let pending = std::mem::replace(&mut self.pending, UnfinishedLine::Whole(Vec::new()));
         match pending {
-            Pending::Whole(bytes) if bytes.is_empty() => {}
-            Pending::Whole(mut bytes) => {
-                out(Line { bytes: &bytes, omitted: 0 });
+            UnfinishedLine::Whole(bytes) if bytes.is_empty() => {}
+            UnfinishedLine::Whole(mut bytes) => {
+                out(RawLine { bytes: &bytes, omitted: 0 });
                 if bytes.capacity() <= HEAD_LIMIT {
                     // The usual line: its memory serves the next one.
                     bytes.clear();
-                    self.pending = Pending::Whole(bytes);
+                    self.pending = UnfinishedLine::Whole(bytes);
                 }
             }
-            Pending::Overlong { head, length } => {
-                out(Line { bytes: &head, omitted: length - head.len() as u64 });
+            UnfinishedLine::Overlong { head, length } => {
+                out(RawLine { bytes: &head, omitted: length - head.len() as u64 });
             }
         }
     }
 
-    /// How many bytes it keeps.
     pub(super) fn buffered(&self) -> usize {
         match &self.pending {
-            Pending::Whole(bytes) => bytes.capacity(),
-            Pending::Overlong { head, .. } => head.capacity(),
+            UnfinishedLine::Whole(bytes) => bytes.capacity(),
+            UnfinishedLine::Overlong { head, .. } => head.capacity(),
         }
     }
 
     fn is_empty(&self) -> bool {
-        matches!(&self.pending, Pending::Whole(bytes) if bytes.is_empty())
+        matches!(&self.pending, UnfinishedLine::Whole(bytes) if bytes.is_empty())
     }
 
     fn push(&mut self, piece: &[u8]) {
         match &mut self.pending {
-            Pending::Overlong { length, .. } => *length += piece.len() as u64,
-            Pending::Whole(bytes) if bytes.len() + piece.len() <= LINE_LIMIT => {
+            UnfinishedLine::Overlong { length, .. } => *length += piece.len() as u64,
+            UnfinishedLine::Whole(bytes) if bytes.len() + piece.len() <= LINE_LIMIT => {
                 append(bytes, piece);
             }
-            Pending::Whole(bytes) => {
+            UnfinishedLine::Whole(bytes) => {
                 let length = (bytes.len() + piece.len()) as u64;
                 let mut head = Vec::with_capacity(HEAD_LIMIT);
                 head.extend(bytes.iter().chain(piece).take(HEAD_LIMIT));
-                self.pending = Pending::Overlong { head, length };
+                self.pending = UnfinishedLine::Overlong { head, length };
             }
         }
     }
@@ -105,9 +104,9 @@ pub(super) fn append(bytes: &mut Vec<u8>, piece: &[u8]) {
     bytes.extend_from_slice(piece);
 }
 
-fn whole_or_head(line: &[u8]) -> Line<'_> {
+fn whole_or_head(line: &[u8]) -> RawLine<'_> {
     let kept = if line.len() > LINE_LIMIT { HEAD_LIMIT } else { line.len() };
-    Line { bytes: &line[..kept], omitted: (line.len() - kept) as u64 }
+    RawLine { bytes: &line[..kept], omitted: (line.len() - kept) as u64 }
 }
 
 #[cfg(test)]
@@ -115,9 +114,9 @@ mod tests {
     use super::*;
 
     fn cut(chunks: &[&[u8]]) -> Vec<(usize, u64)> {
-        let mut lines = Lines::new();
+        let mut lines = LineSplitter::new();
         let mut found = Vec::new();
-        let mut keep = |line: Line<'_>| found.push((line.bytes.len(), line.omitted));
+        let mut keep = |line: RawLine<'_>| found.push((line.bytes.len(), line.omitted));
         for chunk in chunks {
             lines.feed(chunk, &mut keep);
             assert!(lines.buffered() <= LINE_LIMIT);

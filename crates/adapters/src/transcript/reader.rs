@@ -5,57 +5,66 @@ use std::borrow::Cow;
 use coven_terminal::sanitise::strip;
 use serde_json::Value;
 
-use super::document::{Document, Taken};
-use super::entry::{Excerpt, LINE_EXCERPT};
-use super::format::Format;
-use super::json::{Node, parse};
+use super::document::{DocumentLine, PrintedDocument};
+use super::entry::{LINE_EXCERPT, TextExcerpt};
+use super::format::TranscriptFormat;
+use super::json::{JsonNode, parse};
 use super::limits::HEAD_LIMIT;
-use super::lines::Line;
-use super::run::Out;
+use super::lines::RawLine;
+use super::run::EntrySink;
 use super::{claude, codex, copilot, gemini, opencode};
 
 /// What understands the events of a format.
 #[derive(Clone, Debug)]
-pub(super) enum Reader {
-    Claude(claude::Claude),
-    Codex(codex::Codex),
+pub(super) enum FormatReader {
+    Claude(claude::ClaudeReader),
+    Codex(codex::CodexReader),
     Gemini,
-    Opencode(opencode::Opencode),
-    Copilot(copilot::Copilot),
+    Opencode(opencode::OpencodeReader),
+    Copilot(copilot::CopilotReader),
     Text,
 }
 
-impl Reader {
-    pub(super) fn new(format: Format) -> Self {
+impl FormatReader {
+    pub(super) fn new(format: TranscriptFormat) -> Self {
         match format {
-            Format::ClaudeStreamJson => Self::Claude(claude::Claude::new(claude::Kind::Claude)),
-            Format::QwenStreamJson => Self::Claude(claude::Claude::new(claude::Kind::Qwen)),
-            Format::CodexJson => Self::Codex(codex::Codex::default()),
-            Format::GeminiStreamJson => Self::Gemini,
-            Format::OpencodeJson => Self::Opencode(opencode::Opencode::default()),
-            Format::CopilotJson => Self::Copilot(copilot::Copilot::default()),
-            Format::Text => Self::Text,
+            TranscriptFormat::ClaudeStreamJson => {
+                Self::Claude(claude::ClaudeReader::new(claude::ClaudeVariant::Claude))
+            }
+            TranscriptFormat::QwenStreamJson => {
+                Self::Claude(claude::ClaudeReader::new(claude::ClaudeVariant::Qwen))
+            }
+            TranscriptFormat::CodexJson => Self::Codex(codex::CodexReader::default()),
+            TranscriptFormat::GeminiStreamJson => Self::Gemini,
+            TranscriptFormat::OpencodeJson => Self::Opencode(opencode::OpencodeReader::default()),
+            TranscriptFormat::CopilotJson => Self::Copilot(copilot::CopilotReader::default()),
+            TranscriptFormat::Text => Self::Text,
         }
     }
 
     /// Reads one line of standard output.
-    pub(super) fn line(&mut self, line: Line<'_>, document: &mut Document, out: &mut Out<'_>) {
+    pub(super) fn line(
+        &mut self,
+        line: RawLine<'_>,
+        document: &mut PrintedDocument,
+        out: &mut EntrySink<'_>,
+    ) {
         if line.omitted > 0 {
-            if let Some(before) = document.give_up() {
+            if let Some(before) = document.abandon() {
                 out.unknown(before);
             }
-            out.unknown(Excerpt::of_bytes(line.bytes, line.omitted, LINE_EXCERPT));
+            out.unknown(TextExcerpt::of_bytes(line.bytes, line.omitted, LINE_EXCERPT));
             return;
         }
         match document.line(line.bytes) {
-            Taken::Part => {}
-            Taken::TooLong(document) => out.unknown(document),
-            Taken::Whole(document) => {
+            DocumentLine::Part => {}
+            DocumentLine::TooLong(document) => out.unknown(document),
+            DocumentLine::Whole(document) => {
                 if !parse(&document).is_some_and(|value| self.value(&value, out)) {
-                    out.unknown(Excerpt::of_bytes(&document, 0, LINE_EXCERPT));
+                    out.unknown(TextExcerpt::of_bytes(&document, 0, LINE_EXCERPT));
                 }
             }
-            Taken::Foreign(before) => {
+            DocumentLine::Foreign(before) => {
                 if let Some(before) = before {
                     out.unknown(before);
                 }
@@ -65,15 +74,15 @@ impl Reader {
     }
 
     /// Reads a line that belongs to no document, unless it begins one.
-    fn single(&mut self, line: &[u8], document: &mut Document, out: &mut Out<'_>) {
+    fn single(&mut self, line: &[u8], document: &mut PrintedDocument, out: &mut EntrySink<'_>) {
         if let Some(value) = event(line) {
             if !self.value(&value, out) {
-                out.unknown(Excerpt::of_bytes(line, 0, LINE_EXCERPT));
+                out.unknown(TextExcerpt::of_bytes(line, 0, LINE_EXCERPT));
             }
             return;
         }
         // After something that was no document another one may begin.
-        if document.line(line) == Taken::Part {
+        if document.line(line) == DocumentLine::Part {
             return;
         }
         let text = strip(&line[..line.len().min(HEAD_LIMIT)]);
@@ -81,36 +90,41 @@ impl Reader {
         if text.is_empty() {
             return;
         }
-        if !self.stray(text, out) {
+        if !self.read_stray_line(text, out) {
             out.hint(text);
-            out.unknown(Excerpt::of_bytes(line, 0, LINE_EXCERPT));
+            out.unknown(TextExcerpt::of_bytes(line, 0, LINE_EXCERPT));
         }
     }
 
     /// Reads one line, or a piece of a very long one, of standard error.
-    pub(super) fn complaint(&mut self, line: &str, document: &mut Document, out: &mut Out<'_>) {
+    pub(super) fn complaint(
+        &mut self,
+        line: &str,
+        document: &mut PrintedDocument,
+        out: &mut EntrySink<'_>,
+    ) {
         let line = line.strip_suffix('\n').unwrap_or(line);
         if matches!(self, Self::Gemini) {
             match document.line(line.as_bytes()) {
-                Taken::Part => return,
-                Taken::TooLong(rest) => return out.warn(&rest.text),
-                Taken::Whole(bytes) => {
+                DocumentLine::Part => return,
+                DocumentLine::TooLong(rest) => return out.warn(&rest.text),
+                DocumentLine::Whole(bytes) => {
                     let value = parse(&bytes);
-                    if !gemini::complaint(Node(value.as_ref()), out) {
+                    if !gemini::complaint(JsonNode(value.as_ref()), out) {
                         out.warn(&String::from_utf8_lossy(&bytes));
                     }
                     return;
                 }
-                Taken::Foreign(None) => {}
-                Taken::Foreign(Some(before)) => {
+                DocumentLine::Foreign(None) => {}
+                DocumentLine::Foreign(Some(before)) => {
                     out.warn(&before.text);
-                    if document.line(line.as_bytes()) == Taken::Part {
+                    if document.line(line.as_bytes()) == DocumentLine::Part {
                         return;
                     }
                 }
             }
         }
-        if line.trim().is_empty() || self.stray(line, out) {
+        if line.trim().is_empty() || self.read_stray_line(line, out) {
             return;
         }
         out.hint(line);
@@ -118,7 +132,7 @@ impl Reader {
     }
 
     /// A line that is no event, and may mean something all the same.
-    fn stray(&mut self, line: &str, out: &mut Out<'_>) -> bool {
+    fn read_stray_line(&mut self, line: &str, out: &mut EntrySink<'_>) -> bool {
         match self {
             Self::Opencode(opencode) => opencode.line(line, out),
             _ => false,
@@ -127,20 +141,20 @@ impl Reader {
 
     /// Reads an event, or a list of events, as some agents print when they print everything at
     /// the end. False if anything in it was not understood.
-    fn value(&mut self, value: &Value, out: &mut Out<'_>) -> bool {
+    fn value(&mut self, value: &Value, out: &mut EntrySink<'_>) -> bool {
         match value {
-            Value::Object(_) => self.event(Node(Some(value)), out),
+            Value::Object(_) => self.event(JsonNode(Some(value)), out),
             Value::Array(events) if !events.is_empty() => {
                 events.iter().fold(true, |known, event| {
                     let object = event.is_object();
-                    (object && self.event(Node(Some(event)), out)) && known
+                    (object && self.event(JsonNode(Some(event)), out)) && known
                 })
             }
             _ => false,
         }
     }
 
-    fn event(&mut self, event: Node<'_>, out: &mut Out<'_>) -> bool {
+    fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         match self {
             Self::Claude(claude) => claude.event(event, out),
             Self::Codex(codex) => codex.event(event, out),

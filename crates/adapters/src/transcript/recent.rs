@@ -1,20 +1,20 @@
 //! Remembers a few things by the ids that agents give them.
 
 use super::entry;
-use super::limits::REMEMBERED;
+use super::limits::MAX_REMEMBERED_IDS;
 
 /// The last few keys with what belongs to them; the oldest is forgotten first. A key counts as
 /// far as a name does: keys come from outside, and may be of any length.
 #[derive(Clone, Debug)]
-pub(super) struct Recent<T>(Vec<(String, T)>);
+pub(super) struct RecentKeys<T>(Vec<(String, T)>);
 
-impl<T> Default for Recent<T> {
+impl<T> Default for RecentKeys<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Recent<T> {
+impl<T> RecentKeys<T> {
     pub(super) fn get(&self, key: &str) -> Option<&T> {
         let key = entry::name(key);
         self.0.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
@@ -23,7 +23,7 @@ impl<T> Recent<T> {
     /// Remembers, and says what was remembered for that key before.
     pub(super) fn put(&mut self, key: &str, value: T) -> Option<T> {
         let before = self.take(key);
-        if self.0.len() >= REMEMBERED {
+        if self.0.len() >= MAX_REMEMBERED_IDS {
             self.0.remove(0);
         }
         self.0.push((entry::name(key), value));
@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut recent = Recent::default();
-        for key in 0..=REMEMBERED {
+        let mut recent = RecentKeys::default();
+        for key in 0..=MAX_REMEMBERED_IDS {
             assert_eq!(recent.put(&key.to_string(), key), None);
         }
         assert_eq!((recent.get("0"), recent.get("1")), (None, Some(&1)));

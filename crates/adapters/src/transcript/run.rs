@@ -1,16 +1,15 @@
-//! What is known of a run so far. Everything a format finds goes through [`Out`], which tells it
-//! to the caller and keeps what the conclusion needs.
+//! What is known of a run so far. Everything a format finds goes through [`EntrySink`], which tells
+//! it to the caller and keeps what the conclusion needs.
 
 use coven_model::Usage;
 use serde_json::Value;
 
-use super::entry::{self, Denial, Entry, Excerpt, TEXT_LIMIT, TOOL_LIMIT, one_line};
+use super::entry::{self, Entry, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, one_line};
 use super::limits::DENIALS_LIMIT;
 
 /// Whether the agent has said that its turn is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum End {
-    /// It has not.
+pub(super) enum TurnEnd {
     #[default]
     Open,
     /// It had, and then went on.
@@ -23,40 +22,40 @@ pub(super) enum End {
 
 /// What is known so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Run {
+pub(super) struct RunProgress {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
-    pub(super) end: End,
+    pub(super) end: TurnEnd,
     /// Something happened after which the run is no success, whatever it says later.
     pub(super) spoiled: Option<String>,
-    pub(super) answer: Answer,
+    pub(super) answer: LastAnswer,
     pub(super) usage: Usage,
     /// What the conversation had used up before this run.
     pub(super) previous: Usage,
-    pub(super) denials: Vec<Denial>,
+    pub(super) denials: Vec<ToolDenial>,
     pub(super) denied: u64,
     pub(super) error: Option<String>,
-    pub(super) hint: Hint,
+    pub(super) hint: FailureHint,
 }
 
 /// What the agent said last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answer {
-    pub(super) text: Option<Excerpt>,
+pub(super) struct LastAnswer {
+    pub(super) text: Option<TextExcerpt>,
     /// Whether the next piece continues it.
     continues: bool,
 }
 
 /// A line outside the format that may say why a run failed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hint {
+pub(super) struct FailureHint {
     /// The last line that speaks of an error.
     pub(super) error: Option<String>,
     /// The last other line.
     pub(super) last: Option<String>,
 }
 
-impl Hint {
+impl FailureHint {
     fn see(&mut self, line: &str) {
         // Indented lines belong to a stack trace or a list.
         if line.starts_with([' ', '\t']) || !line.contains(char::is_alphanumeric) {
@@ -71,8 +70,7 @@ impl Hint {
     }
 }
 
-impl Run {
-    /// How many bytes it keeps.
+impl RunProgress {
     pub(super) fn buffered(&self) -> usize {
         let denials = self.denials.iter().map(|denial| denial.tool.len() + denial.detail.len());
         let texts = [&self.error, &self.spoiled, &self.hint.error, &self.hint.last];
@@ -83,16 +81,16 @@ impl Run {
 }
 
 /// Where a format writes what it found.
-pub(super) struct Out<'a> {
-    pub(super) run: &'a mut Run,
+pub(super) struct EntrySink<'a> {
+    pub(super) run: &'a mut RunProgress,
     emit: &'a mut dyn FnMut(Entry),
     /// What follows comes from a helper of the agent: it is told, but it is not the agent's
     /// answer.
     pub(super) aside: bool,
 }
 
-impl<'a> Out<'a> {
-    pub(super) fn new(run: &'a mut Run, emit: &'a mut dyn FnMut(Entry)) -> Self {
+impl<'a> EntrySink<'a> {
+    pub(super) fn new(run: &'a mut RunProgress, emit: &'a mut dyn FnMut(Entry)) -> Self {
         Self { run, emit, aside: false }
     }
 
@@ -116,18 +114,18 @@ impl<'a> Out<'a> {
 
     /// The agent said something whole.
     pub(super) fn say(&mut self, text: &str) {
-        let text = Excerpt::of(text, TEXT_LIMIT);
+        let text = TextExcerpt::of(text, TEXT_LIMIT);
         if !self.aside {
-            self.goes_on();
-            self.run.answer = Answer { text: Some(text.clone()), continues: false };
+            self.reopen_turn();
+            self.run.answer = LastAnswer { text: Some(text.clone()), continues: false };
         }
         (self.emit)(Entry::Text { text, delta: false });
     }
 
     /// The agent said a piece of something.
     pub(super) fn say_piece(&mut self, piece: &str) {
-        let text = Excerpt::of(piece, TEXT_LIMIT);
-        self.goes_on();
+        let text = TextExcerpt::of(piece, TEXT_LIMIT);
+        self.reopen_turn();
         let answer = &mut self.run.answer;
         match &mut answer.text {
             Some(whole) if answer.continues => {
@@ -136,18 +134,18 @@ impl<'a> Out<'a> {
                 whole.text.push_str(&piece[..kept]);
                 whole.omitted += (piece.len() - kept) as u64;
             }
-            _ => *answer = Answer { text: Some(text.clone()), continues: true },
+            _ => *answer = LastAnswer { text: Some(text.clone()), continues: true },
         }
         (self.emit)(Entry::Text { text, delta: true });
     }
 
-    pub(super) fn think(&mut self, text: &str) {
-        (self.emit)(Entry::Thinking { text: Excerpt::of(text, TEXT_LIMIT) });
+    pub(super) fn add_thought(&mut self, text: &str) {
+        (self.emit)(Entry::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
     }
 
     pub(super) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
         if !self.aside {
-            self.goes_on();
+            self.reopen_turn();
             self.run.answer.continues = false;
         }
         let (id, name) = (id.map(entry::name), entry::name(name));
@@ -158,12 +156,12 @@ impl<'a> Out<'a> {
         if !self.aside {
             self.run.answer.continues = false;
         }
-        let output = Excerpt::of(output, TOOL_LIMIT);
+        let output = TextExcerpt::of(output, TOOL_LIMIT);
         (self.emit)(Entry::ToolResult { id: id.map(entry::name), ok, output });
     }
 
     pub(super) fn deny(&mut self, tool: &str, detail: &str) {
-        let denial = Denial { tool: entry::name(tool), detail: one_line(detail) };
+        let denial = ToolDenial { tool: entry::name(tool), detail: one_line(detail) };
         self.run.denied += 1;
         if self.run.denials.len() < DENIALS_LIMIT {
             self.run.denials.push(denial.clone());
@@ -171,8 +169,8 @@ impl<'a> Out<'a> {
         (self.emit)(Entry::Denial(denial));
     }
 
-    pub(super) fn retry(&mut self, retry: Retry) {
-        let Retry { attempt, max, delay_ms, status } = retry;
+    pub(super) fn retry(&mut self, retry: ModelRetry) {
+        let ModelRetry { attempt, max, delay_ms, status } = retry;
         (self.emit)(Entry::Retry { attempt, max, delay_ms, status });
     }
 
@@ -192,7 +190,7 @@ impl<'a> Out<'a> {
     }
 
     /// This was used on top of everything before.
-    pub(super) fn used(&mut self, usage: Usage) {
+    pub(super) fn add_usage(&mut self, usage: Usage) {
         if !usage.is_unknown() {
             self.run.usage = self.run.usage.plus(usage);
             (self.emit)(Entry::Usage { usage, cumulative: false });
@@ -200,7 +198,7 @@ impl<'a> Out<'a> {
     }
 
     /// This is all that was used in this run so far.
-    pub(super) fn used_in_all(&mut self, usage: Usage) {
+    pub(super) fn set_total_usage(&mut self, usage: Usage) {
         if !usage.is_unknown() {
             self.run.usage = usage;
             (self.emit)(Entry::Usage { usage, cumulative: true });
@@ -208,9 +206,9 @@ impl<'a> Out<'a> {
     }
 
     /// The agent says that it succeeded, with this answer; without one, what it said last is it.
-    pub(super) fn succeed(&mut self, answer: Option<&str>, took: Took) {
-        self.run.end = End::Succeeded;
-        let text = answer.map(|answer| Excerpt::of(answer, TEXT_LIMIT));
+    pub(super) fn succeed(&mut self, answer: Option<&str>, took: RunStats) {
+        self.run.end = TurnEnd::Succeeded;
+        let text = answer.map(|answer| TextExcerpt::of(answer, TEXT_LIMIT));
         if text.is_some() {
             self.run.answer.text.clone_from(&text);
         }
@@ -219,42 +217,42 @@ impl<'a> Out<'a> {
     }
 
     /// The agent says that it failed.
-    pub(super) fn fail(&mut self, why: &str, took: Took) {
+    pub(super) fn fail(&mut self, why: &str, took: RunStats) {
         let why = if why.trim().is_empty() { "it does not say why" } else { why };
-        self.run.end = End::Failed(one_line(why));
+        self.run.end = TurnEnd::Failed(one_line(why));
         self.run.answer.continues = false;
-        let text = Some(Excerpt::of(why, TEXT_LIMIT));
+        let text = Some(TextExcerpt::of(why, TEXT_LIMIT));
         (self.emit)(Entry::Result { ok: false, text, turns: took.turns, duration_ms: took.millis });
     }
 
     /// Whatever comes, the run is no success.
-    pub(super) fn spoil(&mut self, why: &str) {
+    pub(super) fn mark_failed(&mut self, why: &str) {
         self.run.spoiled.get_or_insert_with(|| one_line(why));
     }
 
     /// The agent does something: its turn is not over, even if it said so before.
-    pub(super) fn goes_on(&mut self) {
-        if matches!(self.run.end, End::Succeeded | End::Failed(_)) {
-            self.run.end = End::Reopened;
+    pub(super) fn reopen_turn(&mut self) {
+        if matches!(self.run.end, TurnEnd::Succeeded | TurnEnd::Failed(_)) {
+            self.run.end = TurnEnd::Reopened;
             self.run.answer.continues = false;
         }
     }
 
-    pub(super) fn unknown(&mut self, line: Excerpt) {
+    pub(super) fn unknown(&mut self, line: TextExcerpt) {
         (self.emit)(Entry::Unknown { line });
     }
 }
 
 /// What a result tells about the way to it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Took {
+pub(super) struct RunStats {
     pub(super) turns: Option<u64>,
     pub(super) millis: Option<u64>,
 }
 
 /// What is told about another attempt to reach the model.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Retry {
+pub(super) struct ModelRetry {
     pub(super) attempt: Option<u64>,
     pub(super) max: Option<u64>,
     pub(super) delay_ms: Option<u64>,

@@ -1,20 +1,20 @@
 //! Plain text: what a program prints, line by line as a terminal would leave it. Its end is the
 //! answer.
 
-use coven_terminal::sanitise::Liner;
+use coven_terminal::sanitise::LineStripper;
 
-use super::entry::{Excerpt, TEXT_LIMIT};
+use super::entry::{TEXT_LIMIT, TextExcerpt};
 
 /// Cuts what a program prints into lines as a terminal would leave them. A line has its line feed
 /// with it, unless it is the last one or too long: then it comes in pieces.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Printed {
-    liner: Liner,
+pub(super) struct PrintedLines {
+    liner: LineStripper,
     /// A line whose line feed may follow.
     held: String,
 }
 
-impl Printed {
+impl PrintedLines {
     /// Reads the next bytes and hands over every line that became complete.
     pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) {
         let Self { liner, held } = self;
@@ -46,38 +46,37 @@ fn join(held: &mut String, piece: &str, mut out: impl FnMut(&str)) {
 
 /// The end of everything printed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct TextTail {
     text: String,
     omitted: u64,
 }
 
-impl Tail {
+impl TextTail {
     pub(super) fn push(&mut self, piece: &str) {
         // Cutting moves what is kept, so it is done once per mebibyte and not for every line.
         if self.text.len() + piece.len() > 2 * TEXT_LIMIT {
-            self.cut(piece.len());
+            self.trim_front(piece.len());
         }
         self.text.push_str(piece);
     }
 
     /// What is left, without blank lines around it.
-    pub(super) fn answer(mut self) -> Option<Excerpt> {
-        self.cut(0);
+    pub(super) fn answer(mut self) -> Option<TextExcerpt> {
+        self.trim_front(0);
         let mut text = self.text.trim_end();
         if self.omitted == 0 {
             // The indentation of the first line stays.
             let blank = text.len() - text.trim_start().len();
             text = &text[text[..blank].rfind('\n').map_or(0, |end| end + 1)..];
         }
-        (!text.is_empty()).then(|| Excerpt { text: text.to_owned(), omitted: self.omitted })
+        (!text.is_empty()).then(|| TextExcerpt { text: text.to_owned(), omitted: self.omitted })
     }
 
-    /// How many bytes it keeps.
     pub(super) fn buffered(&self) -> usize {
         self.text.capacity()
     }
 
-    fn cut(&mut self, more: usize) {
+    fn trim_front(&mut self, more: usize) {
         let surplus = (self.text.len() + more).saturating_sub(TEXT_LIMIT).min(self.text.len());
         let surplus = self.text.ceil_char_boundary(surplus);
         self.text.drain(..surplus);
@@ -91,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_the_end_and_says_how_much_is_missing() {
-        let mut tail = Tail::default();
+        let mut tail = TextTail::default();
         for number in 0..1_000_000 {
             tail.push(&format!("line é {number}\n"));
             assert!(tail.buffered() <= 4 * TEXT_LIMIT);
@@ -109,7 +108,7 @@ mod tests {
     fn a_line_comes_with_its_line_feed_however_it_was_cut() {
         let bytes = "10%\r100%\n\n\x1b[1mdone\x1b[0m\r\nlast".as_bytes();
         for at in 0..=bytes.len() {
-            let (mut printed, mut lines) = (Printed::default(), Vec::new());
+            let (mut printed, mut lines) = (PrintedLines::default(), Vec::new());
             printed.feed(&bytes[..at], |line| lines.push(line.to_owned()));
             printed.feed(&bytes[at..], |line| lines.push(line.to_owned()));
             printed.finish(|line| lines.push(line.to_owned()));
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn blank_lines_around_the_answer_are_no_part_of_it() {
         let answer = |text: &str| {
-            let mut tail = Tail::default();
+            let mut tail = TextTail::default();
             tail.push(text);
             tail.answer().map(|answer| answer.text)
         };

@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_adapters::replay::{Told, agrees, expected, replay};
-use coven_adapters::{Rules, builtin, config};
+use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
+use coven_adapters::{ScreenRules, builtin, config};
 use coven_model::{AgentState, AwaitingKind, Verdict};
-use coven_terminal::recording::{Event, EventData, Header, Reader, Writer};
+use coven_terminal::recording::{
+    EventData, RecordingEvent, RecordingHeader, RecordingReader, RecordingWriter,
+};
 
 /// The rules of a built-in adapter.
-pub(crate) fn rules(kind: &str) -> Arc<Rules> {
+pub(crate) fn rules(kind: &str) -> Arc<ScreenRules> {
     changed_rules(kind, "{}")
 }
 
 /// The rules of a built-in adapter with something laid over them.
-pub(crate) fn changed_rules(kind: &str, change: &str) -> Arc<Rules> {
+pub(crate) fn changed_rules(kind: &str, change: &str) -> Arc<ScreenRules> {
     let json = |text: &str| serde_json::from_str(text).unwrap();
     let merged = config::merge(json(builtin::source(kind).unwrap()), json(change));
-    Arc::new(Rules::new(&serde_json::from_value(merged).unwrap()).unwrap())
+    Arc::new(ScreenRules::new(&serde_json::from_value(merged).unwrap()).unwrap())
 }
 
 /// A recording of a real program.
@@ -30,7 +32,7 @@ pub(crate) struct Cast {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) size: (u16, u16),
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RecordingEvent>,
 }
 
 /// The recordings of all programs: the first ones, and the wider set that is only about agents.
@@ -54,7 +56,7 @@ pub(crate) fn all() -> Vec<Cast> {
 }
 
 fn read(path: &Path) -> Cast {
-    let reader = Reader::new(BufReader::new(fs::File::open(path).unwrap())).unwrap();
+    let reader = RecordingReader::new(BufReader::new(fs::File::open(path).unwrap())).unwrap();
     let header = reader.header();
     let word = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     Cast {
@@ -73,7 +75,7 @@ impl Cast {
     }
 
     fn event(mut self, time: f64, data: EventData) -> Self {
-        self.events.push(Event { time, data });
+        self.events.push(RecordingEvent { time, data });
         self
     }
 
@@ -98,7 +100,6 @@ impl Cast {
         self.prints(time, format!("\x1b]7501;{status}\x1b\\"))
     }
 
-    /// Somebody types this.
     pub(crate) fn typed(self, time: f64, text: &str) -> Self {
         self.event(time, EventData::Input(text.to_owned()))
     }
@@ -115,9 +116,9 @@ impl Cast {
 
     /// The recording as a file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let header = Header::new(self.size.0, self.size.1);
-        let mut writer = Writer::new(Vec::new(), &header).unwrap();
-        for Event { time, data } in &self.events {
+        let header = RecordingHeader::new(self.size.0, self.size.1);
+        let mut writer = RecordingWriter::new(Vec::new(), &header).unwrap();
+        for RecordingEvent { time, data } in &self.events {
             match data {
                 EventData::Output(text) => writer.output(*time, text.as_bytes()),
                 EventData::Input(text) => writer.input(*time, text.as_bytes()),
@@ -131,7 +132,7 @@ impl Cast {
     }
 
     /// Everything a replay with these rules tells.
-    pub(crate) fn told(&self, rules: &Arc<Rules>) -> Vec<Told> {
+    pub(crate) fn told(&self, rules: &Arc<ScreenRules>) -> Vec<ReplayEvent> {
         let mut all = Vec::new();
         replay(rules.clone(), self.to_bytes().as_slice(), |told| all.push(told)).unwrap();
         all
@@ -143,13 +144,15 @@ impl Cast {
     }
 
     /// A replay with other rules.
-    pub(crate) fn read_by(&self, rules: &Arc<Rules>) -> History {
+    pub(crate) fn read_by(&self, rules: &Arc<ScreenRules>) -> History {
         let mut history = History { cast: self.name.clone(), ..History::default() };
         for told in self.told(rules) {
             match told {
-                Told::Verdict(time, verdict) => history.verdicts.push((time, verdict)),
-                Told::Painted(_, verdict) => history.verdicts.last_mut().unwrap().1 = verdict,
-                Told::Mark(time, label) => {
+                ReplayEvent::Verdict(time, verdict) => history.verdicts.push((time, verdict)),
+                ReplayEvent::Painted(_, verdict) => {
+                    history.verdicts.last_mut().unwrap().1 = verdict;
+                }
+                ReplayEvent::Mark(time, label) => {
                     let (_, verdict) = history.verdicts.last().unwrap();
                     history.marks.push((time, label, verdict.clone()));
                 }
@@ -187,7 +190,6 @@ impl History {
         self.marks.iter().map(|(_, _, verdict)| word(verdict)).collect()
     }
 
-    /// The last verdict.
     pub(crate) fn end(&self) -> &Verdict {
         &self.verdicts.last().unwrap().1
     }
@@ -207,7 +209,7 @@ impl History {
     pub(crate) fn wrong(&self) -> Vec<String> {
         let wrong = self.marks.iter().filter_map(|(time, label, verdict)| {
             let wanted: (AgentState, Option<AwaitingKind>) = expected(label)?;
-            (!agrees(verdict, wanted)).then(|| {
+            (!matches_mark(verdict, wanted)).then(|| {
                 let mut line = format!("{:<36} {:>8.2} s  ", self.cast, time.as_secs_f64());
                 let evidence = &verdict.evidence;
                 let _ = write!(

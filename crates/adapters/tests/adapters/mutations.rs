@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_adapters::{Config, Rules, Sniffer, builtin};
+use coven_adapters::{Config, ScreenRules, ScreenSniffer, builtin};
 use coven_notation::{Report, Source};
 use coven_testkit::random::Random;
 
@@ -38,7 +38,7 @@ fn a_changed_file_is_reported_or_can_be_used() {
         let written = serde_json::to_string(&config).unwrap();
         let again = Config::read(&Source::new("again", written));
         assert_eq!(again.value.as_ref(), Some(&config), "seed {seed}");
-        let mut sniffer = Sniffer::new(Arc::new(Rules::new(&config).unwrap()));
+        let mut sniffer = ScreenSniffer::new(Arc::new(ScreenRules::new(&config).unwrap()));
         sniffer.look_at_text(&text, Duration::from_secs(1));
     }
     assert!(usable > 50, "only {usable} of the changed files could be used");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use coven_adapters::replay::{Told, replay};
+use coven_adapters::replay::{ReplayEvent, replay};
 use coven_model::AgentState;
-use coven_terminal::recording::{Event, EventData};
-use coven_terminal::signals::{ProgramState, Signal, Tap};
+use coven_terminal::recording::{EventData, RecordingEvent};
+use coven_terminal::signals::{ProgramState, SignalTap, TerminalSignal};
 use coven_testkit::random::Random;
 
 use super::casts::{self, Cast, History, changed_rules, rules};
@@ -24,12 +24,12 @@ fn every_mark_of_every_recording_is_read_right() {
 
 /// What a program itself said it was doing, from when on.
 fn told_by_program(cast: &Cast) -> Vec<(f64, Option<AgentState>)> {
-    let mut tap = Tap::new();
+    let mut tap = SignalTap::new();
     let mut told = Vec::new();
-    for Event { time, data } in &cast.events {
+    for RecordingEvent { time, data } in &cast.events {
         let EventData::Output(text) = data else { continue };
         tap.feed(text.as_bytes(), |signal| {
-            if let Signal::Status(status) = signal {
+            if let TerminalSignal::Status(status) = signal {
                 let state = match status.state {
                     ProgramState::Idle | ProgramState::Done => Some(AgentState::Idle),
                     ProgramState::Working => Some(AgentState::Working),
@@ -45,7 +45,7 @@ fn told_by_program(cast: &Cast) -> Vec<(f64, Option<AgentState>)> {
 }
 
 /// For how many seconds a program told its state, and for how many of these we said the same.
-fn agreement(cast: &Cast, rules: &std::sync::Arc<coven_adapters::Rules>) -> (f64, f64) {
+fn agreement(cast: &Cast, rules: &std::sync::Arc<coven_adapters::ScreenRules>) -> (f64, f64) {
     let told = told_by_program(cast);
     let end = cast.events.last().map_or(0.0, |event| event.time);
     let history = cast.read_by(rules);
@@ -116,7 +116,8 @@ fn in_pieces(cast: &Cast, mut piece: impl FnMut(usize) -> usize) -> Cast {
             let length = piece(rest.chars().count()).max(1);
             let cut = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);
             let (now, later) = rest.split_at(cut);
-            events.push(Event { time: event.time, data: EventData::Output(now.to_owned()) });
+            events
+                .push(RecordingEvent { time: event.time, data: EventData::Output(now.to_owned()) });
             rest = later;
         }
     }
@@ -192,10 +193,10 @@ fn a_recording_that_ends_anywhere_is_read_as_far_as_it_goes() {
             short.events.truncate(cut);
             let end = Duration::from_secs_f64(short.events.last().map_or(0.0, |event| event.time));
             let told = short.told(&rules);
-            let before = |told: &&Told| match told {
-                Told::Verdict(time, _) | Told::Painted(time, _) | Told::Mark(time, _) => {
-                    *time < end
-                }
+            let before = |told: &&ReplayEvent| match told {
+                ReplayEvent::Verdict(time, _)
+                | ReplayEvent::Painted(time, _)
+                | ReplayEvent::Mark(time, _) => *time < end,
             };
             let (ours, theirs): (Vec<_>, Vec<_>) =
                 (told.iter().filter(before).collect(), whole.iter().filter(before).collect());
@@ -219,7 +220,7 @@ fn any_recording_of_any_program_can_be_replayed() {
     for kind in coven_adapters::builtin::types() {
         let mut told = Vec::new();
         replay(rules(kind), text.as_bytes(), |fact| told.push(fact)).unwrap();
-        let verdicts = told.iter().filter(|fact| matches!(fact, Told::Verdict(..))).count();
+        let verdicts = told.iter().filter(|fact| matches!(fact, ReplayEvent::Verdict(..))).count();
         assert!(verdicts >= 1, "{kind} says at least that it was started");
     }
 }

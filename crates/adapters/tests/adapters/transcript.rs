@@ -8,13 +8,15 @@ mod samples;
 
 use std::path::{Path, PathBuf};
 
-use coven_adapters::transcript::{BUFFER_LIMIT, Conclusion, Decoder, Denial, Entry, Format};
+use coven_adapters::transcript::{
+    BUFFER_LIMIT, Decoder, Entry, RunConclusion, ToolDenial, TranscriptFormat,
+};
 use coven_model::{Ending, Usage};
 
 /// A run: what it printed, and what was made of it.
 struct Read {
     entries: Vec<Entry>,
-    conclusion: Conclusion,
+    conclusion: RunConclusion,
 }
 
 fn exit(code: i32) -> Ending {
@@ -37,14 +39,15 @@ fn read(mut decoder: Decoder, pieces: &[(&[u8], &[u8])], ending: &Ending) -> Rea
 }
 
 /// What one run with exit code 0 printed on standard output.
-fn printed(format: Format, stdout: &str) -> Read {
+fn printed(format: TranscriptFormat, stdout: &str) -> Read {
     read(Decoder::new(format), &[(stdout.as_bytes(), b"")], &exit(0))
 }
 
 impl Read {
     /// What holds for every run: the conclusion is what the entries add up to.
     fn check(&self) {
-        let (mut usage, mut denials, mut session) = (Usage::default(), Vec::<&Denial>::new(), None);
+        let (mut usage, mut denials, mut session) =
+            (Usage::default(), Vec::<&ToolDenial>::new(), None);
         for entry in &self.entries {
             match entry {
                 Entry::Usage { usage: all, cumulative: true } => usage = *all,
@@ -88,10 +91,9 @@ impl Read {
     }
 }
 
-/// One recorded run.
 struct Sample {
     name: String,
-    format: Format,
+    format: TranscriptFormat,
     code: i32,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -122,12 +124,12 @@ impl Sample {
         parts.reverse();
         let format = match parts[..] {
             // Printed without a format.
-            ["aider", _] | ["gemini", "yolo-positional"] => Format::Text,
-            ["claude", _] => Format::ClaudeStreamJson,
-            ["codex", _] => Format::CodexJson,
-            ["gemini", _] => Format::GeminiStreamJson,
-            ["opencode", _] => Format::OpencodeJson,
-            ["qwen", _] => Format::QwenStreamJson,
+            ["aider", _] | ["gemini", "yolo-positional"] => TranscriptFormat::Text,
+            ["claude", _] => TranscriptFormat::ClaudeStreamJson,
+            ["codex", _] => TranscriptFormat::CodexJson,
+            ["gemini", _] => TranscriptFormat::GeminiStreamJson,
+            ["opencode", _] => TranscriptFormat::OpencodeJson,
+            ["qwen", _] => TranscriptFormat::QwenStreamJson,
             _ => panic!("an agent without a format: {parts:?}"),
         };
         let about: serde_json::Value =

@@ -11,34 +11,34 @@ use hyper::header::{HeaderMap, HeaderValue};
 
 use super::transport::unreachable;
 use super::{Client, ClientError};
-use crate::event::{Envelope, Gap};
+use crate::event::{EventEnvelope, EventGap};
 
 /// How long to wait before connecting again: at first, and at most.
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const FIRST_RECONNECT_DELAY: Duration = Duration::from_millis(50);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// How long the daemon may say nothing at all. It says something every fifteen seconds.
-const SILENCE: Duration = Duration::from_mins(1);
+const STREAM_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Whose events are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everybody's.
+    /// The events of all sessions.
     Everything,
-    /// One session's.
+    /// The events of one session.
     Workflow(SessionId),
 }
 
 /// What a follower is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Streamed {
-    /// How things stand, as JSON: [`crate::event::Snapshot`] or
+    /// How things stand, as JSON: [`crate::event::EventSnapshot`] or
     /// [`crate::event::SessionSnapshot`], by what is followed.
     Snapshot(serde_json::Value),
-    /// Something happened.
-    Event(Box<Envelope>),
+    /// An event in its envelope.
+    Event(Box<EventEnvelope>),
     /// Some events are no longer kept; a snapshot follows.
-    Gap(Gap),
+    Gap(EventGap),
     /// The follower was too slow for what is live; no fact is missing.
     Lagged,
     /// The connection was lost; following goes on by itself.
@@ -49,23 +49,23 @@ pub enum Streamed {
 
 /// A stream of events that resumes by itself.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventStream {
     client: Client,
     path: String,
     cursor: Option<u64>,
-    connection: Option<Connection>,
+    connection: Option<StreamConnection>,
     ready: VecDeque<Streamed>,
     wait: Duration,
     ended: bool,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct StreamConnection {
     body: Incoming,
-    reader: Reader,
+    reader: SseReader,
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn new(client: Client, path: String, cursor: Option<u64>) -> Self {
         Self {
             client,
@@ -73,7 +73,7 @@ impl Events {
             cursor,
             connection: None,
             ready: VecDeque::new(),
-            wait: FIRST_WAIT,
+            wait: FIRST_RECONNECT_DELAY,
             ended: false,
         }
     }
@@ -104,10 +104,10 @@ impl Events {
                     }
                 },
                 Some(connection) => {
-                    let next = tokio::time::timeout(SILENCE, connection.body.frame()).await;
+                    let next = tokio::time::timeout(STREAM_TIMEOUT, connection.body.frame()).await;
                     match next {
                         Ok(Some(Ok(frame))) => {
-                            self.wait = FIRST_WAIT;
+                            self.wait = FIRST_RECONNECT_DELAY;
                             let bytes = frame.into_data().unwrap_or_default();
                             let messages = connection.reader.feed(&bytes);
                             for message in messages {
@@ -130,14 +130,16 @@ impl Events {
         }
     }
 
-    async fn connect(&mut self) -> Result<Connection, ClientError> {
+    async fn connect(&mut self) -> Result<StreamConnection, ClientError> {
         let mut headers = HeaderMap::new();
         if let Some(cursor) = self.cursor {
             headers.insert("last-event-id", HeaderValue::from(cursor));
         }
         let begun = self.client.transport.begin(Method::GET, &self.path, headers, None);
-        match tokio::time::timeout(SILENCE, begun).await {
-            Ok(answer) => Ok(Connection { body: answer?.into_body(), reader: Reader::default() }),
+        match tokio::time::timeout(STREAM_TIMEOUT, begun).await {
+            Ok(answer) => {
+                Ok(StreamConnection { body: answer?.into_body(), reader: SseReader::default() })
+            }
             Err(_) => Err(ClientError::Unreachable("the daemon is silent".to_owned())),
         }
     }
@@ -146,11 +148,11 @@ impl Events {
     async fn again(&mut self, why: String) -> Streamed {
         self.connection = None;
         tokio::time::sleep(self.wait).await;
-        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        self.wait = (self.wait * 2).min(MAX_RECONNECT_DELAY);
         Streamed::Reconnecting(why)
     }
 
-    fn take(&mut self, message: &Message) {
+    fn take(&mut self, message: &SseMessage) {
         if let Some(id) = message.id {
             // A fact that was told before is not told again.
             if self.cursor.is_some_and(|cursor| id <= cursor) && message.event != "snapshot" {
@@ -173,7 +175,7 @@ impl Events {
 
 /// One message of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Message {
+struct SseMessage {
     id: Option<u64>,
     event: String,
     data: String,
@@ -181,13 +183,13 @@ struct Message {
 
 /// Cuts a stream into messages, however it arrives.
 #[derive(Debug, Default)]
-struct Reader {
+struct SseReader {
     line: Vec<u8>,
-    message: Message,
+    message: SseMessage,
 }
 
-impl Reader {
-    fn feed(&mut self, bytes: &[u8]) -> Vec<Message> {
+impl SseReader {
+    fn feed(&mut self, bytes: &[u8]) -> Vec<SseMessage> {
         let mut messages = Vec::new();
         for &byte in bytes {
             if byte != b'\n' {
@@ -235,12 +237,12 @@ mod tests {
 
     #[test]
     fn a_stream_reads_the_same_wherever_it_is_cut() {
-        let whole = Reader::default().feed(STREAM);
+        let whole = SseReader::default().feed(STREAM);
         assert_eq!(whole.len(), 2);
         assert_eq!(whole[0].id, Some(7));
         assert_eq!(whole[0].data, "{\"a\":\n1}");
         for cut in 0..STREAM.len() {
-            let mut reader = Reader::default();
+            let mut reader = SseReader::default();
             let mut messages = reader.feed(&STREAM[..cut]);
             messages.extend(reader.feed(&STREAM[cut..]));
             assert_eq!(messages, whole, "cut at {cut}");

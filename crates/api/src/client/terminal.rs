@@ -14,20 +14,20 @@ use crate::attach::{FromDaemon, FromViewer, SUBPROTOCOL};
 /// What a terminal tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromTerminal {
-    /// Bytes to show.
+    /// Bytes that the agent printed, to be shown as they are.
     Bytes(Vec<u8>),
     /// Something about the terminal.
     Said(FromDaemon),
 }
 
 /// The terminal of a task. Its two halves may be used at once.
-pub struct Terminal {
+pub struct TerminalConnection {
     /// What is said to it.
     pub sender: ToTerminal,
     messages: SplitStream<WebSocketStream<Wire>>,
 }
 
-impl std::fmt::Debug for Terminal {
+impl std::fmt::Debug for TerminalConnection {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Terminal").finish_non_exhaustive()
     }
@@ -57,7 +57,7 @@ fn failed(error: Error) -> ClientError {
     }
 }
 
-impl Terminal {
+impl TerminalConnection {
     pub(super) async fn open(transport: &Transport, path: &str) -> Result<Self, ClientError> {
         let wire = transport.connect().await?;
         let url = format!("ws://{}{path}", transport.host());
@@ -93,12 +93,12 @@ impl Terminal {
 }
 
 impl ToTerminal {
-    /// Types bytes.
+    /// Sends bytes that the viewer typed.
     pub async fn write(&mut self, bytes: Vec<u8>) -> Result<(), ClientError> {
         self.messages.send(Message::Binary(bytes.into())).await.map_err(failed)
     }
 
-    /// Says something.
+    /// Sends a control message, such as a new size.
     pub async fn say(&mut self, what: &FromViewer) -> Result<(), ClientError> {
         let text = serde_json::to_string(what)
             .map_err(|error| ClientError::Unreadable(error.to_string()))?;

@@ -14,7 +14,7 @@ use tokio::io::DuplexStream;
 use tokio::process::Command;
 
 use super::*;
-use crate::event::Gap;
+use crate::event::EventGap;
 use crate::problem::Code;
 
 const VERSION: &str = r#"{"version":"1.2.3","api":1,"events":1,"pid":7}"#;
@@ -40,7 +40,7 @@ fn daemon() -> Router {
 /// Refuses what does not look as the client sends it.
 fn echo(headers: &Headers, body: &str) -> Response {
     let is_json = headers["content-type"] == "application/json" && headers["host"] == "localhost";
-    let ok = is_json && body == serde_json::to_string(&Shutdown::default()).unwrap();
+    let ok = is_json && body == serde_json::to_string(&ShutdownRequest::default()).unwrap();
     (if ok { StatusCode::NO_CONTENT } else { StatusCode::BAD_REQUEST }).into_response()
 }
 
@@ -56,7 +56,7 @@ async fn events(headers: Headers) -> Response {
 }
 
 fn gap(number: u64) -> serde_json::Value {
-    serde_json::to_value(Gap { after: number, oldest: number }).unwrap()
+    serde_json::to_value(EventGap { after: number, oldest: number }).unwrap()
 }
 
 /// Serves one stream, as the daemon does.
@@ -89,7 +89,7 @@ fn in_process() -> (Client, Arc<AtomicUsize>) {
 async fn requests_go_over_any_byte_stream_and_share_a_connection() {
     let (client, connections) = in_process();
     assert_eq!(client.version().await.unwrap().pid, 7);
-    client.shutdown(Shutdown::default()).await.unwrap();
+    client.shutdown(ShutdownRequest::default()).await.unwrap();
     match client.workflow("nobody").await {
         Err(ClientError::Problem(problem)) => assert_eq!(problem.code, Code::WorkflowNotFound),
         other => panic!("{other:?}"),
@@ -109,7 +109,7 @@ async fn following_goes_on_after_the_last_event_that_was_seen() {
             told.push(streamed);
         }
     }
-    let gap = |number| Streamed::Gap(Gap { after: number, oldest: number });
+    let gap = |number| Streamed::Gap(EventGap { after: number, oldest: number });
     assert_eq!(told, [gap(1), gap(2), Streamed::End]);
 }
 
@@ -117,7 +117,7 @@ async fn following_goes_on_after_the_last_event_that_was_seen() {
 async fn requests_go_over_a_unix_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sock");
-    let client = Client::new(Address::Socket(path.clone())).unwrap();
+    let client = Client::new(DaemonAddress::Socket(path.clone())).unwrap();
     let absent = client.version().await;
     assert!(matches!(absent, Err(ClientError::Unreachable(_))), "{absent:?}");
     let listener = tokio::net::UnixListener::bind(path).unwrap();

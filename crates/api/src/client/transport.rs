@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::{Address, ClientError, problem};
+use super::{ClientError, DaemonAddress, problem};
 
 /// How long the daemon may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -144,10 +144,12 @@ pub(super) struct Answer {
 }
 
 impl Transport {
-    pub(super) fn to(address: Address) -> Result<Self, ClientError> {
+    pub(super) fn to(address: DaemonAddress) -> Result<Self, ClientError> {
         match address {
-            Address::Socket(path) => Ok(Self::over(move || UnixStream::connect(path.clone()))),
-            Address::Tcp { address, token } => {
+            DaemonAddress::Socket(path) => {
+                Ok(Self::over(move || UnixStream::connect(path.clone())))
+            }
+            DaemonAddress::Tcp { address, token } => {
                 let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
                     .map_err(|_| ClientError::Unreadable("the token is no text".to_owned()))?;
                 value.set_sensitive(true);

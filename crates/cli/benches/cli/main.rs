@@ -21,7 +21,6 @@ use self::home::Home;
 
 /// How much to measure.
 struct Plan {
-    /// Sessions there are.
     sessions: usize,
     /// How often each command is run; the median counts.
     rounds: usize,

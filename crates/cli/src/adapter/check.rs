@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_adapters::loader::FILE;
+use coven_adapters::loader::CONFIG_FILE;
 use coven_adapters::{AdapterConfigLoader, Config, builtin};
 use coven_notation::near;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::folders;
 use crate::written::{read, report, tell};
 
@@ -23,7 +23,7 @@ pub(super) fn run(what: &[String], as_json: bool) -> Result {
 fn sources(what: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let path = Path::new(what);
     if path.is_dir() {
-        return Ok(vec![read(&path.join(FILE))?]);
+        return Ok(vec![read(&path.join(CONFIG_FILE))?]);
     }
     let is_named_so = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
     if path.exists() || what.contains('/') || is_named_so {
@@ -35,13 +35,13 @@ fn sources(what: &str) -> Result<Vec<(String, Vec<u8>)>> {
     }
     let places = folders::adapters();
     for folder in [places.user, places.project].into_iter().flatten() {
-        let file: PathBuf = folder.join(what).join(FILE);
+        let file: PathBuf = folder.join(what).join(CONFIG_FILE);
         if file.exists() {
             found.push(read(&file)?);
         }
     }
     if found.is_empty() {
-        let failure = Failure::failed(format!("`{what}` is neither a file nor an adapter"));
+        let failure = CommandFailure::failed(format!("`{what}` is neither a file nor an adapter"));
         let types = AdapterConfigLoader::new(folders::adapters()).types();
         return Err(match near(what, types.iter().map(String::as_str)).first() {
             Some(name) => failure.hint(format!("did you mean `{name}`?")),

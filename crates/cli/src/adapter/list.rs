@@ -1,8 +1,8 @@
 //! `coven adapter ls`.
 
 use coven_adapters::AdapterConfigLoader;
-use coven_adapters::loader::{Loaded, Standing};
-use coven_adapters::registry::Metadata;
+use coven_adapters::loader::{LoadedAdapter, OriginStatus};
+use coven_adapters::registry::AdapterMetadata;
 use coven_model::Mode;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub(super) fn run(as_json: bool) -> Result {
     for (kind, loaded) in &catalogue {
         match loaded {
             Ok(loaded) => {
-                let metadata = Metadata::new(kind, &loaded.config);
+                let metadata = AdapterMetadata::new(kind, &loaded.config);
                 let modes: Vec<&str> = metadata.modes.keys().map(|mode| mode.as_str()).collect();
                 rows.push(vec![
                     kind.clone(),
@@ -49,8 +49,8 @@ pub(super) fn run(as_json: bool) -> Result {
     Ok(())
 }
 
-fn entry(kind: &str, loaded: &Loaded) -> serde_json::Value {
-    let metadata = Metadata::new(kind, &loaded.config);
+fn entry(kind: &str, loaded: &LoadedAdapter) -> serde_json::Value {
+    let metadata = AdapterMetadata::new(kind, &loaded.config);
     let modes: Vec<&str> = metadata.modes.keys().copied().map(Mode::as_str).collect();
     let problems: Vec<_> = loaded.reports.iter().map(coven_notation::Report::to_json).collect();
     json!({
@@ -64,28 +64,28 @@ fn entry(kind: &str, loaded: &Loaded) -> serde_json::Value {
     })
 }
 
-pub(super) fn layers(loaded: &Loaded) -> serde_json::Value {
+pub(super) fn layers(loaded: &LoadedAdapter) -> serde_json::Value {
     let layers = loaded.origins.iter().map(|origin| {
         json!({
             "layer": origin.layer.to_string(),
             "path": origin.path,
             "standing": match origin.standing {
-                Standing::Used => "used",
-                Standing::LastGood => "last good content",
-                Standing::Broken => "broken",
-                Standing::Untrusted => "not trusted",
+                OriginStatus::Used => "used",
+                OriginStatus::LastGood => "last good content",
+                OriginStatus::Broken => "broken",
+                OriginStatus::Untrusted => "not trusted",
             },
         })
     });
     layers.collect()
 }
 
-fn from(loaded: &Loaded) -> String {
+fn from(loaded: &LoadedAdapter) -> String {
     let layers = loaded.origins.iter().map(|origin| match origin.standing {
-        Standing::Used => origin.layer.to_string(),
-        Standing::LastGood => format!("{} (last good)", origin.layer),
-        Standing::Broken => format!("{} (broken)", origin.layer),
-        Standing::Untrusted => format!("{} (not trusted)", origin.layer),
+        OriginStatus::Used => origin.layer.to_string(),
+        OriginStatus::LastGood => format!("{} (last good)", origin.layer),
+        OriginStatus::Broken => format!("{} (broken)", origin.layer),
+        OriginStatus::Untrusted => format!("{} (not trusted)", origin.layer),
     });
     layers.collect::<Vec<_>>().join(" < ")
 }

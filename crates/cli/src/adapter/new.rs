@@ -3,9 +3,9 @@
 use std::env;
 
 use coven_adapters::AdapterConfigLoader;
-use coven_adapters::loader::{FILE, is_type};
+use coven_adapters::loader::{CONFIG_FILE, is_type};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, written};
 
 /// What a new file begins with: an agent that takes its prompt as the last argument and shows one
@@ -57,26 +57,26 @@ const TEMPLATE: &str = r#"{
 
 pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
     if !is_type(kind) {
-        return Err(Failure::usage(format!("{kind:?} cannot be the type of an adapter"))
+        return Err(CommandFailure::usage(format!("{kind:?} cannot be the type of an adapter"))
             .hint("use lower-case letters, digits, `-` and `_`"));
     }
     let text = match from {
         Some(from) => {
             let loader = AdapterConfigLoader::new(folders::adapters());
             let mut config =
-                loader.load(from, None).map_err(Failure::failed)?.config.as_ref().clone();
+                loader.load(from, None).map_err(CommandFailure::failed)?.config.as_ref().clone();
             config.command.get_or_insert_with(|| from.to_owned());
-            let json = serde_json::to_string_pretty(&config).map_err(Failure::failed)?;
+            let json = serde_json::to_string_pretty(&config).map_err(CommandFailure::failed)?;
             format!("{json}\n")
         }
         None => TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind),
     };
     let folder = if project {
-        env::current_dir().map_err(Failure::failed)?.join(".coven/adapters")
+        env::current_dir().map_err(CommandFailure::failed)?.join(".coven/adapters")
     } else {
         written::user_folder("adapters")
             .map_err(|failure| failure.hint("set HOME, or use --project"))?
     };
-    let file = folder.join(kind).join(FILE);
+    let file = folder.join(kind).join(CONFIG_FILE);
     written::create(&file, &text, "coven adapter check", "type")
 }

@@ -6,19 +6,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use coven_adapters::AdapterConfigLoader;
-use coven_adapters::replay::{Told, replay};
+use coven_adapters::replay::{ReplayEvent, replay};
 use coven_model::Verdict;
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 /// How wide the lines for people are. All of the evidence is in the JSON.
-const WIDTH: usize = 79;
+const LINE_COLUMNS: usize = 79;
 
 pub(super) fn run(kind: &str, file: &Path, as_json: bool, config: Option<&Path>) -> Result {
     let adapters = AdapterConfigLoader::new(folders::adapters());
-    let loaded = adapters.load(kind, config).map_err(Failure::failed)?;
+    let loaded = adapters.load(kind, config).map_err(CommandFailure::failed)?;
     for report in &loaded.reports {
         eprintln!("{}", report.render(output::colour_on_stderr()));
     }
@@ -29,7 +29,7 @@ pub(super) fn run(kind: &str, file: &Path, as_json: bool, config: Option<&Path>)
         }
     };
     replay(loaded.rules, open(file)?, told).map_err(|error| {
-        Failure::failed(format!("{} cannot be replayed: {error}", file.display()))
+        CommandFailure::failed(format!("{} cannot be replayed: {error}", file.display()))
             .hint("a recording is an asciicast v2 file, as `asciinema rec` or `coven play --export` make it")
     })?;
     written
@@ -39,15 +39,18 @@ fn open(file: &Path) -> Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
         return Ok(Box::new(BufReader::new(stdin())));
     }
-    let open = File::open(file)
-        .map_err(|error| Failure::failed(format!("could not open {}: {error}", file.display())))?;
+    let open = File::open(file).map_err(|error| {
+        CommandFailure::failed(format!("could not open {}: {error}", file.display()))
+    })?;
     Ok(Box::new(BufReader::new(open)))
 }
 
-fn tell(told: &Told, as_json: bool) -> Result {
+fn tell(told: &ReplayEvent, as_json: bool) -> Result {
     match told {
-        Told::Verdict(time, verdict) if as_json => output::line(&line(*time, verdict).to_string()),
-        Told::Verdict(time, verdict) => {
+        ReplayEvent::Verdict(time, verdict) if as_json => {
+            output::line(&line(*time, verdict).to_string())
+        }
+        ReplayEvent::Verdict(time, verdict) => {
             let state = match verdict.kind {
                 Some(kind) => format!("{} ({kind})", verdict.state),
                 None => verdict.state.to_string(),
@@ -60,11 +63,11 @@ fn tell(told: &Told, as_json: bool) -> Result {
                 evidence.rule,
                 coven_notation::printable(&words.join(" ")),
             );
-            output::line(output::shortened(&line, WIDTH).trim_end_matches([' ', ':']))
+            output::line(output::shortened(&line, LINE_COLUMNS).trim_end_matches([' ', ':']))
         }
-        Told::Painted(..) => Ok(()),
-        Told::Mark(..) if as_json => Ok(()),
-        Told::Mark(time, label) => output::line(&format!(
+        ReplayEvent::Painted(..) => Ok(()),
+        ReplayEvent::Mark(..) if as_json => Ok(()),
+        ReplayEvent::Mark(time, label) => output::line(&format!(
             "{:>9.3}  # {}",
             time.as_secs_f64(),
             coven_notation::printable(label)

@@ -4,24 +4,24 @@ use coven_adapters::{AdapterConfigLoader, builtin};
 use serde_json::json;
 
 use super::list::layers;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 pub(super) fn run(kind: &str, as_json: bool, source: bool) -> Result {
     if source {
         let text = builtin::source(kind).ok_or_else(|| {
             let types: Vec<&str> = builtin::types().collect();
-            Failure::failed(format!("`{kind}` is not built in"))
+            CommandFailure::failed(format!("`{kind}` is not built in"))
                 .hint(format!("these are: {}", types.join(", ")))
         })?;
         return output::write(text);
     }
     let adapters = AdapterConfigLoader::new(folders::adapters());
-    let loaded = adapters.load(kind, None).map_err(Failure::failed)?;
+    let loaded = adapters.load(kind, None).map_err(CommandFailure::failed)?;
     for report in &loaded.reports {
         eprintln!("{}", report.render(output::colour_on_stderr()));
     }
-    let config = serde_json::to_value(&*loaded.config).map_err(Failure::failed)?;
+    let config = serde_json::to_value(&*loaded.config).map_err(CommandFailure::failed)?;
     if as_json {
         return output::json(&json!({"type": kind, "layers": layers(&loaded), "config": config}));
     }

@@ -5,16 +5,16 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_adapters::replay::{Told, agrees, expected, replay};
-use coven_adapters::{AdapterConfigLoader, Rules};
+use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
+use coven_adapters::{AdapterConfigLoader, ScreenRules};
 use coven_model::Verdict;
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 /// What the replay of one recording gave.
-struct Outcome {
+struct RecordingOutcome {
     kind: String,
     file: PathBuf,
     marks: usize,
@@ -26,13 +26,13 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
     let mut outcomes = Vec::new();
     if let Some(path) = recordings {
         let [kind] = kinds else {
-            return Err(Failure::usage("--recordings needs exactly one type")
+            return Err(CommandFailure::usage("--recordings needs exactly one type")
                 .hint("coven adapter test claude --recordings FOLDER"));
         };
         fs::metadata(path).map_err(|error| {
-            Failure::failed(format!("could not read {}: {error}", path.display()))
+            CommandFailure::failed(format!("could not read {}: {error}", path.display()))
         })?;
-        let rules = adapters.load(kind, None).map_err(Failure::failed)?.rules;
+        let rules = adapters.load(kind, None).map_err(CommandFailure::failed)?.rules;
         for file in casts(path) {
             outcomes.push(test(kind, &rules, file)?);
         }
@@ -40,7 +40,7 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
         let all: Vec<String> =
             if kinds.is_empty() { adapters.types().into_iter().collect() } else { kinds.to_vec() };
         for kind in &all {
-            let loaded = adapters.load(kind, None).map_err(Failure::failed)?;
+            let loaded = adapters.load(kind, None).map_err(CommandFailure::failed)?;
             let beside =
                 loaded.origins.iter().filter_map(|origin| origin.path.as_deref()?.parent());
             for file in beside.flat_map(casts) {
@@ -49,7 +49,7 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
         }
     }
     if outcomes.is_empty() {
-        return Err(Failure::failed("there are no recordings").hint(
+        return Err(CommandFailure::failed("there are no recordings").hint(
             "put asciicast files with marks such as `idle:start` beside an adapter's config.json",
         ));
     }
@@ -57,7 +57,7 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
     if outcomes.iter().all(|outcome| outcome.wrong.is_empty()) {
         Ok(())
     } else {
-        Err(Failure::told())
+        Err(CommandFailure::told())
     }
 }
 
@@ -76,18 +76,18 @@ fn casts(path: &Path) -> Vec<PathBuf> {
     entries.iter().filter(|path| !path.is_symlink()).flat_map(|path| casts(path)).collect()
 }
 
-fn test(kind: &str, rules: &Arc<Rules>, file: PathBuf) -> Result<Outcome> {
-    let failed = |error: String| Failure::failed(format!("{}: {error}", file.display()));
+fn test(kind: &str, rules: &Arc<ScreenRules>, file: PathBuf) -> Result<RecordingOutcome> {
+    let failed = |error: String| CommandFailure::failed(format!("{}: {error}", file.display()));
     let open = File::open(&file).map_err(|error| failed(error.to_string()))?;
     let mut now: Option<Verdict> = None;
     let mut marks = 0;
     let mut wrong = Vec::new();
     let told = |told| match told {
-        Told::Verdict(_, verdict) | Told::Painted(_, verdict) => now = Some(verdict),
-        Told::Mark(time, mark) => {
+        ReplayEvent::Verdict(_, verdict) | ReplayEvent::Painted(_, verdict) => now = Some(verdict),
+        ReplayEvent::Mark(time, mark) => {
             let Some(wanted) = expected(&mark) else { return };
             marks += 1;
-            if let Some(verdict) = now.as_ref().filter(|verdict| !agrees(verdict, wanted)) {
+            if let Some(verdict) = now.as_ref().filter(|verdict| !matches_mark(verdict, wanted)) {
                 let kind = verdict.kind.map_or_else(String::new, |kind| format!(" ({kind})"));
                 wrong.push(format!(
                     "{:.2} s: marked `{}`, read as {}{kind} by {}: {}",
@@ -101,10 +101,10 @@ fn test(kind: &str, rules: &Arc<Rules>, file: PathBuf) -> Result<Outcome> {
         }
     };
     replay(rules.clone(), BufReader::new(open), told).map_err(|error| failed(error.to_string()))?;
-    Ok(Outcome { kind: kind.to_owned(), file, marks, wrong })
+    Ok(RecordingOutcome { kind: kind.to_owned(), file, marks, wrong })
 }
 
-fn tell(outcomes: &[Outcome], as_json: bool) -> Result {
+fn tell(outcomes: &[RecordingOutcome], as_json: bool) -> Result {
     if as_json {
         let entries: Vec<_> = outcomes
             .iter()

@@ -2,26 +2,26 @@
 
 use std::str::FromStr;
 
-use coven_terminal::keys::{Code, Key, Modes, Mods};
+use coven_terminal::keys::{Key, KeyCode, KeyModes, KeyModifiers};
 
 /// The bit of Ctrl in the number of modifiers, which is one more than all bits.
-const CTRL: u32 = 4;
+const CTRL_MODIFIER_BIT: u32 = 4;
 
 /// The key that begins a command to `coven`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub(crate) struct PrefixKey {
     key: Key,
 }
 
-impl Default for Prefix {
+impl Default for PrefixKey {
     fn default() -> Self {
-        let key = Key::new(Code::Char(']'), Mods::CTRL);
+        let key = Key::new(KeyCode::Char(']'), KeyModifiers::CTRL);
         // A bracket is a key.
         Self { key: key.unwrap_or_else(|_| unreachable!()) }
     }
 }
 
-impl FromStr for Prefix {
+impl FromStr for PrefixKey {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -32,7 +32,7 @@ impl FromStr for Prefix {
             None => text.to_owned(),
         };
         let key: Key = name.parse().map_err(|error| format!("{error}"))?;
-        let typed = key.encode(Modes::default());
+        let typed = key.encode(KeyModes::default());
         match (typed.as_slice(), key.mods().is_empty()) {
             // A key that types something would be lost to the agent.
             ([0x20..=0x7e], _) => Err("use a key that types nothing, such as ctrl-a".to_owned()),
@@ -41,28 +41,26 @@ impl FromStr for Prefix {
     }
 }
 
-/// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TypedInput {
     /// This goes to the agent.
     Bytes(Vec<u8>),
     /// Leave the agent alone.
     Detach,
-    /// Take the keyboard.
     Take,
 }
 
 /// Finds the prefix and what follows it in what is typed.
 #[derive(Debug)]
-pub(super) struct Filter {
-    prefix: Prefix,
+pub(super) struct PrefixFilter {
+    prefix: PrefixKey,
     legacy: Vec<u8>,
     /// The prefix as it was typed, when the next key says what it means.
     pending: Option<Vec<u8>>,
 }
 
 /// One key press, as far as it matters here.
-struct Press<'a> {
+struct DecodedPress<'a> {
     bytes: &'a [u8],
     /// The character, where it is one, without what Ctrl makes of it.
     character: Option<char>,
@@ -71,13 +69,13 @@ struct Press<'a> {
     released: bool,
 }
 
-impl Filter {
-    pub(super) fn new(prefix: Prefix) -> Self {
-        Self { prefix, legacy: prefix.key.encode(Modes::default()), pending: None }
+impl PrefixFilter {
+    pub(super) fn new(prefix: PrefixKey) -> Self {
+        Self { prefix, legacy: prefix.key.encode(KeyModes::default()), pending: None }
     }
 
     /// Takes what was typed.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Typed> {
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<TypedInput> {
         let mut all = Vec::new();
         let mut plain = Vec::new();
         let mut rest = bytes;
@@ -98,8 +96,8 @@ impl Filter {
                 continue;
             }
             let command = match press.character {
-                Some('d') => Some(Typed::Detach),
-                Some('t') => Some(Typed::Take),
+                Some('d') => Some(TypedInput::Detach),
+                Some('t') => Some(TypedInput::Take),
                 _ => None,
             };
             match command {
@@ -116,36 +114,36 @@ impl Filter {
         all
     }
 
-    fn is_prefix(&self, press: &Press<'_>) -> bool {
+    fn is_prefix(&self, press: &DecodedPress<'_>) -> bool {
         if press.bytes == self.legacy {
             return true;
         }
-        let Code::Char(character) = self.prefix.key.code() else { return false };
+        let KeyCode::Char(character) = self.prefix.key.code() else { return false };
         press.character == Some(character) && press.ctrl == self.prefix.key.mods().ctrl
     }
 
     /// The first key of what was typed.
-    fn press<'a>(&self, bytes: &'a [u8]) -> Press<'a> {
+    fn press<'a>(&self, bytes: &'a [u8]) -> DecodedPress<'a> {
         if bytes.starts_with(&self.legacy) {
             let bytes = &bytes[..self.legacy.len()];
-            return Press { bytes, character: None, ctrl: true, released: false };
+            return DecodedPress { bytes, character: None, ctrl: true, released: false };
         }
         if let Some(press) = spelled(bytes) {
             return press;
         }
         let character = Some(char::from(bytes[0])).filter(char::is_ascii_graphic);
-        Press { bytes: &bytes[..1], character, ctrl: false, released: false }
+        DecodedPress { bytes: &bytes[..1], character, ctrl: false, released: false }
     }
 }
 
-fn flush(all: &mut Vec<Typed>, plain: &mut Vec<u8>) {
+fn flush(all: &mut Vec<TypedInput>, plain: &mut Vec<u8>) {
     if !plain.is_empty() {
-        all.push(Typed::Bytes(std::mem::take(plain)));
+        all.push(TypedInput::Bytes(std::mem::take(plain)));
     }
 }
 
 /// A key that is spelled out: `CSI code ; modifiers : event u`, or `CSI 27 ; modifiers ; code ~`.
-fn spelled(bytes: &[u8]) -> Option<Press<'_>> {
+fn spelled(bytes: &[u8]) -> Option<DecodedPress<'_>> {
     let body = bytes.strip_prefix(b"\x1b[")?;
     let end = body.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':'))?;
     let numbers = std::str::from_utf8(&body[..end]).ok()?;
@@ -160,10 +158,10 @@ fn spelled(bytes: &[u8]) -> Option<Press<'_>> {
         (b'~', ["27", modifiers, code]) => (first(code)?, first(modifiers)?, 1),
         _ => return None,
     };
-    Some(Press {
+    Some(DecodedPress {
         bytes: &bytes[..end + 3],
         character: char::from_u32(code),
-        ctrl: (modifiers.saturating_sub(1)) & CTRL != 0,
+        ctrl: (modifiers.saturating_sub(1)) & CTRL_MODIFIER_BIT != 0,
         released: event == 3,
     })
 }
@@ -172,26 +170,26 @@ fn spelled(bytes: &[u8]) -> Option<Press<'_>> {
 mod tests {
     use super::*;
 
-    fn fed(chunks: &[&[u8]]) -> Vec<Typed> {
-        let mut filter = Filter::new(Prefix::default());
+    fn fed(chunks: &[&[u8]]) -> Vec<TypedInput> {
+        let mut filter = PrefixFilter::new(PrefixKey::default());
         chunks.iter().flat_map(|chunk| filter.feed(chunk)).collect()
     }
 
-    fn bytes(text: &[u8]) -> Typed {
-        Typed::Bytes(text.to_vec())
+    fn bytes(text: &[u8]) -> TypedInput {
+        TypedInput::Bytes(text.to_vec())
     }
 
     #[test]
     fn the_prefix_and_d_leave_in_one_piece_or_two() {
-        assert_eq!(fed(&[b"ab\x1dd"]), [bytes(b"ab"), Typed::Detach]);
-        assert_eq!(fed(&[b"\x1d", b"d"]), [Typed::Detach]);
+        assert_eq!(fed(&[b"ab\x1dd"]), [bytes(b"ab"), TypedInput::Detach]);
+        assert_eq!(fed(&[b"\x1d", b"d"]), [TypedInput::Detach]);
     }
 
     #[test]
     fn terminals_that_spell_keys_out_are_understood() {
         // Pressed, released, then d pressed, as kitty tells it to a program that wants all of it.
-        assert_eq!(fed(&[b"\x1b[93;5u", b"\x1b[93;5:3u", b"\x1b[100;1:1u"]), [Typed::Detach]);
-        assert_eq!(fed(&[b"\x1b[27;5;93~d"]), [Typed::Detach]);
+        assert_eq!(fed(&[b"\x1b[93;5u", b"\x1b[93;5:3u", b"\x1b[100;1:1u"]), [TypedInput::Detach]);
+        assert_eq!(fed(&[b"\x1b[27;5;93~d"]), [TypedInput::Detach]);
     }
 
     #[test]
@@ -199,14 +197,14 @@ mod tests {
         assert_eq!(fed(&[b"\x1d\x1d"]), [bytes(b"\x1d")]);
         assert_eq!(fed(&[b"\x1dx"]), [bytes(b"\x1dx")]);
         assert_eq!(fed(&[b"\x1b[A\x1b[97;5u"]), [bytes(b"\x1b[A\x1b[97;5u")]);
-        assert_eq!(fed(&[b"\x1dt"]), [Typed::Take]);
+        assert_eq!(fed(&[b"\x1dt"]), [TypedInput::Take]);
     }
 
     #[test]
     fn a_prefix_can_be_chosen_and_must_not_be_a_letter() {
-        let mut filter = Filter::new("ctrl-a".parse().unwrap());
-        assert_eq!(filter.feed(b"\x01d"), [Typed::Detach]);
-        assert!("q".parse::<Prefix>().is_err());
-        assert!("no-such-key".parse::<Prefix>().is_err());
+        let mut filter = PrefixFilter::new("ctrl-a".parse().unwrap());
+        assert_eq!(filter.feed(b"\x01d"), [TypedInput::Detach]);
+        assert!("q".parse::<PrefixKey>().is_err());
+        assert!("no-such-key".parse::<PrefixKey>().is_err());
     }
 }

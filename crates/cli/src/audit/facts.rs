@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{Delivered, Event};
+use coven_model::event::{DeliveredInput, Event};
 use coven_model::{AttemptId, Ending, InterventionId, SessionId, WorkflowStatus};
 use coven_store::Record;
 
 /// What an audit needs to know of a journal.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct JournalSummary {
     pub(super) name: Option<String>,
     pub(super) status: WorkflowStatus,
     /// Attempts by how they ended; nothing for those that did not.
@@ -17,9 +17,8 @@ pub(super) struct Told {
     pub(super) kept: BTreeSet<AttemptId>,
 }
 
-/// How a step stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum AuditedStep {
     Started,
     Failed,
     /// It failed and is tried again, from its beginning or from what of it failed.
@@ -28,9 +27,9 @@ enum Step {
 }
 
 /// What is counted on the way through.
-struct Count<'a> {
-    told: Told,
-    steps: BTreeMap<u32, Step>,
+struct JournalCounter<'a> {
+    told: JournalSummary,
+    steps: BTreeMap<u32, AuditedStep>,
     planned: Option<usize>,
     open: BTreeSet<InterventionId>,
     asked: BTreeSet<InterventionId>,
@@ -39,9 +38,13 @@ struct Count<'a> {
 }
 
 /// Goes through the facts of a session and says what cannot have happened.
-pub(super) fn check(id: &SessionId, records: &[Record<Event>], findings: &mut Vec<String>) -> Told {
-    let mut count = Count {
-        told: Told::default(),
+pub(super) fn check(
+    id: &SessionId,
+    records: &[Record<Event>],
+    findings: &mut Vec<String>,
+) -> JournalSummary {
+    let mut count = JournalCounter {
+        told: JournalSummary::default(),
         steps: BTreeMap::new(),
         planned: None,
         open: BTreeSet::new(),
@@ -64,7 +67,7 @@ pub(super) fn check(id: &SessionId, records: &[Record<Event>], findings: &mut Ve
     count.told
 }
 
-impl Count<'_> {
+impl JournalCounter<'_> {
     fn wrong(&mut self, finding: String) {
         self.findings.push(finding);
     }
@@ -95,19 +98,19 @@ impl Count<'_> {
             Event::WorkflowCancelled { .. } => self.status(WorkflowStatus::Cancelled),
             Event::WorkflowRetried { .. } => {
                 self.status(WorkflowStatus::Running);
-                for step in self.steps.values_mut().filter(|step| **step != Step::Over) {
-                    *step = Step::Again;
+                for step in self.steps.values_mut().filter(|step| **step != AuditedStep::Over) {
+                    *step = AuditedStep::Again;
                 }
             }
             Event::StepStarted { step, index, .. } => self.begun(seq, step, *index),
             Event::StepCompleted { step, index, .. } => {
-                self.over(seq, step, *index, Step::Over, true);
+                self.over(seq, step, *index, AuditedStep::Over, true);
             }
             Event::StepSkipped { step, index, .. } => {
-                self.over(seq, step, *index, Step::Over, false);
+                self.over(seq, step, *index, AuditedStep::Over, false);
             }
             Event::StepFailed { step, index, continues, .. } => {
-                let end = if *continues { Step::Over } else { Step::Failed };
+                let end = if *continues { AuditedStep::Over } else { AuditedStep::Failed };
                 self.over(seq, step, *index, end, false);
             }
             Event::InterventionRequired { intervention, .. } => {
@@ -125,7 +128,7 @@ impl Count<'_> {
                 let open = self.open.remove(id);
                 self.holds(open, || format!("fact {seq}: {id} is decided and was not open"));
             }
-            Event::InputDelivered { input: Delivered::Answer(id), .. } => {
+            Event::InputDelivered { input: DeliveredInput::Answer(id), .. } => {
                 let new = self.delivered.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: the answer to {id} was given twice"));
             }
@@ -144,15 +147,15 @@ impl Count<'_> {
     }
 
     fn begun(&mut self, seq: u64, step: &str, index: u32) {
-        let before = self.steps.insert(index, Step::Started);
-        if let Some(before) = before.filter(|before| *before != Step::Again) {
+        let before = self.steps.insert(index, AuditedStep::Started);
+        if let Some(before) = before.filter(|before| *before != AuditedStep::Again) {
             self.wrong(format!("fact {seq}: the step {step} begins again and was {before:?}"));
         }
     }
 
-    fn over(&mut self, seq: u64, step: &str, index: u32, end: Step, must_have_begun: bool) {
+    fn over(&mut self, seq: u64, step: &str, index: u32, end: AuditedStep, must_have_begun: bool) {
         match self.steps.insert(index, end) {
-            Some(Step::Started | Step::Again) => {}
+            Some(AuditedStep::Started | AuditedStep::Again) => {}
             None if !must_have_begun => {}
             None => self.wrong(format!("fact {seq}: the step {step} ends and never began")),
             Some(_) => self.wrong(format!("fact {seq}: the step {step} ends twice")),
@@ -196,7 +199,7 @@ impl Count<'_> {
             self.wrong(format!("the run is {status} and {job} never ended"));
         }
         if status == WorkflowStatus::Completed {
-            let over = self.steps.values().filter(|step| **step == Step::Over).count();
+            let over = self.steps.values().filter(|step| **step == AuditedStep::Over).count();
             if let Some(planned) = self.planned.filter(|planned| *planned != over) {
                 self.wrong(format!("the run is completed with {over} of {planned} steps"));
             }

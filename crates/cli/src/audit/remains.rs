@@ -7,10 +7,10 @@ use coven_runtime::processes;
 use coven_store::Attempt;
 use coven_store::session::Look;
 
-use super::Report;
-use super::facts::Told;
+use super::SessionAudit;
+use super::facts::JournalSummary;
 
-pub(super) fn check(look: &Look, told: &Told, report: &mut Report) {
+pub(super) fn check(look: &Look, told: &JournalSummary, report: &mut SessionAudit) {
     values(look, report);
     let folders = match look.attempts() {
         Ok(folders) => folders,
@@ -43,8 +43,8 @@ fn one(
     job: &AttemptId,
     ending: Option<&Ending>,
     attempt: &Attempt,
-    told: &Told,
-    report: &mut Report,
+    told: &JournalSummary,
+    report: &mut SessionAudit,
 ) {
     let over = ending.is_some() && !told.kept.contains(job);
     match attempt.outcome() {
@@ -71,7 +71,7 @@ fn one(
 }
 
 /// Every byte that was printed is there, and the tape ends where the process's output did.
-fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut Report) {
+fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut SessionAudit) {
     let exit = match attempt.exit() {
         Ok(exit) => exit,
         Err(error) => {
@@ -107,7 +107,7 @@ fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut Report) {
 }
 
 /// Values that lie aside are what their names say.
-fn values(look: &Look, report: &mut Report) {
+fn values(look: &Look, report: &mut SessionAudit) {
     let Ok(entries) = fs::read_dir(look.path().join("values")) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -8,20 +8,19 @@ use std::time::Duration;
 
 use tokio::time::interval;
 
-use crate::failure::{Failure, Result};
-use crate::signals::{Signals, Told};
+use crate::failure::{CommandFailure, Result};
+use crate::signals::{SignalEvent, SignalListener};
 use crate::{folders, output};
 
-/// How often a log is looked at that is followed. It is a plain file, which tells nobody when it
-/// grows.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a followed log is read again. It is a plain file, which does not notify its readers.
+const LOG_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(follow: bool, lines: usize) -> Result {
     let path = folders::places()?.log();
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Failure::failed("there is no log yet, as the daemon has never run")
+            return Err(CommandFailure::failed("there is no log yet, as the daemon has never run")
                 .hint("coven daemon start"));
         }
         Err(error) => return Err(unreadable(&path, &error)),
@@ -31,8 +30,8 @@ pub(super) async fn run(follow: bool, lines: usize) -> Result {
     if follow { grow(&path, text.len() as u64).await } else { Ok(()) }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("could not read {}: {error}", path.display()))
+fn unreadable(path: &Path, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::failed(format!("could not read {}: {error}", path.display()))
 }
 
 /// Where the last lines begin.
@@ -50,12 +49,12 @@ fn show(text: &[u8]) -> Result {
 
 /// Goes on with what is added, also after the log was rotated.
 async fn grow(path: &Path, mut seen: u64) -> Result {
-    let mut signals = Signals::listen()?;
-    let mut look = interval(LOOK);
+    let mut signals = SignalListener::listen()?;
+    let mut look = interval(LOG_POLL_INTERVAL);
     let mut file = fs::metadata(path).map(|about| about.ino()).ok();
     loop {
         tokio::select! {
-            told = signals.next() => if told != Told::Resized { return Ok(()) },
+            told = signals.next() => if told != SignalEvent::Resized { return Ok(()) },
             _ = look.tick() => {}
         }
         let Ok(about) = fs::metadata(path) else { continue };

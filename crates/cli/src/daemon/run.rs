@@ -3,7 +3,7 @@
 use coven_daemon::{Error, Options, serve};
 
 use crate::connect::{not_inside_agent, program};
-use crate::failure::{Code, Failure, Result};
+use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::folders;
 
 pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
@@ -14,8 +14,9 @@ pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
         let _ = rustix::process::setsid();
     }
     let places = folders::places()?;
-    let program = program()
-        .map_err(|error| Failure::failed(format!("this program cannot be found: {error}")))?;
+    let program = program().map_err(|error| {
+        CommandFailure::failed(format!("this program cannot be found: {error}"))
+    })?;
     let options = Options { port, tcp: !no_tcp, ..Options::new(places, program) };
     if !detached {
         eprintln!("The daemon runs here until Ctrl-C. Its log: {}", options.places.log().display());
@@ -23,11 +24,11 @@ pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed(format!("the daemon cannot be set up: {error}")))?;
+        .map_err(|error| CommandFailure::failed(format!("the daemon cannot be set up: {error}")))?;
     runtime.block_on(serve(options)).map_err(|error| failed(&error))
 }
 
-fn failed(error: &Error) -> Failure {
+fn failed(error: &Error) -> CommandFailure {
     let hint = match error {
         Error::Running { .. } => Some("coven daemon status"),
         Error::Config(_) => Some("mend the file, then try again"),
@@ -42,7 +43,7 @@ fn failed(error: &Error) -> Failure {
         }
         cause = source.source();
     }
-    let failure = Failure::new(Code::Failed, message);
+    let failure = CommandFailure::new(FailureCode::Failed, message);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -1,8 +1,8 @@
 //! `coven daemon start`.
 
-use coven_api::{Address, Client};
+use coven_api::{Client, DaemonAddress};
 
-use crate::connect::{self, Start};
+use crate::connect::{self, DaemonStart};
 use crate::failure::Result;
 use crate::{folders, output};
 
@@ -10,10 +10,10 @@ pub(super) async fn run() -> Result {
     if let Some((_, version)) = connect::running().await? {
         return output::line(&format!("the daemon runs already (process {})", version.pid));
     }
-    let client = Client::new(Address::Socket(folders::places()?.socket()))?;
+    let client = Client::new(DaemonAddress::Socket(folders::places()?.socket()))?;
     let (start, version) = connect::start(&client).await?;
     output::line(&match start {
-        Start::Now => format!("the daemon is started (process {})", version.pid),
-        Start::Before => format!("the daemon runs already (process {})", version.pid),
+        DaemonStart::Now => format!("the daemon is started (process {})", version.pid),
+        DaemonStart::Before => format!("the daemon runs already (process {})", version.pid),
     })
 }

@@ -2,31 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use coven_api::system::Status;
+use coven_api::system::StatusResponse;
 use serde_json::json;
 
-use crate::failure::{Code, Failure, Result};
+use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::{connect, folders, output};
 
 pub(super) async fn run(as_json: bool) -> Result {
     let Some((client, _)) = connect::running().await? else {
         if as_json {
             output::json(&json!({"running": false, "socket": folders::places()?.socket()}))?;
-            return Err(Failure::silent(Code::Unreachable));
+            return Err(CommandFailure::silent(FailureCode::Unreachable));
         }
-        return Err(Failure::new(Code::Unreachable, "the daemon does not run")
+        return Err(CommandFailure::new(FailureCode::Unreachable, "the daemon does not run")
             .hint("it starts by itself when a command needs it; or: coven daemon start"));
     };
     let status = client.status().await?;
     if as_json {
-        let mut value = serde_json::to_value(&status).map_err(Failure::failed)?;
+        let mut value = serde_json::to_value(&status).map_err(CommandFailure::failed)?;
         value["running"] = json!(true);
         return output::json(&value);
     }
     output::write(&told(&status))
 }
 
-fn told(status: &Status) -> String {
+fn told(status: &StatusResponse) -> String {
     let now = output::now();
     let mut rows = vec![
         row(

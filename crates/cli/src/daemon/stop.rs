@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use coven_api::system::Shutdown;
+use coven_api::system::ShutdownRequest;
 use coven_runtime::processes::Identity;
 use tokio::time::{Instant, interval};
 
-use crate::failure::{Code, Failure, Result};
+use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::{connect, output};
 
 /// How long the daemon may take to go: agents that have to be stopped get their grace first.
-const GONE: Duration = Duration::from_mins(1);
+const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How often it is looked whether it is gone.
-const LOOK: Duration = Duration::from_millis(10);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(agents: bool) -> Result {
     let Some((client, version)) = connect::running().await? else {
@@ -33,15 +33,15 @@ pub(super) async fn run(agents: bool) -> Result {
         .flat_map(|status| status.base_dirs)
         .filter_map(|base| Some(format!("{}: {}", base.path, base.problem?)))
         .collect();
-    client.shutdown(Shutdown { stop_agents: agents }).await?;
-    let deadline = Instant::now() + GONE;
-    let mut again = interval(LOOK);
+    client.shutdown(ShutdownRequest { stop_agents: agents }).await?;
+    let deadline = Instant::now() + STOP_TIMEOUT;
+    let mut again = interval(STOP_POLL_INTERVAL);
     let process = i32::try_from(version.pid).ok().and_then(Identity::of);
     while process.is_some_and(Identity::is_running) {
         if Instant::now() >= deadline {
-            let seconds = GONE.as_secs();
-            return Err(Failure::new(
-                Code::Failed,
+            let seconds = STOP_TIMEOUT.as_secs();
+            return Err(CommandFailure::new(
+                FailureCode::Failed,
                 format!(
                     "the daemon (process {}) is still there after {seconds} seconds",
                     version.pid

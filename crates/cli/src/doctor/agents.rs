@@ -11,18 +11,18 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Check, State};
+use super::{DoctorCheck, State};
 use crate::folders;
 
 /// How long a program may take to say its version. Some start a whole runtime for that.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// These come with Coven.
-pub(crate) const COMES_WITH_US: [&str; 2] = ["demo", "shell"];
+pub(crate) const BUNDLED_ADAPTERS: [&str; 2] = ["demo", "shell"];
 
 const GROUP: &str = "agents";
 
-pub(super) async fn check() -> Vec<Check> {
+pub(super) async fn check() -> Vec<DoctorCheck> {
     let adapters = AdapterConfigLoader::new(folders::adapters());
     let mut waiting = JoinSet::new();
     let mut checks = Vec::new();
@@ -30,9 +30,10 @@ pub(super) async fn check() -> Vec<Check> {
         match adapters.load(&kind, None) {
             Err(error) => {
                 let mend = format!("coven adapter check {kind}");
-                checks.push(Check::new(GROUP, &kind, State::Bad, error.to_string()).mend(mend));
+                checks
+                    .push(DoctorCheck::new(GROUP, &kind, State::Bad, error.to_string()).mend(mend));
             }
-            Ok(_) if COMES_WITH_US.contains(&kind.as_str()) => {}
+            Ok(_) if BUNDLED_ADAPTERS.contains(&kind.as_str()) => {}
             Ok(loaded) => {
                 let config = loaded.config;
                 let program = config.command.clone().unwrap_or_else(|| kind.clone());
@@ -48,9 +49,9 @@ pub(super) async fn check() -> Vec<Check> {
     checks.sort_by(|one, two| one.name.cmp(&two.name));
     if checks.iter().all(|check| check.state != State::Ok) {
         let what = "needs nothing installed: coven run demo";
-        checks.push(Check::ok(GROUP, "demo", what));
+        checks.push(DoctorCheck::ok(GROUP, "demo", what));
     } else {
-        checks.push(Check::ok(GROUP, "demo", "comes with Coven"));
+        checks.push(DoctorCheck::ok(GROUP, "demo", "comes with Coven"));
     }
     checks
 }
@@ -61,19 +62,19 @@ async fn one(
     args: Vec<String>,
     tested: Option<String>,
     install: Option<String>,
-) -> Check {
+) -> DoctorCheck {
     let Some(path) = find(&program) else {
         let mend = install.unwrap_or_else(|| format!("install `{program}`, if you want to use it"));
-        return Check::new(GROUP, &kind, State::Note, "is not installed").mend(mend);
+        return DoctorCheck::new(GROUP, &kind, State::Note, "is not installed").mend(mend);
     };
     let place = path.display();
     if args.is_empty() {
-        return Check::ok(GROUP, &kind, place.to_string());
+        return DoctorCheck::ok(GROUP, &kind, place.to_string());
     }
     match (version(&path, &args).await, tested) {
         (None, _) => {
             let what = format!("{place} does not say its version");
-            Check::new(GROUP, &kind, State::Note, what)
+            DoctorCheck::new(GROUP, &kind, State::Note, what)
                 .mend(format!("try: {program} {}", args.join(" ")))
         }
         (Some(version), Some(tested)) if version != tested => {
@@ -81,9 +82,9 @@ async fn one(
             let mend = format!(
                 "it will mostly work; if its state is read wrongly: coven explain, coven adapter new {kind} --from {kind}"
             );
-            Check::new(GROUP, &kind, State::Note, what).mend(mend)
+            DoctorCheck::new(GROUP, &kind, State::Note, what).mend(mend)
         }
-        (Some(version), _) => Check::ok(GROUP, &kind, format!("{version}: {place}")),
+        (Some(version), _) => DoctorCheck::ok(GROUP, &kind, format!("{version}: {place}")),
     }
 }
 
@@ -107,7 +108,7 @@ async fn version(program: &PathBuf, args: &[String]) -> Option<String> {
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let printed = timeout(PATIENCE, asked).await.ok()?.ok()?;
+    let printed = timeout(VERSION_TIMEOUT, asked).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&printed.stdout).into_owned();
     number(&text)
 }

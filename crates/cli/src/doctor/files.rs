@@ -9,27 +9,27 @@ use coven_daemon::Config;
 use coven_notation::Source;
 use coven_policy::Policy;
 use coven_workflow::Known;
-use coven_workflow::catalogue::Catalogue;
+use coven_workflow::catalogue::GrimoireCatalogue;
 
-use super::{Check, State};
+use super::{DoctorCheck, State};
 use crate::folders;
 
 const GROUP: &str = "files";
 
 /// The longest path of a socket that the system takes.
-const SOCKET: usize = 107;
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-pub(super) fn check() -> Vec<Check> {
+pub(super) fn check() -> Vec<DoctorCheck> {
     let Ok(places) = folders::places() else {
         let what = "neither HOME nor XDG_STATE_HOME says where to keep anything";
-        return vec![Check::new(GROUP, "state", State::Bad, what).mend("set HOME")];
+        return vec![DoctorCheck::new(GROUP, "state", State::Bad, what).mend("set HOME")];
     };
     let mut checks = vec![state(&places.state_dir), config(&places.config())];
     let socket = places.socket();
-    if socket.as_os_str().len() > SOCKET {
+    if socket.as_os_str().len() > MAX_SOCKET_PATH_BYTES {
         let what = format!("the path of the socket is too long: {}", socket.display());
         checks.push(
-            Check::new(GROUP, "socket", State::Bad, what)
+            DoctorCheck::new(GROUP, "socket", State::Bad, what)
                 .mend("set XDG_STATE_HOME to a shorter path"),
         );
     }
@@ -38,66 +38,66 @@ pub(super) fn check() -> Vec<Check> {
     checks
 }
 
-fn state(path: &Path) -> Check {
+fn state(path: &Path) -> DoctorCheck {
     let name = "state";
     let shown = path.display();
     match fs::metadata(path) {
-        Err(_) => Check::ok(GROUP, name, format!("{shown} is made when it is needed")),
+        Err(_) => DoctorCheck::ok(GROUP, name, format!("{shown} is made when it is needed")),
         Ok(about) if rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err() => {
             let what = format!(
                 "{shown} cannot be written to (mode {:o})",
                 about.permissions().mode() & 0o777
             );
-            Check::new(GROUP, name, State::Bad, what).mend(format!("chmod u+rwx {shown}"))
+            DoctorCheck::new(GROUP, name, State::Bad, what).mend(format!("chmod u+rwx {shown}"))
         }
         Ok(about) if about.permissions().mode() & 0o077 != 0 => {
             let what = format!("{shown} can be read by others");
-            Check::new(GROUP, name, State::Note, what).mend(format!("chmod 700 {shown}"))
+            DoctorCheck::new(GROUP, name, State::Note, what).mend(format!("chmod 700 {shown}"))
         }
-        Ok(_) => Check::ok(GROUP, name, shown.to_string()),
+        Ok(_) => DoctorCheck::ok(GROUP, name, shown.to_string()),
     }
 }
 
-fn config(path: &Path) -> Check {
+fn config(path: &Path) -> DoctorCheck {
     let name = "config.yaml";
     if !path.exists() {
-        return Check::ok(GROUP, name, "none; everything is as usual");
+        return DoctorCheck::ok(GROUP, name, "none; everything is as usual");
     }
     match Config::load(path) {
-        Ok(_) => Check::ok(GROUP, name, path.display().to_string()),
-        Err(error) => Check::new(GROUP, name, State::Bad, first_line(&error.to_string()))
+        Ok(_) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
+        Err(error) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&error.to_string()))
             .mend(format!("mend {}; its form: coven schema config", path.display())),
     }
 }
 
-fn policy(path: &Path) -> Check {
+fn policy(path: &Path) -> DoctorCheck {
     let name = "policy.yaml";
     let Ok(bytes) = fs::read(path) else {
-        return Check::ok(GROUP, name, "none; every question is asked");
+        return DoctorCheck::ok(GROUP, name, "none; every question is asked");
     };
     let read = Source::from_bytes(path.display().to_string(), bytes);
     match read.and_then(|source| Policy::read(&source)) {
-        Ok(_) => Check::ok(GROUP, name, path.display().to_string()),
-        Err(report) => Check::new(GROUP, name, State::Bad, first_line(&report.render(false)))
+        Ok(_) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
+        Err(report) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&report.render(false)))
             .mend(format!("coven policy test {}", path.display())),
     }
 }
 
-fn grimoires() -> Vec<Check> {
+fn grimoires() -> Vec<DoctorCheck> {
     let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
-    let catalogue = Catalogue::load(&folders::grimoires(), &known);
-    let wrong: Vec<Check> = catalogue
+    let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
+    let wrong: Vec<DoctorCheck> = catalogue
         .entries()
         .filter(|entry| entry.report().has_errors())
         .map(|entry| {
             let mend = format!("coven grimoire check {}", entry.name);
-            Check::new(GROUP, "grimoire", State::Note, format!("{} has errors", entry.name))
+            DoctorCheck::new(GROUP, "grimoire", State::Note, format!("{} has errors", entry.name))
                 .mend(mend)
         })
         .collect();
     if wrong.is_empty() {
         let count = catalogue.entries().count();
-        return vec![Check::ok(GROUP, "grimoires", format!("{count}, all without errors"))];
+        return vec![DoctorCheck::ok(GROUP, "grimoires", format!("{count}, all without errors"))];
     }
     wrong
 }

@@ -8,17 +8,17 @@ use coven_runtime::sandbox::Enforcement;
 use rustix::process::{Resource, getrlimit};
 
 use super::agents::find;
-use super::{Check, State};
+use super::{DoctorCheck, State};
 use crate::folders;
 
 /// Every agent has a terminal and some files; fewer is no good for a team of them.
-const FILES: u64 = 1024;
-const TERMINALS: u64 = 32;
+const MIN_OPEN_FILES: u64 = 1024;
+const MIN_TERMINALS: u64 = 32;
 
 /// Less free disk than this and journals may stop.
-const FREE: u64 = 200 << 20;
+const MIN_FREE_DISK_BYTES: u64 = 200 << 20;
 
-pub(super) fn check() -> Vec<Check> {
+pub(super) fn check() -> Vec<DoctorCheck> {
     let mut checks = vec![confinement()];
     #[cfg(target_os = "linux")]
     checks.push(cgroup());
@@ -30,62 +30,71 @@ pub(super) fn check() -> Vec<Check> {
 }
 
 /// What Coven promises elsewhere and cannot do on this system.
-fn limitations() -> impl Iterator<Item = Check> {
+fn limitations() -> impl Iterator<Item = DoctorCheck> {
     let all = machine::limitations().iter();
-    all.map(|limit| Check::new("system", limit.name, State::Note, limit.what))
+    all.map(|limit| DoctorCheck::new("system", limit.name, State::Note, limit.what))
 }
 
-fn confinement() -> Check {
+fn confinement() -> DoctorCheck {
     let (group, name) = ("kernel", "landlock");
     match Enforcement::of_this_kernel() {
-        Enforcement::Files { abi } => {
-            Check::ok(group, name, format!("version {abi}; arbiters and sandboxed steps are confined"))
-        }
-        Enforcement::Nothing => Check::new(group, name, State::Note, "agents cannot be confined")
-            .mend("a kernel from 5.13 on with `landlock` in its lsm= list; runs say so and go on without"),
+        Enforcement::Files { abi } => DoctorCheck::ok(
+            group,
+            name,
+            format!("version {abi}; arbiters and sandboxed steps are confined"),
+        ),
+        Enforcement::Nothing => DoctorCheck::new(
+            group,
+            name,
+            State::Note,
+            "agents cannot be confined",
+        )
+        .mend(
+            "a kernel from 5.13 on with `landlock` in its lsm= list; runs say so and go on without",
+        ),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn cgroup() -> Check {
+fn cgroup() -> DoctorCheck {
     let (group, name) = ("kernel", "cgroup");
     if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
-        return Check::ok(group, name, "version 2");
+        return DoctorCheck::ok(group, name, "version 2");
     }
     // Whole trees are ended without it.
-    Check::ok(group, name, "not version 2; trees of processes are ended without it")
+    DoctorCheck::ok(group, name, "not version 2; trees of processes are ended without it")
 }
 
-fn terminals() -> Check {
+fn terminals() -> DoctorCheck {
     let (group, name) = ("limits", "terminals");
     let Ok(TerminalLimits { max: most, used }) = machine::terminal_limits() else {
-        return Check::ok(group, name, "the kernel tells no limit");
+        return DoctorCheck::ok(group, name, "the kernel tells no limit");
     };
     let Some(used) = used else {
-        return Check::ok(group, name, format!("at most {most}"));
+        return DoctorCheck::ok(group, name, format!("at most {most}"));
     };
     let left = most.saturating_sub(used);
     let what = format!("{left} of {most} left");
-    if left >= TERMINALS {
-        return Check::ok(group, name, what);
+    if left >= MIN_TERMINALS {
+        return DoctorCheck::ok(group, name, what);
     }
     let state = if left == 0 { State::Bad } else { State::Note };
-    Check::new(group, name, state, what)
+    DoctorCheck::new(group, name, state, what)
         .mend("sysctl -w kernel.pty.max=4096, or close some terminals")
 }
 
-fn files() -> Check {
+fn files() -> DoctorCheck {
     let (group, name) = ("limits", "open files");
     let most = getrlimit(Resource::Nofile).current;
     let what =
         most.map_or_else(|| "no limit".to_owned(), |most| format!("{most} for each process"));
-    if most.is_none_or(|most| most >= FILES) {
-        return Check::ok(group, name, what);
+    if most.is_none_or(|most| most >= MIN_OPEN_FILES) {
+        return DoctorCheck::ok(group, name, what);
     }
-    Check::new(group, name, State::Note, what).mend("ulimit -n 8192 before the daemon starts")
+    DoctorCheck::new(group, name, State::Note, what).mend("ulimit -n 8192 before the daemon starts")
 }
 
-fn disk() -> Vec<Check> {
+fn disk() -> Vec<DoctorCheck> {
     let mut places = Vec::new();
     if let Ok(folders) = folders::places() {
         places.push(("state", folders.state_dir));
@@ -99,36 +108,38 @@ fn disk() -> Vec<Check> {
         let about = rustix::fs::statvfs(&there).ok()?;
         let free = about.f_bavail.saturating_mul(about.f_frsize);
         let what = format!("{} MiB free for {}", free >> 20, path.display());
-        if free >= FREE {
-            return Some(Check::ok("disk", name, what));
+        if free >= MIN_FREE_DISK_BYTES {
+            return Some(DoctorCheck::ok("disk", name, what));
         }
         Some(
-            Check::new("disk", name, State::Bad, what)
+            DoctorCheck::new("disk", name, State::Bad, what)
                 .mend("make room; `coven ls` and `coven rm` delete old sessions"),
         )
     };
     places.into_iter().filter_map(one).collect()
 }
 
-fn shell() -> Check {
+fn shell() -> DoctorCheck {
     let (group, name) = ("programs", "bash");
     match (find("bash"), find("sh")) {
-        (Some(path), _) => Check::ok(group, name, path.display().to_string()),
+        (Some(path), _) => DoctorCheck::ok(group, name, path.display().to_string()),
         (None, Some(path)) => {
             let what = format!("is not there; scripts and gates run by {}", path.display());
-            Check::new(group, name, State::Note, what).mend("install bash")
+            DoctorCheck::new(group, name, State::Note, what).mend("install bash")
         }
         (None, None) => {
-            Check::new(group, name, State::Bad, "there is no shell for scripts and gates")
+            DoctorCheck::new(group, name, State::Bad, "there is no shell for scripts and gates")
                 .mend("install bash")
         }
     }
 }
 
-fn git() -> Check {
+fn git() -> DoctorCheck {
     match find("git") {
-        Some(path) => Check::ok("programs", "git", path.display().to_string()),
-        None => Check::new("programs", "git", State::Note, "is not there; prepare-pr needs it")
-            .mend("install git"),
+        Some(path) => DoctorCheck::ok("programs", "git", path.display().to_string()),
+        None => {
+            DoctorCheck::new("programs", "git", State::Note, "is not there; prepare-pr needs it")
+                .mend("install git")
+        }
     }
 }

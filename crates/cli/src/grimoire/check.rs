@@ -5,7 +5,7 @@ use std::path::Path;
 use coven_notation::Report;
 use coven_workflow::check;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::written::{read, report, tell};
 
 pub(super) fn run(what: &[String], as_json: bool) -> Result {
@@ -29,10 +29,10 @@ fn found(what: &str) -> Result<Vec<Report>> {
     let named: Vec<Report> = catalogue
         .entries()
         .filter(|entry| entry.name == what)
-        .map(coven_workflow::catalogue::Entry::report)
+        .map(coven_workflow::catalogue::CatalogueEntry::report)
         .collect();
     match catalogue.plan(what) {
-        Err(error) if named.is_empty() => Err(Failure::failed(error)),
+        Err(error) if named.is_empty() => Err(CommandFailure::failed(error)),
         _ => Ok(named),
     }
 }

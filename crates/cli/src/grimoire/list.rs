@@ -1,6 +1,6 @@
 //! `coven grimoire ls`.
 
-use coven_workflow::catalogue::{Entry, Standing};
+use coven_workflow::catalogue::{CatalogueEntry, EntryStatus};
 use serde_json::json;
 
 use crate::failure::Result;
@@ -45,11 +45,11 @@ pub(super) fn run(as_json: bool) -> Result {
 }
 
 /// What keeps an entry from being what its name means; nothing if nothing does.
-fn standing(entry: &Entry) -> String {
+fn standing(entry: &CatalogueEntry) -> String {
     match &entry.standing {
-        Standing::Inert => "not trusted".to_owned(),
-        Standing::Overridden(by) => format!("overridden by {}", by.as_str()),
-        Standing::Current if entry.plan.is_none() => "has errors".to_owned(),
-        Standing::Current => String::new(),
+        EntryStatus::Inert => "not trusted".to_owned(),
+        EntryStatus::Overridden(by) => format!("overridden by {}", by.as_str()),
+        EntryStatus::Current if entry.plan.is_none() => "has errors".to_owned(),
+        EntryStatus::Current => String::new(),
     }
 }

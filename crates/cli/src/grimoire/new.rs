@@ -5,7 +5,7 @@ use std::env;
 use coven_notation::Source;
 use coven_workflow::check;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{output, written};
 
 /// What a new grimoire begins with: an agent, a gate, and everything else in comments.
@@ -66,13 +66,13 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
     if checked.has_errors() {
         let report = coven_notation::Report::new(source, checked.problems);
         eprint!("{}", report.render(output::colour_on_stderr()));
-        return Err(Failure::usage(format!("{name:?} cannot be the name of a grimoire"))
+        return Err(CommandFailure::usage(format!("{name:?} cannot be the name of a grimoire"))
             .hint("use lower-case words with dashes between them, such as `fix-bug`"));
     }
     let folder = if user {
         written::user_folder("grimoires")?
     } else {
-        env::current_dir().map_err(Failure::failed)?.join(".coven/grimoires")
+        env::current_dir().map_err(CommandFailure::failed)?.join(".coven/grimoires")
     };
     let file = folder.join(format!("{name}.yaml"));
     written::create(&file, &text, "coven grimoire check", "name")
@@ -81,7 +81,7 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
 /// The text of another grimoire under a new name.
 fn renamed(from: &str, name: &str) -> Result<String> {
     let catalogue = super::catalogue();
-    catalogue.plan(from).map_err(Failure::failed)?;
+    catalogue.plan(from).map_err(CommandFailure::failed)?;
     let Some(entry) = catalogue.get(from) else { return Ok(String::new()) };
     let lines = entry.source.text().lines().map(|line| {
         let named = line.strip_prefix("name:").is_some_and(|rest| rest.trim() == from);

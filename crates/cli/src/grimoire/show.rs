@@ -1,18 +1,18 @@
 //! `coven grimoire show`.
 
-use coven_workflow::catalogue::Unusable;
+use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::view::dry_run;
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output;
 
 pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
     let catalogue = super::catalogue();
     let Some(entry) = catalogue.get(name) else {
         return Err(match catalogue.plan(name) {
-            Err(error) => Failure::failed(error),
-            Ok(_) => Failure::failed(format!("there is no grimoire `{name}`")),
+            Err(error) => CommandFailure::failed(error),
+            Ok(_) => CommandFailure::failed(format!("there is no grimoire `{name}`")),
         });
     };
     let from = entry.path.as_ref().map_or_else(String::new, |path| format!(": {}", path.display()));
@@ -26,14 +26,11 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
         }
         return output::write(entry.source.text());
     }
-    let view = dry_run(
-        entry
-            .plan
-            .as_ref()
-            .ok_or_else(|| Failure::failed(Unusable::Broken { name: name.to_owned() }))?,
-    );
+    let view = dry_run(entry.plan.as_ref().ok_or_else(|| {
+        CommandFailure::failed(UnusableGrimoire::Broken { name: name.to_owned() })
+    })?);
     if as_json {
-        return output::json(&serde_json::to_value(&view).map_err(Failure::failed)?);
+        return output::json(&serde_json::to_value(&view).map_err(CommandFailure::failed)?);
     }
     let mut rows = vec![["STEP", "TYPE", "WHAT IT DOES"].map(str::to_owned).to_vec()];
     for row in &view.rows {

@@ -1,15 +1,15 @@
 //! One row of another terminal, cut to the columns there are.
 
-use coven_terminal::snapshot::{Color, Row, Style, Underline};
+use coven_terminal::snapshot::{CellColor, CellStyle, ScreenRow, UnderlineStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::output::Put;
+use crate::output::PutText;
 
 /// The row as text with its colours.
-pub(super) fn painted(row: &Row, columns: usize) -> String {
+pub(super) fn painted(row: &ScreenRow, columns: usize) -> String {
     let mut text = String::new();
     let mut at = 0;
-    let mut pen: Option<&Style> = None;
+    let mut pen: Option<&CellStyle> = None;
     for piece in pieces(row.text()) {
         // A control character cannot stand on a screen; whatever has no width takes one here.
         let width = piece.width().max(1);
@@ -31,8 +31,8 @@ pub(super) fn painted(row: &Row, columns: usize) -> String {
 }
 
 /// Sets the style of a column, if it is another one.
-fn put<'a>(text: &mut String, row: &'a Row, column: usize, pen: &mut Option<&'a Style>) {
-    let covers = |run: &&coven_terminal::snapshot::Run| {
+fn put<'a>(text: &mut String, row: &'a ScreenRow, column: usize, pen: &mut Option<&'a CellStyle>) {
+    let covers = |run: &&coven_terminal::snapshot::StyledRun| {
         (usize::from(run.column)..usize::from(run.column + run.length)).contains(&column)
     };
     let style = row.runs().iter().find(covers).map(|run| &run.style);
@@ -55,7 +55,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What switches a style on, after everything was switched off.
-fn sgr(style: &Style) -> String {
+fn sgr(style: &CellStyle) -> String {
     let mut text = String::new();
     let set = style.attributes;
     for (on, code) in [
@@ -71,12 +71,12 @@ fn sgr(style: &Style) -> String {
         }
     }
     text.push_str(match style.underline {
-        Underline::None => "",
-        Underline::Single => ";4",
-        Underline::Double => ";21",
-        Underline::Curly => ";4:3",
-        Underline::Dotted => ";4:4",
-        Underline::Dashed => ";4:5",
+        UnderlineStyle::None => "",
+        UnderlineStyle::Single => ";4",
+        UnderlineStyle::Double => ";21",
+        UnderlineStyle::Curly => ";4:3",
+        UnderlineStyle::Dotted => ";4:4",
+        UnderlineStyle::Dashed => ";4:5",
     });
     text.push_str(&color(style.foreground, 30));
     text.push_str(&color(style.background, 40));
@@ -84,13 +84,13 @@ fn sgr(style: &Style) -> String {
 }
 
 /// A colour, as that of the text (30) or of what is behind it (40).
-fn color(color: Color, base: u8) -> String {
+fn color(color: CellColor, base: u8) -> String {
     match color {
-        Color::Default => String::new(),
-        Color::Named(name @ 0..8) => format!(";{}", base + name),
-        Color::Named(name) => format!(";{}", base + 60 + (name & 7)),
-        Color::Indexed(index) => format!(";{};5;{index}", base + 8),
-        Color::Rgb(red, green, blue) => format!(";{};2;{red};{green};{blue}", base + 8),
+        CellColor::Default => String::new(),
+        CellColor::Named(name @ 0..8) => format!(";{}", base + name),
+        CellColor::Named(name) => format!(";{}", base + 60 + (name & 7)),
+        CellColor::Indexed(index) => format!(";{};5;{index}", base + 8),
+        CellColor::Rgb(red, green, blue) => format!(";{};2;{red};{green};{blue}", base + 8),
     }
 }
 

@@ -1,12 +1,12 @@
-//! Colour, where somebody sees it. What it says is also said in words.
+//! Colour, where the output is a terminal. What it says is also said in words.
 
 /// Paints texts, or leaves them as they are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint {
+pub(crate) struct OutputPaint {
     on: bool,
 }
 
-impl Paint {
+impl OutputPaint {
     pub(crate) fn new(on: bool) -> Self {
         Self { on }
     }

@@ -4,13 +4,12 @@ use coven_notation::printable;
 use coven_terminal::sanitise::strip;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A text that grows.
-pub(crate) trait Put {
+pub(crate) trait PutText {
     /// Puts this at its end.
     fn put(&mut self, text: String);
 }
 
-impl Put for String {
+impl PutText for String {
     fn put(&mut self, text: String) {
         self.push_str(&text);
     }
@@ -52,7 +51,7 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
 
 /// A text on lines of at most this many columns, all but the first behind so many blanks. It is
 /// broken between words; a word that is longer than a line stays whole, as it may be a command or
-/// a path that somebody copies.
+/// a path to be copied.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
     let mut all = String::new();
     for (place, line) in text.split('\n').enumerate() {

@@ -6,11 +6,11 @@ use coven_api::Client;
 use coven_api::intervention::{InterventionItem, InterventionQuery, InterventionState};
 use coven_api::workflow::ListQuery;
 use coven_notation::Source;
-use coven_policy::{Past, Policies, Policy, Row, Ruling, test};
+use coven_policy::{PastQuestion, Policies, Policy, RuleEffect, TrialRow, test};
 use serde_json::json;
 
 use crate::connect::{self, block_on};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{find, folders, output, question, written};
 
 pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_json: bool) -> Result {
@@ -49,7 +49,7 @@ fn policies(file: Option<&Path>) -> Result<Policies> {
         let (name, bytes) = written::read(path)?;
         let tell = |report: coven_notation::Report| {
             eprint!("{}", report.render(output::colour_on_stderr()));
-            Failure::told()
+            CommandFailure::told()
         };
         let source = Source::from_bytes(name, bytes).map_err(tell)?;
         Policy::read(&source).map_err(tell)
@@ -61,7 +61,7 @@ fn policies(file: Option<&Path>) -> Result<Policies> {
     let user = folders::config().and_then(|config| here(config.join("policy.yaml")));
     let project = folders::trusted_project().and_then(|base| here(base.join(".coven/policy.yaml")));
     if user.is_none() && project.is_none() {
-        return Err(Failure::failed("there is no policy, so every question is asked")
+        return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
     }
     Ok(Policies {
@@ -88,8 +88,8 @@ async fn past(client: &Client, session: Option<&str>, limit: u32) -> Result<Vec<
     Ok(past)
 }
 
-fn asked(item: &InterventionItem) -> Past<'_> {
-    Past {
+fn asked(item: &InterventionItem) -> PastQuestion<'_> {
+    PastQuestion {
         intervention: &item.intervention,
         adapter: item.adapter.as_deref().unwrap_or_default(),
         dialog: None,
@@ -98,17 +98,17 @@ fn asked(item: &InterventionItem) -> Past<'_> {
     }
 }
 
-fn ruling(row: &Row<'_>) -> String {
+fn ruling(row: &TrialRow<'_>) -> String {
     match &row.decision {
         None => "-".to_owned(),
         Some(decision) => match &decision.ruling {
-            Ruling::Ask => "ask".to_owned(),
+            RuleEffect::Ask => "ask".to_owned(),
             ruling => ruling.choice().map_or_else(|| "ask".to_owned(), |choice| choice.to_string()),
         },
     }
 }
 
-fn row_cells(row: &Row<'_>, item: &InterventionItem) -> Vec<String> {
+fn row_cells(row: &TrialRow<'_>, item: &InterventionItem) -> Vec<String> {
     let then = row.past.decided.map_or_else(|| "open".to_owned(), |choice| choice.to_string());
     let mark = if row.agrees == Some(false) { " !" } else { "" };
     vec![
@@ -119,7 +119,7 @@ fn row_cells(row: &Row<'_>, item: &InterventionItem) -> Vec<String> {
     ]
 }
 
-fn row_json(row: &Row<'_>) -> serde_json::Value {
+fn row_json(row: &TrialRow<'_>) -> serde_json::Value {
     let rule = row.decision.as_ref().and_then(|decision| decision.rule.as_ref());
     json!({
         "id": row.past.intervention.id,

@@ -7,19 +7,17 @@ use coven_api::intervention::Decide;
 use coven_api::workflow::{TaskItem, Workflow};
 use coven_model::{Choice, Intervention, InterventionId, Mode};
 
-use crate::output::{self, Paint};
-use crate::question::{self, Text};
+use crate::output::{self, OutputPaint};
+use crate::question::{self, TextRequirement};
 
 /// A key that comes this soon after one question took the place of another was meant for the one
 /// before.
-const SETTLE: Duration = Duration::from_millis(400);
+const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(400);
 
 /// What keys lead to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// Nothing yet.
+pub(super) enum AskAction {
     Nothing,
-    /// This is decided.
     Decide(Choice, Option<String>),
     /// The terminal of the agent that asks is wanted.
     Open,
@@ -27,7 +25,7 @@ pub(super) enum Wish {
 
 /// The question that is shown, and what was typed so far.
 #[derive(Debug, Default)]
-pub(super) struct Ask {
+pub(super) struct QuestionPrompt {
     shown: Option<InterventionId>,
     /// Since when it is shown in the place of another.
     replaced: Option<Instant>,
@@ -38,7 +36,7 @@ pub(super) struct Ask {
     note: String,
 }
 
-impl Ask {
+impl QuestionPrompt {
     /// The question that is asked now.
     pub(super) fn current<'a>(&self, workflow: &'a Workflow) -> Option<&'a Intervention> {
         let open = &workflow.interventions;
@@ -62,7 +60,12 @@ impl Ask {
     }
 
     /// What is drawn below the tree.
-    pub(super) fn lines(&self, workflow: &Workflow, paint: Paint, columns: usize) -> Vec<String> {
+    pub(super) fn lines(
+        &self,
+        workflow: &Workflow,
+        paint: OutputPaint,
+        columns: usize,
+    ) -> Vec<String> {
         let Some(asked) = self.current(workflow) else {
             return if self.note.is_empty() {
                 Vec::new()
@@ -81,7 +84,7 @@ impl Ask {
         match &self.typing {
             Some((choice, text)) => {
                 let prompt = match question::text(*choice) {
-                    Text::Maybe => "why (Enter for nothing, Esc to go back)",
+                    TextRequirement::Maybe => "why (Enter for nothing, Esc to go back)",
                     _ => "text (Enter sends, Esc goes back)",
                 };
                 lines.push(cut(&format!("  {}: {prompt}: {text}▏", question::words(*choice)), 0));
@@ -101,15 +104,15 @@ impl Ask {
 
     /// Takes what was typed. What follows the key that decides is thrown away: it was typed for
     /// something else.
-    pub(super) fn typed(&mut self, workflow: &Workflow, bytes: &[u8]) -> Wish {
-        let Some(asked) = self.current(workflow).cloned() else { return Wish::Nothing };
-        if self.replaced.is_some_and(|since| since.elapsed() < SETTLE) {
-            return Wish::Nothing;
+    pub(super) fn typed(&mut self, workflow: &Workflow, bytes: &[u8]) -> AskAction {
+        let Some(asked) = self.current(workflow).cloned() else { return AskAction::Nothing };
+        if self.replaced.is_some_and(|since| since.elapsed() < QUESTION_SETTLE_TIME) {
+            return AskAction::Nothing;
         }
         self.note.clear();
         // A key with a name, such as an arrow, comes as a sequence and means nothing here.
         if bytes.len() > 1 && bytes[0] == 0x1b {
-            return Wish::Nothing;
+            return AskAction::Nothing;
         }
         for character in String::from_utf8_lossy(bytes).chars() {
             let wish = match &mut self.typing {
@@ -121,24 +124,24 @@ impl Ask {
                     character,
                 ),
             };
-            if wish != Wish::Nothing {
+            if wish != AskAction::Nothing {
                 return wish;
             }
         }
-        Wish::Nothing
+        AskAction::Nothing
     }
 
-    fn text(&mut self, character: char) -> Wish {
-        let Some((choice, text)) = &mut self.typing else { return Wish::Nothing };
+    fn text(&mut self, character: char) -> AskAction {
+        let Some((choice, text)) = &mut self.typing else { return AskAction::Nothing };
         match character {
             '\r' | '\n' => {
                 let (choice, text) = (*choice, text.trim().to_owned());
-                if text.is_empty() && question::text(choice) == Text::Needed {
+                if text.is_empty() && question::text(choice) == TextRequirement::Needed {
                     "type a text first".clone_into(&mut self.note);
-                    return Wish::Nothing;
+                    return AskAction::Nothing;
                 }
                 self.typing = None;
-                return Wish::Decide(choice, Some(text).filter(|text| !text.is_empty()));
+                return AskAction::Decide(choice, Some(text).filter(|text| !text.is_empty()));
             }
             '\x1b' => self.typing = None,
             '\x7f' | '\x08' => drop(text.pop()),
@@ -146,7 +149,7 @@ impl Ask {
             character if !character.is_control() => text.push(character),
             _ => {}
         }
-        Wish::Nothing
+        AskAction::Nothing
     }
 
     fn choose(
@@ -155,24 +158,24 @@ impl Ask {
         task: Option<&TaskItem>,
         open: usize,
         key: char,
-    ) -> Wish {
+    ) -> AskAction {
         if let Some(choice) = asked.options.iter().find(|choice| question::key(**choice) == key) {
-            if question::text(*choice) == Text::None {
-                return Wish::Decide(*choice, None);
+            if question::text(*choice) == TextRequirement::None {
+                return AskAction::Decide(*choice, None);
             }
             self.typing = Some((*choice, String::new()));
-            return Wish::Nothing;
+            return AskAction::Nothing;
         }
         match key {
             '\t' if open > 1 => {
                 self.skipped += 1;
                 self.shown = None;
             }
-            'o' if has_terminal(task) => return Wish::Open,
+            'o' if has_terminal(task) => return AskAction::Open,
             ' '..='~' => self.note = format!("`{key}` means nothing here"),
             _ => {}
         }
-        Wish::Nothing
+        AskAction::Nothing
     }
 
     /// Decides, and remembers what came of it.
@@ -203,7 +206,7 @@ fn keys(
     asked: &Intervention,
     task: Option<&TaskItem>,
     open: usize,
-    (paint, columns): (Paint, usize),
+    (paint, columns): (OutputPaint, usize),
 ) -> Vec<String> {
     let key = |key: &str, words: &str| {
         let width = key.len() + 3 + output::width(words);

@@ -7,13 +7,13 @@ use crate::{output, tty};
 
 /// The lines that were drawn last. Dropping it shows the cursor again.
 #[derive(Debug, Default)]
-pub(super) struct Canvas {
+pub(super) struct LineCanvas {
     /// How wide each line was.
     drawn: Vec<usize>,
     hidden: bool,
 }
 
-impl Canvas {
+impl LineCanvas {
     /// How many lines there is room for.
     pub(super) fn rows() -> usize {
         tty::size().map_or(24, |(_, rows)| usize::from(rows)).saturating_sub(1).max(2)
@@ -55,7 +55,7 @@ fn visible(line: &str) -> usize {
     output::width(&coven_terminal::sanitise::strip(line.as_bytes()))
 }
 
-impl Drop for Canvas {
+impl Drop for LineCanvas {
     fn drop(&mut self) {
         if self.hidden {
             let _ = io::Write::write_all(&mut io::stdout(), b"\x1b[?25h");

@@ -4,18 +4,17 @@ use coven_api::workflow::Workflow;
 use coven_model::{Mode, TaskStatus, WorkflowStatus};
 use serde_json::Value;
 
-use crate::failure::{Code, Failure, Result};
-use crate::output::Put;
-use crate::tree::{self, Style};
+use crate::failure::{CommandFailure, FailureCode, Result};
+use crate::output::PutText;
+use crate::tree::{self, TreeStyle};
 use crate::{output, question};
 
 /// The most lines of a result that are shown.
-const RESULT: usize = 12;
+const MAX_RESULT_LINES: usize = 12;
 
-/// The whole tree.
 pub(crate) fn tree(workflow: &Workflow) -> Result {
     let (paint, columns) = (output::paint(), output::columns());
-    let style = Style { now: output::now(), paint, columns, whole: true, over: false };
+    let style = TreeStyle { now: output::now(), paint, columns, whole: true, over: false };
     let lines = tree::tree(workflow, style).into_iter().map(|line| line.text + "\n");
     output::write(&lines.collect::<String>())
 }
@@ -104,8 +103,8 @@ fn result(workflow: &Workflow) -> Option<(String, Vec<String>)> {
         Value::String(text) => output::clean(text),
         value => format!("{value:#}"),
     };
-    let mut lines: Vec<String> = text.lines().take(RESULT).map(str::to_owned).collect();
-    if text.lines().nth(RESULT).is_some() {
+    let mut lines: Vec<String> = text.lines().take(MAX_RESULT_LINES).map(str::to_owned).collect();
+    if text.lines().nth(MAX_RESULT_LINES).is_some() {
         lines.push("…".to_owned());
     }
     (!lines.is_empty()).then(|| (name.to_owned(), lines))
@@ -116,17 +115,17 @@ pub(crate) fn code(workflow: &Workflow) -> Result {
     let item = &workflow.item;
     match item.status {
         WorkflowStatus::Completed => Ok(()),
-        WorkflowStatus::Failed => Err(Failure::silent(Code::Failed)),
-        WorkflowStatus::Cancelled => Err(Failure::silent(Code::Cancelled)),
+        WorkflowStatus::Failed => Err(CommandFailure::silent(FailureCode::Failed)),
+        WorkflowStatus::Cancelled => Err(CommandFailure::silent(FailureCode::Cancelled)),
         WorkflowStatus::Blocked => {
             let first = workflow.interventions.first().map(question::asked).unwrap_or_default();
-            Err(Failure::new(Code::Blocked, format!("{} waits: {first}", item.name))
+            Err(CommandFailure::new(FailureCode::Blocked, format!("{} waits: {first}", item.name))
                 .hint(format!("coven inbox, or coven resume {}", item.name)))
         }
         WorkflowStatus::Pending | WorkflowStatus::Running => {
             let message =
                 format!("{} is {} and not looked after by the daemon", item.name, item.status);
-            Err(Failure::failed(message).hint(format!("coven resume {}", item.name)))
+            Err(CommandFailure::failed(message).hint(format!("coven resume {}", item.name)))
         }
     }
 }

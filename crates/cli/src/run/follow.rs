@@ -10,39 +10,37 @@ use coven_model::SessionId;
 use coven_model::event::Event;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::ask::{Ask, Wish};
-use super::canvas::Canvas;
+use super::ask::{AskAction, QuestionPrompt};
+use super::canvas::LineCanvas;
 use super::end;
-use super::lines::{Lines, event};
+use super::lines::{FactPrinter, event};
 use crate::attach;
-use crate::events::Pump;
-use crate::failure::{Code, Failure, Result};
-use crate::signals::{Signals, Told};
-use crate::tree::{Style, fitted, tree};
-use crate::tty::{Keyboard, Keys};
+use crate::events::EventPump;
+use crate::failure::{CommandFailure, FailureCode, Result};
+use crate::signals::{SignalEvent, SignalListener};
+use crate::tree::{TreeStyle, fitted, tree};
+use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{connect, output, question, tty};
 
 /// How often a tree is looked at again while something happens.
-const LOOK: Duration = Duration::from_millis(100);
+const TREE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often it is drawn again because ages grow.
-const DRAW: Duration = Duration::from_millis(500);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A second Ctrl-C within this time means more than the first.
-const AGAIN: Duration = Duration::from_secs(2);
+const SECOND_INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
 
-/// What happens when somebody has to be asked.
+/// What happens when a person has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnBlock {
-    /// Following goes on.
     Wait,
     /// The command ends with exit code 3.
     Fail,
 }
 
-/// How a run is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum FollowMode {
     /// Every event as a line of JSON.
     Json(OnBlock),
     /// A line for everything of interest.
@@ -51,7 +49,7 @@ pub(crate) enum How {
     Tree(OnBlock),
 }
 
-impl How {
+impl FollowMode {
     /// A tree on a terminal, and lines elsewhere.
     pub(crate) fn usual(on_block: OnBlock) -> Self {
         if io::stdout().is_terminal() { Self::Tree(on_block) } else { Self::Lines(on_block) }
@@ -64,43 +62,42 @@ impl How {
     }
 }
 
-/// Somebody follows a run.
-pub(crate) struct Following {
+/// A run that is followed on the terminal, with everything that shows it.
+pub(crate) struct RunFollower {
     client: Client,
     id: SessionId,
     name: String,
-    how: How,
-    signals: Option<Signals>,
-    canvas: Canvas,
-    ask: Ask,
-    lines: Lines,
+    how: FollowMode,
+    signals: Option<SignalListener>,
+    canvas: LineCanvas,
+    ask: QuestionPrompt,
+    lines: FactPrinter,
     /// Facts up to here are not told.
     from: u64,
     /// Whether every question is answered without asking.
     auto: bool,
 }
 
-/// Why following ended.
-enum Ending {
+enum FollowEnd {
     /// The run is over, or does not go on.
     Over,
-    /// Somebody has to be asked.
+    /// A person has to be asked.
     Blocked(Box<Workflow>),
-    /// Whoever followed had enough.
-    Left(Told),
+    /// The user stopped following; the run goes on.
+    Left(SignalEvent),
 }
 
-impl Following {
-    pub(crate) fn new(client: Client, id: SessionId, name: String, how: How) -> Self {
+impl RunFollower {
+    pub(crate) fn new(client: Client, id: SessionId, name: String, how: FollowMode) -> Self {
         Self {
             client,
             id,
             name,
             how,
             signals: None,
-            canvas: Canvas::default(),
-            ask: Ask::default(),
-            lines: Lines::default(),
+            canvas: LineCanvas::default(),
+            ask: QuestionPrompt::default(),
+            lines: FactPrinter::default(),
             from: 0,
             auto: false,
         }
@@ -112,49 +109,55 @@ impl Following {
     }
 
     /// The same, from after this fact on.
-    pub(crate) fn after(client: Client, id: SessionId, name: String, how: How, seq: u64) -> Self {
+    pub(crate) fn after(
+        client: Client,
+        id: SessionId,
+        name: String,
+        how: FollowMode,
+        seq: u64,
+    ) -> Self {
         Self { from: seq, ..Self::new(client, id, name, how) }
     }
 
     /// Follows to the end, and says how that was.
     pub(crate) async fn run(mut self) -> Result {
-        self.signals = Some(Signals::listen()?);
+        self.signals = Some(SignalListener::listen()?);
         let ending = match self.how {
-            How::Tree(_) => self.tree().await,
-            How::Lines(_) | How::Json(_) => self.stream().await,
+            FollowMode::Tree(_) => self.tree().await,
+            FollowMode::Lines(_) | FollowMode::Json(_) => self.stream().await,
         };
         match ending? {
-            Ending::Over => self.over().await,
-            Ending::Blocked(workflow) => Err(self.blocked(&workflow)),
-            Ending::Left(told) => self.leave(told).await,
+            FollowEnd::Over => self.over().await,
+            FollowEnd::Blocked(workflow) => Err(self.blocked(&workflow)),
+            FollowEnd::Left(told) => self.leave(told).await,
         }
     }
 
-    async fn signal(&mut self) -> Told {
+    async fn signal(&mut self) -> SignalEvent {
         match &mut self.signals {
             Some(signals) => signals.next().await,
             None => std::future::pending().await,
         }
     }
 
-    /// Lines or JSON.
-    async fn stream(&mut self) -> Result<Ending> {
-        if matches!(self.how, How::Lines(_)) {
+    async fn stream(&mut self) -> Result<FollowEnd> {
+        if matches!(self.how, FollowMode::Lines(_)) {
             output::line(&format!("{}: coven show {0}", self.name))?;
         }
-        let mut events = Pump::session(&self.client, &self.id, Some(self.from));
+        let mut events = EventPump::session(&self.client, &self.id, Some(self.from));
         loop {
             let streamed = tokio::select! {
                 told = self.signal() => match told {
-                    Told::Resized => continue,
-                    told => return Ok(Ending::Left(told)),
+                    SignalEvent::Resized => continue,
+                    told => return Ok(FollowEnd::Left(told)),
                 },
                 streamed = events.next() => streamed?,
             };
             match streamed {
                 Some(Streamed::Event(envelope)) => {
-                    if matches!(self.how, How::Json(_)) {
-                        let text = serde_json::to_string(&envelope).map_err(Failure::failed)?;
+                    if matches!(self.how, FollowMode::Json(_)) {
+                        let text =
+                            serde_json::to_string(&envelope).map_err(CommandFailure::failed)?;
                         output::line(&text)?;
                     } else if let Some(line) = self.lines.line(&envelope) {
                         output::line(&line)?;
@@ -162,24 +165,24 @@ impl Following {
                     match event(&envelope) {
                         Some(Event::InterventionRequired { .. }) => {
                             if let Some(workflow) = self.is_blocked().await? {
-                                return Ok(Ending::Blocked(workflow));
+                                return Ok(FollowEnd::Blocked(workflow));
                             }
                             self.how_to_answer().await?;
                         }
-                        Some(event) if is_end(&event) => return Ok(Ending::Over),
+                        Some(event) if is_end(&event) => return Ok(FollowEnd::Over),
                         _ => {}
                     }
                 }
                 Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
-                Some(Streamed::End) | None => return Ok(Ending::Over),
+                Some(Streamed::End) | None => return Ok(FollowEnd::Over),
                 Some(_) => {}
             }
         }
     }
 
-    /// Says how somebody elsewhere can answer what waits, if nobody does it by itself.
+    /// Prints the command that answers what waits, unless answers are automatic or asked in place.
     async fn how_to_answer(&self) -> Result {
-        if self.auto || !matches!(self.how, How::Lines(_)) {
+        if self.auto || !matches!(self.how, FollowMode::Lines(_)) {
             return Ok(());
         }
         let workflow = self.client.workflow(self.id.as_str()).await?;
@@ -191,7 +194,7 @@ impl Following {
         Ok(())
     }
 
-    /// Whether somebody has to be asked now and nobody can be.
+    /// The run, if it waits for a person and this command may not ask one.
     async fn is_blocked(&self) -> Result<Option<Box<Workflow>>> {
         if self.how.on_block() == OnBlock::Wait {
             return Ok(None);
@@ -201,19 +204,22 @@ impl Following {
     }
 
     /// A tree that changes.
-    async fn tree(&mut self) -> Result<Ending> {
-        let mut events = Pump::session(&self.client, &self.id, None);
+    async fn tree(&mut self) -> Result<FollowEnd> {
+        let mut events = EventPump::session(&self.client, &self.id, None);
         let mut workflow = self.client.workflow(self.id.as_str()).await?;
-        let mut keyboard =
-            if tty::is_interactive() { Some(Keyboard::take(Keys::Single)?) } else { None };
-        let mut look = interval(LOOK);
+        let mut keyboard = if tty::is_interactive() {
+            Some(TerminalKeyboard::take(KeyMode::Single)?)
+        } else {
+            None
+        };
+        let mut look = interval(TREE_POLL_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let (mut dirty, mut over, mut drawn) = (true, false, None::<Instant>);
         loop {
             tokio::select! {
                 told = self.signal() => match told {
-                    Told::Resized => dirty = true,
-                    told => return Ok(Ending::Left(told)),
+                    SignalEvent::Resized => dirty = true,
+                    told => return Ok(FollowEnd::Left(told)),
                 },
                 streamed = events.next(), if !over => match streamed? {
                     Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
@@ -224,7 +230,7 @@ impl Following {
                 bytes = typed(keyboard.as_ref()) => {
                     let bytes = bytes?;
                     if bytes.is_empty() {
-                        return Ok(Ending::Left(Told::Terminate));
+                        return Ok(FollowEnd::Left(SignalEvent::Terminate));
                     }
                     let wish = self.ask.typed(&workflow, &bytes);
                     self.wished(wish, &workflow, &mut keyboard).await?;
@@ -232,7 +238,7 @@ impl Following {
                 }
                 _ = look.tick() => {}
             }
-            if dirty || drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW) {
+            if dirty || drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_INTERVAL) {
                 if dirty {
                     workflow = self.client.workflow(self.id.as_str()).await?;
                 }
@@ -240,10 +246,10 @@ impl Following {
                 (dirty, drawn) = (false, Some(Instant::now()));
             }
             if over || workflow.item.status.is_final() {
-                return Ok(Ending::Over);
+                return Ok(FollowEnd::Over);
             }
             if self.how.on_block() == OnBlock::Fail && !workflow.interventions.is_empty() {
-                return Ok(Ending::Blocked(Box::new(workflow)));
+                return Ok(FollowEnd::Blocked(Box::new(workflow)));
             }
         }
     }
@@ -251,7 +257,7 @@ impl Following {
     fn draw(&mut self, workflow: &Workflow) -> Result {
         self.ask.look(workflow);
         let columns = output::columns();
-        let style = Style {
+        let style = TreeStyle {
             now: output::now(),
             paint: output::paint(),
             columns,
@@ -263,34 +269,34 @@ impl Following {
         } else {
             Vec::new()
         };
-        let room = Canvas::rows().saturating_sub(below.len());
+        let room = LineCanvas::rows().saturating_sub(below.len());
         let mut lines = fitted(tree(workflow, style), room);
         lines.extend(below);
-        lines.truncate(Canvas::rows());
+        lines.truncate(LineCanvas::rows());
         self.canvas.draw(&lines)
     }
 
     /// Does what the keys mean.
     async fn wished(
         &mut self,
-        wish: Wish,
+        wish: AskAction,
         workflow: &Workflow,
-        keyboard: &mut Option<Keyboard>,
+        keyboard: &mut Option<TerminalKeyboard>,
     ) -> Result {
         let Some(asked) = self.ask.current(workflow).cloned() else { return Ok(()) };
         match wish {
-            Wish::Nothing => Ok(()),
-            Wish::Decide(choice, text) => {
+            AskAction::Nothing => Ok(()),
+            AskAction::Decide(choice, text) => {
                 self.ask.decide(&self.client, &asked, choice, text).await;
                 Ok(())
             }
-            Wish::Open => {
+            AskAction::Open => {
                 let Some(task) = &asked.task else { return Ok(()) };
                 self.canvas.clear()?;
                 drop(keyboard.take());
-                let view = attach::View::new(self.id.as_str(), &self.name, task.as_str());
+                let view = attach::TerminalView::new(self.id.as_str(), &self.name, task.as_str());
                 let seen = attach::through(&self.client, &view, attach::Options::default()).await;
-                *keyboard = Some(Keyboard::take(Keys::Single)?);
+                *keyboard = Some(TerminalKeyboard::take(KeyMode::Single)?);
                 seen.map(drop)
             }
         }
@@ -299,27 +305,27 @@ impl Following {
     /// What there is to say at the end.
     async fn over(&mut self) -> Result {
         let workflow = self.client.workflow(self.id.as_str()).await?;
-        if matches!(self.how, How::Tree(_)) {
+        if matches!(self.how, FollowMode::Tree(_)) {
             self.canvas.clear()?;
             end::tree(&workflow)?;
         }
-        if !matches!(self.how, How::Json(_)) {
+        if !matches!(self.how, FollowMode::Json(_)) {
             end::words(&workflow)?;
         }
         end::code(&workflow)
     }
 
-    fn blocked(&mut self, workflow: &Workflow) -> Failure {
-        if matches!(self.how, How::Tree(_)) && self.canvas.clear().is_ok() {
+    fn blocked(&mut self, workflow: &Workflow) -> CommandFailure {
+        if matches!(self.how, FollowMode::Tree(_)) && self.canvas.clear().is_ok() {
             let _ = end::tree(workflow);
         }
         let alone = workflow.interventions.len() == 1;
         let Some(asked) = workflow.interventions.first() else {
-            return Failure::silent(Code::Blocked);
+            return CommandFailure::silent(FailureCode::Blocked);
         };
         let name = question::name(&self.name, asked, alone);
         let how = question::commands(&name, asked).join("\n      ");
-        let mut message = format!("{} waits for somebody: {}", self.name, question::asked(asked));
+        let mut message = format!("{} waits for a person: {}", self.name, question::asked(asked));
         for line in question::excerpt(asked) {
             message.push_str(format!("\n  │ {line}").trim_end());
         }
@@ -327,27 +333,30 @@ impl Following {
             "{how}\n      then: coven show {} --follow   (or run with --on-block wait, --auto allow)",
             self.name
         );
-        Failure::new(Code::Blocked, message).hint(hint)
+        CommandFailure::new(FailureCode::Blocked, message).hint(hint)
     }
 
     /// Leaves the run alone; asked twice, it may be cancelled instead.
-    async fn leave(mut self, told: Told) -> Result {
-        let tree = matches!(self.how, How::Tree(_));
+    async fn leave(mut self, told: SignalEvent) -> Result {
+        let tree = matches!(self.how, FollowMode::Tree(_));
         if tree {
             self.canvas.clear()?;
         }
         let name = self.name.clone();
         eprintln!("Detached; it goes on. Come back with: coven show {name} --follow");
-        if told != Told::Interrupt || !tty::is_interactive() {
-            return Err(Failure::silent(Code::Interrupted));
+        if told != SignalEvent::Interrupt || !tty::is_interactive() {
+            return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
-        eprintln!("Ctrl-C once more within {} seconds asks whether to cancel it.", AGAIN.as_secs());
-        let again = async { while self.signal().await != Told::Interrupt {} };
-        if timeout(AGAIN, again).await.is_err() {
-            return Err(Failure::silent(Code::Interrupted));
+        eprintln!(
+            "Ctrl-C once more within {} seconds asks whether to cancel it.",
+            SECOND_INTERRUPT_WINDOW.as_secs()
+        );
+        let again = async { while self.signal().await != SignalEvent::Interrupt {} };
+        if timeout(SECOND_INTERRUPT_WINDOW, again).await.is_err() {
+            return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
         eprint!("Cancel {name} and stop its agents? [y/N] ");
-        let keyboard = Keyboard::take(Keys::Single)?;
+        let keyboard = TerminalKeyboard::take(KeyMode::Single)?;
         let bytes = tokio::select! {
             bytes = keyboard.read() => bytes?,
             _ = self.signal() => Vec::new(),
@@ -355,12 +364,12 @@ impl Following {
         drop(keyboard);
         if !matches!(bytes.first(), Some(b'y' | b'Y')) {
             eprintln!("no");
-            return Err(Failure::silent(Code::Interrupted));
+            return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
         eprintln!("yes");
         let wish = coven_api::workflow::Wish { why: Some("Ctrl-C twice".to_owned()), env: None };
         self.client.cancel(self.id.as_str(), &wish).await?;
-        let mut events = Pump::session(&self.client, &self.id, None);
+        let mut events = EventPump::session(&self.client, &self.id, None);
         while !self.client.workflow(self.id.as_str()).await?.item.status.is_final() {
             if events.next().await?.is_none() {
                 break;
@@ -370,8 +379,8 @@ impl Following {
     }
 }
 
-/// What was typed, where somebody can type.
-async fn typed(keyboard: Option<&Keyboard>) -> io::Result<Vec<u8>> {
+/// The next bytes from the keyboard; never ready where there is none.
+async fn typed(keyboard: Option<&TerminalKeyboard>) -> io::Result<Vec<u8>> {
     match keyboard {
         Some(keyboard) => keyboard.read().await,
         None => std::future::pending().await,

@@ -1,32 +1,32 @@
 //! The inputs of a run, as the workflow wants them.
 
 use coven_api::Client;
-use coven_api::catalogue::{BaseDirQuery, Check, InputItem};
-use coven_notation::{Source, Syntax};
+use coven_api::catalogue::{BaseDirQuery, CheckRequest, InputItem};
+use coven_notation::{FileSyntax, Source};
 use serde_json::{Map, Value};
 
-use super::{Arguments, What};
-use crate::failure::{Failure, Result};
+use super::{Arguments, RunTarget};
+use crate::failure::{CommandFailure, Result};
 use crate::{output, written};
 
 /// The longest goal that is made up.
-const GOAL: usize = 120;
+const MAX_GOAL_CHARS: usize = 120;
 
-/// What the run is for, where nobody said: what runs, with what.
-pub(super) fn goal(what: &What, inputs: &[String]) -> String {
+/// The goal of a run that was started without one: the name of what runs and its inputs.
+pub(super) fn goal(what: &RunTarget, inputs: &[String]) -> String {
     let name = match what {
-        What::Grimoire(name) => name.as_str(),
-        What::Definition(definition) => definition.name.as_str(),
+        RunTarget::Grimoire(name) => name.as_str(),
+        RunTarget::Definition(definition) => definition.name.as_str(),
     };
     let inputs = inputs.iter().map(|input| format!(" {}", output::one_line(input)));
-    output::shortened(&format!("{name}{}", inputs.collect::<String>()), GOAL)
+    output::shortened(&format!("{name}{}", inputs.collect::<String>()), MAX_GOAL_CHARS)
 }
 
 /// The inputs from the command line and from a file; the command line counts more.
 pub(super) async fn read(
     client: &Client,
     arguments: &Arguments,
-    what: &What,
+    what: &RunTarget,
     base_dir: &str,
 ) -> Result<Map<String, Value>> {
     let mut inputs = match &arguments.input_file {
@@ -42,7 +42,7 @@ pub(super) async fn read(
     let known = known(client, what, base_dir).await;
     for text in &arguments.inputs {
         let (name, value) = text.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("`{text}` is no input")).hint("write --input NAME=VALUE")
+            CommandFailure::usage(format!("`{text}` is no input")).hint("write --input NAME=VALUE")
         })?;
         let kind = known.iter().find(|input| input.name == name).map(|input| input.kind.as_str());
         inputs.insert(name.to_owned(), typed(name, value, kind)?);
@@ -51,17 +51,17 @@ pub(super) async fn read(
 }
 
 /// What the workflow takes. One that cannot be read says so when it is started.
-async fn known(client: &Client, what: &What, base_dir: &str) -> Vec<InputItem> {
+async fn known(client: &Client, what: &RunTarget, base_dir: &str) -> Vec<InputItem> {
     let base_dir = Some(base_dir.to_owned());
     match what {
-        What::Grimoire(name) => client
+        RunTarget::Grimoire(name) => client
             .grimoire(name, &BaseDirQuery { base_dir })
             .await
             .map(|grimoire| grimoire.item.inputs)
             .unwrap_or_default(),
-        What::Definition(definition) => {
+        RunTarget::Definition(definition) => {
             let (text, name) = (definition.text.clone(), Some(definition.name.clone()));
-            let checked = client.check(&Check { text, name, base_dir }).await;
+            let checked = client.check(&CheckRequest { text, name, base_dir }).await;
             checked.map(|checked| checked.inputs).unwrap_or_default()
         }
     }
@@ -88,18 +88,20 @@ fn typed(name: &str, text: &str, kind: Option<&str>) -> Result<Value> {
             "array" => "'[\"a\", \"b\"]'",
             _ => "'{\"key\": \"value\"}'",
         };
-        Failure::usage(format!("the input `{name}` is of the type {kind}, and `{text}` is not"))
-            .hint(format!("for example: --input {name}={example}"))
+        CommandFailure::usage(format!(
+            "the input `{name}` is of the type {kind}, and `{text}` is not"
+        ))
+        .hint(format!("for example: --input {name}={example}"))
     })
 }
 
 fn object(name: &str, bytes: Vec<u8>) -> Result<Map<String, Value>> {
     let wrong =
-        |text: String| Failure::failed(text).hint("an input file is an object: NAME: VALUE");
+        |text: String| CommandFailure::failed(text).hint("an input file is an object: NAME: VALUE");
     let source = Source::from_bytes(name, bytes)
         .map_err(|report| wrong(report.render(output::colour_on_stderr())))?;
     let json = std::path::Path::new(name).extension().is_some_and(|ending| ending == "json");
-    let syntax = if json { Syntax::Json } else { Syntax::Yaml };
+    let syntax = if json { FileSyntax::Json } else { FileSyntax::Yaml };
     let read = coven_notation::read::<Map<String, Value>>(&source, syntax);
     read.value.ok_or_else(|| {
         let report = coven_notation::Report::new(source, read.problems);

@@ -2,45 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_api::event::Envelope;
-use coven_model::event::{Event, Role};
+use coven_api::event::EventEnvelope;
+use coven_model::event::{Event, TaskRole};
 use coven_model::{Intervention, TaskId, TaskStatus, Work};
 
 use crate::{output, question};
 
 /// The longest text within a line.
-const TEXT: usize = 160;
+const MAX_LINE_TEXT_CHARS: usize = 160;
 
 /// Turns facts into lines. It remembers what later facts refer to.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct FactPrinter {
     /// Steps by their place.
     steps: BTreeMap<u32, String>,
     /// Tasks that are their step; what happens to the step is told, and not twice.
     mains: BTreeSet<TaskId>,
 }
 
-impl Lines {
+impl FactPrinter {
     /// What is to be told of something that happened, if anything is.
-    pub(crate) fn line(&mut self, envelope: &Envelope) -> Option<String> {
+    pub(crate) fn line(&mut self, envelope: &EventEnvelope) -> Option<String> {
         let event = event(envelope)?;
         let text = self.text(&event)?;
         Some(format!("{}  {text}", output::clock(envelope.time)))
     }
 
     /// The same for everything that happens, also for what is of no interest in a log.
-    pub(crate) fn any(&mut self, envelope: &Envelope) -> String {
+    pub(crate) fn any(&mut self, envelope: &EventEnvelope) -> String {
         let number = envelope.pos.or(envelope.seq).map_or_else(String::new, |at| at.to_string());
         let told = event(envelope).and_then(|event| self.text(&event));
         let told = told.unwrap_or_else(|| {
             let data = output::one_line(&envelope.data.to_string());
-            format!("{} {}", envelope.kind, output::shortened(&data, TEXT))
+            format!("{} {}", envelope.kind, output::shortened(&data, MAX_LINE_TEXT_CHARS))
         });
         format!("{number:>6}  {}  {}", output::clock(envelope.time), told.trim_start())
     }
 
     fn text(&mut self, event: &Event) -> Option<String> {
-        let short = |text: &str| output::shortened(&output::one_line(text), TEXT);
+        let short = |text: &str| output::shortened(&output::one_line(text), MAX_LINE_TEXT_CHARS);
         Some(match event {
             Event::StepStarted { step, index, kind, .. } => {
                 self.steps.insert(*index, step.clone());
@@ -61,7 +61,7 @@ impl Lines {
             }
             Event::TaskStarted(started) => {
                 let id = &started.spec.job.attempt;
-                if started.role == Role::Main {
+                if started.role == TaskRole::Main {
                     self.mains.insert(id.task.clone());
                     return None;
                 }
@@ -118,11 +118,11 @@ impl Lines {
 }
 
 fn asked(intervention: &Intervention) -> String {
-    output::shortened(&question::asked(intervention), TEXT)
+    output::shortened(&question::asked(intervention), MAX_LINE_TEXT_CHARS)
 }
 
 /// The fact in an envelope; nothing for what is live.
-pub(crate) fn event(envelope: &Envelope) -> Option<Event> {
+pub(crate) fn event(envelope: &EventEnvelope) -> Option<Event> {
     envelope.seq?;
     let value = serde_json::json!({"type": envelope.kind, "data": envelope.data});
     serde_json::from_value(value).ok()

@@ -141,10 +141,10 @@ fn there_is_one_keyboard_and_whoever_wants_it_takes_it() {
     let mut first = home.terminal(&["attach", &name]);
     first.until_shows("3. No (esc)");
     let mut second = home.terminal(&["attach", &name]);
-    second.until("somebody else", |terminal| terminal.title().contains("somebody else types"));
+    second.until("another viewer", |terminal| terminal.title().contains("another viewer types"));
     second.send("1");
     second.send("\x1dt");
-    first.until("the loss", |terminal| terminal.title().contains("somebody else types"));
+    first.until("the loss", |terminal| terminal.title().contains("another viewer types"));
     assert!(!home.path("project/yes.txt").exists());
     second.send("1");
     second.until_shows("Type a message");
@@ -194,7 +194,7 @@ fn a_daemon_that_dies_is_hardly_noticed_and_one_that_is_stopped_stays_so() {
         let now = home.coven(&["daemon", "status", "--json"]).json()["pid"].clone();
         now.is_number() && now != before
     });
-    // Whoever types has the keyboard again, as soon as the agent is there again.
+    // The viewer that types gets the keyboard back as soon as the agent is there again.
     let mut presses = 0;
     terminal.until("the answer", |terminal| {
         if !home.path("project/yes.txt").exists() {
@@ -211,6 +211,6 @@ fn a_daemon_that_dies_is_hardly_noticed_and_one_that_is_stopped_stays_so() {
     assert_eq!(terminal.finish().code(), Some(0));
     assert!(terminal.is_restored());
     assert_eq!(home.coven(&["daemon", "status", "--json"]).code(5).json()["running"], false);
-    // The agent has gone on, and is found by whoever ends it.
+    // The agent has gone on without the daemon, and is still listed.
     assert_eq!(home.coven(&["ls", "--json"]).ok().json()["total"], 1);
 }

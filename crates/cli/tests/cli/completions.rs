@@ -40,7 +40,7 @@ fn is_there(shell: &str) -> bool {
     there
 }
 
-/// A shell on a terminal with our script loaded, where somebody presses Tab.
+/// A shell on a terminal with our script loaded, in which Tab is pressed.
 fn pressed(home: &Home, shell: Command, prepare: &str) {
     let name = home.asking("approve ls");
     let mut terminal = Terminal::start(shell, SIZE);

@@ -15,7 +15,6 @@ fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-/// A fenced block.
 pub(crate) struct Block {
     info: String,
     pub(crate) text: String,

@@ -31,7 +31,6 @@ impl Said {
         Self { code, out: text(&output.stdout), err: text(&output.stderr) }
     }
 
-    /// It went well.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{}{}", self.out, self.err);
@@ -55,7 +54,6 @@ impl Said {
     }
 }
 
-/// A home.
 pub(crate) struct Home {
     dir: TempDir,
 }

@@ -58,7 +58,7 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// A home in which somebody works at a repository, with two agents that are none.
+/// A home with a repository, and with two fake agent programs on the path.
 fn home() -> Home {
     let home = Home::new();
     fs::create_dir(home.path("bin")).unwrap();

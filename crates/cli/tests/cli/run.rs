@@ -32,14 +32,13 @@ fn the_demo_runs_without_a_terminal_and_says_how_it_was_answered() {
     home.coven(&["audit"]).ok();
 }
 
-/// Spec: GR.6.4
 #[test]
 fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
     let home = Home::new();
     let said = home.run(ASKS, &[]).code(3);
     let name = home.only();
     assert_snapshot!(home.tidy(&said.err), @r#"
-    error: NAME waits for somebody: ask asks whether it may go on (interaction_approval)
+    error: NAME waits for a person: ask asks for approval: Run this command? echo done > said.txt
       │  Run this command?
       │
       │  echo done > said.txt

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
 use coven_terminal::screen::{Screen, Size};
-use coven_terminal::signals::{ProgramState, Signal};
+use coven_terminal::signals::{ProgramState, TerminalSignal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal as Kill, kill_process};
@@ -137,20 +137,21 @@ impl Terminal {
             return false;
         }
         let mut buffer = [0; 16384];
-        // A terminal that nobody else has open any more ends with an error.
+        // Reading a terminal whose other side is closed ends with an error.
         let count = self.master.read(&mut buffer).unwrap_or(0);
         self.ended = count == 0;
         self.screen.feed(&buffer[..count]);
         self.bytes.extend_from_slice(&buffer[..count]);
         let states = self.screen.take_signals().into_iter().filter_map(|signal| match signal {
-            Signal::Status(status) => Some(status.state),
+            TerminalSignal::Status(status) => Some(status.state),
             _ => None,
         });
         self.states.extend(states);
         count > 0
     }
 
-    /// Reads everything up to the end of the output, which is when nobody has the terminal open.
+    /// Reads everything up to the end of the output, which is when no process has the terminal
+    /// open.
     pub(crate) fn read_to_end(&mut self) {
         let end = Instant::now() + PATIENCE;
         while !self.ended {

@@ -116,7 +116,6 @@ fn goes_on(installed: &Installed, asks: &str, works: &str) {
     assert_eq!(installed.agents(), []);
 }
 
-/// Spec: C0.8.2
 #[test]
 #[ignore = "needs an older build: `cargo xtask upgrade`"]
 fn a_newer_daemon_goes_on_with_the_agents_of_an_older_one_that_was_killed() {
@@ -134,7 +133,6 @@ fn a_newer_daemon_goes_on_with_the_agents_of_an_older_one_that_was_killed() {
     goes_on(&installed, &asks, &works);
 }
 
-/// Spec: C0.8.2
 #[test]
 #[ignore = "needs an older build: `cargo xtask upgrade`"]
 fn a_newer_daemon_goes_on_after_an_older_one_was_stopped() {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coven_api::workflow::{Definition, StartWorkflow, Started};
-use coven_api::{Address, Client};
+use coven_api::workflow::{StartWorkflow, Started, WorkflowDefinition};
+use coven_api::{Client, DaemonAddress};
 use coven_runtime::processes;
 use coven_testkit::bench::asking::CONFIG;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl Home {
             .stdout(Stdio::null())
             .stderr(errors)
             .spawn()?;
-        let client = Client::new(Address::Socket(self.socket())).map_err(io::Error::other)?;
+        let client = Client::new(DaemonAddress::Socket(self.socket())).map_err(io::Error::other)?;
         let daemon = Daemon { home: self, child, client };
         until("the daemon answers", async || daemon.client.version().await.is_ok().then_some(()))
             .await?;
@@ -133,7 +133,10 @@ impl Daemon<'_> {
         let mut env = self.home.env();
         env.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let start = StartWorkflow {
-            definition: Some(Definition { name: "bench".to_owned(), text: text.to_owned() }),
+            definition: Some(WorkflowDefinition {
+                name: "bench".to_owned(),
+                text: text.to_owned(),
+            }),
             base_dir: Some(self.home.base().display().to_string()),
             env: Some(env),
             ..StartWorkflow::default()

@@ -1,7 +1,9 @@
 //! What can be run: grimoires and adapters.
 
 use axum::extract::State;
-use coven_api::catalogue::{Adapters, BaseDirQuery, Check, Checked, Grimoire, Grimoires};
+use coven_api::catalogue::{
+    AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
+};
 
 use crate::answer::{Answer, Json, Path, Query, Read};
 use crate::state::Daemon;
@@ -10,7 +12,7 @@ use crate::state::Daemon;
 pub(super) async fn grimoires(
     State(daemon): State<Daemon>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Grimoires> {
+) -> Answer<GrimoireList> {
     Ok(Json(daemon.service.grimoires(query.base_dir).await?))
 }
 
@@ -19,15 +21,15 @@ pub(super) async fn grimoire(
     State(daemon): State<Daemon>,
     Path(name): Path<String>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Grimoire> {
+) -> Answer<GrimoireText> {
     Ok(Json(daemon.service.grimoire(name, query.base_dir).await?))
 }
 
 /// `POST /grimoires/check`.
 pub(super) async fn check(
     State(daemon): State<Daemon>,
-    Read(check): Read<Check>,
-) -> Answer<Checked> {
+    Read(check): Read<CheckRequest>,
+) -> Answer<CheckResponse> {
     Ok(Json(daemon.service.check(check).await?))
 }
 
@@ -35,6 +37,6 @@ pub(super) async fn check(
 pub(super) async fn adapters(
     State(daemon): State<Daemon>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Adapters> {
+) -> Answer<AdapterList> {
     Ok(Json(daemon.service.adapters(query.base_dir).await?))
 }

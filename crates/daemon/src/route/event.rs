@@ -1,7 +1,7 @@
 //! Events from outside.
 
 use axum::extract::State;
-use coven_api::event::{PostEvent, Triggered};
+use coven_api::event::{PostEvent, TriggeredSessions};
 
 use crate::answer::{Answer, Json, Read};
 use crate::state::Daemon;
@@ -10,6 +10,6 @@ use crate::state::Daemon;
 pub(super) async fn post(
     State(daemon): State<Daemon>,
     Read(event): Read<PostEvent>,
-) -> Answer<Triggered> {
+) -> Answer<TriggeredSessions> {
     Ok(Json(daemon.service.post_event(event).await?))
 }

@@ -2,7 +2,7 @@
 
 use axum::Extension;
 use axum::extract::State;
-use coven_api::intervention::{Decide, Decided, InterventionQuery, Interventions};
+use coven_api::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
 
 use crate::answer::{Answer, Json, Path, Query, Read};
 use crate::peer::Caller;
@@ -12,7 +12,7 @@ use crate::state::Daemon;
 pub(super) async fn list(
     State(daemon): State<Daemon>,
     Query(query): Query<InterventionQuery>,
-) -> Answer<Interventions> {
+) -> Answer<InterventionList> {
     Ok(Json(daemon.service.interventions(&query).await?))
 }
 
@@ -22,6 +22,6 @@ pub(super) async fn decide(
     Extension(caller): Extension<Caller>,
     Path((session, number)): Path<(String, String)>,
     Read(decide): Read<Decide>,
-) -> Answer<Decided> {
+) -> Answer<DecideResponse> {
     Ok(Json(daemon.service.decide(&session, &number, decide, caller.name()).await?))
 }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use coven_api::task::{AttemptQuery, Explanation, OutputQuery, Screen, Transcript};
+use coven_api::task::{AttemptQuery, OutputQuery, TaskScreen, TaskTranscript, VerdictExplanation};
 use coven_service::TaskOutput;
 use futures_util::stream;
 
@@ -16,7 +16,7 @@ pub(super) async fn screen(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
     Query(query): Query<AttemptQuery>,
-) -> Answer<Screen> {
+) -> Answer<TaskScreen> {
     Ok(Json(daemon.service.screen(&id, &task, query).await?))
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn transcript(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
     Query(query): Query<AttemptQuery>,
-) -> Answer<Transcript> {
+) -> Answer<TaskTranscript> {
     Ok(Json(daemon.service.transcript(&id, &task, query).await?))
 }
 
@@ -68,6 +68,6 @@ pub(super) async fn recording(
 pub(super) async fn explain(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
-) -> Answer<Explanation> {
+) -> Answer<VerdictExplanation> {
     Ok(Json(daemon.service.explain(&id, &task).await?))
 }

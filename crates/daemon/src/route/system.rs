@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use coven_api::system::{
-    BaseDirStatus, Health, OpenBaseDir, Shutdown, SignIn, SignInCode, SignedIn, Status, Version,
+    BaseDirStatus, HealthResponse, OpenBaseDir, ShutdownRequest, SignIn, SignInCode, SignedIn,
+    StatusResponse, VersionResponse,
 };
 use coven_api::{API_VERSION, Code, Problem, openapi};
 
@@ -16,14 +17,14 @@ use crate::peer::{Caller, Via};
 use crate::state::Daemon;
 
 /// `GET /health`.
-pub(super) async fn health(State(daemon): State<Daemon>) -> Json<Health> {
+pub(super) async fn health(State(daemon): State<Daemon>) -> Json<HealthResponse> {
     let status = if daemon.service.stopping().is_cancelled() { "stopping" } else { "ok" };
-    Json(Health { status: status.to_owned() })
+    Json(HealthResponse { status: status.to_owned() })
 }
 
 /// `GET /version`.
-pub(super) async fn version() -> Json<Version> {
-    Json(Version {
+pub(super) async fn version() -> Json<VersionResponse> {
+    Json(VersionResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         api: API_VERSION,
         events: coven_api::event::ENVELOPE_VERSION,
@@ -66,7 +67,7 @@ pub(super) async fn sign_in(
 pub(super) async fn shutdown(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
-    MayRead(shutdown): MayRead<Shutdown>,
+    MayRead(shutdown): MayRead<ShutdownRequest>,
 ) -> Done {
     tracing::info!(by = caller.name(), stop_agents = shutdown.stop_agents, "told to stop");
     daemon.service.stop(shutdown.stop_agents);
@@ -74,9 +75,9 @@ pub(super) async fn shutdown(
 }
 
 /// `GET /status`.
-pub(super) async fn status(State(daemon): State<Daemon>) -> Json<Status> {
+pub(super) async fn status(State(daemon): State<Daemon>) -> Json<StatusResponse> {
     let address = daemon.address().map(|address| address.to_string());
-    Json(Status { address, ..daemon.service.status().await })
+    Json(StatusResponse { address, ..daemon.service.status().await })
 }
 
 /// `POST /base-dirs`: lets a folder be known, with its sessions, from now on.

@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use coven_api::task::{Size, Typing};
+use coven_api::task::{ScreenSize, Typing};
 
 use crate::answer::{Done, Path, Read};
 use crate::peer::Caller;
@@ -24,7 +24,7 @@ pub(super) async fn input(
 pub(super) async fn resize(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
-    Read(size): Read<Size>,
+    Read(size): Read<ScreenSize>,
 ) -> Done {
     daemon.service.resize(&id, &task, size).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -10,7 +10,7 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::Response;
-use coven_api::ipc::{Answer, Command, SUBPROTOCOL};
+use coven_api::ipc::{Answer, IpcCommand, SUBPROTOCOL};
 use coven_api::{Code, Problem};
 use coven_service::{FeedItem, Service};
 use futures_util::future::BoxFuture;
@@ -131,7 +131,7 @@ impl Interface {
     }
 
     /// A command that can be begun, or the answer that says why not.
-    fn admit(&self, message: &[u8]) -> Result<Command, Box<Answer>> {
+    fn admit(&self, message: &[u8]) -> Result<IpcCommand, Box<Answer>> {
         let wrong = |id: &Value, code, detail: String| {
             let error = Some(Problem::new(code, detail));
             Box::new(Answer { id: id.clone(), result: None, error })

@@ -16,7 +16,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use coven_api::event::{EventQuery, Gap, SessionSnapshot};
+use coven_api::event::{EventGap, EventQuery, SessionSnapshot};
 use coven_api::workflow::Workflow;
 use coven_api::{Code, Problem};
 use coven_model::SessionId;
@@ -276,7 +276,7 @@ impl Follower {
     }
 
     fn gap(&mut self, after: u64, oldest: u64) {
-        self.say("gap", None, &Gap { after, oldest });
+        self.say("gap", None, &EventGap { after, oldest });
     }
 
     /// How things stand. What it contains is not told again.

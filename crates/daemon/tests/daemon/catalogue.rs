@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use coven_api::Code;
-use coven_api::catalogue::{BaseDirQuery, Check};
+use coven_api::catalogue::{BaseDirQuery, CheckRequest};
 
 use crate::support::{Home, code};
 
@@ -38,7 +38,7 @@ async fn a_definition_is_checked_without_being_run() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let check = |text: &str| {
-        let check = Check { text: text.to_owned(), name: None, base_dir: None };
+        let check = CheckRequest { text: text.to_owned(), name: None, base_dir: None };
         let client = daemon.client.clone();
         async move { client.check(&check).await.unwrap() }
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use coven_api::client::{Scope, Streamed};
-use coven_api::event::Envelope;
+use coven_api::event::EventEnvelope;
 use coven_api::workflow::StartWorkflow;
 use coven_model::AutoAnswer;
 use coven_model::{SessionId, WorkflowStatus};
@@ -44,7 +44,7 @@ fn agent(number: u32, marks: u32) -> Value {
 }
 
 /// Follows everything from the beginning, through every death, until the session is over.
-async fn follow(home_client: coven_api::Client, session: SessionId) -> Vec<Envelope> {
+async fn follow(home_client: coven_api::Client, session: SessionId) -> Vec<EventEnvelope> {
     let mut events = home_client.events(&Scope::Everything, Some(0));
     let mut facts = Vec::new();
     while let Some(streamed) = events.next().await.unwrap() {

@@ -60,7 +60,7 @@ fn the_page_about_security_names_tests_that_exist() {
 #[test]
 fn routes_that_change_something_say_that_agents_may_not() {
     for route in ROUTES {
-        let looks = route.method == coven_api::route::Method::Get
+        let looks = route.method == coven_api::route::HttpMethod::Get
             || matches!(route.path, "/grimoires/check" | "/sign-in");
         assert!(
             looks || route.problems.contains(&Code::AgentMayNot),

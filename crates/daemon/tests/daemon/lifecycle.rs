@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use coven_api::Code;
-use coven_api::system::Shutdown;
+use coven_api::system::ShutdownRequest;
 use coven_api::workflow::ListQuery;
 use coven_model::WorkflowStatus;
 use serde_json::json;
@@ -107,7 +107,7 @@ async fn agents_go_on_when_the_daemon_goes_and_are_stopped_only_if_that_is_wante
     let started = daemon.stage(&[json!({"id": "a", "adapter": "demo", "prompt": "hang"})]).await;
     let id = started.id.to_string();
     daemon.see(&id, |workflow| workflow.tasks.iter().any(|task| task.live)).await;
-    let shutdown = Shutdown { stop_agents: false };
+    let shutdown = ShutdownRequest { stop_agents: false };
     daemon.client.shutdown(shutdown).await.unwrap();
     assert!(daemon.gone().await.success());
     let alive = home.running();
@@ -116,7 +116,7 @@ async fn agents_go_on_when_the_daemon_goes_and_are_stopped_only_if_that_is_wante
     let daemon = home.daemon().await;
     daemon.see(&id, |workflow| workflow.tasks.iter().any(|task| task.live)).await;
     assert_eq!(home.running(), alive, "the very same processes");
-    daemon.client.shutdown(Shutdown { stop_agents: true }).await.unwrap();
+    daemon.client.shutdown(ShutdownRequest { stop_agents: true }).await.unwrap();
     assert!(daemon.gone().await.success());
     assert_eq!(home.running(), []);
     let daemon = home.daemon().await;

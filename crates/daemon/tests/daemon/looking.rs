@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use coven_api::Code;
-use coven_api::route::{Answers, Method, ROUTES};
+use coven_api::route::{HttpMethod, ROUTES, RouteAnswer};
 use coven_api::system::OpenBaseDir;
 use coven_api::workflow::{ListQuery, Wish};
 use coven_model::WorkflowStatus;
@@ -56,7 +56,7 @@ async fn no_route_that_looks_makes_or_opens_anything() {
     assert!(copied.unwrap().success());
     let daemon = home.daemon().await;
     let before = (tree(&home.base()), tree(&copy), tree(&home.state().join("bases")));
-    for route in ROUTES.iter().filter(|route| route.method == Method::Get) {
+    for route in ROUTES.iter().filter(|route| route.method == HttpMethod::Get) {
         let path = route.path.replace("{id}", &id).replace("{task}", "say");
         let path = path.replace("{name}", "demo");
         for folder in [None, Some(home.base()), Some(copy.clone())] {
@@ -64,7 +64,7 @@ async fn no_route_that_looks_makes_or_opens_anything() {
             let request = daemon.raw("GET", &(path.clone() + &query.unwrap_or_default()));
             let response = request.send().await.unwrap();
             // A stream goes on for as long as somebody reads it.
-            if !matches!(route.answers, Answers::Events(_)) {
+            if !matches!(route.answers, RouteAnswer::Events(_)) {
                 response.bytes().await.unwrap();
             }
         }

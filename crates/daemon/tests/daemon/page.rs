@@ -12,7 +12,7 @@ mod starting;
 mod tabs;
 mod terminals;
 
-use coven_api::task::{AttemptQuery, Screen};
+use coven_api::task::{AttemptQuery, TaskScreen};
 use serde_json::json;
 
 use self::browser::Browser;
@@ -69,7 +69,7 @@ async fn sign_in(browser: &Browser, daemon: &Daemon<'_>) {
 }
 
 /// What the terminal of a task shows.
-async fn screen(daemon: &Daemon<'_>, id: &str, task: &str) -> Option<Screen> {
+async fn screen(daemon: &Daemon<'_>, id: &str, task: &str) -> Option<TaskScreen> {
     daemon.client.screen(id, task, AttemptQuery::default()).await.ok()
 }
 

@@ -1,7 +1,7 @@
 //! Every route with what it should never be sent.
 
 use coven_api::Code;
-use coven_api::route::{Method, ROUTES, Route};
+use coven_api::route::{ApiRoute, HttpMethod, ROUTES};
 use serde_json::{Value, json};
 
 use crate::http::Response;
@@ -10,7 +10,7 @@ use crate::support::{Home, problem};
 const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
 
 /// The path of a route with something in it that does not exist.
-fn path(route: &Route) -> String {
+fn path(route: &ApiRoute) -> String {
     route
         .path
         .replace("{id}", NOBODY)
@@ -21,7 +21,7 @@ fn path(route: &Route) -> String {
 }
 
 /// A body that a route can read.
-fn body(route: &Route) -> Value {
+fn body(route: &ApiRoute) -> Value {
     match route.name {
         "startWorkflow" => json!({"grimoire": "nothing"}),
         "typeToTask" => json!({"message": "hello"}),
@@ -37,9 +37,10 @@ fn body(route: &Route) -> Value {
 }
 
 /// Streams and sockets are tested where they are made; going away ends the test.
-fn is_ordinary(route: &Route) -> bool {
-    use coven_api::route::Answers;
-    !matches!(route.answers, Answers::Events(_) | Answers::Socket) && route.name != "shutdown"
+fn is_ordinary(route: &ApiRoute) -> bool {
+    use coven_api::route::RouteAnswer;
+    !matches!(route.answers, RouteAnswer::Events(_) | RouteAnswer::Socket)
+        && route.name != "shutdown"
 }
 
 #[tokio::test]
@@ -67,8 +68,8 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             other => panic!("{other} answers {told:?}"),
         };
         assert_eq!(told.code, expected, "{}", route.name);
-        let known =
-            route.problems.contains(&told.code) || coven_api::route::ALWAYS.contains(&told.code);
+        let known = route.problems.contains(&told.code)
+            || coven_api::route::COMMON_PROBLEMS.contains(&told.code);
         assert!(known, "{} does not say that {} may come of it", route.name, told.code);
     }
 }
@@ -232,7 +233,7 @@ async fn the_published_document_is_what_is_served() {
     assert_eq!(served, coven_api::openapi::text());
     let head = daemon.raw("HEAD", "/openapi.json").send().await.unwrap();
     assert!(head.status().is_success());
-    assert_eq!(Method::Get.as_str(), "GET");
+    assert_eq!(HttpMethod::Get.as_str(), "GET");
 }
 
 /// What `cargo xtask schemathesis` found once.

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use coven_api::attach::{AttachQuery, BEARER_SUBPROTOCOL, FromDaemon, FromViewer, SUBPROTOCOL};
-use coven_api::client::{FromTerminal, Terminal};
+use coven_api::client::{FromTerminal, TerminalConnection};
 use coven_api::task::AttemptQuery;
 use coven_api::workflow::{Started, Wish};
-use coven_api::{Address, Client, Code};
+use coven_api::{Client, Code, DaemonAddress};
 use coven_model::WorkflowStatus;
 use coven_tape::{Event as Taped, Reader};
 use coven_terminal::screen::{Screen, Size};
@@ -18,7 +18,7 @@ use crate::support::{DEADLINE, Daemon, Home, code, problem};
 
 /// A viewer with a terminal of its own, which shows what it is sent.
 struct Viewer {
-    terminal: Terminal,
+    terminal: TerminalConnection,
     screen: Screen,
     /// Everything since the last picture.
     bytes: Vec<u8>,
@@ -35,7 +35,7 @@ impl Viewer {
     }
 
     /// Takes the first two messages, which are the picture.
-    async fn new(terminal: Terminal) -> Self {
+    async fn new(terminal: TerminalConnection) -> Self {
         let screen = Screen::new(Size::default());
         let (bytes, said) = (Vec::new(), Vec::new());
         let mut viewer = Self { terminal, screen, bytes, begun: (u64::MAX, false), said };
@@ -413,7 +413,7 @@ async fn an_agent_may_look_at_a_terminal_and_never_type() {
 #[ignore = "the other half of the test before, which runs it as a process of its own"]
 async fn played_as_an_agent() {
     let socket = std::env::var_os(SOCKET).expect("run the test before instead");
-    let client = Client::new(Address::Socket(socket.into())).unwrap();
+    let client = Client::new(DaemonAddress::Socket(socket.into())).unwrap();
     let session = std::env::var(SESSION).unwrap();
     let take = AttachQuery { take: Some(true), ..AttachQuery::default() };
     let mut viewer = Viewer::new(client.attach(&session, "a", take).await.unwrap()).await;

@@ -1,6 +1,6 @@
 //! The conversation of interfaces: commands by id, and events that come without asking.
 
-use coven_api::ipc::{Answer, COMMANDS, EVENTS, Push, SUBPROTOCOL};
+use coven_api::ipc::{Answer, COMMANDS, EVENTS, IpcPush, SUBPROTOCOL};
 use coven_api::workflow::StartWorkflow;
 use coven_api::{Code, Problem};
 use coven_model::WorkflowStatus;
@@ -15,7 +15,7 @@ use crate::support::{DEADLINE, Daemon, Home};
 
 struct Interface {
     socket: WebSocketStream<UnixStream>,
-    pushed: Vec<Push>,
+    pushed: Vec<IpcPush>,
     next: u64,
 }
 

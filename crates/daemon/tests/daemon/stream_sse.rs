@@ -2,7 +2,7 @@
 //! slow and whatever is killed in between.
 
 use coven_api::client::{Scope, Streamed};
-use coven_api::event::{Envelope, Gap, SessionSnapshot, Snapshot};
+use coven_api::event::{EventEnvelope, EventGap, EventSnapshot, SessionSnapshot};
 use coven_api::intervention::Decide;
 use coven_api::{Client, Code};
 use coven_model::{Choice, TaskStatus, WorkflowStatus};
@@ -30,11 +30,11 @@ async fn whoever_follows_everything_sees_how_it_stands_and_then_each_fact_once()
     for client in [daemon.client.clone(), daemon.tcp().await] {
         let mut events = client.events(&Scope::Everything, None);
         let Some(Streamed::Snapshot(snapshot)) = next(&mut events).await else { panic!() };
-        let snapshot: Snapshot = serde_json::from_value(snapshot).unwrap();
+        let snapshot: EventSnapshot = serde_json::from_value(snapshot).unwrap();
         let started = daemon.start(&daemon.definition(STEPS)).await;
         assert!(snapshot.workflows.iter().all(|item| item.id != started.id));
         let (mut facts, mut pos) = (Vec::new(), snapshot.pos);
-        while facts.last().is_none_or(|fact: &Envelope| fact.kind != "workflow.completed") {
+        while facts.last().is_none_or(|fact: &EventEnvelope| fact.kind != "workflow.completed") {
             let envelope = event(&mut events).await;
             assert_eq!(envelope.workflow_id, started.id);
             if let Some(at) = envelope.pos {
@@ -171,7 +171,9 @@ async fn a_cursor_that_never_was_gets_a_gap_and_then_a_snapshot() {
     daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
     for scope in [Scope::Everything, Scope::Workflow(started.id.clone())] {
         let mut events = daemon.client.events(&scope, Some(9_000_000_000));
-        let Some(Streamed::Gap(Gap { after, oldest })) = next(&mut events).await else { panic!() };
+        let Some(Streamed::Gap(EventGap { after, oldest })) = next(&mut events).await else {
+            panic!()
+        };
         assert_eq!((after, oldest), (9_000_000_000, 1));
         assert!(matches!(next(&mut events).await, Some(Streamed::Snapshot(_))));
         assert!(events.cursor().unwrap() < 1000, "the cursor is a real one again");

@@ -1,7 +1,7 @@
 //! What the tests of streams share: events as they come over the wire, and what a journal says.
 
-use coven_api::client::{Events, Streamed};
-use coven_api::event::Envelope;
+use coven_api::client::{EventStream, Streamed};
+use coven_api::event::EventEnvelope;
 use serde_json::Value;
 
 use crate::http::Response;
@@ -102,13 +102,13 @@ pub(crate) async fn journal(daemon: &Daemon<'_>, id: &str) -> Vec<(u64, String)>
 }
 
 /// What comes next, before the deadline.
-pub(crate) async fn next(events: &mut Events) -> Option<Streamed> {
+pub(crate) async fn next(events: &mut EventStream) -> Option<Streamed> {
     let next = tokio::time::timeout(DEADLINE, events.next()).await;
     next.expect("nothing comes").unwrap()
 }
 
 /// The next fact or live event, whatever else is told before.
-pub(crate) async fn event(events: &mut Events) -> Box<Envelope> {
+pub(crate) async fn event(events: &mut EventStream) -> Box<EventEnvelope> {
     loop {
         match next(events).await {
             Some(Streamed::Event(envelope)) => return envelope,
@@ -119,7 +119,7 @@ pub(crate) async fn event(events: &mut Events) -> Box<Envelope> {
 }
 
 /// The next event of a type.
-pub(crate) async fn find(events: &mut Events, kind: &str) -> Box<Envelope> {
+pub(crate) async fn find(events: &mut EventStream, kind: &str) -> Box<EventEnvelope> {
     loop {
         let envelope = event(events).await;
         if envelope.kind == kind {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use coven_api::intervention::{InterventionItem, InterventionQuery};
 use coven_api::problem::MEDIA_TYPE;
-use coven_api::workflow::{Definition, StartWorkflow, Started, Workflow};
-use coven_api::{Address, Client, ClientError, Code, Problem};
+use coven_api::workflow::{StartWorkflow, Started, Workflow, WorkflowDefinition};
+use coven_api::{Client, ClientError, Code, DaemonAddress, Problem};
 use coven_model::WorkflowStatus;
 use coven_runtime::processes;
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ impl Home {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::new(Address::Socket(self.socket())).unwrap()
+        Client::new(DaemonAddress::Socket(self.socket())).unwrap()
     }
 
     /// What was written down of every job that was ever started in this home: its `spawn.json`.
@@ -234,7 +234,7 @@ impl Daemon<'_> {
 
     pub(crate) async fn tcp(&self) -> Client {
         let (address, token) = (self.address().await, self.home.token());
-        Client::new(Address::Tcp { address, token }).unwrap()
+        Client::new(DaemonAddress::Tcp { address, token }).unwrap()
     }
 
     /// A request over the socket, without anything added to it.
@@ -245,7 +245,7 @@ impl Daemon<'_> {
     /// What a definition needs to be started here.
     pub(crate) fn definition(&self, text: &str) -> StartWorkflow {
         StartWorkflow {
-            definition: Some(Definition { name: "test".to_owned(), text: text.to_owned() }),
+            definition: Some(WorkflowDefinition { name: "test".to_owned(), text: text.to_owned() }),
             ..self.anything()
         }
     }

@@ -1,7 +1,7 @@
 //! One task over the wire: its screen, its output, its agent.
 
 use coven_api::Code;
-use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, Size, Typing};
+use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, ScreenSize, Typing};
 use coven_api::workflow::Workflow;
 use coven_model::{AgentState, Choice, InterventionKind, Mode, TaskStatus, WorkflowStatus};
 use serde_json::json;
@@ -41,14 +41,17 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
     assert_eq!(verdict.state, AgentState::Idle);
     assert!(why.words.contains("idle") && why.since.is_some(), "{}", why.words);
 
-    client.resize(id, "talk", Size { cols: 100, rows: 30 }).await.unwrap();
+    client.resize(id, "talk", ScreenSize { cols: 100, rows: 30 }).await.unwrap();
     until("the terminal has its new size", || async {
         let screen = client.screen(id, "talk", AttemptQuery::default()).await.unwrap();
         ((screen.cols, screen.rows) == (100, 30)).then_some(())
     })
     .await;
     for (cols, rows) in [(0, 10), (1, 10), (80, 0), (5000, 10)] {
-        assert_eq!(code(client.resize(id, "talk", Size { cols, rows }).await), Code::BadRequest);
+        assert_eq!(
+            code(client.resize(id, "talk", ScreenSize { cols, rows }).await),
+            Code::BadRequest
+        );
     }
 
     client.input(id, "talk", &message("say something else")).await.unwrap();
@@ -92,7 +95,7 @@ async fn a_task_is_finished_by_hand_once_and_a_finished_one_is_refused() {
     assert_eq!(code(daemon.client.complete(&id, "nobody").await), Code::TaskNotFound);
     for result in [
         daemon.client.input(&id, "talk", &message("hello?")).await,
-        daemon.client.resize(&id, "talk", Size { cols: 80, rows: 24 }).await,
+        daemon.client.resize(&id, "talk", ScreenSize { cols: 80, rows: 24 }).await,
         daemon.client.interrupt(&id, "talk").await,
     ] {
         assert!(matches!(code(result), Code::NoAgent | Code::NotLive));

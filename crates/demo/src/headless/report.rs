@@ -4,17 +4,19 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::transcript::{Content, Event, Final, Message, System, Usage, UserMessage};
-use crate::VERSION;
+use super::transcript::{
+    AssistantMessage, ContentPart, ResultEvent, SystemEvent, TokenCounts, TranscriptEvent,
+    UserMessage,
+};
+use crate::AGENT_VERSION;
 use crate::options::{Options, OutputFormat};
-use crate::script::Tool;
-use crate::session::Session;
+use crate::script::ToolUse;
+use crate::session::DemoSession;
 
 /// A character of two bytes, for being cut in half.
 const SPLIT: &str = "caf\u{e9}";
 
-/// Prints what happens.
-pub(super) struct Report<'a> {
+pub(super) struct TurnReport<'a> {
     format: OutputFormat,
     out: &'a mut dyn Write,
     errors: &'a mut dyn Write,
@@ -24,10 +26,10 @@ pub(super) struct Report<'a> {
     tool_uses: u64,
 }
 
-impl<'a> Report<'a> {
+impl<'a> TurnReport<'a> {
     pub(super) fn new(
         options: &Options,
-        session: &Session,
+        session: &DemoSession,
         out: &'a mut dyn Write,
         errors: &'a mut dyn Write,
     ) -> Self {
@@ -44,27 +46,31 @@ impl<'a> Report<'a> {
 
     pub(super) fn init(&mut self, permission_mode: &str) -> io::Result<()> {
         let cwd = std::env::current_dir().unwrap_or_default();
-        let init = System::Init {
+        let init = SystemEvent::Init {
             cwd: cwd.to_string_lossy().into_owned(),
             session_id: self.session_id.clone(),
             tools: ["Bash", "Write", "AskUserQuestion"].map(str::to_owned).to_vec(),
             model: self.model.clone(),
             permission_mode: permission_mode.to_owned(),
-            version: VERSION.to_owned(),
+            version: AGENT_VERSION.to_owned(),
         };
-        self.event(&Event::System(init))
+        self.event(&TranscriptEvent::System(init))
     }
 
     /// The agent said something.
-    pub(super) fn said(&mut self, text: &str, usage: Usage) -> io::Result<()> {
-        self.assistant(Content::Text { text: text.to_owned() }, usage)
+    pub(super) fn write_text(&mut self, text: &str, usage: TokenCounts) -> io::Result<()> {
+        self.assistant(ContentPart::Text { text: text.to_owned() }, usage)
     }
 
     /// The agent wants to use a tool. Returns the id of the use.
-    pub(super) fn wants(&mut self, call: &Call, usage: Usage) -> io::Result<String> {
+    pub(super) fn write_tool_use(
+        &mut self,
+        call: &ToolCall,
+        usage: TokenCounts,
+    ) -> io::Result<String> {
         self.tool_uses += 1;
         let id = format!("toolu_{:04}", self.tool_uses);
-        let content = Content::ToolUse {
+        let content = ContentPart::ToolUse {
             id: id.clone(),
             name: call.name.to_owned(),
             input: call.input.clone(),
@@ -74,31 +80,35 @@ impl<'a> Report<'a> {
     }
 
     /// The use of a tool was not allowed.
-    pub(super) fn denied(&mut self, call: &Call, id: &str, message: &str) -> io::Result<()> {
-        self.event(&Event::System(System::PermissionDenied {
+    pub(super) fn denied(&mut self, call: &ToolCall, id: &str, message: &str) -> io::Result<()> {
+        self.event(&TranscriptEvent::System(SystemEvent::PermissionDenied {
             tool_name: call.name.to_owned(),
             tool_use_id: id.to_owned(),
             message: message.to_owned(),
             session_id: self.session_id.clone(),
         }))?;
-        self.returned(id, message, true)
+        self.write_tool_result(id, message, true)
     }
 
     /// What came of the use of a tool.
-    pub(super) fn returned(&mut self, id: &str, content: &str, is_error: bool) -> io::Result<()> {
-        let content = Content::ToolResult {
+    pub(super) fn write_tool_result(
+        &mut self,
+        id: &str,
+        content: &str,
+        is_error: bool,
+    ) -> io::Result<()> {
+        let content = ContentPart::ToolResult {
             tool_use_id: id.to_owned(),
             content: content.to_owned(),
             is_error,
         };
         let message = UserMessage { role: "user".to_owned(), content: vec![content] };
-        self.event(&Event::User { message, session_id: self.session_id.clone() })
+        self.event(&TranscriptEvent::User { message, session_id: self.session_id.clone() })
     }
 
-    /// The run has ended.
-    pub(super) fn ended(&mut self, last: Final) -> io::Result<()> {
+    pub(super) fn ended(&mut self, last: ResultEvent) -> io::Result<()> {
         match self.format {
-            OutputFormat::StreamJson => self.event(&Event::Result(Box::new(last))),
+            OutputFormat::StreamJson => self.event(&TranscriptEvent::Result(Box::new(last))),
             OutputFormat::Text if last.is_error => writeln!(self.errors, "error: {}", last.result),
             OutputFormat::Text => writeln!(self.out, "{}", last.result),
         }
@@ -113,8 +123,8 @@ impl<'a> Report<'a> {
     pub(super) fn split(&mut self) -> io::Result<()> {
         let line = match self.format {
             OutputFormat::StreamJson => {
-                let content = Content::Text { text: SPLIT.to_owned() };
-                serde_json::to_string(&self.message(content, Usage::default()))?
+                let content = ContentPart::Text { text: SPLIT.to_owned() };
+                serde_json::to_string(&self.message(content, TokenCounts::default()))?
             }
             OutputFormat::Text => SPLIT.to_owned(),
         };
@@ -127,24 +137,24 @@ impl<'a> Report<'a> {
         self.out
     }
 
-    fn assistant(&mut self, content: Content, usage: Usage) -> io::Result<()> {
+    fn assistant(&mut self, content: ContentPart, usage: TokenCounts) -> io::Result<()> {
         self.messages += 1;
         let event = self.message(content, usage);
         self.event(&event)
     }
 
-    fn message(&self, content: Content, usage: Usage) -> Event {
-        let message = Message {
+    fn message(&self, content: ContentPart, usage: TokenCounts) -> TranscriptEvent {
+        let message = AssistantMessage {
             id: format!("msg_{:04}", self.messages),
             role: "assistant".to_owned(),
             model: self.model.clone(),
             content: vec![content],
             usage,
         };
-        Event::Assistant { message, session_id: self.session_id.clone() }
+        TranscriptEvent::Assistant { message, session_id: self.session_id.clone() }
     }
 
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    fn event(&mut self, event: &TranscriptEvent) -> io::Result<()> {
         if self.format == OutputFormat::Text {
             return Ok(());
         }
@@ -156,16 +166,18 @@ impl<'a> Report<'a> {
 
 /// A tool and what it is to work with, as a transcript names them.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) name: &'static str,
     pub(super) input: Value,
 }
 
-impl Call {
-    pub(super) fn of(tool: &Tool) -> Self {
+impl ToolCall {
+    pub(super) fn of(tool: &ToolUse) -> Self {
         match tool {
-            Tool::Command(command) => Self { name: "Bash", input: json!({ "command": command }) },
-            Tool::Write { path, text } => {
+            ToolUse::Command(command) => {
+                Self { name: "Bash", input: json!({ "command": command }) }
+            }
+            ToolUse::Write { path, text } => {
                 Self { name: "Write", input: json!({ "file_path": path, "content": text }) }
             }
         }

@@ -4,20 +4,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Event {
-    System(System),
-    Assistant { message: Message, session_id: String },
+pub(crate) enum TranscriptEvent {
+    System(SystemEvent),
+    Assistant { message: AssistantMessage, session_id: String },
     User { message: UserMessage, session_id: String },
-    Result(Box<Final>),
+    Result(Box<ResultEvent>),
 }
 
 /// What is said about the run itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-pub(crate) enum System {
+pub(crate) enum SystemEvent {
     Init {
         cwd: String,
         session_id: String,
@@ -37,25 +36,24 @@ pub(crate) enum System {
 
 /// What the agent says or wants to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Message {
+pub(crate) struct AssistantMessage {
     pub(crate) id: String,
     pub(crate) role: String,
     pub(crate) model: String,
-    pub(crate) content: Vec<Content>,
-    pub(crate) usage: Usage,
+    pub(crate) content: Vec<ContentPart>,
+    pub(crate) usage: TokenCounts,
 }
 
 /// What comes back to the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UserMessage {
     pub(crate) role: String,
-    pub(crate) content: Vec<Content>,
+    pub(crate) content: Vec<ContentPart>,
 }
 
-/// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Content {
+pub(crate) enum ContentPart {
     Text { text: String },
     ToolUse { id: String, name: String, input: Value },
     ToolResult { tool_use_id: String, content: String, is_error: bool },
@@ -63,8 +61,8 @@ pub(crate) enum Content {
 
 /// How the run ended. It is the last line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Final {
-    pub(crate) subtype: Subtype,
+pub(crate) struct ResultEvent {
+    pub(crate) subtype: ResultSubtype,
     pub(crate) is_error: bool,
     pub(crate) result: String,
     pub(crate) session_id: String,
@@ -73,15 +71,14 @@ pub(crate) struct Final {
     /// Of the whole session, not of this run; only where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) total_cost_usd: Option<f64>,
-    /// Of this run.
-    pub(crate) usage: Usage,
-    pub(crate) permission_denials: Vec<Denial>,
+    pub(crate) usage: TokenCounts,
+    pub(crate) permission_denials: Vec<PermissionDenial>,
 }
 
 /// Whether the run came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Subtype {
+pub(crate) enum ResultSubtype {
     Success,
     ErrorDuringExecution,
 }
@@ -89,7 +86,7 @@ pub(crate) enum Subtype {
 /// Something that was wanted and not allowed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "they are the names of the fields in the output")]
-pub(crate) struct Denial {
+pub(crate) struct PermissionDenial {
     pub(crate) tool_name: String,
     pub(crate) tool_use_id: String,
     pub(crate) tool_input: Value,
@@ -98,13 +95,13 @@ pub(crate) struct Denial {
 /// How many tokens were used. They are made up, but always alike: four characters are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "they are the names of the fields in the output")]
-pub(crate) struct Usage {
+pub(crate) struct TokenCounts {
     pub(crate) input_tokens: u64,
     pub(crate) cache_read_input_tokens: u64,
     pub(crate) output_tokens: u64,
 }
 
-impl Usage {
+impl TokenCounts {
     pub(crate) fn of(read: &str, said: &str) -> Self {
         let tokens = |text: &str| (text.chars().count() as u64).div_ceil(4);
         Self { input_tokens: tokens(read), output_tokens: tokens(said), ..Self::default() }
@@ -125,23 +122,26 @@ mod tests {
         value.to_owned()
     }
 
-    fn events() -> Vec<Event> {
+    fn events() -> Vec<TranscriptEvent> {
         let input = serde_json::json!({ "command": "ls \n\"" });
-        let usage = Usage::of("12345", "1234");
-        let message = |content| Message {
+        let usage = TokenCounts::of("12345", "1234");
+        let message = |content| AssistantMessage {
             id: text("msg_1"),
             role: text("assistant"),
             model: text("m"),
             content: vec![content],
             usage,
         };
-        let tool = Content::ToolUse { id: text("t"), name: text("Bash"), input: input.clone() };
+        let tool = ContentPart::ToolUse { id: text("t"), name: text("Bash"), input: input.clone() };
         let result =
-            Content::ToolResult { tool_use_id: text("t"), content: text("no"), is_error: true };
-        let denial =
-            Denial { tool_name: text("Bash"), tool_use_id: text("t"), tool_input: input.clone() };
+            ContentPart::ToolResult { tool_use_id: text("t"), content: text("no"), is_error: true };
+        let denial = PermissionDenial {
+            tool_name: text("Bash"),
+            tool_use_id: text("t"),
+            tool_input: input.clone(),
+        };
         vec![
-            Event::System(System::Init {
+            TranscriptEvent::System(SystemEvent::Init {
                 cwd: text("/tmp"),
                 session_id: text("s"),
                 tools: vec![text("Bash")],
@@ -149,23 +149,23 @@ mod tests {
                 permission_mode: text("ask"),
                 version: text("0.1.0"),
             }),
-            Event::Assistant {
-                message: message(Content::Text { text: text("hi") }),
+            TranscriptEvent::Assistant {
+                message: message(ContentPart::Text { text: text("hi") }),
                 session_id: text("s"),
             },
-            Event::Assistant { message: message(tool), session_id: text("s") },
-            Event::System(System::PermissionDenied {
+            TranscriptEvent::Assistant { message: message(tool), session_id: text("s") },
+            TranscriptEvent::System(SystemEvent::PermissionDenied {
                 tool_name: text("Bash"),
                 tool_use_id: text("t"),
                 message: text("no"),
                 session_id: text("s"),
             }),
-            Event::User {
+            TranscriptEvent::User {
                 message: UserMessage { role: text("user"), content: vec![result] },
                 session_id: text("s"),
             },
-            Event::Result(Box::new(Final {
-                subtype: Subtype::ErrorDuringExecution,
+            TranscriptEvent::Result(Box::new(ResultEvent {
+                subtype: ResultSubtype::ErrorDuringExecution,
                 is_error: true,
                 result: text("oh"),
                 session_id: text("s"),
@@ -183,7 +183,7 @@ mod tests {
         for event in events() {
             let line = serde_json::to_string(&event).unwrap();
             assert!(!line.contains('\n'), "{line}");
-            assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event, "{line}");
+            assert_eq!(serde_json::from_str::<TranscriptEvent>(&line).unwrap(), event, "{line}");
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn four_characters_are_a_token() {
-        let usage = Usage::of("", "12345");
+        let usage = TokenCounts::of("", "12345");
         assert_eq!((usage.input_tokens, usage.output_tokens), (0, 2));
     }
 }

@@ -11,14 +11,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::job::{Group, Job};
+use crate::job::{ProcessGroup, RunningCommand};
 use crate::signals;
-use crate::streams::{Output, Streams};
-use crate::tui::{self, Size};
+use crate::streams::{AgentStreams, UnbufferedOutput};
+use crate::tui::{self, TuiSize};
 
 /// A terminal in raw mode. Dropping it gives the terminal back, also when the agent panics, and a
 /// signal that ends the process does so first.
-pub(super) struct Screen<'a> {
+pub(super) struct RawTerminal<'a> {
     output: BorrowedFd<'a>,
     last_will: Arc<Mutex<LastWill>>,
     signals: Handle,
@@ -27,30 +27,29 @@ pub(super) struct Screen<'a> {
 
 /// What has to be done before this process may end.
 struct LastWill {
-    terminal: Option<Saved>,
+    terminal: Option<SavedTermios>,
     last_words: String,
     /// The command that is running, by its process group.
     job: Option<Pid>,
 }
 
-/// How a terminal was.
-struct Saved {
+struct SavedTermios {
     terminal: OwnedFd,
     termios: Termios,
 }
 
-impl<'a> Screen<'a> {
-    pub(super) fn take_over(streams: Streams<'a>, alternate: bool) -> io::Result<Self> {
+impl<'a> RawTerminal<'a> {
+    pub(super) fn take_over(streams: AgentStreams<'a>, alternate: bool) -> io::Result<Self> {
         let termios = tcgetattr(streams.input)?;
         let mut raw = termios.clone();
         raw.make_raw();
         let terminal = streams.input.try_clone_to_owned()?;
         let last_will = Arc::new(Mutex::new(LastWill {
-            terminal: Some(Saved { terminal, termios }),
-            last_words: tui::last_words(alternate),
+            terminal: Some(SavedTermios { terminal, termios }),
+            last_words: tui::restore_sequences(alternate),
             job: None,
         }));
-        let ending = Signals::new(signals::ENDING)?;
+        let ending = Signals::new(signals::ENDING_SIGNALS)?;
         let handle = ending.handle();
         let thread = std::thread::Builder::new().name("signals".to_owned()).spawn({
             let last_will = Arc::clone(&last_will);
@@ -63,25 +62,25 @@ impl<'a> Screen<'a> {
         Ok(screen)
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> TuiSize {
         tcgetwinsize(self.output)
-            .map_or(Size::default(), |size| Size::told(size.ws_col, size.ws_row))
+            .map_or(TuiSize::default(), |size| TuiSize::reported(size.ws_col, size.ws_row))
     }
 
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        Output(self.output).write_all(bytes)
+        UnbufferedOutput(self.output).write_all(bytes)
     }
 
     /// Starts a command that will not outlive this process. No signal comes in between.
-    pub(super) fn start_job(&self, command: &str) -> io::Result<Job> {
+    pub(super) fn start_job(&self, command: &str) -> io::Result<RunningCommand> {
         let mut last_will = self.last_will.lock();
-        let job = Job::start(command, Group::Own)?;
+        let job = RunningCommand::start(command, ProcessGroup::Own)?;
         last_will.job = job.own_group();
         Ok(job)
     }
 
     /// Ends the command, if it has not ended.
-    pub(super) fn end_job(&self, job: Option<Job>) {
+    pub(super) fn end_job(&self, job: Option<RunningCommand>) {
         let mut last_will = self.last_will.lock();
         drop(job);
         last_will.job = None;
@@ -95,7 +94,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-impl Drop for Screen<'_> {
+impl Drop for RawTerminal<'_> {
     fn drop(&mut self) {
         self.last_will.lock().execute(self.output);
         self.signals.close();
@@ -112,30 +111,30 @@ impl LastWill {
         }
         if let Some(saved) = self.terminal.take() {
             saved.restore();
-            // Only if there is room for it: a terminal that nobody reads must not keep us alive.
+            // Only if there is room for it: a terminal that is not read must not block our exit.
             let mut fds = [PollFd::from_borrowed_fd(output, PollFlags::OUT)];
             if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
                 .is_ok_and(|ready| ready > 0)
             {
-                let _ = Output(output).write_all(self.last_words.as_bytes());
+                let _ = UnbufferedOutput(output).write_all(self.last_words.as_bytes());
             }
         }
     }
 }
 
-impl Saved {
+impl SavedTermios {
     fn restore(self) {
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.termios);
     }
 }
 
 /// Ends the process as the signal wants it. This is a thread of its own, because the other one may
-/// be stuck in writing to a terminal that nobody reads.
+/// be blocked in a write to a terminal that is not read.
 fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_>) {
     for signal in ending.forever() {
         if !signals::ignored() {
             last_will.lock().execute(output);
-            let _ = signals::die(signal);
+            let _ = signals::die_by_signal(signal);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What can be wrong with a directive.
 
-use super::directive::{NAMES, usage};
+use super::directive::{DIRECTIVE_NAMES, usage};
 
 /// What is wrong with a directive.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum DirectiveProblem {
     /// No directive has this name.
     #[error("unknown directive {name:?}")]
     Unknown {
@@ -14,20 +14,19 @@ pub enum Problem {
     /// The arguments do not fit.
     #[error("{name}: {reason}")]
     Arguments {
-        /// The directive.
         name: &'static str,
         /// What is wrong with its arguments.
         reason: String,
     },
 }
 
-impl Problem {
+impl DirectiveProblem {
     /// What to write instead.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { name } => Some(match near(name) {
                 Some(near) => format!("did you mean {near:?}?"),
-                None => format!("the directives are {}", NAMES.join(", ")),
+                None => format!("the directives are {}", DIRECTIVE_NAMES.join(", ")),
             }),
             Self::Arguments { name, .. } => Some(format!("write it as `{}`", usage(name))),
         }
@@ -36,7 +35,7 @@ impl Problem {
 
 /// The directive whose name is at most two letters away.
 fn near(name: &str) -> Option<&'static str> {
-    let distances = NAMES.iter().map(|known| (distance(name, known), *known));
+    let distances = DIRECTIVE_NAMES.iter().map(|known| (distance(name, known), *known));
     distances.filter(|(distance, _)| *distance <= 2).min().map(|(_, known)| known)
 }
 

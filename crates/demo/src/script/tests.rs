@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use super::*;
 
-fn prompt(text: &str) -> Vec<Directive> {
+fn prompt(text: &str) -> Vec<ScriptDirective> {
     from_prompt(text).collect()
 }
 
-fn script(text: &str) -> Vec<Directive> {
+fn script(text: &str) -> Vec<ScriptDirective> {
     from_script(text).unwrap().collect()
 }
 
-fn say(text: &str) -> Directive {
-    Directive::Say(text.to_owned())
+fn say(text: &str) -> ScriptDirective {
+    ScriptDirective::Say(text.to_owned())
 }
 
-fn approve(command: &str) -> Directive {
-    Directive::Use { tool: Tool::Command(command.to_owned()), asks: true }
+fn approve(command: &str) -> ScriptDirective {
+    ScriptDirective::Use { tool: ToolUse::Command(command.to_owned()), asks: true }
 }
 
 /// What is wrong with a script, and what to do about it.
@@ -41,14 +41,14 @@ fn prose_is_answered() {
         "repeat after me",
         "die hard",
     ] {
-        assert_eq!(prompt(text), [Directive::Echo], "{text}");
+        assert_eq!(prompt(text), [ScriptDirective::Echo], "{text}");
     }
 }
 
 #[test]
 fn directives_stand_on_lines_or_between_semicolons() {
     let text = "Do this:\nsay hello; think 0.5s ;approve touch x\n\n  say bye";
-    let think = Directive::Think(Duration::from_millis(500));
+    let think = ScriptDirective::Think(Duration::from_millis(500));
     assert_eq!(prompt(text), [say("hello"), think, approve("touch x"), say("bye")]);
 }
 
@@ -58,8 +58,8 @@ fn a_semicolon_that_no_directive_follows_belongs_to_the_text() {
     assert_eq!(prompt("say one\\; say two"), [say("one; say two")]);
     assert_eq!(prompt("say a;; say b"), [say("a;"), say("b")]);
     assert_eq!(prompt("say hi;"), [say("hi")]);
-    assert_eq!(prompt("hang;"), [Directive::Hang]);
-    assert_eq!(prompt("say x; hang"), [say("x"), Directive::Hang]);
+    assert_eq!(prompt("hang;"), [ScriptDirective::Hang]);
+    assert_eq!(prompt("say x; hang"), [say("x"), ScriptDirective::Hang]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn every_directive_is_read_as_its_usage_says() {
 
 #[test]
 fn a_choice_may_come_with_its_question() {
-    let choose = |question: &str| Directive::Choose {
+    let choose = |question: &str| ScriptDirective::Choose {
         question: question.to_owned(),
         options: vec!["red".to_owned(), "dark green".to_owned()],
     };
@@ -211,7 +211,7 @@ fn a_mistake_in_a_script_is_told_with_its_line_and_what_to_write() {
         "repeat 99999999",
     ] {
         assert!(from_script(line).is_err(), "{line}");
-        assert_eq!(prompt(line), [Directive::Echo], "{line}");
+        assert_eq!(prompt(line), [ScriptDirective::Echo], "{line}");
     }
 }
 
@@ -228,7 +228,7 @@ fn repeat_does_the_rest_that_many_times() {
     let letters: Vec<&str> = nested
         .iter()
         .map(|step| match step {
-            Directive::Say(text) => text.as_str(),
+            ScriptDirective::Say(text) => text.as_str(),
             _ => "?",
         })
         .collect();

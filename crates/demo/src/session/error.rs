@@ -8,57 +8,27 @@ use std::path::PathBuf;
 pub enum Error {
     /// The id cannot be a file name.
     #[error("{id:?} is not a session id")]
-    BadId {
-        /// What was given.
-        id: String,
-    },
+    BadId { id: String },
     /// A new session was to get the id of an old one.
     #[error("session {id} exists already")]
-    Taken {
-        /// The id.
-        id: String,
-    },
-    /// There is no such session.
+    Taken { id: String },
     #[error("there is no session {id}")]
-    Unknown {
-        /// The id.
-        id: String,
-    },
+    Unknown { id: String },
     /// The environment does not say where sessions are kept.
     #[error("there is no place for sessions")]
     NoFolder,
     /// The file was written by a newer version.
     #[error("{} has version {version}, which is newer than this program", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    Newer { path: PathBuf, version: u32 },
     /// The file is not what it should be.
     #[error("{} is damaged", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
+    Damaged { path: PathBuf, source: serde_json::Error },
     /// The file could not be read.
     #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The file could not be written.
     #[error("cannot write {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
     /// The system has no random numbers.
     #[error("cannot make a session id")]
     Random(#[source] io::Error),

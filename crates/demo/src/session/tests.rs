@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn store(folder: &Path) -> Store {
-    Store { folder: Some(folder.to_owned()) }
+fn store(folder: &Path) -> DemoSessionStore {
+    DemoSessionStore { folder: Some(folder.to_owned()) }
 }
 
 #[test]
@@ -68,26 +68,26 @@ fn the_environment_says_where_sessions_are_kept() {
         let variables: Vec<(String, OsString)> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
         let get = |name: &str| variables.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
-        Store::find(get).folder
+        DemoSessionStore::find(get).folder
     };
     let all = [("COVEN_DEMO_HOME", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
     assert_eq!(find(&all), Some("/a".into()));
     assert_eq!(find(&all[1..]), Some("/b/coven-demo".into()));
     assert_eq!(find(&all[2..]), Some("/c/.local/state/coven-demo".into()));
     assert_eq!(find(&[("COVEN_DEMO_HOME", "")]), None);
-    let store = Store { folder: None };
+    let store = DemoSessionStore { folder: None };
     assert!(matches!(store.resume("a"), Err(Error::NoFolder)));
     assert!(store.begin(None, "m").is_ok());
 }
 
 #[test]
 fn memory_is_bounded() {
-    let mut session = Session::new("a".to_owned(), "m".to_owned());
-    for turn in 0..PROMPTS + 5 {
-        session.remember(&format!("{turn} {}", "x".repeat(2 * PROMPT_CHARS)));
+    let mut session = DemoSession::new("a".to_owned(), "m".to_owned());
+    for turn in 0..MAX_PROMPTS + 5 {
+        session.remember(&format!("{turn} {}", "x".repeat(2 * MAX_PROMPT_CHARS)));
     }
-    assert_eq!(session.turns, PROMPTS as u64 + 5);
-    assert_eq!(session.prompts.len(), PROMPTS);
+    assert_eq!(session.turns, MAX_PROMPTS as u64 + 5);
+    assert_eq!(session.prompts.len(), MAX_PROMPTS);
     assert!(session.prompts[0].starts_with("5 "));
-    assert_eq!(session.prompts[0].len(), PROMPT_CHARS);
+    assert_eq!(session.prompts[0].len(), MAX_PROMPT_CHARS);
 }

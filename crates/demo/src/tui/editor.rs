@@ -1,28 +1,26 @@
 //! A text that is being typed, and how it looks.
 
-use super::keys::Key;
-use super::line::{Line, Style};
+use super::keys::TuiKey;
+use super::line::{LineStyle, StyledLine};
 use crate::text;
 
-/// How much can be typed.
-const LONGEST: usize = 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// A text that is being typed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Editor {
+pub(super) struct TextEditor {
     text: String,
     /// A byte position, always between two characters.
     cursor: usize,
 }
 
 /// How a text looks while it is typed.
-pub(super) struct Layout {
-    pub(super) lines: Vec<Line>,
-    /// Row and column.
+pub(super) struct EditorLayout {
+    pub(super) lines: Vec<StyledLine>,
     pub(super) cursor: (usize, usize),
 }
 
-impl Editor {
+impl TextEditor {
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -42,27 +40,27 @@ impl Editor {
 
     pub(super) fn insert(&mut self, text: &str) {
         let text = text::clean(text);
-        if self.text.len() + text.len() <= LONGEST {
+        if self.text.len() + text.len() <= MAX_TEXT_BYTES {
             self.text.insert_str(self.cursor, &text);
             self.cursor += text.len();
         }
     }
 
     /// Does what the key says, if it is about the text.
-    pub(super) fn press(&mut self, key: &Key) {
+    pub(super) fn press(&mut self, key: &TuiKey) {
         match key {
-            Key::Char(char) => self.insert(char.encode_utf8(&mut [0; 4])),
-            Key::Paste(text) => self.insert(text),
-            Key::NewLine => self.insert("\n"),
-            Key::Backspace => self.remove(self.before(), self.cursor),
-            Key::Delete => self.remove(self.cursor, self.after()),
-            Key::Left => self.cursor = self.before(),
-            Key::Right => self.cursor = self.after(),
-            Key::Home | Key::Ctrl('a') => self.cursor = self.line_start(),
-            Key::End | Key::Ctrl('e') => self.cursor = self.line_end(),
-            Key::Ctrl('u') => self.remove(self.line_start(), self.cursor),
-            Key::Ctrl('k') => self.remove(self.cursor, self.line_end()),
-            Key::Ctrl('w') => self.remove(self.word_start(), self.cursor),
+            TuiKey::Char(char) => self.insert(char.encode_utf8(&mut [0; 4])),
+            TuiKey::Paste(text) => self.insert(text),
+            TuiKey::NewLine => self.insert("\n"),
+            TuiKey::Backspace => self.remove(self.before(), self.cursor),
+            TuiKey::Delete => self.remove(self.cursor, self.after()),
+            TuiKey::Left => self.cursor = self.before(),
+            TuiKey::Right => self.cursor = self.after(),
+            TuiKey::Home | TuiKey::Ctrl('a') => self.cursor = self.line_start(),
+            TuiKey::End | TuiKey::Ctrl('e') => self.cursor = self.line_end(),
+            TuiKey::Ctrl('u') => self.remove(self.line_start(), self.cursor),
+            TuiKey::Ctrl('k') => self.remove(self.cursor, self.line_end()),
+            TuiKey::Ctrl('w') => self.remove(self.word_start(), self.cursor),
             _ => {}
         }
     }
@@ -97,10 +95,13 @@ impl Editor {
 
     /// The text behind a `> `, in at most that many columns and rows; the rows around the cursor
     /// are shown.
-    pub(super) fn layout(&self, columns: usize, rows: usize, placeholder: &str) -> Layout {
+    pub(super) fn layout(&self, columns: usize, rows: usize, placeholder: &str) -> EditorLayout {
         if self.is_empty() {
-            let line = Line::new(Style::Dim, format!("> {}", text::clip(placeholder, columns - 2)));
-            return Layout { lines: vec![line], cursor: (0, 2) };
+            let line = StyledLine::new(
+                LineStyle::Dim,
+                format!("> {}", text::clip(placeholder, columns - 2)),
+            );
+            return EditorLayout { lines: vec![line], cursor: (0, 2) };
         }
         let mut lines = vec!["> ".to_owned()];
         let mut column = 2;
@@ -125,8 +126,10 @@ impl Editor {
         }
         let first = (cursor.0 + 1).saturating_sub(rows);
         let shown = lines.iter().skip(first).take(rows);
-        Layout {
-            lines: shown.map(|line| Line::new(Style::Plain, line.trim_end().to_owned())).collect(),
+        EditorLayout {
+            lines: shown
+                .map(|line| StyledLine::new(LineStyle::Plain, line.trim_end().to_owned()))
+                .collect(),
             cursor: (cursor.0 - first, cursor.1),
         }
     }
@@ -136,37 +139,37 @@ impl Editor {
 mod tests {
     use super::*;
 
-    fn typed(keys: &[Key]) -> Editor {
-        let mut editor = Editor::default();
+    fn typed(keys: &[TuiKey]) -> TextEditor {
+        let mut editor = TextEditor::default();
         for key in keys {
             editor.press(key);
         }
         editor
     }
 
-    fn with(text: &str, keys: &[Key]) -> Editor {
-        let mut editor = typed(&[Key::Paste(text.to_owned())]);
+    fn with(text: &str, keys: &[TuiKey]) -> TextEditor {
+        let mut editor = typed(&[TuiKey::Paste(text.to_owned())]);
         for key in keys {
             editor.press(key);
         }
         editor
     }
 
-    fn shown(editor: &Editor, columns: usize, rows: usize) -> (Vec<String>, (usize, usize)) {
+    fn shown(editor: &TextEditor, columns: usize, rows: usize) -> (Vec<String>, (usize, usize)) {
         let layout = editor.layout(columns, rows, "Type");
         (layout.lines.into_iter().map(|line| line.text).collect(), layout.cursor)
     }
 
     #[test]
     fn text_is_edited_where_the_cursor_is() {
-        assert_eq!(with("ac", &[Key::Left, Key::Char('b')]).text(), "abc");
-        assert_eq!(with("aé", &[Key::Backspace]).text(), "a");
-        assert_eq!(with("aé", &[Key::Left, Key::Delete]).text(), "a");
-        assert_eq!(with("one two ", &[Key::Ctrl('w')]).text(), "one ");
-        assert_eq!(with("one\ntwo", &[Key::Ctrl('u')]).text(), "one\n");
-        assert_eq!(with("one\ntwo", &[Key::Home, Key::Ctrl('k')]).text(), "one\n");
-        assert_eq!(with("ab", &[Key::Home, Key::Backspace, Key::Left]).text(), "ab");
-        assert_eq!(with("ab", &[Key::Delete, Key::Right, Key::Char('c')]).text(), "abc");
+        assert_eq!(with("ac", &[TuiKey::Left, TuiKey::Char('b')]).text(), "abc");
+        assert_eq!(with("aé", &[TuiKey::Backspace]).text(), "a");
+        assert_eq!(with("aé", &[TuiKey::Left, TuiKey::Delete]).text(), "a");
+        assert_eq!(with("one two ", &[TuiKey::Ctrl('w')]).text(), "one ");
+        assert_eq!(with("one\ntwo", &[TuiKey::Ctrl('u')]).text(), "one\n");
+        assert_eq!(with("one\ntwo", &[TuiKey::Home, TuiKey::Ctrl('k')]).text(), "one\n");
+        assert_eq!(with("ab", &[TuiKey::Home, TuiKey::Backspace, TuiKey::Left]).text(), "ab");
+        assert_eq!(with("ab", &[TuiKey::Delete, TuiKey::Right, TuiKey::Char('c')]).text(), "abc");
     }
 
     #[test]
@@ -184,7 +187,10 @@ mod tests {
         let rows = |rows: &[&str]| rows.iter().map(|&row| row.to_owned()).collect::<Vec<_>>();
         assert_eq!(shown(&with("abc", &[]), 6, 5), (rows(&["> abc"]), (0, 5)));
         assert_eq!(shown(&with("abcd", &[]), 6, 5), (rows(&["> abcd", ""]), (1, 2)));
-        assert_eq!(shown(&with("abcde", &[Key::Left]), 6, 5), (rows(&["> abcd", "  e"]), (1, 2)));
+        assert_eq!(
+            shown(&with("abcde", &[TuiKey::Left]), 6, 5),
+            (rows(&["> abcd", "  e"]), (1, 2))
+        );
         assert_eq!(shown(&with("a\nb", &[]), 6, 5), (rows(&["> a", "  b"]), (1, 3)));
         assert_eq!(shown(&with("日本語", &[]), 7, 5), (rows(&["> 日本", "  語"]), (1, 4)));
     }
@@ -194,7 +200,7 @@ mod tests {
         let rows = |rows: &[&str]| rows.iter().map(|&row| row.to_owned()).collect::<Vec<_>>();
         let editor = with("a\nb\nc\nd", &[]);
         assert_eq!(shown(&editor, 10, 2), (rows(&["  c", "  d"]), (1, 3)));
-        let editor = with("a\nb\nc\nd", &[Key::Home, Key::Left, Key::Home, Key::Left]);
+        let editor = with("a\nb\nc\nd", &[TuiKey::Home, TuiKey::Left, TuiKey::Home, TuiKey::Left]);
         assert_eq!(shown(&editor, 10, 2), (rows(&["> a", "  b"]), (1, 3)));
     }
 }

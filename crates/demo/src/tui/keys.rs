@@ -14,16 +14,16 @@ use std::time::Duration;
 const ESCAPE_WAIT: Duration = Duration::from_millis(30);
 
 /// How long a sequence may get. What is longer was never a key.
-const LONGEST_SEQUENCE: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 4096;
 
 /// How much may be pasted at once.
-const LONGEST_PASTE: usize = 1024 * 1024;
+const MAX_PASTE_BYTES: usize = 1024 * 1024;
 
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// A key, or what a terminal sends in place of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum TuiKey {
     Char(char),
     Ctrl(char),
     Enter,
@@ -41,9 +41,8 @@ pub(super) enum Key {
     Paste(String),
 }
 
-/// Reads keys.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct KeyDecoder {
     /// Bytes that are not a whole key yet.
     pending: Vec<u8>,
     /// What was pasted so far, while something is being pasted.
@@ -52,9 +51,9 @@ pub(super) struct Keys {
     escape_at: Option<Duration>,
 }
 
-impl Keys {
+impl KeyDecoder {
     /// The keys that are complete with these bytes.
-    pub(super) fn feed(&mut self, bytes: &[u8], now: Duration) -> Vec<Key> {
+    pub(super) fn feed(&mut self, bytes: &[u8], now: Duration) -> Vec<TuiKey> {
         self.escape_at = None;
         self.pending.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -63,21 +62,21 @@ impl Keys {
                 Some(pasted) => {
                     let (taken, done) = paste(&self.pending, pasted);
                     if done {
-                        keys.push(Key::Paste(text(&self.pasted.take().unwrap_or_default())));
+                        keys.push(TuiKey::Paste(text(&self.pasted.take().unwrap_or_default())));
                     }
                     taken
                 }
                 None => match step(&self.pending) {
-                    Step::Key(key, taken) => {
+                    DecodeStep::Key(key, taken) => {
                         keys.push(key);
                         taken
                     }
-                    Step::Skip(taken) => taken,
-                    Step::Paste(taken) => {
+                    DecodeStep::Skip(taken) => taken,
+                    DecodeStep::Paste(taken) => {
                         self.pasted = Some(Vec::new());
                         taken
                     }
-                    Step::More => 0,
+                    DecodeStep::More => 0,
                 },
             };
             if taken == 0 {
@@ -97,64 +96,69 @@ impl Keys {
     }
 
     /// The Escape key, if it has been pressed long enough ago.
-    pub(super) fn timeout(&mut self, now: Duration) -> Option<Key> {
+    pub(super) fn timeout(&mut self, now: Duration) -> Option<TuiKey> {
         self.escape_at.filter(|at| *at <= now)?;
         self.escape_at = None;
         self.pending.clear();
-        Some(Key::Escape)
+        Some(TuiKey::Escape)
     }
 }
 
 /// What the bytes begin with, and how many bytes that takes.
-enum Step {
-    Key(Key, usize),
+enum DecodeStep {
+    Key(TuiKey, usize),
     Skip(usize),
     Paste(usize),
     More,
 }
 
-fn step(bytes: &[u8]) -> Step {
-    let key = |key| Step::Key(key, 1);
+fn step(bytes: &[u8]) -> DecodeStep {
+    let key = |key| DecodeStep::Key(key, 1);
     match *bytes {
-        [] => Step::More,
+        [] => DecodeStep::More,
         [0x1b, ..] => escape(bytes),
-        [b'\r', ..] => key(Key::Enter),
-        [b'\n', ..] => key(Key::NewLine),
-        [0x7f | 0x08, ..] => key(Key::Backspace),
-        [b'\t', ..] => key(Key::Char('\t')),
-        [control @ 1..=26, ..] => key(Key::Ctrl((control - 1 + b'a').into())),
-        [0..=31, ..] => Step::Skip(1),
+        [b'\r', ..] => key(TuiKey::Enter),
+        [b'\n', ..] => key(TuiKey::NewLine),
+        [0x7f | 0x08, ..] => key(TuiKey::Backspace),
+        [b'\t', ..] => key(TuiKey::Char('\t')),
+        [control @ 1..=26, ..] => key(TuiKey::Ctrl((control - 1 + b'a').into())),
+        [0..=31, ..] => DecodeStep::Skip(1),
         _ => character(bytes),
     }
 }
 
-fn character(bytes: &[u8]) -> Step {
+fn character(bytes: &[u8]) -> DecodeStep {
     let first = &bytes[..bytes.len().min(4)];
     let valid = match str::from_utf8(first) {
         Ok(text) => text,
         Err(error) if error.valid_up_to() == 0 => {
-            return error.error_len().map_or(Step::More, Step::Skip);
+            return error.error_len().map_or(DecodeStep::More, DecodeStep::Skip);
         }
         Err(error) => str::from_utf8(&first[..error.valid_up_to()]).unwrap_or_default(),
     };
-    valid.chars().next().map_or(Step::More, |char| Step::Key(Key::Char(char), char.len_utf8()))
+    valid
+        .chars()
+        .next()
+        .map_or(DecodeStep::More, |char| DecodeStep::Key(TuiKey::Char(char), char.len_utf8()))
 }
 
-fn escape(bytes: &[u8]) -> Step {
+fn escape(bytes: &[u8]) -> DecodeStep {
     match *bytes {
-        [_] | [_, b'O'] => Step::More,
+        [_] | [_, b'O'] => DecodeStep::More,
         [_, b'[', ..] => control_sequence(bytes),
-        [_, b'O', letter, ..] => arrow(letter).map_or(Step::Skip(3), |key| Step::Key(key, 3)),
+        [_, b'O', letter, ..] => {
+            arrow(letter).map_or(DecodeStep::Skip(3), |key| DecodeStep::Key(key, 3))
+        }
         [_, b']' | b'P' | b'X' | b'^' | b'_', ..] => string(bytes),
-        [_, b'\r', ..] => Step::Key(Key::NewLine, 2),
+        [_, b'\r', ..] => DecodeStep::Key(TuiKey::NewLine, 2),
         // Escape twice, or Escape and the beginning of something else.
-        [_, 0x1b, ..] => Step::Key(Key::Escape, 1),
+        [_, 0x1b, ..] => DecodeStep::Key(TuiKey::Escape, 1),
         // Some letter with Alt.
-        _ => Step::Skip(2),
+        _ => DecodeStep::Skip(2),
     }
 }
 
-fn control_sequence(bytes: &[u8]) -> Step {
+fn control_sequence(bytes: &[u8]) -> DecodeStep {
     let body = &bytes[2..];
     let Some(length) = body.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         return unfinished(bytes);
@@ -162,42 +166,42 @@ fn control_sequence(bytes: &[u8]) -> Step {
     let taken = length + 3;
     let (parameters, last) = (&body[..length], body[length]);
     let key = match (parameters, last) {
-        (b"200", b'~') => return Step::Paste(taken),
-        (b"1" | b"7", b'~') => Some(Key::Home),
-        (b"4" | b"8", b'~') => Some(Key::End),
-        (b"3", b'~') => Some(Key::Delete),
+        (b"200", b'~') => return DecodeStep::Paste(taken),
+        (b"1" | b"7", b'~') => Some(TuiKey::Home),
+        (b"4" | b"8", b'~') => Some(TuiKey::End),
+        (b"3", b'~') => Some(TuiKey::Delete),
         (_, b'~') => None,
         (_, letter) => arrow(letter),
     };
-    key.map_or(Step::Skip(taken), |key| Step::Key(key, taken))
+    key.map_or(DecodeStep::Skip(taken), |key| DecodeStep::Key(key, taken))
 }
 
-fn arrow(letter: u8) -> Option<Key> {
+fn arrow(letter: u8) -> Option<TuiKey> {
     Some(match letter {
-        b'A' => Key::Up,
-        b'B' => Key::Down,
-        b'C' => Key::Right,
-        b'D' => Key::Left,
-        b'H' => Key::Home,
-        b'F' => Key::End,
+        b'A' => TuiKey::Up,
+        b'B' => TuiKey::Down,
+        b'C' => TuiKey::Right,
+        b'D' => TuiKey::Left,
+        b'H' => TuiKey::Home,
+        b'F' => TuiKey::End,
         _ => return None,
     })
 }
 
 /// Something a terminal says of itself. It ends with a bell or with `ESC \`.
-fn string(bytes: &[u8]) -> Step {
+fn string(bytes: &[u8]) -> DecodeStep {
     let end = bytes[2..].iter().position(|byte| *byte == 0x07 || *byte == 0x1b);
     match end.map(|at| &bytes[at + 2..]) {
         // Neither of its two ends, but another escape, begins something new.
         Some([0x07, rest @ ..] | [_, b'\\', rest @ ..] | rest @ [_, _, ..]) => {
-            Step::Skip(bytes.len() - rest.len())
+            DecodeStep::Skip(bytes.len() - rest.len())
         }
         _ => unfinished(bytes),
     }
 }
 
-fn unfinished(bytes: &[u8]) -> Step {
-    if bytes.len() > LONGEST_SEQUENCE { Step::Skip(bytes.len()) } else { Step::More }
+fn unfinished(bytes: &[u8]) -> DecodeStep {
+    if bytes.len() > MAX_SEQUENCE_BYTES { DecodeStep::Skip(bytes.len()) } else { DecodeStep::More }
 }
 
 /// Moves what is pasted, up to where it ends. Returns how many bytes were taken, and whether that
@@ -206,7 +210,7 @@ fn paste(bytes: &[u8], pasted: &mut Vec<u8>) -> (usize, bool) {
     let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END);
     // Without its end in sight, the last bytes may be the beginning of it.
     let length = end.unwrap_or(bytes.len().saturating_sub(PASTE_END.len() - 1));
-    let room = LONGEST_PASTE.saturating_sub(pasted.len());
+    let room = MAX_PASTE_BYTES.saturating_sub(pasted.len());
     pasted.extend_from_slice(&bytes[..length.min(room)]);
     (length + end.map_or(0, |_| PASTE_END.len()), end.is_some())
 }

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use crate::text;
 
-/// How text looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum LineStyle {
     Plain,
     Dim,
     Bold,
@@ -14,7 +13,7 @@ pub(super) enum Style {
     Alarm,
 }
 
-impl Style {
+impl LineStyle {
     /// The sequence that starts it.
     pub(super) fn start(self) -> &'static str {
         match self {
@@ -34,60 +33,60 @@ impl Style {
 
 /// One row, without control characters and never longer than the screen is wide.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) style: Style,
+pub(super) struct StyledLine {
+    pub(super) style: LineStyle,
     pub(super) text: String,
 }
 
-impl Line {
-    pub(super) fn new(style: Style, text: impl Into<String>) -> Self {
+impl StyledLine {
+    pub(super) fn new(style: LineStyle, text: impl Into<String>) -> Self {
         Self { style, text: text.into() }
     }
 
     pub(super) fn empty() -> Self {
-        Self::new(Style::Plain, "")
+        Self::new(LineStyle::Plain, "")
     }
 
     /// A line that only separates.
     pub(super) fn rule(columns: usize) -> Self {
-        Self::new(Style::Dim, "─".repeat(columns))
+        Self::new(LineStyle::Dim, "─".repeat(columns))
     }
 }
 
 /// A part of the conversation: who speaks, and what was said. It is cut into lines for a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Block {
-    style: Style,
+pub(super) struct ConversationBlock {
+    style: LineStyle,
     mark: &'static str,
     text: String,
     /// Whether an empty line follows.
     spaced: bool,
 }
 
-impl Block {
-    pub(super) fn new(style: Style, mark: &'static str, text: &str) -> Self {
+impl ConversationBlock {
+    pub(super) fn new(style: LineStyle, mark: &'static str, text: &str) -> Self {
         Self { style, mark, text: text::clean(text), spaced: true }
     }
 
     /// Something that the next block belongs to.
-    pub(super) fn tight(self) -> Self {
+    pub(super) fn without_gap(self) -> Self {
         Self { spaced: false, ..self }
     }
 
-    pub(super) fn lines(&self, columns: usize) -> Vec<Line> {
+    pub(super) fn lines(&self, columns: usize) -> Vec<StyledLine> {
         let indent = text::width(self.mark);
         let wrapped = text::wrap(self.text.trim_end(), columns.saturating_sub(indent));
         let mut marks = std::iter::once(self.mark.to_owned())
             .chain(std::iter::repeat_with(|| " ".repeat(indent)));
-        let mut lines: Vec<Line> = wrapped
+        let mut lines: Vec<StyledLine> = wrapped
             .iter()
             .map(|text| {
                 let line = format!("{}{text}", marks.next().unwrap_or_default());
-                Line::new(self.style, line.trim_end().to_owned())
+                StyledLine::new(self.style, line.trim_end().to_owned())
             })
             .collect();
         if self.spaced {
-            lines.push(Line::empty());
+            lines.push(StyledLine::empty());
         }
         lines
     }
@@ -95,23 +94,22 @@ impl Block {
 
 /// What was said last, for a screen that has to be painted anew. Bounded, like everything.
 #[derive(Debug, Default)]
-pub(super) struct History {
-    blocks: VecDeque<Block>,
+pub(super) struct ConversationHistory {
+    blocks: VecDeque<ConversationBlock>,
 }
 
-impl History {
+impl ConversationHistory {
     /// How many blocks are kept: more than any screen shows.
-    const KEPT: usize = 500;
+    const MAX_HISTORY_BLOCKS: usize = 500;
 
-    pub(super) fn push(&mut self, block: Block) {
-        if self.blocks.len() == Self::KEPT {
+    pub(super) fn push(&mut self, block: ConversationBlock) {
+        if self.blocks.len() == Self::MAX_HISTORY_BLOCKS {
             self.blocks.pop_front();
         }
         self.blocks.push_back(block);
     }
 
-    /// The last rows.
-    pub(super) fn tail(&self, columns: usize, rows: usize) -> Vec<Line> {
+    pub(super) fn tail(&self, columns: usize, rows: usize) -> Vec<StyledLine> {
         let mut lines = VecDeque::new();
         for block in self.blocks.iter().rev() {
             for line in block.lines(columns).into_iter().rev() {
@@ -129,34 +127,34 @@ impl History {
 mod tests {
     use super::*;
 
-    fn texts(lines: &[Line]) -> Vec<&str> {
+    fn texts(lines: &[StyledLine]) -> Vec<&str> {
         lines.iter().map(|line| line.text.as_str()).collect()
     }
 
     #[test]
     fn a_block_is_indented_under_its_mark() {
-        let block = Block::new(Style::Plain, "● ", "one two three\nfour");
+        let block = ConversationBlock::new(LineStyle::Plain, "● ", "one two three\nfour");
         assert_eq!(texts(&block.lines(9)), ["● one two", "  three", "  four", ""]);
-        assert_eq!(texts(&block.tight().lines(80)), ["● one two three", "  four"]);
+        assert_eq!(texts(&block.without_gap().lines(80)), ["● one two three", "  four"]);
     }
 
     #[test]
     fn a_screen_too_narrow_for_anything_still_gets_lines() {
-        let block = Block::new(Style::Plain, "  └ ", "abc").tight();
+        let block = ConversationBlock::new(LineStyle::Plain, "  └ ", "abc").without_gap();
         assert_eq!(texts(&block.lines(3)), ["  └ a", "    b", "    c"]);
     }
 
     #[test]
     fn the_tail_is_what_fits() {
-        let mut history = History::default();
+        let mut history = ConversationHistory::default();
         for text in ["one", "two", "three"] {
-            history.push(Block::new(Style::Plain, "", text));
+            history.push(ConversationBlock::new(LineStyle::Plain, "", text));
         }
         assert_eq!(texts(&history.tail(80, 3)), ["", "three", ""]);
         assert_eq!(texts(&history.tail(80, 99)), ["one", "", "two", "", "three", ""]);
-        for _ in 0..2 * History::KEPT {
-            history.push(Block::new(Style::Plain, "", "more"));
+        for _ in 0..2 * ConversationHistory::MAX_HISTORY_BLOCKS {
+            history.push(ConversationBlock::new(LineStyle::Plain, "", "more"));
         }
-        assert_eq!(history.blocks.len(), History::KEPT);
+        assert_eq!(history.blocks.len(), ConversationHistory::MAX_HISTORY_BLOCKS);
     }
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::Size;
-use super::line::{Block, History, Line};
+use super::TuiSize;
+use super::line::{ConversationBlock, ConversationHistory, StyledLine};
 use crate::text;
 
 const SYNC_START: &str = "\x1b[?2026h";
@@ -14,29 +14,27 @@ const SHOW_CURSOR: &str = "\x1b[?25h";
 
 /// The part of the screen that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) lines: Vec<Line>,
+pub(super) struct TuiFrame {
+    pub(super) lines: Vec<StyledLine>,
     /// Row and column within the lines; without it the cursor is hidden.
     pub(super) cursor: Option<(usize, usize)>,
 }
 
-/// Paints.
 #[derive(Debug)]
-pub(super) enum Painter {
-    Inline(Inline),
-    Alternate(Alternate),
+pub(super) enum TuiPainter {
+    Inline(InlinePainter),
+    Alternate(AlternatePainter),
 }
 
-impl Painter {
-    pub(super) fn new(alternate: bool, size: Size) -> Self {
+impl TuiPainter {
+    pub(super) fn new(alternate: bool, size: TuiSize) -> Self {
         if alternate {
-            Self::Alternate(Alternate { size, ..Alternate::default() })
+            Self::Alternate(AlternatePainter { size, ..AlternatePainter::default() })
         } else {
-            Self::Inline(Inline { size, drawn: None })
+            Self::Inline(InlinePainter { size, drawn: None })
         }
     }
 
-    /// Prepares the terminal.
     pub(super) fn enter(&self) -> &'static str {
         match self {
             Self::Inline(_) => "\x1b[?2004h",
@@ -46,7 +44,7 @@ impl Painter {
 
     /// Adds the blocks to the conversation and shows the frame below it. Nothing comes out if
     /// nothing has changed.
-    pub(super) fn paint(&mut self, blocks: Vec<Block>, frame: Frame) -> String {
+    pub(super) fn paint(&mut self, blocks: Vec<ConversationBlock>, frame: TuiFrame) -> String {
         match self {
             Self::Inline(inline) => inline.paint(&blocks, frame),
             Self::Alternate(alternate) => alternate.paint(blocks, frame),
@@ -54,7 +52,7 @@ impl Painter {
     }
 
     /// The terminal has another size now.
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: TuiSize) {
         match self {
             Self::Inline(inline) => inline.size = size,
             Self::Alternate(alternate) => {
@@ -83,18 +81,18 @@ impl Painter {
 /// Paints below what is there. The conversation scrolls away like any output; only the frame is
 /// erased and painted again.
 #[derive(Debug)]
-pub(super) struct Inline {
-    size: Size,
-    drawn: Option<Frame>,
+pub(super) struct InlinePainter {
+    size: TuiSize,
+    drawn: Option<TuiFrame>,
 }
 
-impl Inline {
-    fn paint(&mut self, blocks: &[Block], frame: Frame) -> String {
+impl InlinePainter {
+    fn paint(&mut self, blocks: &[ConversationBlock], frame: TuiFrame) -> String {
         if blocks.is_empty() && self.drawn.as_ref() == Some(&frame) {
             return String::new();
         }
         let mut out = format!("{SYNC_START}{HIDE_CURSOR}{}", self.erase());
-        for line in blocks.iter().flat_map(|block| block.lines(self.size.usable())) {
+        for line in blocks.iter().flat_map(|block| block.lines(self.size.usable_columns())) {
             push(&mut out, &line);
             out.push_str("\r\n");
         }
@@ -123,36 +121,36 @@ impl Inline {
 
     /// How far below the beginning of the frame the cursor is now. If the terminal was made
     /// narrower since the frame was painted, it has wrapped the longer lines.
-    fn rows_above_cursor(&self, frame: &Frame) -> usize {
+    fn rows_above_cursor(&self, frame: &TuiFrame) -> usize {
         let columns = self.size.columns;
         let last = frame.lines.len() - 1;
         let (row, column) =
             frame.cursor.unwrap_or_else(|| (last, text::width(&frame.lines[last].text)));
-        let rows = |line: &Line| text::width(&line.text).div_ceil(columns).max(1);
+        let rows = |line: &StyledLine| text::width(&line.text).div_ceil(columns).max(1);
         frame.lines[..row].iter().map(rows).sum::<usize>() + column.saturating_sub(1) / columns
     }
 }
 
 /// Paints a screen of its own, and of that only what has changed. Words are put where they belong
-/// by moving the cursor, not by printing spaces, as real agents do it: whoever reads the bytes
-/// without a screen gets the words run together.
+/// by moving the cursor, not by printing spaces, as real agents do it: a reader
+/// of the bytes that has no screen gets the words run together.
 #[derive(Debug, Default)]
-pub(super) struct Alternate {
-    size: Size,
-    history: History,
+pub(super) struct AlternatePainter {
+    size: TuiSize,
+    history: ConversationHistory,
     /// The rows as they are on the screen.
-    painted: Vec<Line>,
+    painted: Vec<StyledLine>,
     cursor: Option<(usize, usize)>,
 }
 
-impl Alternate {
-    fn paint(&mut self, blocks: Vec<Block>, frame: Frame) -> String {
+impl AlternatePainter {
+    fn paint(&mut self, blocks: Vec<ConversationBlock>, frame: TuiFrame) -> String {
         for block in blocks {
             self.history.push(block);
         }
         let room = self.size.rows - frame.lines.len();
-        let mut rows = self.history.tail(self.size.usable(), room);
-        rows.resize(room, Line::empty());
+        let mut rows = self.history.tail(self.size.usable_columns(), room);
+        rows.resize(room, StyledLine::empty());
         rows.extend(frame.lines);
         let cursor = frame.cursor.map(|(row, column)| (room + row, column));
         if rows == self.painted && cursor == self.cursor {
@@ -183,13 +181,13 @@ fn up(out: &mut String, rows: usize) {
     }
 }
 
-fn push(out: &mut String, line: &Line) {
+fn push(out: &mut String, line: &StyledLine) {
     out.push_str(line.style.start());
     out.push_str(&line.text);
     out.push_str(line.style.end());
 }
 
-fn push_words(out: &mut String, line: &Line) {
+fn push_words(out: &mut String, line: &StyledLine) {
     out.push_str(line.style.start());
     let mut column = 0;
     for word in line.text.split_inclusive(' ') {

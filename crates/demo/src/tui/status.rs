@@ -1,21 +1,19 @@
 //! What the agent says about itself beside the text: in the window title, and as a program status
-//! (OSC 7501) for whoever watches it.
+//! (OSC 7501) for the program that watches it.
 
-use super::dialog::Kind;
+use super::dialog::DialogKind;
 
-/// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum TuiStatus {
     Idle,
     Working,
-    Blocked(Kind),
+    Blocked(DialogKind),
     Done,
     Error,
-    /// Nothing any more.
     Gone,
 }
 
-impl Status {
+impl TuiStatus {
     /// The sequences that say so.
     pub(super) fn announcement(self) -> String {
         let title = match self {
@@ -33,9 +31,9 @@ impl Status {
             Self::Gone => "clear",
         };
         let kind = match self {
-            Self::Blocked(Kind::Permission) => ":kind=permission",
-            Self::Blocked(Kind::Question) => ":kind=question",
-            Self::Blocked(Kind::Choice) => ":kind=choice",
+            Self::Blocked(DialogKind::Permission) => ":kind=permission",
+            Self::Blocked(DialogKind::Question) => ":kind=question",
+            Self::Blocked(DialogKind::Choice) => ":kind=choice",
             _ => "",
         };
         format!("\x1b]0;{title}\x1b\\\x1b]7501;state={state}:app=demo{kind}\x1b\\")

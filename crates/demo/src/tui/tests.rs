@@ -7,20 +7,20 @@ mod painting;
 use std::time::Duration;
 
 use super::*;
-use crate::options::Permissions;
-use crate::session::Session;
+use crate::options::PermissionMode;
+use crate::session::DemoSession;
 
 /// How long after something the agent has surely gone on: longer than its delay.
 const LATER: Duration = Duration::from_secs(1);
 
 /// A conversation under test. Commands are not run; the test says what became of them.
 struct Play {
-    tui: Tui,
+    tui: AgentTui,
     now: Duration,
     /// Everything that was printed.
     printed: String,
     /// Everything else that was to be done, in order.
-    actions: Vec<Action>,
+    actions: Vec<TuiAction>,
 }
 
 impl Play {
@@ -33,14 +33,14 @@ impl Play {
     }
 
     fn with(options: &Options, prompt: Option<&str>) -> Self {
-        Self::resumed(options, prompt, Session::new("s".to_owned(), "demo-1".to_owned()))
+        Self::resumed(options, prompt, DemoSession::new("s".to_owned(), "demo-1".to_owned()))
     }
 
-    fn resumed(options: &Options, prompt: Option<&str>, session: Session) -> Self {
-        let tui = Tui::new(options, session, Size { columns: 60, rows: 20 });
+    fn resumed(options: &Options, prompt: Option<&str>, session: DemoSession) -> Self {
+        let tui = AgentTui::new(options, session, TuiSize { columns: 60, rows: 20 });
         let mut play =
             Self { tui, now: Duration::ZERO, printed: String::new(), actions: Vec::new() };
-        play.tui.start("Banner", prompt.map(|text| Task::new(text.to_owned())), play.now);
+        play.tui.start("Banner", prompt.map(|text| PromptTask::new(text.to_owned())), play.now);
         play.collect();
         play
     }
@@ -48,7 +48,7 @@ impl Play {
     fn collect(&mut self) {
         for action in self.tui.actions() {
             match action {
-                Action::Print(bytes) => self.printed.push_str(&String::from_utf8_lossy(&bytes)),
+                TuiAction::Print(bytes) => self.printed.push_str(&String::from_utf8_lossy(&bytes)),
                 action => self.actions.push(action),
             }
         }
@@ -72,14 +72,14 @@ impl Play {
         self
     }
 
-    fn finished(&mut self, outcome: &Outcome) -> &mut Self {
+    fn finished(&mut self, outcome: &ToolOutcome) -> &mut Self {
         self.tui.finished(outcome, self.now);
         self.collect();
         self
     }
 
     fn resize(&mut self, columns: u16, rows: u16) -> &mut Self {
-        self.tui.resize(Size::told(columns, rows), self.now);
+        self.tui.resize(TuiSize::reported(columns, rows), self.now);
         self.collect();
         self
     }
@@ -107,10 +107,10 @@ impl Play {
     }
 }
 
-fn run(command: &str) -> Action {
-    Action::Do(Deed::Tool(Tool::Command(command.to_owned())))
+fn run(command: &str) -> TuiAction {
+    TuiAction::Do(TuiEffect::Tool(ToolUse::Command(command.to_owned())))
 }
 
-fn exit(code: u8) -> Action {
-    Action::End(End::Exit { code, now: false })
+fn exit(code: u8) -> TuiAction {
+    TuiAction::End(ProcessExit::Exit { code, now: false })
 }

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use super::dialog::{Answer, Dialog};
-use super::line::{Block, Style};
-use super::status::Status;
-use super::{Action, Deed, Mode, Tui};
-use crate::job::Outcome;
-use crate::permission::Permission;
+use super::dialog::{DialogAnswer, TuiDialog};
+use super::line::{ConversationBlock, LineStyle};
+use super::status::TuiStatus;
+use super::{AgentTui, TuiAction, TuiEffect, TuiMode};
+use crate::job::ToolOutcome;
+use crate::permission::ToolPermission;
 use crate::reply;
-use crate::script::{Directive, End, Program, Tool, Trick};
-use crate::task::Task;
+use crate::script::{AgentMisbehaviour, ProcessExit, ScriptDirective, ToolUse, TurnScript};
+use crate::task::PromptTask;
 
 /// How many lines of what a command printed are shown.
-const SHOWN: usize = 10;
+const MAX_SHOWN_LINES: usize = 10;
 
 /// How long one picture of the spinner stays.
-pub(super) const SPINNER: Duration = Duration::from_millis(100);
+pub(super) const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A turn that is under way.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct TuiTurn {
     prompt: String,
-    program: Program,
+    program: TurnScript,
     pub(super) started: Duration,
-    pub(super) activity: Activity,
+    pub(super) activity: TurnActivity,
     /// When the spinner turns.
     spin_at: Duration,
     /// Whether the agent has said or done something.
@@ -33,49 +33,48 @@ pub(super) struct Turn {
 
 /// What a turn is busy with.
 #[derive(Debug)]
-pub(super) enum Activity {
+pub(super) enum TurnActivity {
     /// Nothing that can be seen, until that time or for ever.
     Thinking {
         until: Option<Duration>,
     },
-    Doing(Deed),
-    Asking(Dialog),
+    Doing(TuiEffect),
+    Asking(TuiDialog),
 }
 
-impl Turn {
+impl TuiTurn {
     pub(super) fn deadline(&self) -> Option<Duration> {
         match self.activity {
-            Activity::Thinking { until } => {
+            TurnActivity::Thinking { until } => {
                 Some(until.map_or(self.spin_at, |t| t.min(self.spin_at)))
             }
-            Activity::Doing(_) => Some(self.spin_at),
+            TurnActivity::Doing(_) => Some(self.spin_at),
             // A dialog does not move.
-            Activity::Asking(_) => None,
+            TurnActivity::Asking(_) => None,
         }
     }
 }
 
-impl Tui {
-    /// Begins a turn.
-    pub(super) fn begin(&mut self, task: Task, now: Duration) {
-        self.blocks.push(Block::new(Style::Bold, "> ", &task.prompt));
-        self.mode = Mode::Turn(Turn {
+impl AgentTui {
+    pub(super) fn begin(&mut self, task: PromptTask, now: Duration) {
+        self.blocks.push(ConversationBlock::new(LineStyle::Bold, "> ", &task.prompt));
+        self.mode = TuiMode::Turn(TuiTurn {
             prompt: task.prompt,
             program: task.program,
             started: now,
-            activity: Activity::Thinking { until: Some(now + self.delay) },
-            spin_at: now + SPINNER,
+            activity: TurnActivity::Thinking { until: Some(now + self.delay) },
+            spin_at: now + SPINNER_INTERVAL,
             spoke: false,
         });
     }
 
     /// Does what the passing of time allows.
-    pub(super) fn go_on(&mut self, now: Duration) {
-        let Mode::Turn(turn) = &mut self.mode else { return };
+    pub(super) fn advance_turn(&mut self, now: Duration) {
+        let TuiMode::Turn(turn) = &mut self.mode else { return };
         if turn.spin_at <= now {
-            turn.spin_at = now + SPINNER;
+            turn.spin_at = now + SPINNER_INTERVAL;
         }
-        if let Activity::Thinking { until: Some(until) } = turn.activity
+        if let TurnActivity::Thinking { until: Some(until) } = turn.activity
             && until <= now
         {
             self.advance(now);
@@ -84,138 +83,155 @@ impl Tui {
 
     /// Takes one directive after the other, until one takes time.
     fn advance(&mut self, now: Duration) {
-        while let Mode::Turn(turn) = &mut self.mode {
+        while let TuiMode::Turn(turn) = &mut self.mode {
             let directive = turn.program.next();
-            if let Some(Directive::Say(_) | Directive::Json(_) | Directive::Echo) = directive {
+            if let Some(
+                ScriptDirective::Say(_) | ScriptDirective::Json(_) | ScriptDirective::Echo,
+            ) = directive
+            {
                 turn.spoke = true;
             }
             match directive {
-                Some(Directive::Echo) => {
+                Some(ScriptDirective::Echo) => {
                     let answer = reply::echo(&turn.prompt, &self.session.prompts);
                     self.say(&answer);
                 }
-                Some(Directive::Say(text) | Directive::Json(text)) => self.say(&text),
-                Some(Directive::Think(time)) => return self.think(Some(now + time)),
-                Some(Directive::Hang) => return self.think(None),
-                Some(Directive::Ask(question)) => return self.ask(Dialog::question(question)),
-                Some(Directive::Choose { question, options }) => {
-                    return self.ask(Dialog::choice(question, options));
+                Some(ScriptDirective::Say(text) | ScriptDirective::Json(text)) => self.say(&text),
+                Some(ScriptDirective::Think(time)) => return self.start_thinking(Some(now + time)),
+                Some(ScriptDirective::Hang) => return self.start_thinking(None),
+                Some(ScriptDirective::Ask(question)) => {
+                    return self.ask(TuiDialog::question(question));
                 }
-                Some(Directive::Use { tool, asks }) => {
-                    match if asks { self.rules.of(&tool) } else { Permission::Granted } {
-                        Permission::Granted => return self.perform(Deed::Tool(tool)),
-                        Permission::Open => return self.ask(Dialog::permission(tool)),
-                        Permission::Refused => self.say(&reply::refused(&tool)),
+                Some(ScriptDirective::Choose { question, options }) => {
+                    return self.ask(TuiDialog::choice(question, options));
+                }
+                Some(ScriptDirective::Use { tool, asks }) => {
+                    match if asks { self.rules.of(&tool) } else { ToolPermission::Granted } {
+                        ToolPermission::Granted => return self.perform(TuiEffect::Tool(tool)),
+                        ToolPermission::Open => return self.ask(TuiDialog::permission(tool)),
+                        ToolPermission::Refused => self.say(&reply::refused(&tool)),
                     }
                 }
-                Some(Directive::Cost(usd)) => self.session.charge(usd),
-                Some(Directive::Fail(message)) => {
-                    self.blocks.push(Block::new(Style::Alarm, "✗ ", &format!("Error: {message}")));
-                    return self.end_turn(Status::Error, now);
+                Some(ScriptDirective::Cost(usd)) => self.session.charge(usd),
+                Some(ScriptDirective::Fail(message)) => {
+                    self.blocks.push(ConversationBlock::new(
+                        LineStyle::Alarm,
+                        "✗ ",
+                        &format!("Error: {message}"),
+                    ));
+                    return self.end_turn(TuiStatus::Error, now);
                 }
-                Some(Directive::Trick(trick)) => return self.perform(Deed::Trick(trick)),
-                Some(Directive::End(end)) => return self.end_process(end, now),
-                Some(Directive::Repeat(_)) => {}
+                Some(ScriptDirective::Trick(trick)) => {
+                    return self.perform(TuiEffect::Trick(trick));
+                }
+                Some(ScriptDirective::End(end)) => return self.end_process(end, now),
+                Some(ScriptDirective::Repeat(_)) => {}
                 None => {
                     if !turn.spoke {
                         self.say(reply::DONE);
                     }
-                    return self.end_turn(Status::Done, now);
+                    return self.end_turn(TuiStatus::Done, now);
                 }
             }
         }
     }
 
     fn say(&mut self, text: &str) {
-        self.blocks.push(Block::new(Style::Plain, "● ", text));
+        self.blocks.push(ConversationBlock::new(LineStyle::Plain, "● ", text));
     }
 
-    fn set(&mut self, activity: Activity) {
-        if let Mode::Turn(turn) = &mut self.mode {
+    fn set(&mut self, activity: TurnActivity) {
+        if let TuiMode::Turn(turn) = &mut self.mode {
             turn.activity = activity;
         }
     }
 
-    fn think(&mut self, until: Option<Duration>) {
-        self.set(Activity::Thinking { until });
+    fn start_thinking(&mut self, until: Option<Duration>) {
+        self.set(TurnActivity::Thinking { until });
     }
 
-    fn ask(&mut self, dialog: Dialog) {
-        self.set(Activity::Asking(dialog));
+    fn ask(&mut self, dialog: TuiDialog) {
+        self.set(TurnActivity::Asking(dialog));
     }
 
-    fn perform(&mut self, deed: Deed) {
+    fn perform(&mut self, deed: TuiEffect) {
         let label = match &deed {
-            Deed::Tool(Tool::Command(command)) => Some(format!("Run({command})")),
-            Deed::Tool(Tool::Write { path, .. }) => Some(format!("Write({})", path.display())),
-            Deed::Trick(_) => None,
+            TuiEffect::Tool(ToolUse::Command(command)) => Some(format!("Run({command})")),
+            TuiEffect::Tool(ToolUse::Write { path, .. }) => {
+                Some(format!("Write({})", path.display()))
+            }
+            TuiEffect::Trick(_) => None,
         };
         if let Some(label) = label {
-            self.blocks.push(Block::new(Style::Plain, "● ", &label).tight());
+            self.blocks.push(ConversationBlock::new(LineStyle::Plain, "● ", &label).without_gap());
         }
-        if let Deed::Trick(Trick::Flood(_)) = deed {
+        if let TuiEffect::Trick(AgentMisbehaviour::Flood(_)) = deed {
             // What was said so far stays above the flood, and nothing of ours gets into it.
             self.show_blocks();
             let suspended = self.painter.suspend();
             self.print(suspended);
         }
-        self.actions.push(Action::Do(deed.clone()));
-        self.set(Activity::Doing(deed));
+        self.actions.push(TuiAction::Do(deed.clone()));
+        self.set(TurnActivity::Doing(deed));
     }
 
     /// What was being done has been done.
-    pub(super) fn deed_done(&mut self, outcome: &Outcome, now: Duration) {
-        let Mode::Turn(turn) = &mut self.mode else { return };
-        let Activity::Doing(deed) = &turn.activity else { return };
+    pub(super) fn effect_done(&mut self, outcome: &ToolOutcome, now: Duration) {
+        let TuiMode::Turn(turn) = &mut self.mode else { return };
+        let TurnActivity::Doing(deed) = &turn.activity else { return };
         turn.spoke = true;
         match deed {
-            Deed::Tool(_) => {
-                let style = if outcome.ok { Style::Plain } else { Style::Alarm };
-                self.blocks.push(Block::new(style, "  └ ", &shortened(&outcome.output)));
+            TuiEffect::Tool(_) => {
+                let style = if outcome.ok { LineStyle::Plain } else { LineStyle::Alarm };
+                self.blocks.push(ConversationBlock::new(
+                    style,
+                    "  └ ",
+                    &shortened(&outcome.output),
+                ));
                 // The model hears of it, and thinks.
-                self.think(Some(now + self.delay));
+                self.start_thinking(Some(now + self.delay));
             }
-            Deed::Trick(trick) => {
-                if let Trick::Flood(bytes) = trick
-                    && bytes % crate::flood::LINE as u64 != 0
+            TuiEffect::Trick(trick) => {
+                if let AgentMisbehaviour::Flood(bytes) = trick
+                    && bytes % crate::flood::LINE_BYTES as u64 != 0
                 {
                     self.print("\r\n".to_owned());
                 }
                 self.say(&outcome.output);
-                self.think(Some(now));
+                self.start_thinking(Some(now));
             }
         }
     }
 
     /// A person has answered. Even if the next question is the same, the turn goes on in between,
     /// and everyone can see it.
-    pub(super) fn answered(&mut self, answer: Answer, now: Duration) {
-        if let Mode::Turn(turn) = &mut self.mode {
+    pub(super) fn answered(&mut self, answer: DialogAnswer, now: Duration) {
+        if let TuiMode::Turn(turn) = &mut self.mode {
             turn.spoke = true;
         }
         match answer {
-            Answer::Yes(tool) => return self.perform(Deed::Tool(tool)),
-            Answer::Always(tool) => {
+            DialogAnswer::Yes(tool) => return self.perform(TuiEffect::Tool(tool)),
+            DialogAnswer::Always(tool) => {
                 self.rules.allow_always(&tool);
-                return self.perform(Deed::Tool(tool));
+                return self.perform(TuiEffect::Tool(tool));
             }
-            Answer::No(tool) => self.say(&reply::refused(&tool)),
-            Answer::Text(text) => self.say(&reply::heard(&text)),
-            Answer::Nothing => self.say("You did not answer."),
+            DialogAnswer::No(tool) => self.say(&reply::refused(&tool)),
+            DialogAnswer::Text(text) => self.say(&reply::acknowledge(&text)),
+            DialogAnswer::Nothing => self.say("You did not answer."),
         }
-        self.think(Some(now + self.delay));
+        self.start_thinking(Some(now + self.delay));
     }
 
     /// Breaks the turn off. What waited to be said comes back to be changed.
     pub(super) fn interrupt(&mut self) {
-        let Mode::Turn(turn) = &self.mode else { return };
+        let TuiMode::Turn(turn) = &self.mode else { return };
         let prompt = turn.prompt.clone();
-        if let Activity::Doing(_) = turn.activity {
-            self.actions.push(Action::Cancel);
+        if let TurnActivity::Doing(_) = turn.activity {
+            self.actions.push(TuiAction::Cancel);
         }
-        self.blocks.push(Block::new(Style::Alarm, "  └ ", "Interrupted"));
+        self.blocks.push(ConversationBlock::new(LineStyle::Alarm, "  └ ", "Interrupted"));
         self.keep(&prompt);
-        self.mode = Mode::Idle(Status::Idle);
+        self.mode = TuiMode::Idle(TuiStatus::Idle);
         if !self.queued.is_empty() {
             self.queued.push_back(self.editor.take());
             let waited: Vec<String> = self.queued.drain(..).collect();
@@ -223,49 +239,49 @@ impl Tui {
         }
     }
 
-    fn end_turn(&mut self, status: Status, now: Duration) {
-        let Mode::Turn(turn) = &self.mode else { return };
+    fn end_turn(&mut self, status: TuiStatus, now: Duration) {
+        let TuiMode::Turn(turn) = &self.mode else { return };
         let prompt = turn.prompt.clone();
         self.keep(&prompt);
-        self.mode = Mode::Idle(status);
+        self.mode = TuiMode::Idle(status);
         if let Some(prompt) = self.queued.pop_front() {
             // Seen to end before the next one begins.
             self.refresh(now);
-            self.begin(Task::new(prompt), now);
+            self.begin(PromptTask::new(prompt), now);
         }
     }
 
-    fn end_process(&mut self, end: End, now: Duration) {
-        let Mode::Turn(turn) = &self.mode else { return };
+    fn end_process(&mut self, end: ProcessExit, now: Duration) {
+        let TuiMode::Turn(turn) = &self.mode else { return };
         let prompt = turn.prompt.clone();
         match end {
-            End::Exit { code, now: false } => {
+            ProcessExit::Exit { code, now: false } => {
                 self.keep(&prompt);
                 self.show_blocks();
                 self.quit(code);
             }
-            End::Exit { now: true, .. } | End::CloseTty(_) => {
+            ProcessExit::Exit { now: true, .. } | ProcessExit::CloseTty(_) => {
                 self.show_blocks();
                 self.leave();
-                self.actions.push(Action::End(end));
+                self.actions.push(TuiAction::End(end));
             }
-            End::Die(_) | End::SplitUtf8 => {
+            ProcessExit::Die(_) | ProcessExit::SplitUtf8 => {
                 self.refresh(now);
-                if end == End::SplitUtf8 {
+                if end == ProcessExit::SplitUtf8 {
                     let suspended = self.painter.suspend();
                     self.print(format!("{suspended}● caf"));
-                    self.actions.push(Action::Print(vec![0xc3]));
+                    self.actions.push(TuiAction::Print(vec![0xc3]));
                 }
-                self.mode = Mode::Ended;
-                self.announced = Some(Status::Gone);
-                self.actions.push(Action::End(end));
+                self.mode = TuiMode::Ended;
+                self.announced = Some(TuiStatus::Gone);
+                self.actions.push(TuiAction::End(end));
             }
         }
     }
 
     fn keep(&mut self, prompt: &str) {
         self.session.remember(prompt);
-        self.actions.push(Action::Save(self.session.clone()));
+        self.actions.push(TuiAction::Save(self.session.clone()));
     }
 }
 
@@ -275,8 +291,8 @@ fn shortened(output: &str) -> String {
         return "(no output)".to_owned();
     }
     let lines: Vec<&str> = output.lines().collect();
-    match lines.len().checked_sub(SHOWN) {
+    match lines.len().checked_sub(MAX_SHOWN_LINES) {
         None | Some(0) => output.to_owned(),
-        Some(more) => format!("{}\n… +{more} lines", lines[..SHOWN].join("\n")),
+        Some(more) => format!("{}\n… +{more} lines", lines[..MAX_SHOWN_LINES].join("\n")),
     }
 }

@@ -43,11 +43,11 @@ pub const KINDS: [&str; 31] = [
     "agent.usage",
 ];
 
-static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| BTreeSet::from(KINDS));
+static KNOWN_KINDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| BTreeSet::from(KINDS));
 
 /// A fact of any version.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -68,8 +68,8 @@ impl Serialize for Event {
 
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
-        if !KNOWN.contains(written.kind.as_str()) {
+        let written = StoredEvent::deserialize(deserializer)?;
+        if !KNOWN_KINDS.contains(written.kind.as_str()) {
             return Ok(Self::Unknown { kind: written.kind, data: written.data });
         }
         let value = serde_json::to_value(written).map_err(serde::de::Error::custom)?;
@@ -82,7 +82,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::event::{Purpose, Timer};
+    use crate::event::{JobTimer, TimerPurpose};
     use crate::{AttemptId, TaskId, Timestamp};
 
     fn read(value: Value) -> Result<Event, serde_json::Error> {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_fact_reads_back_as_it_was_written() {
         let job = AttemptId { task: TaskId::new("build.3").unwrap(), attempt: 2 };
-        let timer = Timer { job, purpose: Purpose::Retry };
+        let timer = JobTimer { job, purpose: TimerPurpose::Retry };
         let event = Event::TimerSet { timer, due: Timestamp::from_millis(7) };
         let written = json!({"type": "timer.set", "data": {
             "timer": {"task": "build.3", "attempt": 2, "purpose": "retry"}, "due": 7}});

@@ -13,9 +13,9 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCreated {
-    /// Its id.
+    /// The id of the new session.
     pub session: SessionId,
-    /// Its readable name.
+    /// The readable name of the session, such as `brisk-otter`.
     pub name: String,
     /// The plan, as the workflow crate writes it.
     pub plan: Value,
@@ -27,10 +27,10 @@ pub struct SessionCreated {
     /// The folder it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<String>,
-    /// How every question of the run is answered, if whoever started it said so.
+    /// How every question of the run is answered, if it was started with automatic answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoAnswer>,
-    /// When.
+    /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
 }
 
@@ -41,13 +41,13 @@ pub struct TaskStarted {
     /// The job. Its id says which task and attempt.
     pub spec: JobSpec,
     /// What the task is in its step.
-    pub role: Role,
-    /// The last attempt that is made without asking anybody.
+    pub role: TaskRole,
+    /// The last attempt that is made without asking a person.
     pub limit: u32,
     /// What is typed later, one each time the agent is idle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// When.
+    /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
 }
 
@@ -55,7 +55,7 @@ pub struct TaskStarted {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskEnded {
-    /// The attempt.
+    /// The task and attempt that ended.
     #[serde(flatten)]
     pub job: AttemptId,
     /// How, and whether it counts as done, everything considered.
@@ -65,15 +65,15 @@ pub struct TaskEnded {
     /// The output as a value where JSON was asked for. Otherwise the output's text is the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// When.
+    /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
 }
 
 /// What a task is in its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// The only one.
+pub enum TaskRole {
+    /// The only task of its step.
     Main,
     /// One of a stage: its place in the stage, from 0.
     Stage(u32),
@@ -93,7 +93,7 @@ pub enum StepOutput {
     Task(TaskId),
     /// It is the array of the results of all items, in the order of the items.
     Results,
-    /// It is this.
+    /// The output itself, where no task has it.
     Value(Value),
 }
 
@@ -101,7 +101,7 @@ pub enum StepOutput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppingEnd {
-    /// Failed.
+    /// Failed, because a step failed.
     Failed,
     /// Cancelled; this outranks failing.
     Cancelled,
@@ -146,7 +146,7 @@ impl LoopVerdict {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// What was decided.
+    /// The choice that was made.
     pub choice: Choice,
     /// The text that goes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,13 +156,13 @@ pub struct Decision {
     pub handler: Option<HandlerName>,
     /// Who or what decided.
     pub by: String,
-    /// Why.
+    /// The reason that was given, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
 impl Decision {
-    /// A plain decision.
+    /// A decision with neither text nor reason.
     pub fn new(choice: Choice, by: impl Into<String>) -> Self {
         Self { choice, text: None, handler: None, by: by.into(), why: String::new() }
     }
@@ -177,16 +177,16 @@ impl Decision {
 /// What reached an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Delivered {
+pub enum DeliveredInput {
     /// The input of this number.
     Queued(u32),
     /// The answer to this intervention.
     Answer(InterventionId),
-    /// A text that somebody typed outside any queue.
+    /// A text that a person typed into the terminal directly, outside any queue.
     Typed {
-        /// The text.
+        /// The text as it was typed.
         text: String,
-        /// Who typed.
+        /// The person or program that typed it.
         by: String,
     },
 }
@@ -194,18 +194,18 @@ pub enum Delivered {
 /// What a timer is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Timer {
+pub struct JobTimer {
     /// The attempt: the one whose time is up, or the one that is to begin.
     #[serde(flatten)]
     pub job: AttemptId,
-    /// What happens.
-    pub purpose: Purpose,
+    /// What happens to the attempt when the timer is due.
+    pub purpose: TimerPurpose,
 }
 
 /// What happens when a timer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Purpose {
+pub enum TimerPurpose {
     /// The attempt is stopped.
     Timeout,
     /// The attempt is made.

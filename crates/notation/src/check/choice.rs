@@ -1,29 +1,31 @@
-//! Alternatives of a schema: which of them somebody meant, and what is wrong with a value that
+//! Alternatives of a schema: which of them the author meant, and what is wrong with a value that
 //! has the wrong type altogether.
 //!
-//! "Matches none of the alternatives" helps nobody. The type of the value says most: of a string
-//! and a map, only one can have been meant. Maps that differ in a key with a fixed value are told
-//! apart by that key, and for what is left the alternative with the fewest problems is blamed.
+//! "Matches none of the alternatives" does not say what to change. The type of the value says most:
+//! of a string and a map, only one can have been meant. Maps that differ in a key with a fixed
+//! value are told apart by that key, and for what is left the alternative with the fewest problems
+//! is blamed.
 
 use serde_json::Value as Json;
 
 use super::words::{found, types};
 use super::{
-    Checker, Found, Path, add, array, description, enumeration, missing, not_one_of, unknown,
+    LocatedProblem, SchemaChecker, ValuePath, add, array, description, enumeration, missing,
+    not_one_of, unknown,
 };
-use crate::{Node, Problem, Value};
+use crate::{FileProblem, NodeValue, SourceNode};
 
 /// How deep alternatives of alternatives are looked at.
 const MAX_NESTED: usize = 16;
 
-impl<'s> Checker<'s> {
+impl<'s> SchemaChecker<'s> {
     /// Holds a value against alternatives, of which one must fit.
     pub(super) fn choose(
         &mut self,
-        node: &Node,
+        node: &SourceNode,
         branches: &'s [Json],
-        path: &Path<'_>,
-        out: &mut Vec<Found>,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
     ) {
         let place = (std::ptr::from_ref(node), branches.as_ptr());
         if !self.is_key
@@ -41,10 +43,10 @@ impl<'s> Checker<'s> {
 
     fn try_each(
         &mut self,
-        node: &Node,
+        node: &SourceNode,
         branches: &'s [Json],
-        path: &Path<'_>,
-        out: &mut Vec<Found>,
+        path: &ValuePath<'_>,
+        out: &mut Vec<LocatedProblem>,
     ) {
         let mut all = Vec::new();
         self.flatten(branches, 0, &mut all);
@@ -67,9 +69,9 @@ impl<'s> Checker<'s> {
         if let Some(values) = enumerated {
             return add(out, path, not_one_of(node, &values.concat()));
         }
-        if let Some((key, problem)) = undecided(node, &fitting) {
+        if let Some((key, problem)) = choose_by_key(node, &fitting) {
             return match key {
-                Some(key) => add(out, &Path::Key(path, key), problem),
+                Some(key) => add(out, &ValuePath::Key(path, key), problem),
                 None => add(out, path, problem),
             };
         }
@@ -97,7 +99,7 @@ impl<'s> Checker<'s> {
     }
 
     /// Whether a schema could be about a value of this type.
-    fn fits(&self, node: &Node, schema: &'s Json, depth: usize) -> bool {
+    fn fits(&self, node: &SourceNode, schema: &'s Json, depth: usize) -> bool {
         let schema = self.resolve(schema);
         if depth > MAX_NESTED {
             return true;
@@ -116,7 +118,7 @@ impl<'s> Checker<'s> {
     }
 
     /// What is expected instead of a value of the wrong type.
-    pub(super) fn wrong_type(&self, node: &Node, schemas: &[&'s Json]) -> Problem {
+    pub(super) fn wrong_type(&self, node: &SourceNode, schemas: &[&'s Json]) -> FileProblem {
         let expected = self.expected(schemas);
         let message = format!("expected {expected}, found {}", found(node));
         let allows = |name: &str| schemas.iter().any(|schema| types(schema).contains(&name));
@@ -126,68 +128,76 @@ impl<'s> Checker<'s> {
             types(schema).contains(&"string") && !limits.iter().any(|key| schema.get(key).is_some())
         });
         let help = match &node.value {
-            Value::Integer(_) | Value::Unsigned(_) | Value::Float(_) | Value::Bool(_)
+            NodeValue::Integer(_)
+            | NodeValue::Unsigned(_)
+            | NodeValue::Float(_)
+            | NodeValue::Bool(_)
                 if any_text =>
             {
                 Some("put it in quotes to make it a string".to_owned())
             }
-            Value::String(text) if allows("boolean") => match text.to_lowercase().as_str() {
+            NodeValue::String(text) if allows("boolean") => match text.to_lowercase().as_str() {
                 "yes" | "on" | "y" | "true" => Some("write `true`, without quotes".to_owned()),
                 "no" | "off" | "n" | "false" => Some("write `false`, without quotes".to_owned()),
                 _ => None,
             },
-            Value::String(text)
+            NodeValue::String(text)
                 if (allows("integer") || allows("number")) && text.parse::<f64>().is_ok() =>
             {
                 Some("write the number without quotes".to_owned())
             }
-            Value::Null if !allows("null") => Some("write a value, or remove the key".to_owned()),
+            NodeValue::Null if !allows("null") => {
+                Some("write a value, or remove the key".to_owned())
+            }
             _ => None,
         };
         let help = help.or_else(|| match schemas {
             [one] => description(one),
             _ => None,
         });
-        Problem::error("wrong-type", node.span, message).maybe_help(help)
+        FileProblem::error("wrong-type", node.span, message).maybe_help(help)
     }
 }
 
 /// Whether a value has a type that the schema names.
-pub(super) fn has_type(node: &Node, schema: &Json) -> bool {
+pub(super) fn has_type(node: &SourceNode, schema: &Json) -> bool {
     let types = types(schema);
     types.is_empty() || types.into_iter().any(|name| is_a(&node.value, name))
 }
 
-fn is_a(value: &Value, name: &str) -> bool {
+fn is_a(value: &NodeValue, name: &str) -> bool {
     match value {
-        Value::Null => name == "null",
-        Value::Bool(_) => name == "boolean",
-        Value::Integer(_) | Value::Unsigned(_) => matches!(name, "integer" | "number"),
-        Value::Float(_) => name == "number",
-        Value::String(_) => name == "string",
-        Value::List(_) => name == "array",
-        Value::Map(_) => name == "object",
+        NodeValue::Null => name == "null",
+        NodeValue::Bool(_) => name == "boolean",
+        NodeValue::Integer(_) | NodeValue::Unsigned(_) => matches!(name, "integer" | "number"),
+        NodeValue::Float(_) => name == "number",
+        NodeValue::String(_) => name == "string",
+        NodeValue::List(_) => name == "array",
+        NodeValue::Map(_) => name == "object",
     }
 }
 
-impl Node {
+impl SourceNode {
     /// A JSON value of the same type, to compare types with.
     fn to_json_kind(&self) -> Json {
         match &self.value {
-            Value::Null => Json::Null,
-            Value::Bool(_) => Json::Bool(true),
-            Value::Integer(_) | Value::Unsigned(_) | Value::Float(_) => Json::from(0),
-            Value::String(_) => Json::String(String::new()),
-            Value::List(_) => Json::Array(Vec::new()),
-            Value::Map(_) => Json::Object(serde_json::Map::new()),
+            NodeValue::Null => Json::Null,
+            NodeValue::Bool(_) => Json::Bool(true),
+            NodeValue::Integer(_) | NodeValue::Unsigned(_) | NodeValue::Float(_) => Json::from(0),
+            NodeValue::String(_) => Json::String(String::new()),
+            NodeValue::List(_) => Json::Array(Vec::new()),
+            NodeValue::Map(_) => Json::Object(serde_json::Map::new()),
         }
     }
 }
 
 /// Maps whose alternatives differ in a key, when that key is missing or says something else; with
 /// the key when the problem is its value.
-fn undecided<'s>(node: &Node, branches: &[&'s Json]) -> Option<(Option<&'s str>, Problem)> {
-    let Value::Map(entries) = &node.value else { return None };
+fn choose_by_key<'s>(
+    node: &SourceNode,
+    branches: &[&'s Json],
+) -> Option<(Option<&'s str>, FileProblem)> {
+    let NodeValue::Map(entries) = &node.value else { return None };
     if branches.len() < 2 {
         return None;
     }
@@ -210,14 +220,14 @@ fn undecided<'s>(node: &Node, branches: &[&'s Json]) -> Option<(Option<&'s str>,
         }
         None => {
             let message = format!("expected one of the keys {}", super::list(&keys, "or"));
-            Some((None, Problem::error("missing-key", node.span, message)))
+            Some((None, FileProblem::error("missing-key", node.span, message)))
         }
         _ => None,
     }
 }
 
 /// The alternative that a key of the map names.
-fn by_key(node: &Node, branches: &[&Json]) -> Option<usize> {
+fn by_key(node: &SourceNode, branches: &[&Json]) -> Option<usize> {
     if let Some(tag) = tag(branches) {
         let value = node.get(tag)?;
         let says =
@@ -248,7 +258,7 @@ fn only_key(branch: &Json) -> Option<&String> {
     properties.keys().next().filter(|_| properties.len() == 1 && closed)
 }
 
-fn unknown_keys(node: &Node, branch: &Json) -> usize {
+fn unknown_keys(node: &SourceNode, branch: &Json) -> usize {
     let properties = branch.get("properties").and_then(Json::as_object);
     let is_known = |key: &str| properties.is_some_and(|known| known.contains_key(key));
     node.entries().iter().filter(|entry| !is_known(&entry.key)).count()

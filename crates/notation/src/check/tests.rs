@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{HumanDuration, Report, Source, Syntax, read};
+use crate::{FileSyntax, HumanDuration, Report, Source, read};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,8 +53,8 @@ struct Retry {
 /// The report about a file that is read as a `T`.
 fn about<T: serde::de::DeserializeOwned + JsonSchema + 'static>(text: &str) -> String {
     let source = Source::new("step.yaml", text);
-    let read = read::<T>(&source, Syntax::Yaml);
-    assert_eq!(read.value.is_none(), read.problems.iter().any(crate::Problem::is_error));
+    let read = read::<T>(&source, FileSyntax::Yaml);
+    assert_eq!(read.value.is_none(), read.problems.iter().any(crate::FileProblem::is_error));
     Report::new(source, read.problems).render(false)
 }
 

@@ -2,15 +2,15 @@
 
 use serde_json::Value as Json;
 
-use super::{Checker, array, enumeration, own_words};
-use crate::{Node, Value};
+use super::{SchemaChecker, array, enumeration, title_phrase};
+use crate::{NodeValue, SourceNode};
 
 /// How much of a text is quoted.
-const QUOTED: usize = 40;
+const MAX_QUOTED_CHARS: usize = 40;
 /// How many names are listed.
-const LISTED: usize = 20;
+const MAX_LISTED_NAMES: usize = 20;
 
-impl<'s> Checker<'s> {
+impl<'s> SchemaChecker<'s> {
     /// What the schemas allow, as the object of "expected".
     pub(super) fn expected(&self, schemas: &[&'s Json]) -> String {
         let mut words: Vec<String> = Vec::new();
@@ -21,7 +21,7 @@ impl<'s> Checker<'s> {
                 }
             }
         }
-        // That nothing is allowed too is no help to somebody who wrote something.
+        // The author wrote a value; that `nothing` would be allowed as well does not help.
         if words.len() > 1 {
             words.retain(|word| word != "nothing");
         }
@@ -31,7 +31,7 @@ impl<'s> Checker<'s> {
     fn phrases(&self, schema: &'s Json, depth: usize) -> Vec<String> {
         let outer = schema;
         let schema = self.resolve(schema);
-        if let Some(words) = own_words(outer).or_else(|| own_words(schema)) {
+        if let Some(words) = title_phrase(outer).or_else(|| title_phrase(schema)) {
             return vec![words.to_owned()];
         }
         if let Some(values) = enumeration(schema) {
@@ -89,25 +89,25 @@ pub(super) fn types(schema: &Json) -> Vec<&str> {
 }
 
 /// What a value is, as the object of "found".
-pub(super) fn found(node: &Node) -> String {
+pub(super) fn found(node: &SourceNode) -> String {
     match &node.value {
-        Value::Null => "nothing".to_owned(),
-        Value::Bool(value) => format!("`{value}`"),
-        Value::Integer(value) => format!("the number {value}"),
-        Value::Unsigned(value) => format!("the number {value}"),
-        Value::Float(value) => format!("the number {value}"),
-        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
-        Value::String(text) => format!("the string {}", quote(text)),
-        Value::List(items) if items.is_empty() => "an empty list".to_owned(),
-        Value::List(_) => "a list".to_owned(),
-        Value::Map(entries) if entries.is_empty() => "an empty map".to_owned(),
-        Value::Map(_) => "a map".to_owned(),
+        NodeValue::Null => "nothing".to_owned(),
+        NodeValue::Bool(value) => format!("`{value}`"),
+        NodeValue::Integer(value) => format!("the number {value}"),
+        NodeValue::Unsigned(value) => format!("the number {value}"),
+        NodeValue::Float(value) => format!("the number {value}"),
+        NodeValue::String(text) if text.is_empty() => "an empty string".to_owned(),
+        NodeValue::String(text) => format!("the string {}", quote(text)),
+        NodeValue::List(items) if items.is_empty() => "an empty list".to_owned(),
+        NodeValue::List(_) => "a list".to_owned(),
+        NodeValue::Map(entries) if entries.is_empty() => "an empty map".to_owned(),
+        NodeValue::Map(_) => "a map".to_owned(),
     }
 }
 
 /// A text in backticks, cut when it is long.
 pub(super) fn quote(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => format!("`{}…`", &text[..end]),
         None => format!("`{text}`"),
     }
@@ -125,12 +125,12 @@ pub(super) fn json(value: &Json) -> String {
 pub(super) fn list(names: &[impl AsRef<str>], last: &str) -> String {
     let mut words: Vec<String> = names
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED_NAMES)
         .map(AsRef::as_ref)
         .map(|name| if name.starts_with('`') { name.to_owned() } else { format!("`{name}`") })
         .collect();
-    if names.len() > LISTED {
-        words.push(format!("{} more", names.len() - LISTED));
+    if names.len() > MAX_LISTED_NAMES {
+        words.push(format!("{} more", names.len() - MAX_LISTED_NAMES));
     }
     join(&words, last)
 }

@@ -4,11 +4,11 @@
 //! A parser of our own knows the place of every value, and can say "trailing comma" for each of
 //! them at once, where a general one says "expected value" for the first.
 
-use super::{MAX_DEPTH, MAX_PROBLEMS, Weight, duplicates, too_deep, too_many_nodes};
-use crate::{Entry, Node, Problem, Span, Value};
+use super::{LimitUsage, MAX_DEPTH, MAX_PROBLEMS, duplicates, too_deep, too_many_nodes};
+use crate::{FileProblem, MapEntry, NodeValue, SourceNode, SourceSpan};
 
-pub(super) fn parse(text: &str) -> Result<Node, Vec<Problem>> {
-    let mut reader = Reader { text, at: 0, problems: Vec::new(), total: Weight::default() };
+pub(super) fn parse(text: &str) -> Result<SourceNode, Vec<FileProblem>> {
+    let mut reader = JsonReader { text, at: 0, problems: Vec::new(), total: LimitUsage::default() };
     let root = reader.document();
     match root {
         Ok(root) if reader.problems.is_empty() => Ok(root),
@@ -17,24 +17,24 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Problem>> {
 }
 
 /// What follows cannot be read; the reason is among the problems.
-struct Stop;
+struct JsonAborted;
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
-    problems: Vec<Problem>,
-    total: Weight,
+    problems: Vec<FileProblem>,
+    total: LimitUsage,
 }
 
-impl Reader<'_> {
-    fn document(&mut self) -> Result<Node, Stop> {
-        self.space()?;
+impl JsonReader<'_> {
+    fn document(&mut self) -> Result<SourceNode, JsonAborted> {
+        self.skip_space()?;
         if self.at == self.text.len() {
             self.problems.push(super::empty_file());
-            return Err(Stop);
+            return Err(JsonAborted);
         }
         let root = self.value(0)?;
-        self.space()?;
+        self.skip_space()?;
         if self.at < self.text.len() {
             let span = self.character();
             let what = if self.peek() == Some(b',') { "a comma" } else { "more" };
@@ -43,51 +43,51 @@ impl Reader<'_> {
         Ok(root)
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Stop> {
+    fn value(&mut self, depth: usize) -> Result<SourceNode, JsonAborted> {
         let start = self.at;
         let value = match self.peek() {
             Some(b'{' | b'[') if depth >= MAX_DEPTH => {
                 self.problems.push(too_deep(self.character()));
-                return Err(Stop);
+                return Err(JsonAborted);
             }
             Some(b'{') => self.map(depth + 1)?,
             Some(b'[') => self.list(depth + 1)?,
-            Some(b'"' | b'\'') => Value::String(self.string()?),
+            Some(b'"' | b'\'') => NodeValue::String(self.string()?),
             Some(byte) if byte.is_ascii_digit() || b"+-.".contains(&byte) => self.number()?,
             Some(byte) if is_word(byte) => self.word()?,
             Some(_) => {
                 let span = self.character();
                 let found = &self.text[span.range()];
                 self.report(span, format!("expected a value, found `{found}`"))?;
-                return Err(Stop);
+                return Err(JsonAborted);
             }
             None => return self.ended(start, "the file ends where a value should be"),
         };
-        let bytes = if let Value::String(text) = &value { text.len() } else { 0 };
-        self.total = self.total.plus(Weight { nodes: 1, bytes });
-        let node = Node { value, span: Span::new(start, self.at) };
-        if self.total.is_too_much() {
+        let bytes = if let NodeValue::String(text) = &value { text.len() } else { 0 };
+        self.total = self.total.plus(LimitUsage { nodes: 1, bytes });
+        let node = SourceNode { value, span: SourceSpan::new(start, self.at) };
+        if self.total.exceeds_limits() {
             self.problems.push(too_many_nodes(node.span));
-            return Err(Stop);
+            return Err(JsonAborted);
         }
         duplicates(&node, &mut self.problems);
         Ok(node)
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn list(&mut self, depth: usize) -> Result<NodeValue, JsonAborted> {
         let mut items = Vec::new();
         self.collection(b']', "list", |reader| {
             items.push(reader.value(depth)?);
             Ok(())
         })?;
-        Ok(Value::List(items))
+        Ok(NodeValue::List(items))
     }
 
-    fn map(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn map(&mut self, depth: usize) -> Result<NodeValue, JsonAborted> {
         let mut entries = Vec::new();
         self.collection(b'}', "map", |reader| {
             let (key, key_span) = reader.key()?;
-            reader.space()?;
+            reader.skip_space()?;
             if reader.peek() == Some(b':') {
                 reader.at += 1;
             } else {
@@ -98,12 +98,12 @@ impl Reader<'_> {
                     reader.at += 1;
                 }
             }
-            reader.space()?;
+            reader.skip_space()?;
             let value = reader.value(depth)?;
-            entries.push(Entry { key, key_span, value });
+            entries.push(MapEntry { key, key_span, value });
             Ok(())
         })?;
-        Ok(Value::Map(entries))
+        Ok(NodeValue::Map(entries))
     }
 
     /// What lists and maps have in common: entries with commas between them.
@@ -111,21 +111,21 @@ impl Reader<'_> {
         &mut self,
         close: u8,
         what: &str,
-        mut entry: impl FnMut(&mut Self) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+        mut entry: impl FnMut(&mut Self) -> Result<(), JsonAborted>,
+    ) -> Result<(), JsonAborted> {
         let open = self.character();
         self.at += 1;
-        let mut comma: Option<Span> = None;
+        let mut comma: Option<SourceSpan> = None;
         let mut first = true;
         loop {
-            self.space()?;
+            self.skip_space()?;
             match self.peek() {
                 Some(byte) if byte == close => {
                     if let Some(comma) = comma {
                         let message =
                             format!("JSON allows no comma behind the last entry of a {what}");
                         self.problems.push(
-                            Problem::error("trailing-comma", comma, message)
+                            FileProblem::error("trailing-comma", comma, message)
                                 .help("remove this comma"),
                         );
                     }
@@ -148,10 +148,10 @@ impl Reader<'_> {
                             let message =
                                 format!("expected a comma or `{}`, found `{found}`", close as char);
                             self.problems.push(
-                                Problem::error("syntax", span, message)
-                                    .also(open, format!("the {what} starts here")),
+                                FileProblem::error("syntax", span, message)
+                                    .with_related(open, format!("the {what} starts here")),
                             );
-                            return Err(Stop);
+                            return Err(JsonAborted);
                         }
                         self.report(span, "a comma is missing before this".to_owned())?;
                     }
@@ -159,44 +159,45 @@ impl Reader<'_> {
                     (first, comma) = (false, None);
                 }
                 None => {
-                    let end = Span::new(self.at, self.at);
+                    let end = SourceSpan::new(self.at, self.at);
                     let message = format!("the file ends inside a {what}");
                     self.problems.push(
-                        Problem::error("syntax", end, message)
+                        FileProblem::error("syntax", end, message)
                             .label(format!("`{}` is missing", close as char))
-                            .also(open, format!("the {what} starts here")),
+                            .with_related(open, format!("the {what} starts here")),
                     );
-                    return Err(Stop);
+                    return Err(JsonAborted);
                 }
             }
         }
     }
 
-    fn key(&mut self) -> Result<(String, Span), Stop> {
+    fn key(&mut self) -> Result<(String, SourceSpan), JsonAborted> {
         let start = self.at;
         match self.peek() {
             Some(b'"' | b'\'') => {
                 let key = self.string()?;
-                Ok((key, Span::new(start, self.at)))
+                Ok((key, SourceSpan::new(start, self.at)))
             }
             Some(byte) if is_word(byte) || byte.is_ascii_digit() => {
                 let span = self.word_span();
                 let key = self.text[span.range()].to_owned();
                 let message = format!("the key `{key}` must be in double quotes");
-                self.problems
-                    .push(Problem::error("syntax", span, message).help(format!("write \"{key}\"")));
+                self.problems.push(
+                    FileProblem::error("syntax", span, message).help(format!("write \"{key}\"")),
+                );
                 Ok((key, span))
             }
             _ => {
                 let span = self.character();
                 let found = &self.text[span.range()];
                 self.report(span, format!("expected a key in double quotes, found `{found}`"))?;
-                Err(Stop)
+                Err(JsonAborted)
             }
         }
     }
 
-    fn string(&mut self) -> Result<String, Stop> {
+    fn string(&mut self) -> Result<String, JsonAborted> {
         let start = self.at;
         let quote = self.text.as_bytes()[start];
         let mut text = String::new();
@@ -219,8 +220,8 @@ impl Reader<'_> {
                     let message =
                         format!("the control character U+{byte:04X} cannot be written as it is");
                     let help = format!("write it as \\u{byte:04x}");
-                    self.problems.push(Problem::error("syntax", span, message).help(help));
-                    self.enough()?;
+                    self.problems.push(FileProblem::error("syntax", span, message).help(help));
+                    self.check_problem_limit()?;
                     text.push(byte as char);
                     self.at += 1;
                 }
@@ -228,15 +229,15 @@ impl Reader<'_> {
         }
         self.at += 1;
         if quote == b'\'' {
-            let span = Span::new(start, self.at);
+            let span = SourceSpan::new(start, self.at);
             let message = "JSON strings are in double quotes";
-            self.problems.push(Problem::error("syntax", span, message));
-            self.enough()?;
+            self.problems.push(FileProblem::error("syntax", span, message));
+            self.check_problem_limit()?;
         }
         Ok(text)
     }
 
-    fn escape(&mut self, text: &mut String) -> Result<(), Stop> {
+    fn escape(&mut self, text: &mut String) -> Result<(), JsonAborted> {
         let start = self.at;
         let escaped = self.text[start + 1..].chars().next().unwrap_or('\\');
         self.at += 1 + escaped.len_utf8();
@@ -255,12 +256,13 @@ impl Reader<'_> {
             text.push(character);
             return Ok(());
         }
-        let span = Span::new(start, self.at);
+        let span = SourceSpan::new(start, self.at);
         let message = format!("`{}` is not an escape that JSON knows", &self.text[span.range()]);
         self.problems.push(
-            Problem::error("syntax", span, message).help("a backslash itself is written as \\\\"),
+            FileProblem::error("syntax", span, message)
+                .help("a backslash itself is written as \\\\"),
         );
-        self.enough()
+        self.check_problem_limit()
     }
 
     /// The digits behind `\u`, and a second escape when the first is half of a pair.
@@ -283,25 +285,27 @@ impl Reader<'_> {
         Some(number)
     }
 
-    fn number(&mut self) -> Result<Value, Stop> {
+    fn number(&mut self) -> Result<NodeValue, JsonAborted> {
         let span = self.word_span();
         let text = &self.text[span.range()];
         if let Ok(number) = serde_json::from_str::<serde_json::Number>(text) {
-            let whole = number.as_i64().map(Value::Integer);
-            let whole = whole.or_else(|| number.as_u64().map(Value::Unsigned));
-            return Ok(whole.or_else(|| number.as_f64().map(Value::Float)).unwrap_or(Value::Null));
+            let whole = number.as_i64().map(NodeValue::Integer);
+            let whole = whole.or_else(|| number.as_u64().map(NodeValue::Unsigned));
+            return Ok(whole
+                .or_else(|| number.as_f64().map(NodeValue::Float))
+                .unwrap_or(NodeValue::Null));
         }
         self.report(span, format!("`{text}` is not a number in JSON"))?;
-        Ok(Value::Integer(0))
+        Ok(NodeValue::Integer(0))
     }
 
-    fn word(&mut self) -> Result<Value, Stop> {
+    fn word(&mut self) -> Result<NodeValue, JsonAborted> {
         let span = self.word_span();
         let word = &self.text[span.range()];
         match word {
-            "null" => return Ok(Value::Null),
-            "true" => return Ok(Value::Bool(true)),
-            "false" => return Ok(Value::Bool(false)),
+            "null" => return Ok(NodeValue::Null),
+            "true" => return Ok(NodeValue::Bool(true)),
+            "false" => return Ok(NodeValue::Bool(false)),
             _ => {}
         }
         let meant = match word.to_lowercase().as_str() {
@@ -311,14 +315,14 @@ impl Reader<'_> {
             _ => format!("\"{word}\""),
         };
         let message = format!("`{word}` is not a value in JSON");
-        let problem = Problem::error("syntax", span, message);
+        let problem = FileProblem::error("syntax", span, message);
         self.problems.push(problem.help(format!("did you mean {meant}?")));
-        self.enough()?;
-        Ok(Value::Null)
+        self.check_problem_limit()?;
+        Ok(NodeValue::Null)
     }
 
     /// Skips white space, and comments, which it reports.
-    fn space(&mut self) -> Result<(), Stop> {
+    fn skip_space(&mut self) -> Result<(), JsonAborted> {
         loop {
             let rest = &self.text[self.at..];
             self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
@@ -330,22 +334,22 @@ impl Reader<'_> {
             } else {
                 return Ok(());
             };
-            let span = Span::new(self.at, self.at + length);
+            let span = SourceSpan::new(self.at, self.at + length);
             self.problems.push(
-                Problem::error("json-comment", span, "JSON has no comments")
+                FileProblem::error("json-comment", span, "JSON has no comments")
                     .help("remove the comment"),
             );
-            self.enough()?;
+            self.check_problem_limit()?;
             self.at = span.end;
         }
     }
 
     /// Takes letters, digits and what numbers are made of.
-    fn word_span(&mut self) -> Span {
+    fn word_span(&mut self) -> SourceSpan {
         let rest = &self.text[self.at..];
         let is_part = |byte: u8| is_word(byte) || byte.is_ascii_digit() || b"+-.".contains(&byte);
         let length = rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-        let span = Span::new(self.at, self.at + length);
+        let span = SourceSpan::new(self.at, self.at + length);
         self.at = span.end;
         span
     }
@@ -354,24 +358,24 @@ impl Reader<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn character(&self) -> Span {
+    fn character(&self) -> SourceSpan {
         let length = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
-        Span::new(self.at, self.at + length)
+        SourceSpan::new(self.at, self.at + length)
     }
 
-    fn report(&mut self, span: Span, message: String) -> Result<(), Stop> {
-        self.problems.push(Problem::error("syntax", span, message));
-        self.enough()
+    fn report(&mut self, span: SourceSpan, message: String) -> Result<(), JsonAborted> {
+        self.problems.push(FileProblem::error("syntax", span, message));
+        self.check_problem_limit()
     }
 
-    fn enough(&self) -> Result<(), Stop> {
-        if self.problems.len() < MAX_PROBLEMS { Ok(()) } else { Err(Stop) }
+    fn check_problem_limit(&self) -> Result<(), JsonAborted> {
+        if self.problems.len() < MAX_PROBLEMS { Ok(()) } else { Err(JsonAborted) }
     }
 
-    fn ended<T>(&mut self, start: usize, message: &str) -> Result<T, Stop> {
-        let span = Span::new(start, self.at);
-        self.problems.push(Problem::error("syntax", span, message));
-        Err(Stop)
+    fn ended<T>(&mut self, start: usize, message: &str) -> Result<T, JsonAborted> {
+        let span = SourceSpan::new(start, self.at);
+        self.problems.push(FileProblem::error("syntax", span, message));
+        Err(JsonAborted)
     }
 }
 

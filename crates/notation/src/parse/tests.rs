@@ -4,21 +4,21 @@ mod json;
 mod limits;
 mod yaml;
 
-use super::{Syntax, parse};
-use crate::{Node, Report, Source};
+use super::{FileSyntax, parse};
+use crate::{Report, Source, SourceNode};
 
 /// The report about a text that is refused.
-fn refused(text: &str, syntax: Syntax) -> String {
+fn refused(text: &str, syntax: FileSyntax) -> String {
     let source = Source::new("file", text);
     let problems = parse(&source, syntax).unwrap_err();
     Report::new(source, problems).render(false)
 }
 
-fn yaml(text: &str) -> Node {
-    accepted(text, Syntax::Yaml)
+fn yaml(text: &str) -> SourceNode {
+    accepted(text, FileSyntax::Yaml)
 }
 
-fn accepted(text: &str, syntax: Syntax) -> Node {
+fn accepted(text: &str, syntax: FileSyntax) -> SourceNode {
     let source = Source::new("file", text);
     parse(&source, syntax).unwrap_or_else(|problems| {
         panic!("{}", Report::new(source.clone(), problems).render(false))
@@ -26,7 +26,7 @@ fn accepted(text: &str, syntax: Syntax) -> Node {
 }
 
 /// Every value with the text it stands for, in order.
-fn places(text: &str, node: &Node) -> Vec<String> {
+fn places(text: &str, node: &SourceNode) -> Vec<String> {
     let mut all = vec![text[node.span.range()].to_owned()];
     for entry in node.entries() {
         all.push(text[entry.key_span.range()].to_owned());

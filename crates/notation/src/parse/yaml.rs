@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as Place, StructureStyle, Tag};
 
-use super::{MAX_DEPTH, MAX_PROBLEMS, Weight, duplicates, scalar, too_deep, too_many_nodes};
-use crate::{Entry, Node, Problem, Span, Value, near};
+use super::{LimitUsage, MAX_DEPTH, MAX_PROBLEMS, duplicates, scalar, too_deep, too_many_nodes};
+use crate::{FileProblem, MapEntry, NodeValue, SourceNode, SourceSpan, near};
 
-pub(super) fn parse(text: &str) -> Result<Node, Vec<Problem>> {
+pub(super) fn parse(text: &str) -> Result<SourceNode, Vec<FileProblem>> {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
         emit_anchor_events: true,
@@ -18,13 +18,13 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Problem>> {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut tree = Builder { text, ..Builder::default() };
+    let mut tree = TreeBuilder { text, ..TreeBuilder::default() };
     for event in Parser::new_from_str_with_options(text, options) {
         let go_on = match event {
             Ok((event, place)) => tree.take(event, place),
             Err(error) => {
                 tree.problems.push(super::yaml_errors::explain(text, &error));
-                Err(Stop)
+                Err(YamlAborted)
             }
         };
         if go_on.is_err() || tree.problems.len() >= MAX_PROBLEMS {
@@ -39,60 +39,60 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<Problem>> {
 }
 
 /// What follows cannot be read; the reason is among the problems.
-struct Stop;
+struct YamlAborted;
 
 #[derive(Default)]
-struct Builder<'a> {
+struct TreeBuilder<'a> {
     text: &'a str,
-    open: Vec<Frame>,
-    root: Option<Node>,
+    open: Vec<OpenCollection>,
+    root: Option<SourceNode>,
     documents: usize,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
     /// Finished nodes that have an anchor.
-    anchors: HashMap<usize, Anchored>,
+    anchors: HashMap<usize, AnchoredNode>,
     names: HashSet<String>,
-    total: Weight,
+    total: LimitUsage,
     /// What the copies behind anchors weigh.
-    kept: Weight,
+    kept: LimitUsage,
     /// Where the previous event ended.
     last: usize,
 }
 
-struct Anchored {
-    node: Node,
-    weight: Weight,
+struct AnchoredNode {
+    node: SourceNode,
+    weight: LimitUsage,
     height: usize,
 }
 
 /// A list or map that is not finished.
-struct Frame {
-    value: Value,
+struct OpenCollection {
+    value: NodeValue,
     /// The key whose value comes next; its text is missing when it was refused.
-    key: Option<(Option<String>, Span)>,
+    key: Option<(Option<String>, SourceSpan)>,
     style: StructureStyle,
     anchor: usize,
     start: usize,
-    weight: Weight,
+    weight: LimitUsage,
     height: usize,
 }
 
-impl Builder<'_> {
-    fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), Stop> {
+impl TreeBuilder<'_> {
+    fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), YamlAborted> {
         let range = place.byte_range().unwrap_or(0..0);
-        let mut span = Span::new(range.start, range.end);
+        let mut span = SourceSpan::new(range.start, range.end);
         match event {
             Event::DocumentStart(explicit, _) => {
                 self.documents += 1;
                 if self.documents > 1 {
                     let message = "the file has more than one YAML document";
                     self.problems.push(
-                        Problem::error("several-documents", span, message)
+                        FileProblem::error("several-documents", span, message)
                             .label("the second one starts here")
                             .help(
                                 "a file holds one document; move the others to files of their own",
                             ),
                     );
-                    return Err(Stop);
+                    return Err(YamlAborted);
                 }
                 if !explicit {
                     // The place is that of the first token, which is still to come.
@@ -108,20 +108,20 @@ impl Builder<'_> {
                     return Ok(());
                 }
                 let value = self.scalar(&text, style, tag.as_deref(), span);
-                let weight = Weight { nodes: 1, bytes: text.len() };
+                let weight = LimitUsage { nodes: 1, bytes: text.len() };
                 self.last = self.last.max(span.end);
                 self.charge(weight, span)?;
-                return self.add(Node { value, span }, weight, 0, anchor);
+                return self.add(SourceNode { value, span }, weight, 0, anchor);
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.tag(tag.as_deref(), "seq", span);
-                self.enter(Value::List(Vec::new()), style, anchor, span)?;
+                self.enter(NodeValue::List(Vec::new()), style, anchor, span)?;
             }
             Event::MappingStart(style, anchor, tag) => {
                 self.tag(tag.as_deref(), "map", span);
-                self.enter(Value::Map(Vec::new()), style, anchor, span)?;
+                self.enter(NodeValue::Map(Vec::new()), style, anchor, span)?;
             }
-            Event::SequenceEnd | Event::MappingEnd => return self.leave(span),
+            Event::SequenceEnd | Event::MappingEnd => return self.close_collection(span),
             Event::Anchor(_, name) => {
                 self.names.insert(name.into_owned());
             }
@@ -132,8 +132,14 @@ impl Builder<'_> {
                 let meant = near(&name, known.into_iter().flatten());
                 let help = meant.first().map(|meant| format!("did you mean `*{meant}`?"));
                 let message = format!("there is no anchor `&{name}` before this alias");
-                self.problems.push(Problem::error("unknown-alias", span, message).maybe_help(help));
-                return self.add(Node { value: Value::Null, span }, Weight::default(), 0, 0);
+                self.problems
+                    .push(FileProblem::error("unknown-alias", span, message).maybe_help(help));
+                return self.add(
+                    SourceNode { value: NodeValue::Null, span },
+                    LimitUsage::default(),
+                    0,
+                    0,
+                );
             }
             _ => {}
         }
@@ -143,63 +149,76 @@ impl Builder<'_> {
 
     fn enter(
         &mut self,
-        value: Value,
+        value: NodeValue,
         style: StructureStyle,
         anchor: usize,
-        span: Span,
-    ) -> Result<(), Stop> {
+        span: SourceSpan,
+    ) -> Result<(), YamlAborted> {
         if self.open.len() >= MAX_DEPTH {
             self.problems.push(too_deep(span));
-            return Err(Stop);
+            return Err(YamlAborted);
         }
-        let weight = Weight { nodes: 1, bytes: 0 };
+        let weight = LimitUsage { nodes: 1, bytes: 0 };
         self.charge(weight, span)?;
-        let frame = Frame { value, key: None, style, anchor, start: span.start, weight, height: 0 };
+        let frame = OpenCollection {
+            value,
+            key: None,
+            style,
+            anchor,
+            start: span.start,
+            weight,
+            height: 0,
+        };
         self.open.push(frame);
         Ok(())
     }
 
-    fn leave(&mut self, span: Span) -> Result<(), Stop> {
+    fn close_collection(&mut self, span: SourceSpan) -> Result<(), YamlAborted> {
         let Some(frame) = self.open.pop() else { return Ok(()) };
         // A block ends in front of whatever ends it; its own end is that of its last value.
         let end = match frame.style {
             StructureStyle::Flow => span.end,
             StructureStyle::Block => match &frame.value {
-                Value::List(items) => items.last().map_or(span.end, |item| item.span.end),
-                Value::Map(entries) => entries.last().map_or(span.end, |e| e.value.span.end),
+                NodeValue::List(items) => items.last().map_or(span.end, |item| item.span.end),
+                NodeValue::Map(entries) => entries.last().map_or(span.end, |e| e.value.span.end),
                 _ => span.end,
             },
         };
         self.last = self.last.max(end);
-        let node = Node { value: frame.value, span: Span::new(frame.start, end) };
+        let node = SourceNode { value: frame.value, span: SourceSpan::new(frame.start, end) };
         duplicates(&node, &mut self.problems);
         self.add(node, frame.weight, frame.height + 1, frame.anchor)
     }
 
-    fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
+    fn alias(&mut self, id: usize, span: SourceSpan) -> Result<(), YamlAborted> {
         self.last = self.last.max(span.end);
         let Some(anchored) = self.anchors.get(&id) else {
             let message = "this alias lies inside the value it stands for";
-            self.problems.push(Problem::error("alias-cycle", span, message));
-            return self.add(Node { value: Value::Null, span }, Weight::default(), 0, 0);
+            self.problems.push(FileProblem::error("alias-cycle", span, message));
+            return self.add(
+                SourceNode { value: NodeValue::Null, span },
+                LimitUsage::default(),
+                0,
+                0,
+            );
         };
         let (weight, height) = (anchored.weight, anchored.height);
         if self.open.len() + height > MAX_DEPTH {
             self.problems.push(too_deep(span));
-            return Err(Stop);
+            return Err(YamlAborted);
         }
         // Before anything is copied: this is where a bomb would go off.
         self.charge(weight, span)?;
-        let value = self.anchors.get(&id).map_or(Value::Null, |kept| kept.node.value.clone());
-        self.add(Node { value, span }, weight, height, 0)
+        let value = self.anchors.get(&id).map_or(NodeValue::Null, |kept| kept.node.value.clone());
+        self.add(SourceNode { value, span }, weight, height, 0)
     }
 
     /// Counts what was read, before it is kept.
-    fn charge(&mut self, weight: Weight, span: Span) -> Result<(), Stop> {
+    fn charge(&mut self, weight: LimitUsage, span: SourceSpan) -> Result<(), YamlAborted> {
         self.total = self.total.plus(weight);
-        if self.total.is_too_much() {
+        if self.total.exceeds_limits() {
             self.problems.push(too_many_nodes(span));
-            return Err(Stop);
+            return Err(YamlAborted);
         }
         Ok(())
     }
@@ -207,18 +226,18 @@ impl Builder<'_> {
     /// Puts a finished node where it belongs.
     fn add(
         &mut self,
-        node: Node,
-        weight: Weight,
+        node: SourceNode,
+        weight: LimitUsage,
         height: usize,
         anchor: usize,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), YamlAborted> {
         if anchor != 0 {
             self.kept = self.kept.plus(weight);
-            if self.kept.is_too_much() {
+            if self.kept.exceeds_limits() {
                 self.problems.push(too_many_nodes(node.span));
-                return Err(Stop);
+                return Err(YamlAborted);
             }
-            self.anchors.insert(anchor, Anchored { node: node.clone(), weight, height });
+            self.anchors.insert(anchor, AnchoredNode { node: node.clone(), weight, height });
         }
         let Some(frame) = self.open.last_mut() else {
             self.root = Some(node);
@@ -227,14 +246,16 @@ impl Builder<'_> {
         frame.weight = frame.weight.plus(weight);
         frame.height = frame.height.max(height);
         match &mut frame.value {
-            Value::List(items) => items.push(node),
-            Value::Map(entries) => match frame.key.take() {
-                Some((Some(key), key_span)) => entries.push(Entry { key, key_span, value: node }),
+            NodeValue::List(items) => items.push(node),
+            NodeValue::Map(entries) => match frame.key.take() {
+                Some((Some(key), key_span)) => {
+                    entries.push(MapEntry { key, key_span, value: node });
+                }
                 Some((None, _)) => {}
                 None => {
                     let key = key_text(self.text, &node);
                     if let Err(message) = &key {
-                        let problem = Problem::error("bad-key", node.span, *message);
+                        let problem = FileProblem::error("bad-key", node.span, *message);
                         self.problems.push(problem);
                     }
                     frame.key = Some((key.ok(), node.span));
@@ -245,29 +266,35 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Value {
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        span: SourceSpan,
+    ) -> NodeValue {
         let plain = style == ScalarStyle::Plain;
         let kind = tag.and_then(Tag::core_suffix);
         let value = match kind {
-            Some("str") => return Value::String(text.to_owned()),
-            Some("null") if matches!(text, "" | "~" | "null") => return Value::Null,
+            Some("str") => return NodeValue::String(text.to_owned()),
+            Some("null") if matches!(text, "" | "~" | "null") => return NodeValue::Null,
             Some("bool" | "int" | "float") => scalar::plain(text),
             Some(_) => None,
             None => {
                 if let Some(tag) = tag.filter(|tag| tag.original() != "!") {
-                    self.unsupported(tag, span);
+                    self.report_unsupported_tag(tag, span);
                 }
                 if !plain || tag.is_some() {
-                    return Value::String(text.to_owned());
+                    return NodeValue::String(text.to_owned());
                 }
                 scalar::plain(text)
             }
         };
         let fits = match (kind, &value) {
             (None, Some(_))
-            | (Some("bool"), Some(Value::Bool(_)))
-            | (Some("int" | "float"), Some(Value::Integer(_) | Value::Unsigned(_)))
-            | (Some("float"), Some(Value::Float(_))) => value,
+            | (Some("bool"), Some(NodeValue::Bool(_)))
+            | (Some("int" | "float"), Some(NodeValue::Integer(_) | NodeValue::Unsigned(_)))
+            | (Some("float"), Some(NodeValue::Float(_))) => value,
             _ => None,
         };
         fits.unwrap_or_else(|| {
@@ -275,30 +302,30 @@ impl Builder<'_> {
                 None => format!("`{text}` is not a number that can be used"),
                 Some(kind) => format!("`{text}` is not what its tag `!!{kind}` says"),
             };
-            self.problems.push(Problem::error("bad-scalar", span, message));
-            Value::Null
+            self.problems.push(FileProblem::error("bad-scalar", span, message));
+            NodeValue::Null
         })
     }
 
     /// Collections may say what they are; any other tag is refused.
-    fn tag(&mut self, tag: Option<&Tag>, own: &str, span: Span) {
+    fn tag(&mut self, tag: Option<&Tag>, own: &str, span: SourceSpan) {
         if let Some(tag) = tag
             && tag.core_suffix() != Some(own)
             && tag.original() != "!"
         {
-            self.unsupported(tag, span);
+            self.report_unsupported_tag(tag, span);
         }
     }
 
-    fn unsupported(&mut self, tag: &Tag, span: Span) {
+    fn report_unsupported_tag(&mut self, tag: &Tag, span: SourceSpan) {
         let message = format!("the tag `{}` is not supported", tag.original());
         let help = "write the value without a tag";
-        self.problems.push(Problem::error("unsupported-tag", span, message).help(help));
+        self.problems.push(FileProblem::error("unsupported-tag", span, message).help(help));
     }
 
     /// The parser gives a block scalar the span of its content. Ours starts at the `|` or `>`,
     /// so that the style can be seen from the span, and ends with the last line that has text.
-    fn block(&self, span: Span) -> Span {
+    fn block(&self, span: SourceSpan) -> SourceSpan {
         let from = self.last.min(span.start);
         let before = &self.text[from..span.start];
         let end = self.text[..span.end].trim_end().len();
@@ -306,7 +333,7 @@ impl Builder<'_> {
             .match_indices(['|', '>'])
             .find(|(at, _)| is_header(&before[*at + 1..]) && !before[..*at].ends_with(is_word));
         match header {
-            Some((at, _)) => Span::new(from + at, end.max(from + at + 1)),
+            Some((at, _)) => SourceSpan::new(from + at, end.max(from + at + 1)),
             None => span,
         }
     }
@@ -324,11 +351,13 @@ fn is_word(c: char) -> bool {
 }
 
 /// A key as text: strings as they are, numbers and booleans as they were written.
-fn key_text(text: &str, node: &Node) -> Result<String, &'static str> {
+fn key_text(text: &str, node: &SourceNode) -> Result<String, &'static str> {
     match &node.value {
-        Value::String(key) => Ok(key.clone()),
-        Value::List(_) | Value::Map(_) => Err("a key must be text, not a list or a map"),
-        Value::Null if node.span.start == node.span.end => Err("a key is missing before the `:`"),
+        NodeValue::String(key) => Ok(key.clone()),
+        NodeValue::List(_) | NodeValue::Map(_) => Err("a key must be text, not a list or a map"),
+        NodeValue::Null if node.span.start == node.span.end => {
+            Err("a key is missing before the `:`")
+        }
         _ => Ok(text[node.span.range()].to_owned()),
     }
 }

@@ -1,16 +1,16 @@
-//! The parser's complaints about YAML, in words for somebody who does not know its grammar.
+//! The parser's complaints about YAML, in words for readers who do not know its grammar.
 
 use granit_parser::{ErrorKind, ScanError};
 
 use super::too_deep;
-use crate::{Problem, Span};
+use crate::{FileProblem, SourceSpan};
 
 /// Says what is wrong, where it can be seen, and what is usually meant.
-pub(super) fn explain(text: &str, error: &ScanError) -> Problem {
+pub(super) fn explain(text: &str, error: &ScanError) -> FileProblem {
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let here = |start: usize| one_character(text, start);
     let problem =
-        |start: usize, message: &str| Problem::error("syntax", here(start), message.to_owned());
+        |start: usize, message: &str| FileProblem::error("syntax", here(start), message.to_owned());
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(here(at)),
         ErrorKind::TabNotAllowed
@@ -41,7 +41,7 @@ pub(super) fn explain(text: &str, error: &ScanError) -> Problem {
         ErrorKind::UnknownQuotedScalarEscape => {
             let (place, escape) = bad_escape(text, at);
             let message = format!("`{escape}` is not an escape that double quotes know");
-            Problem::error("syntax", place, message)
+            FileProblem::error("syntax", place, message)
                 .help("in single quotes a backslash is just a backslash")
         }
         ErrorKind::MappingValueNotAllowed => problem(at, "a value cannot start here")
@@ -87,13 +87,13 @@ pub(super) fn explain(text: &str, error: &ScanError) -> Problem {
     }
 }
 
-fn one_character(text: &str, start: usize) -> Span {
+fn one_character(text: &str, start: usize) -> SourceSpan {
     let length = text[start..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
-    Span::new(start, start + length)
+    SourceSpan::new(start, start + length)
 }
 
 /// The first escape in the double-quoted text at `at` that YAML does not have.
-fn bad_escape(text: &str, at: usize) -> (Span, String) {
+fn bad_escape(text: &str, at: usize) -> (SourceSpan, String) {
     let mut characters = text[at..].char_indices();
     while let Some((offset, c)) = characters.next() {
         if c != '\\' {
@@ -101,7 +101,7 @@ fn bad_escape(text: &str, at: usize) -> (Span, String) {
         }
         let Some((_, escaped)) = characters.next() else { break };
         if !"0abtnvfre \"/\\N_LPxuU\t\n\r".contains(escaped) {
-            let span = Span::new(at + offset, at + offset + 1 + escaped.len_utf8());
+            let span = SourceSpan::new(at + offset, at + offset + 1 + escaped.len_utf8());
             return (span, text[span.range()].to_owned());
         }
     }

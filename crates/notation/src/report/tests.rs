@@ -3,17 +3,17 @@
 use insta::assert_snapshot;
 
 use super::Report;
-use crate::{Problem, Source, Span};
+use crate::{FileProblem, Source, SourceSpan};
 
-fn one(text: &str, problem: Problem) -> Report {
+fn one(text: &str, problem: FileProblem) -> Report {
     Report::new(Source::new("some/file.yaml", text), vec![problem])
 }
 
 #[test]
 fn a_problem_shows_its_place_its_words_and_what_to_do() {
-    let problem = Problem::warning("odd", Span::new(14, 19), "this is odd")
+    let problem = FileProblem::warning("odd", SourceSpan::new(14, 19), "this is odd")
         .label("here")
-        .also(Span::new(3, 6), "and there")
+        .with_related(SourceSpan::new(3, 6), "and there")
         .help("do something");
     assert_snapshot!(one("a: one\nb: two three\n", problem).render(false), @r"
     warning[odd]: this is odd
@@ -34,7 +34,9 @@ fn a_problem_shows_its_place_its_words_and_what_to_do() {
 #[test]
 fn problems_are_in_the_order_of_the_file() {
     let source = Source::new("f", "a\nb\nc\n");
-    let at = |start: usize| Problem::error("x", Span::new(start, start + 1), format!("at {start}"));
+    let at = |start: usize| {
+        FileProblem::error("x", SourceSpan::new(start, start + 1), format!("at {start}"))
+    };
     let report = Report::new(source, vec![at(4), at(0), at(2)]);
     let lines: Vec<u64> = report
         .to_json()
@@ -48,9 +50,9 @@ fn problems_are_in_the_order_of_the_file() {
 
 #[test]
 fn programs_get_every_part() {
-    let problem = Problem::error("odd", Span::new(3, 10), "this is odd")
+    let problem = FileProblem::error("odd", SourceSpan::new(3, 10), "this is odd")
         .label("here")
-        .also(Span::new(0, 1), "and there")
+        .with_related(SourceSpan::new(0, 1), "and there")
         .help("do something");
     let json = one("ü: one\nb: two\n", problem).to_json();
     assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
@@ -83,7 +85,7 @@ fn programs_get_every_part() {
 
 #[test]
 fn colours_are_used_only_when_asked_for() {
-    let problem = || Problem::error("odd", Span::new(0, 1), "this is odd");
+    let problem = || FileProblem::error("odd", SourceSpan::new(0, 1), "this is odd");
     assert!(one("abc\n", problem()).render(true).contains("\u{1b}["));
     assert!(!one("abc\n", problem()).render(false).contains('\u{1b}'));
 }
@@ -91,10 +93,11 @@ fn colours_are_used_only_when_asked_for() {
 #[test]
 fn control_characters_of_a_file_never_reach_the_output() {
     let text = "key\u{1b}]0;title\u{7}: \u{9b}31m\u{202e}x\u{7f}\r\nnext: \0\u{feff}\n";
-    let problem = Problem::error("odd", Span::new(0, 60), "found \u{1b}[31m`\u{0}`\nand more")
-        .label("at \u{8}\u{1b}c")
-        .help("not \u{9d}this\u{2028}")
-        .also(Span::new(42, 43), "also\r\nhere\u{1b}[2J");
+    let problem =
+        FileProblem::error("odd", SourceSpan::new(0, 60), "found \u{1b}[31m`\u{0}`\nand more")
+            .label("at \u{8}\u{1b}c")
+            .help("not \u{9d}this\u{2028}")
+            .with_related(SourceSpan::new(42, 43), "also\r\nhere\u{1b}[2J");
     let report = Report::new(Source::new("na\u{1b}me\n", text), vec![problem]);
     let plain = report.render(false);
     let bad = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2028}\u{feff}".contains(c));
@@ -122,7 +125,7 @@ fn control_characters_of_a_file_never_reach_the_output() {
 fn columns_are_those_of_the_file_beside_wide_and_odd_characters() {
     let text = "\u{1b}\t\"ключ 🦀\": нет # x\n";
     let start = text.find("нет").unwrap();
-    let problem = Problem::error("odd", Span::new(start, start + 6), "this is odd");
+    let problem = FileProblem::error("odd", SourceSpan::new(start, start + 6), "this is odd");
     let report = one(text, problem);
     assert_eq!(report.to_json()[0]["column"], 13);
     assert_snapshot!(report.render(false), @r#"
@@ -136,7 +139,7 @@ fn columns_are_those_of_the_file_beside_wide_and_odd_characters() {
 
 #[test]
 fn a_place_over_several_lines_is_marked_in_its_first() {
-    let problem = Problem::error("odd", Span::new(3, 14), "this is odd").label("this");
+    let problem = FileProblem::error("odd", SourceSpan::new(3, 14), "this is odd").label("this");
     assert_snapshot!(one("a: {\n  b: 1\n}\n", problem).render(false), @r"
     error[odd]: this is odd
      --> some/file.yaml:1:4
@@ -149,7 +152,7 @@ fn a_place_over_several_lines_is_marked_in_its_first() {
 #[test]
 fn a_long_line_is_cut_around_the_place() {
     let text = format!("{}HERE{}\n", "a".repeat(150), "b".repeat(300));
-    let problem = Problem::error("odd", Span::new(150, 154), "this is odd");
+    let problem = FileProblem::error("odd", SourceSpan::new(150, 154), "this is odd");
     assert_snapshot!(one(&text, problem).render(false), @r"
     error[odd]: this is odd
      --> some/file.yaml:1:151
@@ -162,7 +165,8 @@ fn a_long_line_is_cut_around_the_place() {
 #[test]
 fn of_a_line_nobody_wrote_by_hand_only_a_piece_is_quoted() {
     let text = format!("{}HERE\u{1b}{}", "ä".repeat(500_000), "b".repeat(500_000));
-    let problem = Problem::error("odd", Span::new(1_000_000, 1_000_004), "this is odd").help("cut");
+    let problem =
+        FileProblem::error("odd", SourceSpan::new(1_000_000, 1_000_004), "this is odd").help("cut");
     let report = one(&text, problem);
     assert_snapshot!(report.render(false), @r"
     error[odd]: this is odd
@@ -176,8 +180,8 @@ fn of_a_line_nobody_wrote_by_hand_only_a_piece_is_quoted() {
 #[test]
 fn places_outside_the_file_are_its_end_and_never_a_panic() {
     for (start, end) in [(0, 0), (2, 1), (5, 5), (3, 900), (900, 1000), (1, 2)] {
-        let span = Span { start, end };
-        let problem = Problem::error("odd", span, "x").also(span, "y");
+        let span = SourceSpan { start, end };
+        let problem = FileProblem::error("odd", span, "x").with_related(span, "y");
         for text in ["", "ä\r\nö", "\n\n"] {
             let report = one(text, problem.clone());
             assert!(report.render(false).contains("error[odd]: x"));

@@ -1,9 +1,9 @@
 //! A piece of a value is found where it stands, in every style.
 
-use crate::{Node, Source, Syntax, Value, find_within, parse, within};
+use crate::{FileSyntax, NodeValue, Source, SourceNode, find_within, parse, within};
 
 /// The text and place of the second `${x}` in the value of `a`.
-fn second(text: &str, syntax: Syntax) -> (String, String) {
+fn second(text: &str, syntax: FileSyntax) -> (String, String) {
     let source = Source::new("file", text);
     let node = parse(&source, syntax).unwrap();
     let span = find_within(&source, node.get("a").unwrap(), "${x}", 1);
@@ -11,7 +11,7 @@ fn second(text: &str, syntax: Syntax) -> (String, String) {
 }
 
 fn yaml(text: &str) -> (String, String) {
-    second(text, Syntax::Yaml)
+    second(text, FileSyntax::Yaml)
 }
 
 fn found(at: &str) -> (String, String) {
@@ -24,7 +24,10 @@ fn plain_and_quoted_text() {
     assert_eq!(yaml("a: \"\\t${x}\\u00e9 ${x}\"\n"), found("1:18"));
     assert_eq!(yaml("a: 'it''s ${x}, ${x}'\n"), found("1:17"));
     assert_eq!(yaml("a: &anchor !!str ${x} ${x}\n"), found("1:23"));
-    assert_eq!(second("{\"a\": \"\\\"\\ud83e\\udd80${x}\\\\ ${x}\"}", Syntax::Json), found("1:29"));
+    assert_eq!(
+        second("{\"a\": \"\\\"\\ud83e\\udd80${x}\\\\ ${x}\"}", FileSyntax::Json),
+        found("1:29")
+    );
 }
 
 #[test]
@@ -46,7 +49,7 @@ fn block_text() {
 #[test]
 fn an_escape_that_is_one_character_is_one_place() {
     let source = Source::new("file", "a: \"x\\u00e9\\ny\"");
-    let node = parse(&source, Syntax::Yaml).unwrap();
+    let node = parse(&source, FileSyntax::Yaml).unwrap();
     let a = node.get("a").unwrap();
     assert_eq!(source.slice(within(&source, a, 1..3)), "\\u00e9");
     assert_eq!(source.slice(within(&source, a, 3..5)), "\\ny");
@@ -58,10 +61,13 @@ fn an_escape_that_is_one_character_is_one_place() {
 fn what_cannot_be_placed_is_the_whole_node() {
     assert_eq!(yaml("b: &b ${x} ${x}\na: *b\n"), ("*b".to_owned(), "2:4".to_owned()));
     let source = Source::new("file", "a: 3");
-    let node = parse(&source, Syntax::Yaml).unwrap();
+    let node = parse(&source, FileSyntax::Yaml).unwrap();
     let number = node.get("a").unwrap();
     assert_eq!(within(&source, number, 0..1), number.span);
-    let other = Node { value: Value::String("not what is written".to_owned()), span: number.span };
+    let other = SourceNode {
+        value: NodeValue::String("not what is written".to_owned()),
+        span: number.span,
+    };
     assert_eq!(within(&source, &other, 0..3), number.span);
     assert_eq!(find_within(&source, &other, "absent", 0), number.span);
 }

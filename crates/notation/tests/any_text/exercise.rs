@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use coven_notation::{
-    HumanDuration, Node, Report, Source, Span, Syntax, Value, check, parse, read, schema_of, within,
+    FileSyntax, HumanDuration, NodeValue, Report, Source, SourceNode, SourceSpan, check, parse,
+    read, schema_of, within,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,9 +64,9 @@ pub(crate) enum Codes {
 /// When something does not hold.
 pub(crate) fn any_text(text: &str) {
     let source = Source::new("file\u{1b}", text);
-    for syntax in [Syntax::Yaml, Syntax::Json] {
+    for syntax in [FileSyntax::Yaml, FileSyntax::Json] {
         let parsed = parse(&source, syntax);
-        if syntax == Syntax::Json {
+        if syntax == FileSyntax::Json {
             as_serde_json_says(&source, &parsed);
         }
         match &parsed {
@@ -92,7 +93,10 @@ fn schema() -> &'static serde_json::Value {
 }
 
 /// What is accepted as JSON is what `serde_json` accepts, but for our limits, with the same value.
-fn as_serde_json_says(source: &Source, parsed: &Result<Node, Vec<coven_notation::Problem>>) {
+fn as_serde_json_says(
+    source: &Source,
+    parsed: &Result<SourceNode, Vec<coven_notation::FileProblem>>,
+) {
     let theirs = serde_json::from_str::<serde_json::Value>(source.text());
     match (parsed, theirs) {
         (Ok(node), Ok(value)) => assert_eq!(node.to_json(), value),
@@ -107,9 +111,9 @@ fn as_serde_json_says(source: &Source, parsed: &Result<Node, Vec<coven_notation:
 }
 
 /// Every place is in the text, on whole characters, and pieces of strings lie in their strings.
-fn tree(source: &Source, node: &Node) {
+fn tree(source: &Source, node: &SourceNode) {
     place(source, node.span);
-    if let Value::String(text) = &node.value {
+    if let NodeValue::String(text) = &node.value {
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
         for at in ends.take(64) {
             for end in [at, text.len()] {
@@ -128,7 +132,7 @@ fn tree(source: &Source, node: &Node) {
     }
 }
 
-fn place(source: &Source, span: Span) {
+fn place(source: &Source, span: SourceSpan) {
     assert!(source.text().get(span.range()).is_some(), "{span:?}");
 }
 

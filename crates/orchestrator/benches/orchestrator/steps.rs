@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use coven_model::{Ending, Outcome, SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_notation::Source;
 use coven_store::{BaseDir, Registry, Session};
-use coven_workflow::input::Creation;
-use coven_workflow::view::Viewer;
+use coven_workflow::input::SessionSpec;
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, Input, Known, State, check, decide, fold};
 use serde_json::Map;
 
@@ -65,7 +65,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
     let base = BaseDir::create(place.path())?;
     Registry::open(&place.state(), &base)?.register(&id)?;
     let mut session = Session::<SessionView>::create(&base, &id)?;
-    let creation = Creation {
+    let creation = SessionSpec {
         session: id.clone(),
         name: "brisk-otter".to_owned(),
         plan,
@@ -75,7 +75,8 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         auto: None,
     };
     let mut inputs = VecDeque::from([Input::Create(Box::new(creation)), Input::Begin]);
-    let (mut state, mut viewer, mut lengths) = (State::default(), Viewer::default(), Vec::new());
+    let (mut state, mut viewer, mut lengths) =
+        (State::default(), SessionViewBuilder::default(), Vec::new());
     let mut now = 1_700_000_000_000;
     while let Some(input) = inputs.pop_front() {
         now += 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coven_orchestrator::{NewSession, Options, Orchestrator};
-use coven_testkit::model::{Scene, Server};
+use coven_testkit::model::{ModelServer, Scene};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ const BEAD: &str = ".coven/beads/greet.md";
 
 pub(crate) struct Project {
     pub(crate) cli: Cli,
-    pub(crate) server: Server,
+    pub(crate) server: ModelServer,
     folder: TempDir,
     installed: PathBuf,
     holder: PathBuf,
@@ -32,7 +32,7 @@ impl Project {
     pub(crate) fn new(cli: Cli, installed: &Path, holder: &Path) -> io::Result<Self> {
         debug_assert!(TASK.ends_with(&Scene::Shell.to_string()));
         let (installed, holder) = (installed.to_owned(), holder.to_owned());
-        let (server, folder) = (Server::start()?, tempfile::tempdir()?);
+        let (server, folder) = (ModelServer::start()?, tempfile::tempdir()?);
         let project = Self { cli, server, folder, installed, holder };
         fs::create_dir(project.home())?;
         fs::create_dir(project.path())?;

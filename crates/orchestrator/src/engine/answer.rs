@@ -3,7 +3,7 @@
 use coven_adapters::AgentAdapter;
 use coven_model::event::Decision;
 use coven_model::{Choice, HandlerName};
-use coven_policy::{Automatic, Policies, Question};
+use coven_policy::{AgentAutomation, AgentQuestion, Policies};
 use coven_runner::Action;
 use coven_terminal::keys::Key;
 
@@ -14,7 +14,7 @@ pub(super) fn decide(
     automatic: bool,
     question: &coven_runner::Question,
 ) -> Option<Decision> {
-    let asked = Question {
+    let asked = AgentQuestion {
         adapter: adapter.kind(),
         kind: question.kind,
         rule: &question.rule,
@@ -25,10 +25,10 @@ pub(super) fn decide(
     };
     let ruled = policies.decide(&asked);
     if ruled.rule.is_some() {
-        return ruled.fact();
+        return ruled.to_decision();
     }
     let policy = adapter.auto_policy().filter(|_| automatic)?;
-    Automatic::new(policy).resolve(&asked).fact()
+    AgentAutomation::new(policy).resolve(&asked).to_decision()
 }
 
 /// How a decision is carried out on a terminal.

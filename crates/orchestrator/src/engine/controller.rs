@@ -19,8 +19,8 @@ use crate::event::{Envelope, Subscription};
 use crate::feed::Feed;
 use crate::orchestrator::TriggerStarter;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
-use crate::state::best_effort;
 use crate::state::{Environment, JournalWriter, SessionManager, WorkflowSession};
+use coven_folder::best_effort;
 
 /// How many messages may wait for a session.
 const MAILBOX: usize = 256;

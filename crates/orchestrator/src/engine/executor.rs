@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use coven_adapters::{AdapterRegistry, Folders};
+use coven_adapters::{AdapterFolders, AdapterRegistry};
 use coven_model::{AttemptId, JobSpec, Work};
 use coven_policy::Policies;
 use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
@@ -94,7 +94,7 @@ impl WorkflowExecutor {
     }
 
     /// Other folders of adapters, from the next start of a job on.
-    pub(crate) fn set_adapters(&self, folders: Folders) {
+    pub(crate) fn set_adapters(&self, folders: AdapterFolders) {
         let registry = Arc::new(AdapterRegistry::new(folders));
         *self.shared.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
     }

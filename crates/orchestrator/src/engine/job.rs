@@ -17,7 +17,7 @@ use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
 use coven_runtime::hold::{Adopted, Folder, FolderChanges, adopt};
 use coven_store::{Attempt, FileError};
 use coven_workflow::Input;
-use coven_workflow::command::Answer;
+use coven_workflow::command::AgentAnswer;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -26,10 +26,11 @@ use super::admission::{NoSlot, SlotRequest};
 use super::executor::{JobFolders, WorkflowExecutor};
 use crate::event::{Envelope, Live, Published};
 use crate::feed::Feed;
+use crate::state::Clock;
 use crate::state::blocking::blocking;
-use crate::state::{Clock, best_effort};
 use begin::{BegunJob, FoundJob, NotBegun};
 pub(crate) use conversation::Earlier;
+use coven_folder::best_effort;
 
 /// How long a runner may take to stop its process when the job that follows it has failed. After
 /// that the process is ended from outside.
@@ -86,7 +87,7 @@ pub(crate) enum Order {
     /// End it.
     Stop,
     /// Answer it.
-    Answer(Box<Answer>),
+    Answer(Box<AgentAnswer>),
     /// Send it a message.
     Send { number: u32, text: String },
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use coven_adapters::config::{ModeConfig, Modes, Stdin};
-use coven_adapters::launch::{Launch, LaunchError, Request};
+use coven_adapters::config::{ModeConfig, ModesConfig, StdinSource};
+use coven_adapters::launch::{LaunchError, LaunchRequest, LaunchSpec};
 use coven_adapters::{AgentAdapter, Config};
 use coven_model::ShellWork;
 
@@ -22,7 +22,7 @@ pub(super) struct Shell {
 impl Shell {
     pub(super) fn new(work: ShellWork, path: Option<&std::ffi::OsStr>) -> Self {
         let headless = ModeConfig { transcript: Some("text".to_owned()), ..ModeConfig::default() };
-        let modes = Modes { interactive: None, headless: Some(headless) };
+        let modes = ModesConfig { interactive: None, headless: Some(headless) };
         let has_bash = path.is_some_and(|path| {
             std::env::split_paths(path).any(|folder| folder.join("bash").is_file())
         }) || Path::new("/bin/bash").is_file();
@@ -35,7 +35,7 @@ impl AgentAdapter for Shell {
         "shell-command"
     }
 
-    fn launch(&self, _: &Request<'_>) -> Result<Launch, LaunchError> {
+    fn launch(&self, _: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
         let usual = if self.has_bash { &BASH[..] } else { &SH[..] };
         let mut argv: Vec<String> = match &self.work.shell {
             Some(shell) if !shell.is_empty() => shell.clone(),
@@ -43,13 +43,13 @@ impl AgentAdapter for Shell {
         };
         argv.push(self.work.text.clone());
         let command = argv.remove(0);
-        Ok(Launch {
+        Ok(LaunchSpec {
             command,
             args: argv,
             env: self.work.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
             unset: Vec::new(),
             terminal: false,
-            stdin: Stdin::Null,
+            stdin: StdinSource::Null,
             permission: None,
             prompt_file: None,
             typed_prompt: None,

@@ -42,11 +42,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use coven_model::WorkflowStatus;
 use coven_model::event::Event;
-use coven_workflow::catalogue::{Catalogue, Entry, Places};
-use coven_workflow::check::OWN;
-use coven_workflow::plan::Trigger;
+use coven_workflow::catalogue::{CatalogueEntry, GrimoireCatalogue, Places};
+use coven_workflow::check::RUN_EVENTS;
+use coven_workflow::plan::PlanTrigger;
 use coven_workflow::state::Run;
-use coven_workflow::{Known, Plan, Scope, bind_event};
+use coven_workflow::{Known, Plan, VariableScope, bind_event};
 use serde_json::{Map, Value};
 
 /// How many sessions may start one another, one after the other. More is a circle.
@@ -58,7 +58,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Whether a fact can start anything.
 pub(crate) fn can_start(event: &Event) -> bool {
-    OWN.contains(&event.kind())
+    RUN_EVENTS.contains(&event.kind())
 }
 
 /// Whether nothing more is expected of a session after this fact.
@@ -116,8 +116,7 @@ fn stamps(folder: &Path, files: &mut Vec<(std::path::PathBuf, Option<SystemTime>
 impl Triggers {
     /// The plans that events of this type may start.
     pub(crate) fn armed(&self, kind: &str, of: impl FnOnce() -> (Places, Known)) -> Vec<Plan> {
-        let named =
-            |plan: &&Plan| matches!(&plan.trigger, Trigger::Event { event, .. } if event == kind);
+        let named = |plan: &&Plan| matches!(&plan.trigger, PlanTrigger::Event { event, .. } if event == kind);
         self.plans(kind, of).iter().filter(named).cloned().collect()
     }
 
@@ -138,10 +137,10 @@ impl Triggers {
             cached.at = Instant::now();
             return cached.plans.clone();
         }
-        let catalogue = Catalogue::load(&of.places, &of.known);
+        let catalogue = GrimoireCatalogue::load(&of.places, &of.known);
         let usable = catalogue.entries().filter(|entry| entry.is_usable());
-        let plans = usable.filter_map(|Entry { plan, .. }| plan.clone());
-        let plans: Arc<[Plan]> = plans.filter(|plan| plan.trigger != Trigger::Manual).collect();
+        let plans = usable.filter_map(|CatalogueEntry { plan, .. }| plan.clone());
+        let plans: Arc<[Plan]> = plans.filter(|plan| plan.trigger != PlanTrigger::Manual).collect();
         *cached = Some(Cached { of, at: Instant::now(), plans: plans.clone() });
         plans
     }
@@ -160,10 +159,10 @@ pub(crate) enum Meaning {
 
 /// What an event with this data means to a plan whose trigger names its type.
 pub(crate) fn meaning(plan: &Plan, kind: &str, data: &Map<String, Value>) -> Meaning {
-    let Trigger::Event { condition, .. } = &plan.trigger else { return Meaning::Nothing };
+    let PlanTrigger::Event { condition, .. } = &plan.trigger else { return Meaning::Nothing };
     let problem = |why: String| Meaning::Problem(format!("`{}` was not started: {why}", plan.name));
     if let Some(condition) = condition {
-        let scope = Scope::new(data.clone()).with("type", Value::from(kind));
+        let scope = VariableScope::new(data.clone()).with("type", Value::from(kind));
         match condition.evaluate(&scope) {
             Ok(true) => {}
             Ok(false) => return Meaning::Nothing,

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
 use coven_notation::Source;
-use coven_workflow::input::Creation;
+use coven_workflow::input::SessionSpec;
 use coven_workflow::{Input, Known, check};
 
 use super::*;
@@ -26,7 +26,7 @@ impl Teller {
         let text = "name: t\ndescription: T.\nsteps:\n  - {name: a, type: script, command: a}\n";
         let plan = check(&Source::new("t.yaml", text), &Known::default()).plan.unwrap();
         let (name, input) = ("t".to_owned(), serde_json::Map::new());
-        let creation = Creation {
+        let creation = SessionSpec {
             session: id.clone(),
             name,
             plan,

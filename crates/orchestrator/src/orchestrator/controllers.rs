@@ -101,3 +101,24 @@ impl Controllers {
         table.open.drain().map(|(_, controller)| controller).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_that_is_being_opened_holds_up_itself_alone() {
+        let id = |number: u8| {
+            SessionId::new(format!("0198b5a0-0000-7000-8000-0000000000{number:02}")).unwrap()
+        };
+        let controllers = Controllers::default();
+        let opening = controllers.turn(&id(1)).await;
+        assert!(controllers.get(&id(1)).is_none() && controllers.get(&id(2)).is_none());
+        assert!(controllers.turn(&id(2)).now_or_never().is_some(), "another one can be opened");
+        assert!(controllers.turn(&id(1)).now_or_never().is_none(), "the same one cannot");
+        drop(opening);
+        assert!(controllers.turn(&id(1)).now_or_never().is_some());
+    }
+}

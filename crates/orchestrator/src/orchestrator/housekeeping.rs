@@ -9,8 +9,8 @@ use coven_workflow::Input;
 use super::Orchestrator;
 use crate::error::RequestError;
 use crate::state::PastSession;
-use crate::state::best_effort;
 use crate::state::blocking::blocking;
+use coven_folder::best_effort;
 
 impl Orchestrator {
     /// Takes note of every session of this user, and tells what was written down and never told.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use coven_folder::best_effort;
 use coven_model::{AutoAnswer, SessionId};
-use coven_notation::{Problem, Report, Source};
-use coven_workflow::input::Creation;
+use coven_notation::{FileProblem, Report, Source};
+use coven_workflow::input::SessionSpec;
 use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use crate::error::ExecuteError;
 use crate::event::Published;
 use crate::options::{NewSession, What};
 use crate::state::blocking::blocking;
-use crate::state::{ClaimError, Environment, WorkflowSession, best_effort, caller};
+use crate::state::{ClaimError, Environment, WorkflowSession, caller};
 
 /// A session about to be made: everything about it was checked.
 pub(super) struct Prepared {
@@ -55,7 +56,7 @@ impl Orchestrator {
 
     pub(super) fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
         let mut plan = self.plan(new.what, &self.known())?;
-        let inputs = |problems: Vec<Problem>| {
+        let inputs = |problems: Vec<FileProblem>| {
             ExecuteError::Inputs(problems.into_iter().map(|problem| problem.message).collect())
         };
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
@@ -77,7 +78,7 @@ impl Orchestrator {
         let created = WorkflowSession::create(&base, id);
         let mut session = created.inspect_err(|_| manager.unregister(id))?;
         let base_dir = Some(base.path().display().to_string());
-        let creation = Creation { session: id.clone(), name, plan, input, goal, base_dir, auto };
+        let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
         let now = manager.now();
         let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.

@@ -21,9 +21,9 @@ use super::{Orchestrator, Shared};
 use crate::engine::trigger::{self, DEEPEST, Meaning, Triggers};
 use crate::error::{ExecuteError, RequestError};
 use crate::options::{NewSession, What};
-use crate::state::best_effort;
 use crate::state::blocking::blocking;
 use crate::state::{ClaimError, Claimed, Claims, Environment, PastSession, Terms};
+use coven_folder::best_effort;
 
 /// How many facts that an earlier process left are looked at in one go.
 const FACTS_PER_LOOK: usize = 256;

@@ -11,7 +11,7 @@ use coven_store::journal::AppendError;
 use coven_store::session::{Appended, WrittenBatch};
 use coven_store::{Attempt, FileError, Session};
 use coven_workflow::State;
-use coven_workflow::view::Viewer;
+use coven_workflow::view::SessionViewBuilder;
 
 /// The files of one session, shared between its actor and the threads that work for it. They take
 /// turns: the actor waits for each piece of work.
@@ -79,7 +79,7 @@ impl SessionFiles {
 
     /// Writes the readable view. That of a session that is over and whose folder was deleted since
     /// is not: it stays deleted.
-    pub(crate) fn write_view(&mut self, state: &State, viewer: &Viewer) -> ViewWrite {
+    pub(crate) fn write_view(&mut self, state: &State, viewer: &SessionViewBuilder) -> ViewWrite {
         if state.status().is_final() && !self.store.is_in_place() {
             self.store.drop_view();
             return ViewWrite { is_done: true, restored: false };
@@ -91,15 +91,14 @@ impl SessionFiles {
         ViewWrite { is_done: self.write_view_file(state, viewer), restored: restored.is_some() }
     }
 
-    fn write_view_file(&mut self, state: &State, viewer: &Viewer) -> bool {
+    fn write_view_file(&mut self, state: &State, viewer: &SessionViewBuilder) -> bool {
         let Some(view) = viewer.session(state) else { return true };
         // The journal has the values; the copies beside it are for readers of the view.
-        let put = |large: coven_workflow::view::Large| {
+        let put = |large: coven_workflow::view::LargeValue| {
             self.store.values().put(large.value.to_string().as_bytes()).is_ok()
         };
         let values = viewer.large().into_iter().all(put);
-        let written = self.store.change_view(view, Instant::now());
-        values && written.is_ok() && self.store.finish_view().is_ok()
+        values && self.store.write_view(view, Instant::now()).is_ok()
     }
 
     /// The folder of an attempt, made if it is not there.

@@ -20,7 +20,7 @@ use coven_model::Timestamp;
 use uuid::Uuid;
 
 use self::disk::Disk;
-use crate::state::best_effort;
+use coven_folder::best_effort;
 
 /// How many positions a stretch has at most.
 const STRETCH: usize = 16 * 1024;

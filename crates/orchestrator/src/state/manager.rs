@@ -12,7 +12,7 @@ use coven_store::{BaseDir, Entry, FileError, FolderOwners, Index, Lock, Registry
 
 use super::{Clock, WorkflowSession};
 use crate::error::OpenError;
-use crate::state::best_effort;
+use coven_folder::best_effort;
 
 /// Keeps the sessions of a base directory. There is one at a time for each.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use coven_model::event::{Decision, Event};
 use coven_model::{AttemptId, Intervention, InterventionId, JobSpec, SessionId};
 use coven_store::session::Look;
 use coven_store::{BaseDir, Reader};
-use coven_workflow::view::Viewer;
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{State, fold};
 
 use crate::error::RequestError;
@@ -23,7 +23,8 @@ impl PastSession {
     /// Reads the whole journal, so this waits on the disk.
     pub(crate) fn read(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
         let look = Look::open(base, id)?;
-        let (mut state, mut viewer, mut given_up) = (State::default(), Viewer::default(), false);
+        let (mut state, mut viewer, mut given_up) =
+            (State::default(), SessionViewBuilder::default(), false);
         let mut last = 0;
         for record in look.reader()?.read_from::<Event>(1)? {
             let record = record?;

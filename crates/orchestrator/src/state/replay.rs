@@ -155,3 +155,82 @@ impl<L: Log> Follower<L> {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, mpsc};
+
+    use coven_model::event::Event;
+    use coven_model::{SessionId, Timestamp};
+    use futures_util::FutureExt;
+    use tokio::sync::broadcast;
+
+    use super::*;
+    use crate::event::Published;
+
+    /// A log of so many numbers, read ten at a time when the test lets it.
+    #[derive(Debug)]
+    struct NumberLog {
+        last: u64,
+        may_read: mpsc::Receiver<()>,
+    }
+
+    impl Log for NumberLog {
+        type Item = u64;
+        type Error = Infallible;
+
+        fn read(&mut self, next: u64) -> Result<Piece<u64>, Infallible> {
+            self.may_read.recv().unwrap();
+            let end = self.last.min(next + 9);
+            let has_more = end < self.last;
+            Ok(Piece { items: (next..=end).collect(), next: end + 1, has_more })
+        }
+
+        fn number(envelope: &Envelope) -> Option<u64> {
+            match envelope.what {
+                Published::Fact { seq, .. } => Some(seq),
+                Published::Live(_) => None,
+            }
+        }
+
+        fn item(envelope: Envelope) -> u64 {
+            Self::number(&envelope).unwrap()
+        }
+    }
+
+    fn fact(seq: u64) -> Envelope {
+        let session = SessionId::new("0198b5a0-0000-7000-8000-000000000001").unwrap();
+        let event = Arc::new(Event::WorkflowStarted { at: Timestamp::default() });
+        let what = Published::Fact { seq, event };
+        Envelope { pos: None, session, time: Timestamp::default(), what }
+    }
+
+    #[tokio::test]
+    async fn a_log_is_read_in_pieces_and_what_is_broadcast_meanwhile_comes_once() {
+        let (allow, may_read) = mpsc::sync_channel(1);
+        let sender = broadcast::Sender::new(16);
+        let log = NumberLog { last: 25, may_read };
+        let mut follower = Follower::new(log, sender.subscribe(), 1, true);
+        // A wait that is given up in the middle of a read loses nothing of it.
+        assert!(follower.next().now_or_never().is_none());
+        for seq in 24..=27 {
+            sender.send(fact(seq)).unwrap();
+        }
+        drop(sender);
+        let mut seen = Vec::new();
+        for piece in 0..3 {
+            allow.send(()).unwrap();
+            for _ in 0..if piece < 2 { 10 } else { 5 } {
+                seen.push(follower.next().await.unwrap().unwrap());
+            }
+        }
+        for _ in 0..2 {
+            seen.push(follower.next().await.unwrap().unwrap());
+        }
+        assert_eq!(seen, (1..=27).collect::<Vec<u64>>(), "each once and in order");
+        // The end is where the log ends, which is looked at once more.
+        allow.send(()).unwrap();
+        assert!(follower.next().await.unwrap().is_none());
+    }
+}

@@ -9,7 +9,7 @@ use coven_model::{SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_store::journal::{AppendError, CreateError};
 use coven_store::session::Appended;
 use coven_store::{BaseDir, Reader, Session};
-use coven_workflow::view::Viewer;
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, Input, State, decide, fold};
 
 use super::files::SharedFiles;
@@ -24,7 +24,7 @@ pub struct WorkflowSession {
     reader: Reader,
     path: PathBuf,
     state: State,
-    viewer: Viewer,
+    viewer: SessionViewBuilder,
     last: u64,
     /// Something happened since the view was written.
     view_is_behind: bool,
@@ -65,7 +65,7 @@ impl WorkflowSession {
             reader,
             path,
             state: State::default(),
-            viewer: Viewer::default(),
+            viewer: SessionViewBuilder::default(),
             last: 0,
             view_is_behind: false,
         }
@@ -102,7 +102,7 @@ impl WorkflowSession {
     }
 
     /// What makes the readable view; cheap to copy.
-    pub(crate) fn viewer(&self) -> &Viewer {
+    pub(crate) fn viewer(&self) -> &SessionViewBuilder {
         &self.viewer
     }
 
@@ -146,7 +146,7 @@ impl WorkflowSession {
         Ok(appended.map(|appended| self.recorded(appended, facts)))
     }
 
-    /// Records facts on this thread, which waits on the disk.
+    /// Records facts and writes the readable view on this thread, which waits on the disk.
     pub(crate) fn record_here(
         &mut self,
         facts: &[Event],
@@ -156,7 +156,10 @@ impl WorkflowSession {
         let written = files.write(now, facts)?;
         let appended = files.sync(written)?;
         drop(files);
-        Ok(self.recorded(appended, facts))
+        let recorded = self.recorded(appended, facts);
+        let view = self.files.lock().write_view(&self.state, &self.viewer);
+        self.view_is_behind = !view.is_done;
+        Ok(recorded)
     }
 
     fn recorded(&mut self, appended: Appended, facts: &[Event]) -> Recorded {

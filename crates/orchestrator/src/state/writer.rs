@@ -132,3 +132,68 @@ fn answer(
     // A session that is gone does not want to know.
     drop(reply.send(answer));
 }
+
+#[cfg(test)]
+mod tests {
+    use coven_store::{BaseDir, Session};
+
+    use super::*;
+
+    fn session(base: &BaseDir, number: u8) -> (SessionId, SharedFiles) {
+        let id = format!("0198b5a0-0000-7000-8000-0000000000{number:02}");
+        let id = SessionId::new(id).unwrap();
+        let store = Session::create(base, &id).unwrap();
+        (id, SharedFiles::new(store))
+    }
+
+    fn facts() -> Arc<Vec<Event>> {
+        Arc::new(vec![Event::WorkflowStarted { at: Timestamp::default() }])
+    }
+
+    fn batch(files: &SharedFiles) -> (Batch, oneshot::Receiver<Result<Appended, AppendError>>) {
+        let (reply, answer) = oneshot::channel();
+        let (files, facts, time) = (files.clone(), facts(), Timestamp::default());
+        (Batch { files, facts, time, reply }, answer)
+    }
+
+    #[test]
+    fn an_error_answers_its_own_session_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = BaseDir::create(folder.path()).unwrap();
+        let sessions: Vec<_> = (1..=3).map(|number| session(&base, number)).collect();
+        // Something else lies where the journal of the second was.
+        let journal = base.session_path(&sessions[1].0).join("journal.jsonl");
+        std::fs::remove_file(&journal).unwrap();
+        std::fs::write(&journal, "not ours").unwrap();
+        let (mut turn, answers): (Vec<_>, Vec<_>) =
+            sessions.iter().map(|(_, files)| batch(files)).unzip();
+        write_turn(&mut turn);
+        let answers: Vec<_> =
+            answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect();
+        assert!(matches!(&answers[1], Err(AppendError::Replaced { .. })), "{:?}", answers[1]);
+        for (at, (_, files)) in sessions.iter().enumerate() {
+            assert_eq!(answers[at].is_ok(), at != 1);
+            assert_eq!(files.lock().last(), u64::from(at != 1));
+        }
+        assert_eq!(std::fs::read_to_string(&journal).unwrap(), "not ours");
+    }
+
+    #[tokio::test]
+    async fn sessions_that_write_at_once_are_all_recorded_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = BaseDir::create(folder.path()).unwrap();
+        let writer = JournalWriter::new();
+        let mut writing = tokio::task::JoinSet::new();
+        for (id, files) in (1..=20).map(|number| session(&base, number)) {
+            let writer = writer.clone();
+            writing.spawn(async move {
+                for seq in 1..=10 {
+                    let time = Timestamp::from_millis(seq);
+                    let appended = writer.append(&id, &files, time, facts()).await.unwrap();
+                    assert_eq!(appended.unwrap().seqs, seq..seq + 1);
+                }
+            });
+        }
+        assert_eq!(writing.join_all().await.len(), 20);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::event::{Delivered, Event};
+use coven_model::event::{DeliveredInput, Event};
 use coven_model::{Choice, InterventionKind, Mode, SessionId, TaskId, TaskStatus, WorkflowStatus};
 use coven_notation::Source;
 use coven_orchestrator::{Orchestrator, RequestError, Subscription};
@@ -179,7 +179,7 @@ async fn a_message_to_an_agent_is_verified_and_becomes_a_fact() {
     // A fast agent may have ended its turn before the message is written down.
     let mut replay = orchestrator.subscribe(&id, 0).await.unwrap();
     let typed = fact(&mut replay, "the message", |event| match event {
-        Event::InputDelivered { input: Delivered::Typed { text, by }, .. } => {
+        Event::InputDelivered { input: DeliveredInput::Typed { text, by }, .. } => {
             Some((text.clone(), by.clone()))
         }
         _ => None,

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use coven_model::event::{Decision, Delivered, Event};
+use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::{AgentState, Choice, InterventionKind, SessionId, WorkflowStatus};
 use coven_orchestrator::{Live, Orchestrator, Published, Subscription};
 use coven_runtime::hold::{Folder, SpawnRecord};
@@ -244,7 +244,8 @@ steps:
     let decision = decision.with_text("disobey echo told >> told.txt; say understood");
     orchestrator.answer(&asked.id, decision, asked.digest.clone()).await.unwrap();
     fact(&mut events, "that the text arrived", |event| {
-        let arrived = matches!(event, Event::InputDelivered { input: Delivered::Queued(1), .. });
+        let arrived =
+            matches!(event, Event::InputDelivered { input: DeliveredInput::Queued(1), .. });
         arrived.then_some(())
     })
     .await;

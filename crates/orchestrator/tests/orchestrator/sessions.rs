@@ -84,6 +84,22 @@ async fn a_session_is_on_disk_below_its_base_directory_with_goal_and_definition(
     assert_eq!(view["taskStatus"]["say"], "DONE");
 }
 
+/// Whether it is to begin or not: a program that reads the folder finds it as soon as it is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_was_just_made_can_be_read_by_other_programs() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let made = orchestrator.create_session(base.definition(&echo("made"))).await.unwrap();
+    let begun = orchestrator.execute_workflow(base.definition(&echo("begun"))).await.unwrap();
+    for (id, name) in [(&made, "echo-made"), (&begun, "echo-begun")] {
+        let file = base.path().join(".coven/sessions").join(id.as_str()).join("session.json");
+        let view: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(view["workflowDefinition"]["name"], name);
+    }
+    end(&orchestrator, &begun).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_base_directory_has_one_keeper_at_a_time() {
     let base = Base::new();

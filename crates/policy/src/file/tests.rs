@@ -76,7 +76,7 @@ fn every_problem_is_reported_at_once_and_at_its_place() {
     8 |   - adapter: []
       |     ^^^^^^^
       |
-      = help: `decision`: What happens
+      = help: `decision`: What happens with a question that the rule matches
 
     error[too-short]: `rules[2].adapter`: the list must not be empty
      --> policy.yaml:8:14

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use coven_model::HandlerName;
 use regex::Regex;
 
-use super::{Action, Handler, HandlerError};
-use crate::Question;
+use super::{HandlerError, QuestionHandler, TerminalInput};
+use crate::AgentQuestion;
 
 /// How many of the last lines a question may be in; what stands higher was asked before.
 const LAST_LINES: usize = 3;
@@ -25,29 +25,30 @@ static YES_OR_NO: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
-/// An answer that somebody has given already, behind the question.
+/// An answer that was typed already, behind the question.
 #[expect(clippy::expect_used, reason = "a constant, compiled by the tests of this module")]
 static ANSWERED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)[\])?:>]\s*(y|n|yes|no)\s*$").expect("a valid pattern"));
 
-impl Handler for HandlerName {
+impl QuestionHandler for HandlerName {
     fn name(&self) -> Cow<'_, str> {
         Cow::Owned(self.to_string())
     }
 
-    /// The standard handlers never fail. In a dialog that nobody knows, only `escape` answers.
-    fn answer(&self, question: &Question<'_>) -> Result<Option<Action>, HandlerError> {
+    /// The standard handlers never fail. In a dialog that no adapter describes, only `escape`
+    /// answers.
+    fn answer(&self, question: &AgentQuestion<'_>) -> Result<Option<TerminalInput>, HandlerError> {
         if question.is_unknown_dialog() && *self != Self::Escape {
             return Ok(None);
         }
         Ok(match self {
-            Self::PressEnter => Some(Action::new("\r")),
-            Self::ConfirmYes => asks_yes_or_no(question.excerpt).then(|| Action::new("y\r")),
-            Self::Escape => Some(Action::new("\u{1b}")),
+            Self::PressEnter => Some(TerminalInput::new("\r")),
+            Self::ConfirmYes => asks_yes_or_no(question.excerpt).then(|| TerminalInput::new("y\r")),
+            Self::Escape => Some(TerminalInput::new("\u{1b}")),
             // Without Enter: menus take the digit, and an Enter behind it would go to whatever
             // comes next.
-            Self::Choose(number) => Some(Action::new(number.to_string())),
-            Self::Type(text) => Some(Action::new(format!("{}\r", one_line(text)))),
+            Self::Choose(number) => Some(TerminalInput::new(number.to_string())),
+            Self::Type(text) => Some(TerminalInput::new(format!("{}\r", one_line(text)))),
         })
     }
 

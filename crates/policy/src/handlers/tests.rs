@@ -1,16 +1,16 @@
-//! What handlers answer, who decides, and that nobody presses Enter blindly.
+//! What handlers answer, which handler decides, and that none presses Enter blindly.
 
 use coven_model::{AutoPolicy, AwaitingKind, Choice, Digest, HandlerName};
 use proptest::prelude::*;
 
-use super::{Action, Automatic, Custom, Handler, HandlerError};
-use crate::Question;
+use super::{AgentAutomation, FunctionHandler, HandlerError, QuestionHandler, TerminalInput};
+use crate::AgentQuestion;
 
 /// Asks with an excerpt of these lines.
-fn ask<T>(kind: AwaitingKind, lines: &[&str], then: impl FnOnce(&Question<'_>) -> T) -> T {
+fn ask<T>(kind: AwaitingKind, lines: &[&str], then: impl FnOnce(&AgentQuestion<'_>) -> T) -> T {
     let excerpt: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     let digest = Digest::of_question("interaction_handler", lines.iter().copied(), 1);
-    then(&Question {
+    then(&AgentQuestion {
         adapter: "gemini",
         kind,
         rule: "interaction_handler",
@@ -21,7 +21,7 @@ fn ask<T>(kind: AwaitingKind, lines: &[&str], then: impl FnOnce(&Question<'_>) -
     })
 }
 
-fn approval<T>(then: impl FnOnce(&Question<'_>) -> T) -> T {
+fn approval<T>(then: impl FnOnce(&AgentQuestion<'_>) -> T) -> T {
     ask(AwaitingKind::Approval, &["Allow execution of [rm]?"], then)
 }
 
@@ -29,32 +29,31 @@ fn answer(handler: &HandlerName, kind: AwaitingKind, lines: &[&str]) -> Option<S
     ask(kind, lines, |question| handler.answer(question).unwrap().map(|action| action.input))
 }
 
-fn policy(handlers: &[&str]) -> Automatic {
+fn policy(handlers: &[&str]) -> AgentAutomation {
     let handlers = handlers.iter().map(|name| HandlerName::try_from((*name).to_owned()).unwrap());
-    Automatic::new(&AutoPolicy { inject_args: Vec::new(), handlers: handlers.collect() })
+    AgentAutomation::new(&AutoPolicy { inject_args: Vec::new(), handlers: handlers.collect() })
 }
 
-fn typed(text: &'static str) -> impl Handler {
-    Custom::new(text, move |_: &Question<'_>| Ok(Some(Action::new(text))))
+fn typed(text: &'static str) -> impl QuestionHandler {
+    FunctionHandler::new(text, move |_: &AgentQuestion<'_>| Ok(Some(TerminalInput::new(text))))
 }
 
-fn declines() -> impl Handler {
-    Custom::new("declines", |_: &Question<'_>| Ok(None))
+fn declines() -> impl QuestionHandler {
+    FunctionHandler::new("declines", |_: &AgentQuestion<'_>| Ok(None))
 }
 
-/// Spec: C0.12.1
 #[test]
 fn arguments_and_handlers_are_each_optional_and_handlers_keep_their_order() {
     let both: AutoPolicy =
         serde_json::from_str(r#"{"injectArgs": ["--yolo"], "handlers": ["confirmYes", "escape"]}"#)
             .unwrap();
-    let both = Automatic::new(&both);
+    let both = AgentAutomation::new(&both);
     assert_eq!(both.inject_args(), ["--yolo"]);
-    // The first declines, because nobody asks for yes or no; the second is tried then.
+    // The first declines, because the question is not about yes or no; then the second is tried.
     assert_eq!(approval(|question| both.resolve(question)).by.as_deref(), Some("escape"));
 
     let arguments = AutoPolicy { inject_args: vec!["-y".to_owned()], handlers: Vec::new() };
-    let arguments = Automatic::new(&arguments);
+    let arguments = AgentAutomation::new(&arguments);
     assert_eq!(arguments.inject_args(), ["-y"]);
     assert_eq!(approval(|question| arguments.resolve(question)).action, None);
 
@@ -62,45 +61,44 @@ fn arguments_and_handlers_are_each_optional_and_handlers_keep_their_order() {
     assert!(handlers.inject_args().is_empty());
     assert!(approval(|question| handlers.resolve(question)).action.is_some());
 
-    let nothing = Automatic::new(&AutoPolicy::default());
+    let nothing = AgentAutomation::new(&AutoPolicy::default());
     assert!(nothing.inject_args().is_empty());
     assert_eq!(approval(|question| nothing.resolve(question)).action, None);
 }
 
-/// Spec: C0.13.1
 #[test]
 fn press_enter_answers_with_a_carriage_return() {
     let input = answer(&HandlerName::PressEnter, AwaitingKind::Approval, &["Allow?"]);
     assert_eq!(input.as_deref(), Some("\r"));
 }
 
-/// Spec: C0.14.1
 #[test]
 fn the_first_handler_that_returns_an_action_decides_and_the_others_are_not_asked() {
-    let never = Custom::new("never", |_: &Question<'_>| panic!("it must not be asked"));
+    let never =
+        FunctionHandler::new("never", |_: &AgentQuestion<'_>| panic!("it must not be asked"));
     let automatic = policy(&[]).with(declines()).with(typed("1")).with(never);
     let resolution = approval(|question| automatic.resolve(question));
-    assert_eq!(resolution.action, Some(Action::new("1")));
+    assert_eq!(resolution.action, Some(TerminalInput::new("1")));
     assert_eq!(resolution.by.as_deref(), Some("1"));
     assert!(resolution.skipped.is_empty());
-    assert!(resolution.fact().is_some(), "it is a decision, so no person is called");
+    assert!(resolution.to_decision().is_some(), "it is a decision, so no person is called");
 }
 
-/// Spec: C0.14.2
 #[test]
 fn when_every_handler_declines_a_person_is_asked() {
     let automatic = policy(&["confirmYes"]).with(declines());
     let resolution = approval(|question| automatic.resolve(question));
     assert_eq!(resolution.action, None);
     assert_eq!(resolution.by, None);
-    assert_eq!(resolution.fact(), None);
+    assert_eq!(resolution.to_decision(), None);
     assert!(resolution.skipped.is_empty(), "to decline is not to fail");
 }
 
 #[test]
 fn a_handler_that_fails_or_panics_is_skipped_and_reported() {
-    let fails = Custom::new("fails", |_: &Question<'_>| Err(HandlerError::failed("no idea")));
-    let panics = Custom::new("panics", |question: &Question<'_>| {
+    let fails =
+        FunctionHandler::new("fails", |_: &AgentQuestion<'_>| Err(HandlerError::failed("no idea")));
+    let panics = FunctionHandler::new("panics", |question: &AgentQuestion<'_>| {
         panic!("cannot stand {}", question.adapter)
     });
     let automatic = policy(&[]).with(fails).with(panics).with(typed("y"));
@@ -119,16 +117,16 @@ fn a_handler_that_fails_or_panics_is_skipped_and_reported() {
 
 #[test]
 fn a_handler_sees_what_is_asked_and_can_decide_by_it() {
-    let handler = Custom::new("by-text", |question: &Question<'_>| {
+    let handler = FunctionHandler::new("by-text", |question: &AgentQuestion<'_>| {
         assert_eq!(question.rule, "interaction_handler");
         assert!(question.digest.is_some());
         let is_harmless = question.excerpt.iter().any(|line| line.contains("ls"));
-        Ok(is_harmless.then(|| Action::new("\r")))
+        Ok(is_harmless.then(|| TerminalInput::new("\r")))
     });
     let automatic = policy(&[]).with(handler);
     let resolve =
         |line: &str| ask(AwaitingKind::Approval, &[line], |q| automatic.resolve(q)).action;
-    assert_eq!(resolve("Allow [ls]?"), Some(Action::new("\r")));
+    assert_eq!(resolve("Allow [ls]?"), Some(TerminalInput::new("\r")));
     assert_eq!(resolve("Allow [rm]?"), None);
 }
 
@@ -189,10 +187,10 @@ fn enter_is_never_sent_to_a_dialog_that_nobody_knows() {
     assert_eq!(resolution.action, None);
     assert!(resolution.skipped.is_empty());
 
-    // A handler of somebody else is held to the same, and a plain Escape is not Enter.
+    // A handler from outside this crate is held to the same, and a plain Escape is not Enter.
     let others = policy(&[]).with(typed("y\r")).with(typed("a\nb")).with(typed("\u{1b}"));
     let resolution = ask(AwaitingKind::Dialog, &lines, |question| others.resolve(question));
-    assert_eq!(resolution.action, Some(Action::new("\u{1b}")));
+    assert_eq!(resolution.action, Some(TerminalInput::new("\u{1b}")));
     assert!(matches!(resolution.skipped[0].error, HandlerError::Blind));
     assert_eq!(resolution.skipped.len(), 2);
 }
@@ -200,15 +198,16 @@ fn enter_is_never_sent_to_a_dialog_that_nobody_knows() {
 #[test]
 fn a_dialog_that_the_adapter_knows_may_be_answered() {
     let input = ask(AwaitingKind::Dialog, &["Do you trust the files?"], |question| {
-        let question = Question { dialog: Some("trust"), ..*question };
+        let question = AgentQuestion { dialog: Some("trust"), ..*question };
         policy(&["pressEnter"]).resolve(&question).action
     });
-    assert_eq!(input, Some(Action::new("\r")));
+    assert_eq!(input, Some(TerminalInput::new("\r")));
 }
 
 #[test]
 fn a_decision_names_its_handler() {
-    let decided = |automatic: Automatic| approval(|q| automatic.resolve(q)).fact().unwrap();
+    let decided =
+        |automatic: AgentAutomation| approval(|q| automatic.resolve(q)).to_decision().unwrap();
     let enter = decided(policy(&["pressEnter"]));
     assert_eq!((enter.choice, enter.by.as_str()), (Choice::Approve, "handler:pressEnter"));
     assert_eq!(enter.handler, Some(HandlerName::PressEnter));

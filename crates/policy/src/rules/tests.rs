@@ -4,8 +4,8 @@ use coven_model::{AwaitingKind, Choice};
 use coven_notation::Source;
 use insta::assert_snapshot;
 
-use super::{Layer, Policies, Ruling};
-use crate::{Policy, Question};
+use super::{Policies, PolicyLayer, RuleEffect};
+use crate::{AgentQuestion, Policy};
 
 fn policy(rules: &str) -> Policy {
     let text = format!("version: 1\nrules:\n{rules}");
@@ -17,7 +17,7 @@ fn user(rules: &str) -> Policies {
     Policies { user: Some(policy(rules)), project: None }
 }
 
-const APPROVAL: Question<'static> = Question {
+const APPROVAL: AgentQuestion<'static> = AgentQuestion {
     adapter: "claude",
     kind: AwaitingKind::Approval,
     rule: "approval",
@@ -30,12 +30,12 @@ const APPROVAL: Question<'static> = Question {
 /// What is decided about an approval that shows these lines, in one line.
 fn decided(policies: &Policies, lines: &[&str]) -> String {
     let excerpt: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-    said(policies, &Question { excerpt: &excerpt, ..APPROVAL })
+    said(policies, &AgentQuestion { excerpt: &excerpt, ..APPROVAL })
 }
 
-fn said(policies: &Policies, question: &Question<'_>) -> String {
+fn said(policies: &Policies, question: &AgentQuestion<'_>) -> String {
     let decision = policies.decide(question);
-    format!("{} by {}: {}", decision.ruling, decision.by(), decision.reason)
+    format!("{} by {}: {}", decision.ruling, decision.decided_by(), decision.reason)
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn the_first_rule_that_matches_decides_and_is_named_with_its_reason() {
     assert_snapshot!(decided(&policies, &["Run this?", "git push origin --force"]), @"deny by policy:user:no-force: History stays.");
     assert_snapshot!(decided(&policies, &["Run this?", "git status"]), @"allow by policy:user:rule 3:");
     assert_snapshot!(decided(&policies, &["Run this?", "rm -r git"]), @"ask by policy: no rule is about this question");
-    let gemini = Question { adapter: "gemini", ..APPROVAL };
+    let gemini = AgentQuestion { adapter: "gemini", ..APPROVAL };
     assert_snapshot!(said(&policies, &gemini), @"ask by policy:user:rule 2:");
     let decision = policies.decide(&gemini);
-    assert_eq!((decision.layer, decision.rule.unwrap().line), (Some(Layer::User), 4));
+    assert_eq!((decision.layer, decision.rule.unwrap().line), (Some(PolicyLayer::User), 4));
 }
 
 #[test]
@@ -65,21 +65,21 @@ fn every_condition_must_fit() {
         "- {adapter: claude, kind: [approval, dialog], tool: Bash, dialog: trust, matches: x, decision: deny}\n",
     );
     let excerpt = ["x".to_owned()];
-    let whole = Question {
+    let whole = AgentQuestion {
         kind: AwaitingKind::Dialog,
         tool: Some("Bash"),
         dialog: Some("trust"),
         excerpt: &excerpt,
         ..APPROVAL
     };
-    assert_eq!(policies.decide(&whole).ruling, Ruling::Deny);
+    assert_eq!(policies.decide(&whole).ruling, RuleEffect::Deny);
     for other in [
-        Question { adapter: "codex", ..whole },
-        Question { kind: AwaitingKind::Choice, ..whole },
-        Question { tool: Some("Read"), ..whole },
-        Question { dialog: Some("login"), ..whole },
-        Question { dialog: None, ..whole },
-        Question { excerpt: &[], ..whole },
+        AgentQuestion { adapter: "codex", ..whole },
+        AgentQuestion { kind: AwaitingKind::Choice, ..whole },
+        AgentQuestion { tool: Some("Read"), ..whole },
+        AgentQuestion { dialog: Some("login"), ..whole },
+        AgentQuestion { dialog: None, ..whole },
+        AgentQuestion { excerpt: &[], ..whole },
     ] {
         assert_eq!(policies.decide(&other).rule, None, "{other:?}");
     }
@@ -137,9 +137,9 @@ fn no_project_allows_or_answers_what_the_user_denies_or_wants_to_be_asked() {
                 ))),
             };
             let excerpt = ["rm -rf /".to_owned()];
-            let decision = policies.decide(&Question { excerpt: &excerpt, ..APPROVAL });
+            let decision = policies.decide(&AgentQuestion { excerpt: &excerpt, ..APPROVAL });
             assert_eq!(decision.ruling.to_string(), strict, "{lax}");
-            assert_eq!(decision.layer, Some(Layer::User));
+            assert_eq!(decision.layer, Some(PolicyLayer::User));
         }
     }
 }
@@ -158,29 +158,29 @@ fn a_project_decides_what_the_user_has_said_nothing_about() {
 fn a_dialog_that_is_not_known_is_asked_about_whatever_the_rules_say() {
     for word in ["allow", "{answer: y}"] {
         let policies = user(&format!("- {{name: all, decision: {word}}}\n"));
-        let unknown = Question { kind: AwaitingKind::Dialog, ..APPROVAL };
-        assert_eq!(policies.decide(&unknown).ruling, Ruling::Ask);
-        let known = Question { dialog: Some("trust"), ..unknown };
-        assert_ne!(policies.decide(&known).ruling, Ruling::Ask);
+        let unknown = AgentQuestion { kind: AwaitingKind::Dialog, ..APPROVAL };
+        assert_eq!(policies.decide(&unknown).ruling, RuleEffect::Ask);
+        let known = AgentQuestion { dialog: Some("trust"), ..unknown };
+        assert_ne!(policies.decide(&known).ruling, RuleEffect::Ask);
     }
     let policies = user("- {name: all, decision: allow}\n");
-    assert_snapshot!(said(&policies, &Question { kind: AwaitingKind::Dialog, ..APPROVAL }), @"ask by policy:user:all: the rule says allow, and a dialog that is not known is never answered");
+    assert_snapshot!(said(&policies, &AgentQuestion { kind: AwaitingKind::Dialog, ..APPROVAL }), @"ask by policy:user:all: the rule says allow, and a dialog that is not known is never answered");
 }
 
 #[test]
 fn what_a_question_does_not_offer_is_asked() {
     let policies = user("- {name: all, decision: allow}\n");
-    assert_snapshot!(said(&policies, &Question { kind: AwaitingKind::Question, ..APPROVAL }), @"ask by policy:user:all: the rule says allow, which a question does not offer");
+    assert_snapshot!(said(&policies, &AgentQuestion { kind: AwaitingKind::Question, ..APPROVAL }), @"ask by policy:user:all: the rule says allow, which a question does not offer");
     let policies = user("- {name: all, decision: {answer: pnpm}}\n");
-    let decision = policies.decide(&Question { kind: AwaitingKind::Choice, ..APPROVAL });
-    assert_eq!(decision.ruling, Ruling::Answer("pnpm".to_owned()));
+    let decision = policies.decide(&AgentQuestion { kind: AwaitingKind::Choice, ..APPROVAL });
+    assert_eq!(decision.ruling, RuleEffect::Answer("pnpm".to_owned()));
 }
 
 #[test]
 fn a_rule_about_a_tool_is_careful_when_the_tool_is_not_known() {
     let policies =
         user("- {name: no-shell, tool: Bash, decision: deny}\n- {name: rest, decision: allow}\n");
-    let with = |tool: Option<&'static str>| said(&policies, &Question { tool, ..APPROVAL });
+    let with = |tool: Option<&'static str>| said(&policies, &AgentQuestion { tool, ..APPROVAL });
     assert_snapshot!(with(Some("Bash")), @"deny by policy:user:no-shell:");
     assert_snapshot!(with(Some("Read")), @"allow by policy:user:rest:");
     assert_snapshot!(with(None), @"ask by policy:user:no-shell: the rule is about a tool, and the tool of this question is not known");
@@ -192,13 +192,13 @@ fn a_rule_about_a_tool_is_careful_when_the_tool_is_not_known() {
 #[test]
 fn a_decision_becomes_a_fact_that_says_who_and_why() {
     let policies = user("- {name: no, decision: deny, reason: Not here.}\n");
-    let fact = policies.decide(&APPROVAL).fact().unwrap();
+    let fact = policies.decide(&APPROVAL).to_decision().unwrap();
     assert_eq!(fact.choice, Choice::Deny);
     assert_eq!(fact.by, "policy:user:no");
     assert_eq!((fact.why.as_str(), fact.text.as_deref()), ("Not here.", Some("Not here.")));
     let policies = user("- {decision: {answer: \"2\"}}\n");
-    let fact = policies.decide(&APPROVAL).fact().unwrap();
+    let fact = policies.decide(&APPROVAL).to_decision().unwrap();
     assert_eq!((fact.choice, fact.text.as_deref()), (Choice::Answer, Some("2")));
     assert_eq!(fact.by, "policy:user:rule 1");
-    assert_eq!(Policies::default().decide(&APPROVAL).fact(), None);
+    assert_eq!(Policies::default().decide(&APPROVAL).to_decision(), None);
 }

@@ -4,7 +4,7 @@ use coven_model::{Choice, Intervention, InterventionId, InterventionKind, Sessio
 use coven_notation::Source;
 use insta::assert_snapshot;
 
-use super::{Past, test};
+use super::{PastQuestion, test};
 use crate::{Policies, Policy};
 
 fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervention {
@@ -40,7 +40,7 @@ fn each_past_intervention_is_held_against_the_rules() {
         intervention(5, InterventionKind::Approval, "cargo test\n"),
     ];
     let decided = [Some(Choice::Approve), Some(Choice::Approve), Some(Choice::Deny), None, None];
-    let past = asked.iter().zip(decided).map(|(intervention, decided)| Past {
+    let past = asked.iter().zip(decided).map(|(intervention, decided)| PastQuestion {
         intervention,
         adapter: "claude",
         dialog: None,
@@ -49,8 +49,10 @@ fn each_past_intervention_is_held_against_the_rules() {
     });
     let trial = test(&policies, past);
     let rows = trial.rows.iter().map(|row| {
-        let says =
-            row.decision.as_ref().map(|decision| format!("{} {}", decision.ruling, decision.by()));
+        let says = row
+            .decision
+            .as_ref()
+            .map(|decision| format!("{} {}", decision.ruling, decision.decided_by()));
         format!("{:?} | {:?} | {:?}", says, row.past.decided, row.agrees)
     });
     assert_snapshot!(rows.collect::<Vec<_>>().join("\n"), @r#"

@@ -1,6 +1,6 @@
 //! The rows of an agent on a terminal.
 
-use coven_model::{AgentState, AwaitingKind, Choice, Ending, Permission, Verdict};
+use coven_model::{AgentState, AwaitingKind, Choice, Ending, PermissionLevel, Verdict};
 use coven_runner::{DeliveryError, Message, Task};
 use coven_testkit::model::Scene;
 
@@ -18,7 +18,7 @@ const PASTED: &str =
 
 fn task(job: &str, prompt: Option<&str>) -> Task {
     let mut task = Task::interactive(job, prompt);
-    task.permission = Some(Permission::Ask);
+    task.permission = Some(PermissionLevel::Ask);
     task
 }
 

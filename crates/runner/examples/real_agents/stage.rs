@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_runner::Place;
 use coven_runtime::hold::HolderDomain;
-use coven_testkit::model::{Exchange, Server};
+use coven_testkit::model::{ModelExchange, ModelServer};
 use tempfile::TempDir;
 
 use crate::agent::PATIENCE;
@@ -20,7 +20,7 @@ use crate::cli::{Cli, Home};
 /// Where one CLI is driven.
 pub(crate) struct Stage {
     pub(crate) cli: Cli,
-    pub(crate) server: Server,
+    pub(crate) server: ModelServer,
     installed: PathBuf,
     holder: PathBuf,
     evidence: PathBuf,
@@ -48,7 +48,7 @@ impl Stage {
         }
         Ok(Self {
             cli,
-            server: Server::start()?,
+            server: ModelServer::start()?,
             installed: installed.to_owned(),
             holder: holder.to_owned(),
             evidence,
@@ -129,16 +129,16 @@ impl Stage {
     }
 
     /// The requests that were turns of the agent, from one on.
-    pub(crate) fn turns(&self, from: usize) -> Vec<Exchange> {
+    pub(crate) fn turns(&self, from: usize) -> Vec<ModelExchange> {
         let turns = self.server.exchanges().into_iter().filter(|each| each.scene.is_some());
         turns.skip(from).collect()
     }
 
     /// Waits until the turns of the agent are as wanted. Says whether they are.
-    pub(crate) fn wait(&self, mut wanted: impl FnMut(&[&Exchange]) -> bool) -> bool {
+    pub(crate) fn wait(&self, mut wanted: impl FnMut(&[&ModelExchange]) -> bool) -> bool {
         tokio::task::block_in_place(|| {
             self.server.wait(PATIENCE, |all| {
-                let turns: Vec<&Exchange> =
+                let turns: Vec<&ModelExchange> =
                     all.iter().filter(|each| each.scene.is_some()).collect();
                 wanted(&turns)
             })

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_adapters::AgentAdapter;
-use coven_adapters::sniffer::{Pace, Sniffer};
+use coven_adapters::sniffer::{ReadPacer, ScreenSniffer};
 use coven_adapters::transcript::{Decoder, Entry};
-use coven_model::{AgentState, Digest, Evidence, EvidenceSource, Timestamp, Verdict};
+use coven_model::{AgentState, Digest, EvidenceSource, Timestamp, Verdict, VerdictEvidence};
 use coven_runtime::domain::Stream;
-use coven_terminal::screen::{Damage, Screen, Size};
+use coven_terminal::screen::{Screen, ScreenDamage, Size};
 use coven_terminal::snapshot::Snapshot;
 
 use super::handle::{AnswerReply, DeliveryReply};
@@ -27,8 +27,8 @@ pub(crate) enum AgentReader {
 /// An agent's terminal, and what is under way on it.
 pub(crate) struct TerminalReader {
     pub(super) screen: SuspendableScreen,
-    pub(super) sniffer: Sniffer,
-    pub(super) pace: Pace,
+    pub(super) sniffer: ScreenSniffer,
+    pub(super) pace: ReadPacer,
     /// The question that was reported last.
     pub(super) question: Option<ReportedQuestion>,
     pub(super) deliveries: DeliveryQueue<MessageSource>,
@@ -154,7 +154,7 @@ impl AgentReader {
         inputs: Vec<String>,
     ) -> Self {
         let deliveries = DeliveryQueue::new(prompt.unwrap_or_default());
-        let sniffer = Sniffer::new(adapter.rules());
+        let sniffer = ScreenSniffer::new(adapter.rules());
         let mut terminal =
             TerminalReader::new(screen, sniffer, deliveries, AgentHistory::new(None));
         if prompt.is_some() {
@@ -175,7 +175,7 @@ impl AgentReader {
         past: Past,
         inputs: Vec<String>,
     ) -> Self {
-        let sniffer = Sniffer::after(adapter.rules(), &past.said, past.questions);
+        let sniffer = ScreenSniffer::resumed(adapter.rules(), &past.said, past.questions);
         let history = AgentHistory::new(past.last);
         let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
         terminal.prompt = PromptAge::Used;
@@ -203,7 +203,7 @@ impl AgentReader {
         Verdict {
             state: AgentState::Working,
             kind: None,
-            evidence: Evidence {
+            evidence: VerdictEvidence {
                 source: EvidenceSource::Process,
                 rule: "started".to_owned(),
                 region: "process".to_owned(),
@@ -218,14 +218,14 @@ impl AgentReader {
 impl TerminalReader {
     fn new(
         screen: Screen,
-        sniffer: Sniffer,
+        sniffer: ScreenSniffer,
         deliveries: DeliveryQueue<MessageSource>,
         history: AgentHistory,
     ) -> Self {
         Self {
             screen: SuspendableScreen::new(screen),
             sniffer,
-            pace: Pace::default(),
+            pace: ReadPacer::default(),
             question: None,
             deliveries,
             answer: PendingAnswer::None,
@@ -253,7 +253,7 @@ impl TerminalReader {
             self.sniffer.signal(&signal, now);
             self.pace.changed(now);
         }
-        if self.screen.take_damage() != Damage::None {
+        if self.screen.take_damage() != ScreenDamage::None {
             self.pace.changed(now);
         }
         self.unsaved = UnsavedOutput { bytes: self.unsaved.bytes + bytes.len() as u64, last: now };
@@ -274,16 +274,16 @@ impl TerminalReader {
 
     /// When the screen has to be looked at again.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        let look = self.pace.due(self.screen.modes().synchronized);
+        let look = self.pace.next_read(self.screen.modes().synchronized);
         [look, self.sniffer.deadline(), self.wake].into_iter().flatten().min()
     }
 
     /// Looks at the screen. Only then does it count that the agent has worked: a signal may have
     /// come before the screen that belongs to it.
     pub(super) fn look(&mut self, now: Duration) -> Snapshot {
-        self.pace.looked();
+        self.pace.screen_was_read();
         let snapshot = self.screen.snapshot();
-        self.sniffer.look(&snapshot, now);
+        self.sniffer.read_screen(&snapshot, now);
         if self.sniffer.take_worked() {
             self.turn = Turn::Working;
             self.deliveries.note_work();

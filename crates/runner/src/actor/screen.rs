@@ -3,8 +3,8 @@
 //! brings a new one to the same state is a few kilobytes.
 
 use coven_terminal::keys;
-use coven_terminal::screen::{Damage, Modes, Options, Screen, Size};
-use coven_terminal::signals::Signal;
+use coven_terminal::screen::{Options, Screen, ScreenDamage, ScreenModes, Size};
+use coven_terminal::signals::TerminalSignal;
 use coven_terminal::snapshot::Snapshot;
 
 /// A screen, or what brings a new one to the same state. It becomes a screen again by itself when
@@ -18,8 +18,8 @@ pub(super) enum SuspendableScreen {
 pub(super) struct SuspendedScreen {
     dump: Box<[u8]>,
     size: Size,
-    modes: Modes,
-    keys: keys::Modes,
+    modes: ScreenModes,
+    keys: keys::KeyModes,
 }
 
 impl SuspendedScreen {
@@ -62,11 +62,11 @@ impl SuspendableScreen {
         self.activate().feed(bytes);
     }
 
-    pub(super) fn take_signals(&mut self) -> Vec<Signal> {
+    pub(super) fn take_signals(&mut self) -> Vec<TerminalSignal> {
         self.activate().take_signals()
     }
 
-    pub(super) fn take_damage(&mut self) -> Damage {
+    pub(super) fn take_damage(&mut self) -> ScreenDamage {
         self.activate().take_damage()
     }
 
@@ -95,14 +95,14 @@ impl SuspendableScreen {
         }
     }
 
-    pub(super) fn modes(&self) -> Modes {
+    pub(super) fn modes(&self) -> ScreenModes {
         match self {
             Self::Active(screen) => screen.modes(),
             Self::Suspended(suspended) => suspended.modes,
         }
     }
 
-    pub(super) fn key_modes(&self) -> keys::Modes {
+    pub(super) fn key_modes(&self) -> keys::KeyModes {
         match self {
             Self::Active(screen) => screen.key_modes(),
             Self::Suspended(suspended) => suspended.keys,

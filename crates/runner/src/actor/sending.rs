@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use coven_adapters::adapter::keys;
 use coven_model::AgentState;
-use coven_terminal::keys::{Code, Key, Mods};
+use coven_terminal::keys::{Key, KeyCode, KeyModifiers};
 use coven_terminal::snapshot::Snapshot;
 
 use super::Actor;
@@ -125,7 +125,11 @@ impl Actor {
 /// The keys that submit a message. Enter, where the adapter does not say.
 fn submit_keys(names: &[String]) -> Vec<Key> {
     let bound = keys(names);
-    if bound.is_empty() { Key::new(Code::Enter, Mods::NONE).into_iter().collect() } else { bound }
+    if bound.is_empty() {
+        Key::new(KeyCode::Enter, KeyModifiers::NONE).into_iter().collect()
+    } else {
+        bound
+    }
 }
 
 /// What stands in the prompt: the line of the cursor, and that together with the one above it.

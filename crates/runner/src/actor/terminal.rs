@@ -5,7 +5,7 @@ use std::time::Duration;
 use coven_adapters::adapter::keys;
 use coven_model::{AgentState, Digest, Verdict};
 use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
-use coven_terminal::keys::{Modes, paste};
+use coven_terminal::keys::{KeyModes, paste};
 
 use super::Actor;
 use super::handle::Request;
@@ -74,7 +74,7 @@ impl Actor {
     }
 
     /// How keys are encoded; nothing without a terminal.
-    fn key_modes(&self) -> Option<Modes> {
+    fn key_modes(&self) -> Option<KeyModes> {
         match &self.reader {
             AgentReader::Terminal(terminal) => Some(terminal.screen.key_modes()),
             AgentReader::Transcript(_) => None,
@@ -111,7 +111,7 @@ impl Actor {
     pub(super) fn look(&mut self) {
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        let due = terminal.pace.due(terminal.screen.modes().synchronized);
+        let due = terminal.pace.next_read(terminal.screen.modes().synchronized);
         let mut snapshot = None;
         if due.is_some_and(|due| due <= now) {
             snapshot = Some(terminal.look(now));

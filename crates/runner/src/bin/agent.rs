@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coven_demo::{DEFAULT_MODEL, Options, OutputFormat, Permissions, Streams};
+use coven_demo::{AgentStreams, DEFAULT_MODEL, Options, OutputFormat, PermissionMode};
 use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
 
 pub(crate) fn main() -> ExitCode {
@@ -31,7 +31,8 @@ fn held() -> Option<()> {
 
 fn demo() -> ExitCode {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-    let streams = Streams { input: input.as_fd(), output: output.as_fd(), errors: errors.as_fd() };
+    let streams =
+        AgentStreams { input: input.as_fd(), output: output.as_fd(), errors: errors.as_fd() };
     match options().and_then(|options| coven_demo::run(&options, streams).ok()) {
         Some(code) => ExitCode::from(code),
         None => ExitCode::from(2),
@@ -43,7 +44,7 @@ fn options() -> Option<Options> {
         prompt: None,
         headless: false,
         output_format: OutputFormat::Text,
-        permissions: Permissions::Ask,
+        permissions: PermissionMode::Ask,
         resume: None,
         session_id: None,
         model: DEFAULT_MODEL.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_model::AgentState;
-use coven_terminal::keys::{Code, Key, Modes, Mods, paste, text};
+use coven_terminal::keys::{Key, KeyCode, KeyModes, KeyModifiers, paste, text};
 
 use super::{
     CLEAR_TIMEOUT, Delivery, DeliveryError, Message, PromptView, SUBMIT_TIMEOUT, Stage, Step,
@@ -27,7 +27,7 @@ pub(crate) struct AgentPrompt<'a> {
     /// Whether the process has taken everything that was written to it.
     pub(crate) written: bool,
     /// How keys are encoded.
-    pub(crate) modes: Modes,
+    pub(crate) modes: KeyModes,
     /// The keys that submit a message.
     pub(crate) submit: &'a [Key],
 }
@@ -126,7 +126,7 @@ impl<S> DeliveryQueue<S> {
                 }
                 Step::Clear => {
                     let presses = self.submitted.chars().count();
-                    let erase = Key::new(Code::Backspace, Mods::NONE);
+                    let erase = Key::new(KeyCode::Backspace, KeyModifiers::NONE);
                     let erase = erase.map(|key| key.encode(agent.modes)).unwrap_or_default();
                     effects.push(DeliveryEffect::Write(erase.repeat(presses)));
                     effects.push(DeliveryEffect::Wake(now + CLEAR_TIMEOUT));
@@ -172,7 +172,7 @@ impl<S> DeliveryQueue<S> {
 }
 
 /// The bytes that type a message.
-fn typed(message: &str, modes: Modes) -> Result<Vec<u8>, String> {
+fn typed(message: &str, modes: KeyModes) -> Result<Vec<u8>, String> {
     // A command of the program is typed, because menus open at keys and not at pastes.
     if modes.bracketed_paste && !message.starts_with('/') {
         paste(message, modes).map_err(|error| error.to_string())
@@ -194,11 +194,11 @@ mod tests {
     }
 
     static ENTER: LazyLock<[Key; 1]> =
-        LazyLock::new(|| [Key::new(Code::Enter, Mods::NONE).unwrap()]);
+        LazyLock::new(|| [Key::new(KeyCode::Enter, KeyModifiers::NONE).unwrap()]);
 
     /// An agent that shows this, with these words in its prompt.
     fn agent<'a>(state: AgentState, screen: &'a str, prompt: &'a str) -> AgentPrompt<'a> {
-        let modes = Modes { bracketed_paste: true, ..Modes::default() };
+        let modes = KeyModes { bracketed_paste: true, ..KeyModes::default() };
         let (line, submit, written) = (prompt, &ENTER[..], true);
         AgentPrompt { state, shown_since: None, screen, line, prompt, written, modes, submit }
     }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_message_that_cannot_be_typed_does_not_hold_up_the_next() {
         let mut queue = queue(&["two\nlines", "one line"]);
-        let modes = Modes::default();
+        let modes = KeyModes::default();
         let effects = queue.feed(&AgentPrompt { modes, ..agent(AgentState::Idle, "", "") }, s(0));
         assert!(matches!(&ended(&effects)[..], [("two\nlines", Err(DeliveryError::Untypable(_)))]));
         assert_eq!(wrote(&effects), b"one line");

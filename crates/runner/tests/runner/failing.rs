@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use coven_adapters::config::Config;
-use coven_adapters::launch::{Launch, LaunchError, Request};
-use coven_adapters::{AgentAdapter, Observation, Rules};
+use coven_adapters::launch::{LaunchError, LaunchRequest, LaunchSpec};
+use coven_adapters::{AgentAdapter, OutputChunk, ScreenRules};
 use coven_model::{AgentState, Ending, Usage};
 use coven_runner::{AgentRunner, DeliveryError, Event, HeadlessRunner, Message, Place, Task};
 use coven_runtime::processes;
@@ -23,15 +23,15 @@ impl AgentAdapter for PanickingAdapter {
         self.0.kind()
     }
 
-    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError> {
+    fn launch(&self, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
         self.0.launch(request)
     }
 
-    fn rules(&self) -> Arc<Rules> {
+    fn rules(&self) -> Arc<ScreenRules> {
         self.0.rules()
     }
 
-    fn observe(&self, output: Observation<'_>) {
+    fn observe(&self, output: OutputChunk<'_>) {
         assert!(!output.clean.contains(WORD), "the adapter cannot read this");
     }
 

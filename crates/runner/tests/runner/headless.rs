@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use coven_adapters::launch::{Launch, LaunchError, Request};
+use coven_adapters::launch::{LaunchError, LaunchRequest, LaunchSpec};
 use coven_adapters::transcript::Entry;
-use coven_adapters::{AgentAdapter, Config, Observation, Options, default_registry};
-use coven_model::{Dollars, Ending, Mode, Outcome, Permission, Usage};
+use coven_adapters::{AgentAdapter, Config, Options, OutputChunk, default_registry};
+use coven_model::{Ending, Mode, Outcome, PermissionLevel, UsDollars, Usage};
 use coven_runner::{Event, HeadlessRunner, OkCodes, StartError, Task};
 use coven_runtime::domain::Stream;
 use coven_runtime::processes;
@@ -44,7 +44,7 @@ async fn a_headless_run_tells_its_output_and_its_result() {
     assert!(outcome.ok, "{outcome:?}");
     assert_eq!(outcome.output.as_deref(), Some("forty two"));
     assert_eq!(outcome.ending, Ending::Exited { code: 0 });
-    assert_eq!(outcome.usage.cost_usd, Dollars::new(0.25));
+    assert_eq!(outcome.usage.cost_usd, UsDollars::new(0.25));
     assert!(outcome.agent_session.is_some());
 }
 
@@ -62,13 +62,17 @@ impl AgentAdapter for Listener {
         "listener"
     }
 
-    fn launch(&self, request: &Request<'_>) -> Result<Launch, LaunchError> {
+    fn launch(&self, request: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
         let shell = default_registry().create("shell", Options::default()).unwrap();
         let extra: Vec<String> = ["sh", "-c"].map(str::to_owned).to_vec();
-        shell.launch(&Request { prompt: Some(self.script), extra_args: &extra, ..request.clone() })
+        shell.launch(&LaunchRequest {
+            prompt: Some(self.script),
+            extra_args: &extra,
+            ..request.clone()
+        })
     }
 
-    fn observe(&self, output: Observation<'_>) {
+    fn observe(&self, output: OutputChunk<'_>) {
         self.heard.lock().unwrap().push((output.on_stderr, output.clean.to_owned()));
     }
 
@@ -162,7 +166,7 @@ async fn a_failed_turn_a_bad_code_a_signal_and_a_timeout_each_say_so() {
 async fn denials_are_listed_and_the_answer_still_counts() {
     let home = Home::new();
     let mut task = Task::headless("denied", "approve touch made.txt; say still answered");
-    task.permission = Some(Permission::ReadOnly);
+    task.permission = Some(PermissionLevel::ReadOnly);
     let outcome = outcome(&home, task).await;
     assert!(!home.path().join("made.txt").exists());
     assert!(outcome.ok, "{outcome:?}");
@@ -196,7 +200,7 @@ async fn a_conversation_is_continued_by_its_id() {
     let second = second.done().await.unwrap();
     assert!(second.ok, "{second:?}");
     assert_eq!(second.agent_session, first.agent_session);
-    assert_eq!(second.usage.cost_usd, Dollars::new(0.25), "only what this run cost");
+    assert_eq!(second.usage.cost_usd, UsDollars::new(0.25), "only what this run cost");
 }
 
 #[tokio::test]

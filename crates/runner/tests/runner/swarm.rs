@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coven_model::{Choice, Permission};
+use coven_model::{Choice, PermissionLevel};
 use coven_runner::{Action, AgentRunner, Event, Message, Task, Update};
 
 use crate::support::{DEADLINE, Home, demo};
@@ -12,7 +12,7 @@ async fn answer_all(home: &Home, name: usize, questions: usize) -> usize {
     let ask = "flood 60000; think 0.02; approve echo x >> $COVEN_JOB.log";
     let prompt = format!("repeat {questions}; {ask}");
     let mut task = Task::interactive(format!("swarm-{name}"), Some(&prompt));
-    task.permission = Some(Permission::Ask);
+    task.permission = Some(PermissionLevel::Ask);
     let runner = AgentRunner::start(demo(), task, &home.local()).unwrap();
     let mut events = runner.subscribe();
     let mut seen = Vec::new();

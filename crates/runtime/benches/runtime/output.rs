@@ -8,10 +8,10 @@ use std::{fs, io};
 
 use coven_runtime::domain::{Connection, Pane, ReadOutcome};
 use coven_terminal::screen::{Options, Screen, Size};
-use coven_testkit::bench::cpu::{self, Samples};
-use coven_testkit::bench::emulator::{Emulator, LIKE_OURS};
+use coven_testkit::bench::cpu::{self, CpuSamples};
+use coven_testkit::bench::emulator::{BareEmulator, LIKE_OURS};
 use coven_testkit::bench::pty;
-use coven_testkit::bench::tmux::Tmux;
+use coven_testkit::bench::tmux::TmuxServer;
 use coven_testkit::{panes, streams};
 
 use crate::fleet::{DEADLINE, Fleet, Kind, wait_ready};
@@ -60,7 +60,7 @@ pub(crate) const SUBJECTS: [Subject; 8] = [
 ];
 
 /// Samples of each subject on each stream, in the order of both.
-pub(crate) struct Cpu(Vec<Vec<Samples>>);
+pub(crate) struct Cpu(Vec<Vec<CpuSamples>>);
 
 impl Cpu {
     fn add(&mut self, subject: Subject, column: usize, time: Duration, bytes: usize) {
@@ -69,14 +69,14 @@ impl Cpu {
         }
     }
 
-    pub(crate) fn of(&self, subject: Subject) -> &[Samples] {
+    pub(crate) fn of(&self, subject: Subject) -> &[CpuSamples] {
         let row = SUBJECTS.iter().position(|other| *other == subject);
         row.map_or(&[], |row| &self.0[row])
     }
 }
 
 pub(crate) fn measure(streams: &[Stream], rounds: usize, root: &Path) -> io::Result<Cpu> {
-    let mut cpu = Cpu(vec![vec![Samples::default(); streams.len()]; SUBJECTS.len()]);
+    let mut cpu = Cpu(vec![vec![CpuSamples::default(); streams.len()]; SUBJECTS.len()]);
     for round in 1..=rounds {
         eprintln!("output, round {round} of {rounds}");
         for (column, stream) in streams.iter().enumerate() {
@@ -91,7 +91,7 @@ pub(crate) fn measure(streams: &[Stream], rounds: usize, root: &Path) -> io::Res
 /// CPU time that each subject takes for a whole stream.
 fn read(stream: &Stream, root: &Path) -> io::Result<Vec<(Subject, Duration)>> {
     let mut times = vec![(Subject::Raw, pty::read(&stream.file, look)?)];
-    let mut emulator = Emulator::new(SIZE.columns, SIZE.rows, LIKE_OURS);
+    let mut emulator = BareEmulator::new(SIZE.columns, SIZE.rows, LIKE_OURS);
     times.push((Subject::Emulator, pty::read(&stream.file, |chunk| emulator.feed(chunk))?));
 
     let (own, _) = through(Kind::Local, stream, root, look)?;
@@ -106,7 +106,7 @@ fn read(stream: &Stream, root: &Path) -> io::Result<Vec<(Subject, Duration)>> {
     times.push((Subject::HolderItself, holder));
     times.push((Subject::Holder, client + holder));
 
-    if let Some(tmux) = Tmux::start(root, &stream.file, SIZE)? {
+    if let Some(tmux) = TmuxServer::start(root, &stream.file, SIZE)? {
         times.push((Subject::Tmux, tmux.read()?));
     }
     Ok(times)

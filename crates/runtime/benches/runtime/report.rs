@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use coven_testkit::bench::cpu::Samples;
+use coven_testkit::bench::cpu::CpuSamples;
 use coven_testkit::bench::emulator::LIKE_OURS;
 use coven_testkit::bench::machine;
 use coven_testkit::bench::table::{header, row};
@@ -163,7 +163,7 @@ fn names(streams: &[Stream]) -> impl Iterator<Item = &str> {
 fn cpu_table(streams: &[Stream], cpu: &Cpu) -> String {
     let mut table = header("", names(streams));
     for subject in SUBJECTS {
-        let cells = cpu.of(subject).iter().map(Samples::least);
+        let cells = cpu.of(subject).iter().map(CpuSamples::least);
         row(&mut table, label(subject), cells.map(|time| or_dash(time, |ms| format!("{ms:.1}"))));
     }
     table
@@ -256,7 +256,7 @@ fn noise(plan: &Plan, cpu: &Cpu) -> String {
         return "\nNoise: one round says little.\n".to_owned();
     }
     let spreads = SUBJECTS.into_iter().flat_map(|subject| cpu.of(subject));
-    let most = spreads.filter_map(Samples::spread).fold(0.0, f64::max) * 100.0;
+    let most = spreads.filter_map(CpuSamples::spread).fold(0.0, f64::max) * 100.0;
     format!(
         "\nNoise: the machine ran other work as well, which shows in every time on the clock; \
          trust CPU times, and ratios more than those. For output the median of the rounds lies up \

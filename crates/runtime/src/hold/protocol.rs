@@ -4,7 +4,7 @@
 //! A client begins with [`ToHolder::Hello`] and the offset it has; the holder answers with what
 //! there is, sends the rest of the output and then what comes, and last how it ended.
 
-use coven_tape::{Event, Record};
+use coven_tape::{Event, TapeRecord};
 
 use crate::domain::Stream;
 
@@ -203,7 +203,7 @@ impl<'a> ToHolder<'a> {
 impl<'a> ToClient<'a> {
     /// What a record of the tape is to a client whose copy ends at `from`, which must lie before
     /// the record's end. Only output and gaps are anything.
-    pub(crate) fn of(record: &'a Record, from: u64) -> Option<Self> {
+    pub(crate) fn of(record: &'a TapeRecord, from: u64) -> Option<Self> {
         let begin = from.max(record.offset);
         match &record.event {
             Event::Output { stream, bytes } => Some(Self::Data {

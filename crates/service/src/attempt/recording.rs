@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use coven_tape::{Event, Reader, export};
-use coven_terminal::recording::Header;
+use coven_terminal::recording::RecordingHeader;
 use tokio::sync::mpsc;
 
 use super::output;
@@ -51,7 +51,7 @@ impl Recording {
     }
 }
 
-fn open(folder: &Path, title: String) -> Result<(Reader, Header), ServiceError> {
+fn open(folder: &Path, title: String) -> Result<(Reader, RecordingHeader), ServiceError> {
     let reader = Reader::open(folder).map_err(|error| {
         if output::is_absent(&error) {
             return ServiceError::NothingRecorded;
@@ -65,7 +65,7 @@ fn open(folder: &Path, title: String) -> Result<(Reader, Header), ServiceError> 
         _ => None,
     });
     let (width, height) = size.unwrap_or((80, 24));
-    Ok((reader, Header { title: Some(title), ..Header::new(width, height) }))
+    Ok((reader, RecordingHeader { title: Some(title), ..RecordingHeader::new(width, height) }))
 }
 
 struct ChunkWriter {

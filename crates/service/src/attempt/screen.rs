@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coven_api::task::{OutputQuery, Screen};
+use coven_api::task::{OutputQuery, TaskScreen};
 use coven_model::{AttemptId, Mode};
 use coven_orchestrator::TaskAccess;
 use coven_runtime::hold::{Folder, rebuild};
@@ -20,7 +20,7 @@ use crate::text::printable;
 const TAIL_BYTES: i64 = 64 * 1024;
 
 /// The screen of a living agent, or the one that its tape gives.
-pub(super) async fn of(access: &TaskAccess, live: bool) -> Result<Screen, ServiceError> {
+pub(super) async fn of(access: &TaskAccess, live: bool) -> Result<TaskScreen, ServiceError> {
     let attempt = access.attempt.clone();
     if let Some(agent) = &access.agent
         && let Some(view) = agent.view().await
@@ -66,10 +66,10 @@ fn picture(
     dump: &[u8],
     offset: u64,
     live: bool,
-) -> Screen {
+) -> TaskScreen {
     let (size, cursor) = (snapshot.size(), snapshot.cursor());
     let lines = snapshot.rows().iter().map(|row| row.text().trim_end_matches(' ').to_owned());
-    Screen {
+    TaskScreen {
         attempt,
         cols: size.columns,
         rows: size.rows,

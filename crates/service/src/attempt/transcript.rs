@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coven_adapters::transcript::{Decoder, Entry, Format};
+use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
 use coven_api::task::TranscriptEntry;
 use coven_model::{Ending, Mode, Usage};
 use coven_orchestrator::TaskAccess;
@@ -16,7 +16,7 @@ use crate::service::Service;
 const MAX_ENTRIES: usize = 10_000;
 
 /// How the agent of a task writes, as its adapter says now. Reads files and blocks.
-pub(super) fn format(service: &Service, access: &TaskAccess) -> Format {
+pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat {
     let base = access.folder.ancestors().find(|path| path.ends_with(".coven"));
     let loaded = base.and_then(Path::parent).and_then(|base| {
         let trust = service.trust_of_blocking(base).ok()?;
@@ -24,13 +24,13 @@ pub(super) fn format(service: &Service, access: &TaskAccess) -> Format {
         adapters.load(&access.adapter, None).ok()
     });
     let mode = loaded.as_ref().and_then(|loaded| loaded.config.modes.get(Mode::Headless));
-    mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(Format::Text)
+    mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(TranscriptFormat::Text)
 }
 
 /// The entries so far, and what was used up.
 pub(super) fn read(
     folder: &Path,
-    format: Format,
+    format: TranscriptFormat,
 ) -> Result<(Vec<TranscriptEntry>, Usage), ServiceError> {
     let reader = match Reader::open(folder) {
         Ok(reader) => reader,

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{ReadAt, Reader, open_older};
-use crate::entry::{Body, Entry, Kind, Place};
-use crate::error::{Damage, Error};
-use crate::segment::Segment;
-use crate::window::Window;
+use crate::entry::{EntryBody, IndexEntry, PayloadFile, PayloadKind};
+use crate::error::{Error, TapeDamage};
+use crate::segment::TapeSegment;
+use crate::window::IndexWindow;
 
 impl Reader {
     /// Reads output from an offset on into a buffer. What it hands out has been checked.
@@ -39,7 +39,7 @@ impl Reader {
         let room = buffer.len().min((limit - offset) as usize);
         let buffer = &mut buffer[..room];
         match entry.body {
-            Body::Payload { kind: Kind::Output(_), .. } => {
+            EntryBody::Payload { kind: PayloadKind::Output(_), .. } => {
                 let len = if offset == entry.offset && entry.covers() <= buffer.len() as u64 {
                     read_whole(segment, number, count, buffer)?
                 } else {
@@ -62,7 +62,12 @@ impl Reader {
 
 /// The entry that says what became of the byte at an offset in a segment with this end. It is
 /// found by what others say, so it is not to be believed before it is checked.
-fn covering(segment: &Segment, count: u64, offset: u64, end: u64) -> Result<(u64, Entry), Error> {
+fn covering(
+    segment: &TapeSegment,
+    count: u64,
+    offset: u64,
+    end: u64,
+) -> Result<(u64, IndexEntry), Error> {
     // All records at this offset that cover nothing come before the one that covers it.
     let after = segment.search(count, |raw| raw.offset() <= offset)?;
     let number = after.saturating_sub(1);
@@ -70,30 +75,30 @@ fn covering(segment: &Segment, count: u64, offset: u64, end: u64) -> Result<(u64
     if (entry.offset..entry.end()).contains(&offset) && entry.end() <= end {
         Ok((number, entry))
     } else {
-        Err(segment.problem(number, Damage::Order))
+        Err(segment.problem(number, TapeDamage::Order))
     }
 }
 
 /// Reads the bytes of an entry and of as many after it as fit as a whole, in one go.
 fn read_whole(
-    segment: &Segment,
+    segment: &TapeSegment,
     first: u64,
     count: u64,
     buffer: &mut [u8],
 ) -> Result<usize, Error> {
-    let mut window = Window::new(count);
+    let mut window = IndexWindow::new(count);
     let mut raw = window.raw(segment, first)?;
     let (mut run, mut next) = (None, first);
     loop {
         match raw.decode().map(|entry| (entry.offset, entry.body)) {
-            Some((offset, Body::Payload { kind: Kind::Output(_), at, len })) => {
-                let run = run.get_or_insert(Run { offset, at: u64::from(at), len: 0 });
+            Some((offset, EntryBody::Payload { kind: PayloadKind::Output(_), at, len })) => {
+                let run = run.get_or_insert(PayloadRun { offset, at: u64::from(at), len: 0 });
                 if !run.extend(offset, at, len, buffer.len()) {
                     break;
                 }
             }
-            Some((_, Body::Payload { .. } | Body::Resize { .. })) => {}
-            Some((_, Body::Gap(_))) | None => break,
+            Some((_, EntryBody::Payload { .. } | EntryBody::Resize { .. })) => {}
+            Some((_, EntryBody::Gap(_))) | None => break,
         }
         next += 1;
         if next >= count || !window.holds(next) {
@@ -101,19 +106,19 @@ fn read_whole(
         }
         raw = window.raw(segment, next)?;
     }
-    let Some(run) = run else { return Err(segment.problem(first, Damage::Order)) };
-    let read = segment.read_some(Place::Output, run.at, &mut buffer[..run.len])?;
+    let Some(run) = run else { return Err(segment.problem(first, TapeDamage::Order)) };
+    let read = segment.read_some(PayloadFile::Output, run.at, &mut buffer[..run.len])?;
     check_run(segment, first..next, &mut window, &buffer[..read])
 }
 
 /// Bytes of several entries that lie one after the other.
-struct Run {
+struct PayloadRun {
     offset: u64,
     at: u64,
     len: usize,
 }
 
-impl Run {
+impl PayloadRun {
     /// Takes the bytes of the next entry, if they come next and there is room for them.
     fn extend(&mut self, offset: u64, at: u32, len: u32, room: usize) -> bool {
         let so_far = self.len as u64;
@@ -129,21 +134,22 @@ impl Run {
 /// How many bytes of a run of entries hold: all of them, or those before the first that does not.
 /// It is an error only if that is the first.
 fn check_run(
-    segment: &Segment,
+    segment: &TapeSegment,
     numbers: Range<u64>,
-    window: &mut Window,
+    window: &mut IndexWindow,
     bytes: &[u8],
 ) -> Result<usize, Error> {
     let mut done = 0;
     for number in numbers {
         let raw = window.raw(segment, number)?;
-        let Body::Payload { kind: Kind::Output(_), len, .. } = segment.decode(number, raw)?.body
+        let EntryBody::Payload { kind: PayloadKind::Output(_), len, .. } =
+            segment.decode(number, raw)?.body
         else {
             continue;
         };
         let checked = match bytes.get(done..done + len as usize) {
             Some(bytes) => segment.check_against(number, raw, bytes),
-            None => Err(segment.problem(number, Damage::Short)),
+            None => Err(segment.problem(number, TapeDamage::Short)),
         };
         match checked {
             Ok(()) => done += len as usize,
@@ -156,19 +162,19 @@ fn check_run(
 
 /// Reads a part of the bytes of an entry, after checking them all.
 fn read_part(
-    segment: &Segment,
+    segment: &TapeSegment,
     number: u64,
     offset: u64,
     buffer: &mut [u8],
 ) -> Result<usize, Error> {
     let entry = segment.check(number)?;
     match entry.body {
-        Body::Payload { at, .. } if (entry.offset..entry.end()).contains(&offset) => {
+        EntryBody::Payload { at, .. } if (entry.offset..entry.end()).contains(&offset) => {
             let len = buffer.len().min((entry.end() - offset) as usize);
             let at = u64::from(at) + (offset - entry.offset);
-            segment.read_bytes(number, Place::Output, at, &mut buffer[..len])?;
+            segment.read_bytes(number, PayloadFile::Output, at, &mut buffer[..len])?;
             Ok(len)
         }
-        _ => Err(segment.problem(number, Damage::Order)),
+        _ => Err(segment.problem(number, TapeDamage::Order)),
     }
 }

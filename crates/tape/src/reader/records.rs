@@ -1,25 +1,25 @@
 //! Everything on a tape, one record after the other.
 
-use super::{Held, Reader};
-use crate::entry::{Body, Entry, Kind};
-use crate::error::{Damage, Error};
-use crate::record::{Event, Gap, Reason, Record};
-use crate::window::Window;
+use super::{Reader, SegmentHandle};
+use crate::entry::{EntryBody, IndexEntry, PayloadKind};
+use crate::error::{Error, TapeDamage};
+use crate::record::{Event, GapReason, TapeGap, TapeRecord};
+use crate::window::IndexWindow;
 
 /// The records of a tape from an offset on; made by [`Reader::records`].
 ///
 /// A record that does not hold is an error and ends the iteration, as does output that is missing
-/// without a reason. Output that was dropped is a [`Gap`] at the time of the record before it, or at
-/// 0 if there is none.
+/// without a reason. Output that was dropped is a [`TapeGap`] at the time of the record before it,
+/// or at 0 if there is none.
 ///
 /// Inputs, marks and sizes do not move the offset. A caller that goes on at the offset where it
 /// stopped gets those again that happened there.
 #[derive(Debug)]
-pub struct Records<'a> {
+pub struct TapeRecords<'a> {
     reader: &'a Reader,
     /// The place of the segment to read in the reader's list.
     place: usize,
-    open: Option<Open<'a>>,
+    open: Option<OpenSegment<'a>>,
     /// Where the next record begins.
     offset: u64,
     /// The time of the last one.
@@ -31,14 +31,14 @@ pub struct Records<'a> {
 
 /// A segment that is being read.
 #[derive(Debug)]
-struct Open<'a> {
-    segment: Held<'a>,
+struct OpenSegment<'a> {
+    segment: SegmentHandle<'a>,
     /// Boxed, because it is a page.
-    window: Box<Window>,
+    window: Box<IndexWindow>,
     number: u64,
 }
 
-impl<'a> Records<'a> {
+impl<'a> TapeRecords<'a> {
     pub(super) fn new(reader: &'a Reader, from: u64) -> Self {
         let offset = from.min(reader.end);
         // Not the segment that begins here, if one does: the one before may end with records that
@@ -48,7 +48,7 @@ impl<'a> Records<'a> {
         Self { reader, place, open: None, offset, time: 0, seeks, ended: false }
     }
 
-    fn read(&mut self) -> Result<Option<Record>, Error> {
+    fn read(&mut self) -> Result<Option<TapeRecord>, Error> {
         loop {
             let Some(open) = &mut self.open else {
                 if self.place == self.reader.bases.len() {
@@ -66,15 +66,15 @@ impl<'a> Records<'a> {
             let (entry, event) = open.next()?;
             let next = self.reader.bases.get(self.place + 1).copied().unwrap_or(self.reader.end);
             if entry.offset != self.offset || entry.end() > next {
-                return Err(open.segment.problem(open.number - 1, Damage::Order));
+                return Err(open.segment.problem(open.number - 1, TapeDamage::Order));
             }
             (self.offset, self.time) = (entry.end(), entry.time);
-            return Ok(Some(Record { time: entry.time, offset: entry.offset, event }));
+            return Ok(Some(TapeRecord { time: entry.time, offset: entry.offset, event }));
         }
     }
 
     /// Opens the next segment. If there is nothing at the offset any more, says so, once.
-    fn enter(&mut self) -> Result<Option<Record>, Error> {
+    fn enter(&mut self) -> Result<Option<TapeRecord>, Error> {
         let base = self.reader.bases[self.place];
         if self.place == 0 && self.offset < base {
             return Ok(Some(self.dropped(base)));
@@ -88,10 +88,11 @@ impl<'a> Records<'a> {
         } else if base == self.offset {
             0
         } else {
-            return Err(segment.problem(0, Damage::Missing { from: self.offset, to: base }));
+            return Err(segment.problem(0, TapeDamage::Missing { from: self.offset, to: base }));
         };
         self.seeks = false;
-        self.open = Some(Open { segment, window: Box::new(Window::new(count)), number });
+        self.open =
+            Some(OpenSegment { segment, window: Box::new(IndexWindow::new(count)), number });
         Ok(None)
     }
 
@@ -107,16 +108,16 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn dropped(&mut self, to: u64) -> Record {
-        let gap = Gap { len: to - self.offset, events: 0, reason: Reason::Dropped };
-        let record = Record { time: self.time, offset: self.offset, event: Event::Gap(gap) };
+    fn dropped(&mut self, to: u64) -> TapeRecord {
+        let gap = TapeGap { len: to - self.offset, events: 0, reason: GapReason::Dropped };
+        let record = TapeRecord { time: self.time, offset: self.offset, event: Event::Gap(gap) };
         self.offset = to;
         record
     }
 }
 
-impl Iterator for Records<'_> {
-    type Item = Result<Record, Error>;
+impl Iterator for TapeRecords<'_> {
+    type Item = Result<TapeRecord, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -128,14 +129,14 @@ impl Iterator for Records<'_> {
     }
 }
 
-impl Open<'_> {
+impl OpenSegment<'_> {
     /// The next entry with its bytes, both checked.
-    fn next(&mut self) -> Result<(Entry, Event), Error> {
+    fn next(&mut self) -> Result<(IndexEntry, Event), Error> {
         let number = self.number;
         let raw = self.window.raw(&self.segment, number)?;
         let entry = self.segment.decode(number, raw)?;
         let mut bytes = Vec::new();
-        if let Body::Payload { kind, at, len } = entry.body {
+        if let EntryBody::Payload { kind, at, len } = entry.body {
             bytes.resize(len as usize, 0);
             self.segment.read_bytes(number, kind.place(), u64::from(at), &mut bytes)?;
         }
@@ -145,30 +146,32 @@ impl Open<'_> {
     }
 }
 
-fn event(body: Body, bytes: Vec<u8>) -> Event {
+fn event(body: EntryBody, bytes: Vec<u8>) -> Event {
     match body {
-        Body::Payload { kind: Kind::Output(stream), .. } => Event::Output { stream, bytes },
-        Body::Payload { kind: Kind::Input, .. } => Event::Input(bytes),
+        EntryBody::Payload { kind: PayloadKind::Output(stream), .. } => {
+            Event::Output { stream, bytes }
+        }
+        EntryBody::Payload { kind: PayloadKind::Input, .. } => Event::Input(bytes),
         // A writer takes text only, so nothing is lost.
-        Body::Payload { kind: Kind::Mark, .. } => {
+        EntryBody::Payload { kind: PayloadKind::Mark, .. } => {
             Event::Mark(String::from_utf8_lossy(&bytes).into_owned())
         }
-        Body::Resize { cols, rows } => Event::Resize { cols, rows },
-        Body::Gap(gap) => Event::Gap(gap),
+        EntryBody::Resize { cols, rows } => Event::Resize { cols, rows },
+        EntryBody::Gap(gap) => Event::Gap(gap),
     }
 }
 
 /// The first entry at or after an offset, or the one that covers it, to whose beginning the offset
 /// then moves.
-fn seek(segment: &Held<'_>, count: u64, offset: &mut u64) -> Result<u64, Error> {
+fn seek(segment: &SegmentHandle<'_>, count: u64, offset: &mut u64) -> Result<u64, Error> {
     let number = segment.search(count, |raw| raw.offset() < *offset)?;
     let Some(before) = number.checked_sub(1) else {
-        return Err(segment.problem(0, Damage::Order));
+        return Err(segment.problem(0, TapeDamage::Order));
     };
     // The search believed what it saw, but this entry is checked: it must reach up to the offset.
     let entry = segment.check(before)?;
     if entry.offset >= *offset || entry.end() < *offset {
-        return Err(segment.problem(before, Damage::Order));
+        return Err(segment.problem(before, TapeDamage::Order));
     }
     if entry.end() == *offset {
         return Ok(number);

@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 
 /// A file of the segment that is written.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(super) struct AppendFile {
     file: File,
     /// How much of the file counts. What lies behind it is left from a write that failed, and the
     /// next write goes over it.
     len: u64,
 }
 
-impl Disk {
+impl AppendFile {
     /// A file that was created.
     pub(super) fn new(file: File) -> Self {
         Self { file, len: 0 }
@@ -37,14 +37,14 @@ impl Disk {
                 Ok(())
             }
             Err(error) => {
-                self.cut(self.len);
+                self.roll_back(self.len);
                 Err(error)
             }
         }
     }
 
     /// Takes back what was written last.
-    pub(super) fn cut(&mut self, len: u64) {
+    pub(super) fn roll_back(&mut self, len: u64) {
         self.len = len;
         // If this fails nothing is wrong: no entry speaks of these bytes.
         let _ = trim(&self.file, len);

@@ -8,7 +8,7 @@ use coven_testkit::folders::temporary;
 
 use super::disk::full;
 use super::*;
-use crate::error::Damage;
+use crate::error::TapeDamage;
 use crate::reader::{ReadAt, Reader, verify};
 use crate::record::Event;
 
@@ -79,7 +79,7 @@ fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
             });
             assert_eq!(all.sum::<u64>(), events, "room {room}");
             let mut problems = verify(dir.path()).unwrap().problems;
-            problems.retain(|p| trims || !matches!(p.damage, Damage::Trailing { .. }));
+            problems.retain(|p| trims || !matches!(p.damage, TapeDamage::Trailing { .. }));
             assert_eq!(problems, [], "room {room}");
         }
     }
@@ -197,7 +197,7 @@ fn when_a_real_disk_is_full_the_loss_is_declared_and_the_tape_recovers() {
     assert_eq!(gaps(dir.path(), lost + 4096), [(kept, lost)]);
     let reader = Reader::open(dir.path()).unwrap();
     let reasons: Vec<_> = reader.records(kept).map(|record| record.unwrap().event).collect();
-    let gap = Gap { len: lost - kept, events: 0, reason: Reason::Full };
+    let gap = TapeGap { len: lost - kept, events: 0, reason: GapReason::Full };
     assert_eq!(reasons[0], Event::Gap(gap));
     assert_eq!(verify(dir.path()).unwrap().problems, []);
     drop((tape, reader));

@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use coven_tape::{
-    Cut, Damage, Error, Event, Options, ReadAt, Reader, Record, Stream, Tape, verify,
+    Error, Event, Options, ReadAt, Reader, Stream, Tape, TapeDamage, TapeRecord, TruncatedTail,
+    verify,
 };
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
@@ -32,7 +33,7 @@ fn steps() -> Vec<Step> {
 type Files = Vec<(std::path::PathBuf, Vec<u8>)>;
 
 /// A small tape, its files and what it holds. Segments so small give one for a few records each.
-fn tape(segment_size: u64) -> (TempDir, Files, Vec<Record>) {
+fn tape(segment_size: u64) -> (TempDir, Files, Vec<TapeRecord>) {
     let dir = temporary().unwrap();
     let mut tape = Tape::create(dir.path(), Options { segment_size, keep: u64::MAX }).unwrap();
     let mut all = Vec::new();
@@ -60,13 +61,13 @@ fn is(path: &Path, extension: &str) -> bool {
 }
 
 /// How many of the records are whole if a file of their only segment ends early.
-fn whole(all: &[Record], path: &Path, len: u64) -> usize {
+fn whole(all: &[TapeRecord], path: &Path, len: u64) -> usize {
     if is(path, "idx") {
         return (len.saturating_sub(32) / 32) as usize;
     }
     let side = is(path, "side");
     let mut needed = 0;
-    let fits = |record: &&Record| {
+    let fits = |record: &&TapeRecord| {
         needed += match &record.event {
             Event::Output { bytes, .. } if !side => bytes.len() as u64,
             Event::Input(bytes) if side => bytes.len() as u64,
@@ -92,10 +93,10 @@ fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
             let (mut tape, cut) = Tape::append_to(dir.path(), OPTIONS).unwrap();
             let expected = whole(&all, path, len as u64);
             let mut kept = all[..expected].to_vec();
-            let end = kept.last().map_or(0, Record::end);
+            let end = kept.last().map_or(0, TapeRecord::end);
             assert_eq!(tape.end(), end, "{place}");
             let unfinished = is(path, "idx") && len < 32;
-            let on_a_record = expected < all.len() && cut == Cut::default();
+            let on_a_record = expected < all.len() && cut == TruncatedTail::default();
             assert!(!on_a_record || unfinished || len % 32 == 0, "{place}: {cut:?}");
 
             tape.output(99, Stream::Out, b"again").unwrap();
@@ -108,9 +109,9 @@ fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
 }
 
 /// What a reader gives of a damaged tape must be what was written, as far as it goes.
-fn read_what_holds(dir: &Path, all: &[Record], place: &str) {
+fn read_what_holds(dir: &Path, all: &[TapeRecord], place: &str) {
     let Ok(mut reader) = Reader::open(dir) else { return };
-    let good: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
+    let good: Vec<TapeRecord> = reader.records(0).map_while(Result::ok).collect();
     assert_eq!(good, all[..good.len()], "{place}");
     let end = reader.range().end;
     for from in (0..end).step_by(3) {
@@ -202,7 +203,7 @@ fn zeros_that_a_power_cut_leaves_are_cut_off() {
         fs::write(&index.0, &bytes).unwrap();
         assert_eq!(records(&Reader::open(dir.path()).unwrap(), 0).unwrap(), all);
         let (tape, cut) = Tape::append_to(dir.path(), OPTIONS).unwrap();
-        assert_eq!(cut, Cut { index: zeros as u64, ..Cut::default() });
+        assert_eq!(cut, TruncatedTail { index: zeros as u64, ..TruncatedTail::default() });
         assert_eq!(tape.end(), 13);
     }
 }
@@ -231,7 +232,7 @@ fn a_segment_without_one_of_its_files_is_damaged_and_not_dropped() {
             fs::remove_file(path).unwrap();
             let place = path.display();
             let problems = verify(dir.path()).unwrap().problems;
-            assert_eq!(problems[0].damage, Damage::Incomplete, "{place}");
+            assert_eq!(problems[0].damage, TapeDamage::Incomplete, "{place}");
             let read = Reader::open(dir.path()).and_then(|reader| records(&reader, 0));
             let Err(Error::Damaged(problem)) = read else { panic!("{place}: {read:?}") };
             assert_eq!(problem, problems[0]);
@@ -257,7 +258,7 @@ fn a_record_that_reaches_into_the_next_segment_is_not_handed_out() {
         }
         let mut reader = Reader::open(dir.path()).unwrap();
         assert_eq!(reader.range().end, 13);
-        let read: Vec<Record> = reader.records(0).map_while(Result::ok).collect();
+        let read: Vec<TapeRecord> = reader.records(0).map_while(Result::ok).collect();
         assert_eq!(read, all[..good]);
         assert!(records(&reader, 0).is_err());
         let read = reader.read_at(0, &mut [0; 100]).ok();
@@ -278,7 +279,7 @@ fn a_record_of_another_segment_at_the_end_does_not_count() {
     let reader = Reader::open(dir.path()).unwrap();
     assert_eq!(reader.range(), 0..13);
     assert_eq!(records(&reader, 0).unwrap(), all);
-    assert_eq!(verify(dir.path()).unwrap().problems[0].damage, Damage::Order);
+    assert_eq!(verify(dir.path()).unwrap().problems[0].damage, TapeDamage::Order);
     drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
     assert_eq!(verify(dir.path()).unwrap().problems, []);
 }

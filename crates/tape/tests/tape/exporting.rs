@@ -1,13 +1,13 @@
 //! A tape as an asciicast.
 
 use coven_tape::{Options, Reader, Stream, Tape, export};
-use coven_terminal::recording::{self, Event, EventData, Header};
+use coven_terminal::recording::{self, EventData, RecordingEvent, RecordingHeader};
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
 fn exported(dir: &TempDir) -> Vec<u8> {
     let reader = Reader::open(dir.path()).unwrap();
-    export(&reader, &Header::new(80, 24), Vec::new()).unwrap()
+    export(&reader, &RecordingHeader::new(80, 24), Vec::new()).unwrap()
 }
 
 #[test]
@@ -43,11 +43,12 @@ fn what_was_dropped_is_a_marker() {
     let start = Reader::open(dir.path()).unwrap().range().start;
     assert!(start > 0);
     let cast = exported(&dir);
-    let events: Result<Vec<Event>, _> = recording::Reader::new(&cast[..]).unwrap().collect();
+    let events: Result<Vec<RecordingEvent>, _> =
+        recording::RecordingReader::new(&cast[..]).unwrap().collect();
     let events = events.unwrap();
     let marker = EventData::Marker(format!("gap {start} bytes"));
-    assert_eq!(events[0], Event { time: 0.0, data: marker });
+    assert_eq!(events[0], RecordingEvent { time: 0.0, data: marker });
     let first = EventData::Output("0123456789".into());
-    assert_eq!(events[1], Event { time: f64::from(start as u32 / 10), data: first });
+    assert_eq!(events[1], RecordingEvent { time: f64::from(start as u32 / 10), data: first });
     assert_eq!(events.len() as u64, 1 + (1000 - start) / 10);
 }

@@ -12,7 +12,7 @@ mod round_trip;
 
 use std::path::Path;
 
-use coven_tape::{Error, Event, Gap, ReadAt, Reader, Reason, Record, Stream, Tape};
+use coven_tape::{Error, Event, GapReason, ReadAt, Reader, Stream, Tape, TapeGap, TapeRecord};
 use coven_testkit::random::Random;
 
 /// Something to do with a tape.
@@ -47,19 +47,19 @@ impl Step {
     }
 
     /// The record this gives, for one that fits into a single record.
-    fn record(&self, time: u64, offset: u64) -> Record {
+    fn record(&self, time: u64, offset: u64) -> TapeRecord {
         let event = match self.clone() {
             Self::Output(stream, bytes) => Event::Output { stream, bytes },
             Self::Input(bytes) => Event::Input(bytes),
             Self::Resize(cols, rows) => Event::Resize { cols, rows },
             Self::Mark(label) => Event::Mark(label),
         };
-        Record { time, offset, event }
+        TapeRecord { time, offset, event }
     }
 }
 
 /// All records from an offset on.
-fn records(reader: &Reader, from: u64) -> Result<Vec<Record>, Error> {
+fn records(reader: &Reader, from: u64) -> Result<Vec<TapeRecord>, Error> {
     reader.records(from).collect()
 }
 
@@ -88,9 +88,9 @@ fn output(reader: &mut Reader, from: u64, buffer: usize) -> Result<(Vec<u8>, Gap
 }
 
 /// The gap that a reader makes of what was dropped.
-fn dropped(offset: u64, to: u64) -> Record {
-    let gap = Gap { len: to - offset, events: 0, reason: Reason::Dropped };
-    Record { time: 0, offset, event: Event::Gap(gap) }
+fn dropped(offset: u64, to: u64) -> TapeRecord {
+    let gap = TapeGap { len: to - offset, events: 0, reason: GapReason::Dropped };
+    TapeRecord { time: 0, offset, event: Event::Gap(gap) }
 }
 
 /// The files of a tape, in order.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use coven_tape::{Damage, Error, Options, Reader, Stream, Tape, verify};
+use coven_tape::{Error, Options, Reader, Stream, Tape, TapeDamage, verify};
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ fn a_tape_from_the_future_is_refused_and_not_touched() {
     assert_eq!(Reader::open(dir.path()).unwrap_err().to_string(), expected);
     let refused = Tape::append_to(dir.path(), Options::default()).unwrap_err();
     assert_eq!(refused.to_string(), expected);
-    assert_eq!(verify(dir.path()).unwrap().problems[0].damage, Damage::Newer { version: 9 });
+    assert_eq!(verify(dir.path()).unwrap().problems[0].damage, TapeDamage::Newer { version: 9 });
     assert_eq!(fs::read(&index).unwrap(), bytes);
 }
 
@@ -125,7 +125,7 @@ fn a_writer_interrupted_while_creating_leaves_no_tape_and_can_be_followed() {
             .unwrap();
         index.set_len(len).unwrap();
         assert!(matches!(Reader::open(dir.path()), Err(Error::NoTape { .. })));
-        assert_eq!(verify(dir.path()).unwrap().problems[0].damage, Damage::Unfinished);
+        assert_eq!(verify(dir.path()).unwrap().problems[0].damage, TapeDamage::Unfinished);
         let (mut tape, _) = Tape::append_to(dir.path(), Options::default()).unwrap();
         tape.output(1, Stream::Out, b"x").unwrap();
         assert_eq!(records(&Reader::open(dir.path()).unwrap(), 0).unwrap().len(), 1);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use coven_tape::{Damage, Error, Event, Options, ReadAt, Reader, Stream, Tape, verify};
+use coven_tape::{Error, Event, Options, ReadAt, Reader, Stream, Tape, TapeDamage, verify};
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
@@ -120,12 +120,12 @@ fn a_segment_that_was_not_dropped_by_the_writer_is_missing() {
     }
     let problems = verify(dir.path()).unwrap().problems;
     assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].damage, Damage::Missing { from: 0, to: bases[1] });
+    assert_eq!(problems[0].damage, TapeDamage::Missing { from: 0, to: bases[1] });
 
     for path in files(dir.path()).iter().skip(3).take(3) {
         fs::remove_file(path).unwrap();
     }
-    let missing = Damage::Missing { from: bases[2], to: bases[3] };
+    let missing = TapeDamage::Missing { from: bases[2], to: bases[3] };
     let problems = verify(dir.path()).unwrap().problems;
     assert_eq!(problems[0].damage, missing);
     let mut reader = Reader::open(dir.path()).unwrap();

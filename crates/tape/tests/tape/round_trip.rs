@@ -1,6 +1,6 @@
 //! What is written is what is read: by offset, by record and by time, against a plain list.
 
-use coven_tape::{Event, MAX_PAYLOAD, Options, ReadAt, Reader, Record, Stream, Tape, verify};
+use coven_tape::{Event, MAX_PAYLOAD, Options, ReadAt, Reader, Stream, Tape, TapeRecord, verify};
 use coven_testkit::folders::temporary;
 use coven_testkit::random::Random;
 use tempfile::TempDir;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::{Step, output, records};
 
 /// A tape written at random, in one go or by several writers, and what it should hold.
-fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<Record>, Vec<u8>) {
+fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<TapeRecord>, Vec<u8>) {
     let dir = temporary().unwrap();
     let options = Options { segment_size: 100 + random.below(3000) as u64, keep: u64::MAX };
     let mut tape = Tape::create(dir.path(), options).unwrap();
@@ -26,7 +26,7 @@ fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<Record>, Vec<
         if random.below(40) == 0 {
             drop(tape);
             let (again, cut) = Tape::append_to(dir.path(), options).unwrap();
-            assert_eq!(cut, coven_tape::Cut::default(), "nothing is torn");
+            assert_eq!(cut, coven_tape::TruncatedTail::default(), "nothing is torn");
             tape = again;
         }
     }
@@ -60,7 +60,7 @@ fn records_begin_with_the_one_that_holds_the_offset() {
         let reader = Reader::open(dir.path()).unwrap();
         let edges = all.iter().flat_map(|record| [record.offset, record.offset + 1]);
         for from in edges.filter(|edge| *edge <= bytes.len() as u64) {
-            let begins = |record: &Record| record.offset >= from || record.end() > from;
+            let begins = |record: &TapeRecord| record.offset >= from || record.end() > from;
             let expected = all.iter().position(begins).unwrap_or(all.len());
             assert_eq!(records(&reader, from).unwrap(), all[expected..], "seed {seed}, {from}");
         }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs, io};
 
 use coven_terminal::screen::{Screen, Size};
-use coven_testkit::bench::emulator::{Emulator, LIKE_OURS};
+use coven_testkit::bench::emulator::{BareEmulator, LIKE_OURS};
 use coven_testkit::bench::pty::CHUNK;
 use coven_testkit::streams;
 
@@ -57,7 +57,7 @@ pub(crate) fn child(subject: &str, case: &str, screens: &str) -> io::Result<()> 
     let count: usize = screens.parse().map_err(io::Error::other)?;
     let growth = match subject {
         OURS => grow(case, count, || Screen::new(Size::new(80, 24))),
-        _ => grow(case, count, || Emulator::new(80, 24, LIKE_OURS)),
+        _ => grow(case, count, || BareEmulator::new(80, 24, LIKE_OURS)),
     }?;
     println!("{growth:.1}");
     Ok(())
@@ -80,7 +80,7 @@ impl Terminal for Screen {
     }
 }
 
-impl Terminal for Emulator {
+impl Terminal for BareEmulator {
     fn feed(&mut self, bytes: &[u8]) {
         self.feed(bytes);
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use coven_testkit::bench::cpu::Samples;
+use coven_testkit::bench::cpu::CpuSamples;
 use coven_testkit::bench::emulator::LIKE_OURS;
 use coven_testkit::bench::machine;
 use coven_testkit::bench::table::{header, row};
@@ -176,7 +176,7 @@ fn noise(plan: &Plan, cpu: &Cpu) -> String {
             let kernel = [Subject::PtyRead, Subject::PtyScreen, Subject::Tmux];
             kernel.contains(subject) == through_kernel
         });
-        let spreads = subjects.flat_map(|subject| cpu.of(subject)).filter_map(Samples::spread);
+        let spreads = subjects.flat_map(|subject| cpu.of(subject)).filter_map(CpuSamples::spread);
         spreads.fold(0.0, f64::max) * 100.0
     };
     format!(

@@ -6,7 +6,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use coven_terminal::recording::{EventData, Reader};
+use coven_terminal::recording::{EventData, RecordingReader};
 use coven_testkit::{recordings, streams};
 
 pub(crate) struct Stream {
@@ -14,7 +14,6 @@ pub(crate) struct Stream {
     /// Whether it paints a screen rather than printing lines.
     pub(crate) redraws: bool,
     pub(crate) bytes: Vec<u8>,
-    /// The same bytes.
     pub(crate) file: PathBuf,
 }
 
@@ -59,7 +58,9 @@ fn recorded(bytes: usize) -> io::Result<Vec<u8>> {
     let mut once = Vec::new();
     for path in recordings::all() {
         once.extend_from_slice(b"\x1bc");
-        for event in Reader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)? {
+        for event in
+            RecordingReader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)?
+        {
             if let EventData::Output(text) = event.map_err(io::Error::other)?.data {
                 once.extend_from_slice(text.as_bytes());
             }

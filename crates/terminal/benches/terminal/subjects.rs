@@ -5,12 +5,12 @@ use std::hint::black_box;
 use std::io;
 use std::time::Duration;
 
-use coven_terminal::sanitise::Stripper;
+use coven_terminal::sanitise::SequenceStripper;
 use coven_terminal::screen::{Options, Screen, Size};
-use coven_testkit::bench::cpu::{self, Samples};
-use coven_testkit::bench::emulator::{Emulator, LIKE_OURS};
+use coven_testkit::bench::cpu::{self, CpuSamples};
+use coven_testkit::bench::emulator::{BareEmulator, LIKE_OURS};
 use coven_testkit::bench::pty::{self, CHUNK};
-use coven_testkit::bench::tmux::Tmux;
+use coven_testkit::bench::tmux::TmuxServer;
 
 use crate::streams::{Folder, Stream};
 
@@ -49,17 +49,17 @@ pub(crate) const SUBJECTS: [Subject; 10] = [
 ];
 
 /// Samples of each subject on each stream, in the order of both.
-pub(crate) struct Cpu(Vec<Vec<Samples>>);
+pub(crate) struct Cpu(Vec<Vec<CpuSamples>>);
 
 impl Cpu {
-    pub(crate) fn of(&self, subject: Subject) -> &[Samples] {
+    pub(crate) fn of(&self, subject: Subject) -> &[CpuSamples] {
         let row = SUBJECTS.iter().position(|other| *other == subject);
         row.map_or(&[], |row| &self.0[row])
     }
 }
 
 pub(crate) fn measure(streams: &[Stream], rounds: usize, folder: &Folder) -> io::Result<Cpu> {
-    let mut samples = vec![vec![Samples::default(); streams.len()]; SUBJECTS.len()];
+    let mut samples = vec![vec![CpuSamples::default(); streams.len()]; SUBJECTS.len()];
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         for (column, stream) in streams.iter().enumerate() {
@@ -85,7 +85,7 @@ fn read(subject: Subject, stream: &Stream, folder: &Folder) -> io::Result<Option
             })
         }
         Subject::Sanitise => {
-            let mut stripper = Stripper::new();
+            let mut stripper = SequenceStripper::new();
             let mut text = String::with_capacity(2 * CHUNK);
             in_chunks(bytes, |chunk| {
                 text.clear();
@@ -94,7 +94,7 @@ fn read(subject: Subject, stream: &Stream, folder: &Folder) -> io::Result<Option
             })
         }
         Subject::Emulator(history) => {
-            let mut emulator = Emulator::new(COLUMNS, ROWS, history);
+            let mut emulator = BareEmulator::new(COLUMNS, ROWS, history);
             in_chunks(bytes, |chunk| emulator.feed(chunk))
         }
         Subject::Screen => {
@@ -122,7 +122,7 @@ fn read(subject: Subject, stream: &Stream, folder: &Folder) -> io::Result<Option
         }
         Subject::Tmux => {
             let size = Size::new(COLUMNS, ROWS);
-            let Some(tmux) = Tmux::start(folder.path(), &stream.file, size)? else {
+            let Some(tmux) = TmuxServer::start(folder.path(), &stream.file, size)? else {
                 return Ok(None);
             };
             tmux.read()?
@@ -150,7 +150,7 @@ fn feed(screen: &mut Screen, chunk: &[u8]) {
     black_box(screen.take_signals());
 }
 
-/// What it costs to show a screen to somebody new.
+/// What it costs to show a screen to a newly attached viewer.
 pub(crate) struct Attach {
     pub(crate) dump: Duration,
     pub(crate) dump_bytes: usize,

@@ -5,10 +5,12 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use crate::screen::{Grid, is_tone};
-use crate::snapshot::{Color, Style, Underline, ends_with_spacer, is_wrapped, same_style};
+use crate::snapshot::{
+    CellColor, CellStyle, UnderlineStyle, ends_with_spacer, is_wrapped, same_style,
+};
 
 /// Writes cells, changing attributes only where they change.
-pub(super) struct Painter {
+pub(super) struct CellPainter {
     bytes: Vec<u8>,
     /// A cell with the attributes in force.
     pen: Cell,
@@ -18,7 +20,7 @@ pub(super) struct Painter {
     joiner: bool,
 }
 
-impl Painter {
+impl CellPainter {
     pub(super) fn new() -> Self {
         Self { bytes: Vec::with_capacity(4096), pen: Cell::default(), origin: 0, joiner: false }
     }
@@ -160,15 +162,15 @@ fn is_blank(cell: &Cell) -> bool {
 
 /// SGR parameters that give these attributes, whatever was before.
 pub(crate) fn sgr_params(cell: &Cell) -> String {
-    let style = Style::of(cell);
+    let style = CellStyle::of(cell);
     let attributes = style.attributes;
     let underline = match style.underline {
-        Underline::None => None,
-        Underline::Single => Some("4"),
-        Underline::Double => Some("4:2"),
-        Underline::Curly => Some("4:3"),
-        Underline::Dotted => Some("4:4"),
-        Underline::Dashed => Some("4:5"),
+        UnderlineStyle::None => None,
+        UnderlineStyle::Single => Some("4"),
+        UnderlineStyle::Double => Some("4:2"),
+        UnderlineStyle::Curly => Some("4:3"),
+        UnderlineStyle::Dotted => Some("4:4"),
+        UnderlineStyle::Dashed => Some("4:5"),
     };
     let mut params: Vec<String> = [
         Some("0"),
@@ -187,20 +189,20 @@ pub(crate) fn sgr_params(cell: &Cell) -> String {
     params.extend(color_params(style.foreground, 30));
     params.extend(color_params(style.background, 40));
     params.extend(style.underline_color.and_then(|color| match color {
-        Color::Default => None,
-        Color::Named(index) | Color::Indexed(index) => Some(format!("58:5:{index}")),
-        Color::Rgb(r, g, b) => Some(format!("58:2::{r}:{g}:{b}")),
+        CellColor::Default => None,
+        CellColor::Named(index) | CellColor::Indexed(index) => Some(format!("58:5:{index}")),
+        CellColor::Rgb(r, g, b) => Some(format!("58:2::{r}:{g}:{b}")),
     }));
     params.join(";")
 }
 
 /// `base` is 30 for the text and 40 for what is behind it.
-fn color_params(color: Color, base: u16) -> Option<String> {
+fn color_params(color: CellColor, base: u16) -> Option<String> {
     match color {
-        Color::Default => None,
-        Color::Named(index @ 0..=7) => Some((base + u16::from(index)).to_string()),
-        Color::Named(index) => Some((base + 60 + u16::from(index) - 8).to_string()),
-        Color::Indexed(index) => Some(format!("{};5;{index}", base + 8)),
-        Color::Rgb(r, g, b) => Some(format!("{};2;{r};{g};{b}", base + 8)),
+        CellColor::Default => None,
+        CellColor::Named(index @ 0..=7) => Some((base + u16::from(index)).to_string()),
+        CellColor::Named(index) => Some((base + 60 + u16::from(index) - 8).to_string()),
+        CellColor::Indexed(index) => Some(format!("{};5;{index}", base + 8)),
+        CellColor::Rgb(r, g, b) => Some(format!("{};2;{r};{g};{b}", base + 8)),
     }
 }

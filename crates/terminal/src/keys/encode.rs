@@ -3,47 +3,47 @@
 //! References: xterm's "Control Sequences" and
 //! <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
 
-use super::{Code, Key, KittyFlags, Modes, Mods, shifted};
+use super::{Key, KeyCode, KeyModes, KeyModifiers, KittyFlags, shifted};
 
 /// Any of these makes the keys that type no text use the escape codes of the protocol. The
 /// others only decorate such codes.
 const KITTY_FORMS: KittyFlags =
     KittyFlags::DISAMBIGUATE.union(KittyFlags::EVENT_TYPES).union(KittyFlags::ALL_KEYS);
 
-pub(super) fn encode(key: Key, modes: Modes) -> Vec<u8> {
+pub(super) fn encode(key: Key, modes: KeyModes) -> Vec<u8> {
     let held = key.mods;
     let kitty = modes.kitty.intersects(KITTY_FORMS);
     // The short form `ESC O x` exists without modifiers only; the protocol does not use it.
     let short = held.is_empty() && !kitty;
     let short_cursor = short && modes.application_cursor;
     match key.code {
-        Code::Char(c) => char_key(c, held, modes.kitty),
-        Code::Enter => control_key(13, key, modes),
-        Code::Esc => control_key(27, key, modes),
-        Code::Tab => control_key(9, key, modes),
-        Code::Backspace => control_key(127, key, modes),
-        Code::Up => lettered('A', short_cursor, held),
-        Code::Down => lettered('B', short_cursor, held),
-        Code::Right => lettered('C', short_cursor, held),
-        Code::Left => lettered('D', short_cursor, held),
-        Code::End => lettered('F', short_cursor, held),
-        Code::Home => lettered('H', short_cursor, held),
-        Code::Insert => numbered(2, held),
-        Code::Delete => numbered(3, held),
-        Code::PageUp => numbered(5, held),
-        Code::PageDown => numbered(6, held),
-        Code::F(1) => lettered('P', short, held),
-        Code::F(2) => lettered('Q', short, held),
+        KeyCode::Char(c) => char_key(c, held, modes.kitty),
+        KeyCode::Enter => control_key(13, key, modes),
+        KeyCode::Esc => control_key(27, key, modes),
+        KeyCode::Tab => control_key(9, key, modes),
+        KeyCode::Backspace => control_key(127, key, modes),
+        KeyCode::Up => letter_sequence('A', short_cursor, held),
+        KeyCode::Down => letter_sequence('B', short_cursor, held),
+        KeyCode::Right => letter_sequence('C', short_cursor, held),
+        KeyCode::Left => letter_sequence('D', short_cursor, held),
+        KeyCode::End => letter_sequence('F', short_cursor, held),
+        KeyCode::Home => letter_sequence('H', short_cursor, held),
+        KeyCode::Insert => numbered(2, held),
+        KeyCode::Delete => numbered(3, held),
+        KeyCode::PageUp => numbered(5, held),
+        KeyCode::PageDown => numbered(6, held),
+        KeyCode::F(1) => letter_sequence('P', short, held),
+        KeyCode::F(2) => letter_sequence('Q', short, held),
         // `CSI 1;2R` is also a cursor position report, so in the protocol F3 is `CSI 13~`.
-        Code::F(3) if !kitty => lettered('R', short, held),
-        Code::F(4) => lettered('S', short, held),
-        Code::F(n) if kitty && n > 12 => csi_u(57_376 + u32::from(n - 13), None, held, None),
-        Code::F(n) => numbered(function_number(n), held),
+        KeyCode::F(3) if !kitty => letter_sequence('R', short, held),
+        KeyCode::F(4) => letter_sequence('S', short, held),
+        KeyCode::F(n) if kitty && n > 12 => csi_u(57_376 + u32::from(n - 13), None, held, None),
+        KeyCode::F(n) => numbered(function_number(n), held),
     }
 }
 
 /// A key that types a character.
-fn char_key(c: char, mods: Mods, flags: KittyFlags) -> Vec<u8> {
+fn char_key(c: char, mods: KeyModifiers, flags: KittyFlags) -> Vec<u8> {
     // Ctrl and Alt make a command of the key: it then types nothing.
     let types_text = !mods.ctrl && !mods.alt;
     let with_shift = if mods.shift { shifted(c) } else { None };
@@ -62,7 +62,7 @@ fn char_key(c: char, mods: Mods, flags: KittyFlags) -> Vec<u8> {
 }
 
 /// Ctrl or Alt with a character, as terminals have sent it since the VT100.
-fn legacy_combination(c: char, mods: Mods) -> Vec<u8> {
+fn legacy_combination(c: char, mods: KeyModifiers) -> Vec<u8> {
     // Shift selects another symbol (`Ctrl+Shift+-` is `Ctrl+_`), but a control code has no case.
     let c = match shifted(c) {
         Some(upper) if mods.shift && !(mods.ctrl && c.is_alphabetic()) => upper,
@@ -88,12 +88,12 @@ fn control_code(c: char) -> Option<u8> {
 }
 
 /// Enter, Esc, Tab and Backspace: keys whose old encoding is a control code.
-fn control_key(code: u32, key: Key, modes: Modes) -> Vec<u8> {
+fn control_key(code: u32, key: Key, modes: KeyModes) -> Vec<u8> {
     let flags = modes.kitty;
     // Unmodified, all but Esc stay what they are until every key is asked for, so that a shell
     // is still usable after a program died without turning the protocol off.
     let as_escape_code = if key.mods.is_empty() {
-        key.code == Code::Esc && flags.contains(KittyFlags::DISAMBIGUATE)
+        key.code == KeyCode::Esc && flags.contains(KittyFlags::DISAMBIGUATE)
     } else {
         flags.intersects(KITTY_FORMS)
     };
@@ -101,11 +101,11 @@ fn control_key(code: u32, key: Key, modes: Modes) -> Vec<u8> {
         return csi_u(code, None, key.mods, None);
     }
     let bytes: &[u8] = match key.code {
-        Code::Enter if modes.newline => b"\r\n",
-        Code::Enter => b"\r",
-        Code::Esc => b"\x1b",
-        Code::Tab if key.mods.shift => b"\x1b[Z",
-        Code::Tab => b"\t",
+        KeyCode::Enter if modes.newline => b"\r\n",
+        KeyCode::Enter => b"\r",
+        KeyCode::Esc => b"\x1b",
+        KeyCode::Tab if key.mods.shift => b"\x1b[Z",
+        KeyCode::Tab => b"\t",
         _ if key.mods.ctrl => b"\x08",
         _ => b"\x7f",
     };
@@ -126,7 +126,7 @@ fn function_number(n: u8) -> u8 {
 }
 
 /// `ESC O letter`, or `CSI letter` with the modifiers as its second parameter.
-fn lettered(letter: char, short: bool, mods: Mods) -> Vec<u8> {
+fn letter_sequence(letter: char, short: bool, mods: KeyModifiers) -> Vec<u8> {
     if short {
         format!("\x1bO{letter}").into_bytes()
     } else if mods.is_empty() {
@@ -137,7 +137,7 @@ fn lettered(letter: char, short: bool, mods: Mods) -> Vec<u8> {
 }
 
 /// `CSI number ~`, with the modifiers as its second parameter.
-fn numbered(number: u8, mods: Mods) -> Vec<u8> {
+fn numbered(number: u8, mods: KeyModifiers) -> Vec<u8> {
     if mods.is_empty() {
         format!("\x1b[{number}~").into_bytes()
     } else {
@@ -146,7 +146,7 @@ fn numbered(number: u8, mods: Mods) -> Vec<u8> {
 }
 
 /// `CSI code[:alternate] [; [modifiers] [; text]] u`
-fn csi_u(code: u32, alternate: Option<char>, mods: Mods, text: Option<char>) -> Vec<u8> {
+fn csi_u(code: u32, alternate: Option<char>, mods: KeyModifiers, text: Option<char>) -> Vec<u8> {
     let alternate = alternate.map_or(String::new(), |c| format!(":{}", u32::from(c)));
     let modifiers = match (mods.is_empty(), text) {
         (true, None) => String::new(),
@@ -158,7 +158,7 @@ fn csi_u(code: u32, alternate: Option<char>, mods: Mods, text: Option<char>) -> 
 }
 
 /// Modifiers as a parameter: one more than their bits, in xterm and kitty alike.
-fn parameter(mods: Mods) -> u8 {
+fn parameter(mods: KeyModifiers) -> u8 {
     1 + u8::from(mods.shift) + 2 * u8::from(mods.alt) + 4 * u8::from(mods.ctrl)
 }
 

@@ -2,56 +2,56 @@
 
 use std::str::FromStr;
 
-use super::{Code, Key, Mods, unshifted};
+use super::{Key, KeyCode, KeyModifiers, unshifted};
 
 /// Every name a key may be given, in lower case. Function keys and single characters are
 /// recognised by their form.
-const KEYS: &[(&str, Code)] = &[
-    ("enter", Code::Enter),
-    ("return", Code::Enter),
-    ("esc", Code::Esc),
-    ("escape", Code::Esc),
-    ("tab", Code::Tab),
-    ("backspace", Code::Backspace),
-    ("delete", Code::Delete),
-    ("del", Code::Delete),
-    ("insert", Code::Insert),
-    ("ins", Code::Insert),
-    ("home", Code::Home),
-    ("end", Code::End),
-    ("pageup", Code::PageUp),
-    ("pgup", Code::PageUp),
-    ("pagedown", Code::PageDown),
-    ("pgdown", Code::PageDown),
-    ("pgdn", Code::PageDown),
-    ("up", Code::Up),
-    ("arrowup", Code::Up),
-    ("down", Code::Down),
-    ("arrowdown", Code::Down),
-    ("left", Code::Left),
-    ("arrowleft", Code::Left),
-    ("right", Code::Right),
-    ("arrowright", Code::Right),
-    ("space", Code::Char(' ')),
-    ("plus", Code::Char('+')),
-    ("minus", Code::Char('-')),
+const KEYS: &[(&str, KeyCode)] = &[
+    ("enter", KeyCode::Enter),
+    ("return", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("escape", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("del", KeyCode::Delete),
+    ("insert", KeyCode::Insert),
+    ("ins", KeyCode::Insert),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pageup", KeyCode::PageUp),
+    ("pgup", KeyCode::PageUp),
+    ("pagedown", KeyCode::PageDown),
+    ("pgdown", KeyCode::PageDown),
+    ("pgdn", KeyCode::PageDown),
+    ("up", KeyCode::Up),
+    ("arrowup", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("arrowdown", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("arrowleft", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("arrowright", KeyCode::Right),
+    ("space", KeyCode::Char(' ')),
+    ("plus", KeyCode::Char('+')),
+    ("minus", KeyCode::Char('-')),
 ];
 
 /// Shift+Tab has a name of its own on many keyboards and in many programs.
 const BACK_TAB: &str = "backtab";
 
 /// Every name a modifier may be given, in lower case, with the name we write.
-const MODIFIERS: &[(&str, &str, Mods)] = &[
-    ("ctrl", "Ctrl", Mods::CTRL),
-    ("control", "Ctrl", Mods::CTRL),
-    ("c", "Ctrl", Mods::CTRL),
-    ("alt", "Alt", Mods::ALT),
-    ("meta", "Alt", Mods::ALT),
-    ("option", "Alt", Mods::ALT),
-    ("a", "Alt", Mods::ALT),
-    ("m", "Alt", Mods::ALT),
-    ("shift", "Shift", Mods::SHIFT),
-    ("s", "Shift", Mods::SHIFT),
+const MODIFIERS: &[(&str, &str, KeyModifiers)] = &[
+    ("ctrl", "Ctrl", KeyModifiers::CTRL),
+    ("control", "Ctrl", KeyModifiers::CTRL),
+    ("c", "Ctrl", KeyModifiers::CTRL),
+    ("alt", "Alt", KeyModifiers::ALT),
+    ("meta", "Alt", KeyModifiers::ALT),
+    ("option", "Alt", KeyModifiers::ALT),
+    ("a", "Alt", KeyModifiers::ALT),
+    ("m", "Alt", KeyModifiers::ALT),
+    ("shift", "Shift", KeyModifiers::SHIFT),
+    ("s", "Shift", KeyModifiers::SHIFT),
 ];
 
 /// Longer input is not compared with the names (the longest has ten letters) and is cut when an
@@ -61,15 +61,11 @@ const QUOTED_CHARS: usize = 24;
 /// A text that names no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKeyError {
-    /// Nothing was given.
     #[error("a key was expected, but the name is empty")]
     Empty,
     /// Modifiers with nothing after them.
     #[error("{name:?} names modifiers but no key; put one after them, as in Ctrl+C")]
-    MissingKey {
-        /// What was given.
-        name: String,
-    },
+    MissingKey { name: String },
     /// The name is not the name of a key.
     #[error("unknown key {name:?}; {}", key_hint(.near))]
     UnknownKey {
@@ -88,16 +84,10 @@ pub enum ParseKeyError {
     },
     /// The same modifier is there twice.
     #[error("the modifier {name} is given twice")]
-    RepeatedModifier {
-        /// Its canonical name.
-        name: String,
-    },
+    RepeatedModifier { name: String },
     /// A function key that does not exist.
     #[error("{name} is not a function key; they go from F1 to F24")]
-    NoSuchFunctionKey {
-        /// What was given.
-        name: String,
-    },
+    NoSuchFunctionKey { name: String },
     /// A control character where a key was expected.
     #[error(
         "the control character U+{:04X} is not a key; use a name such as Enter, Esc or Ctrl+C",
@@ -113,7 +103,7 @@ impl FromStr for Key {
         if name.is_empty() {
             return Err(ParseKeyError::Empty);
         }
-        let mut mods = Mods::NONE;
+        let mut mods = KeyModifiers::NONE;
         let mut rest = name;
         while let Some((head, tail)) = split_modifier(rest) {
             let Some((canonical, modifier)) = modifier(head) else {
@@ -140,21 +130,21 @@ fn split_modifier(name: &str) -> Option<(&str, &str)> {
     Some((&name[..at], &name[at + 1..]))
 }
 
-fn modifier(name: &str) -> Option<(&'static str, Mods)> {
+fn modifier(name: &str) -> Option<(&'static str, KeyModifiers)> {
     let lower = name.to_ascii_lowercase();
     let found = MODIFIERS.iter().find(|(alias, ..)| *alias == lower)?;
     Some((found.1, found.2))
 }
 
-fn key(name: &str, mods: Mods) -> Result<Key, ParseKeyError> {
+fn key(name: &str, mods: KeyModifiers) -> Result<Key, ParseKeyError> {
     let mut chars = name.chars();
     if let (Some(c), None) = (chars.next(), chars.next()) {
         let c = if mods.is_empty() { c } else { unshifted(c).unwrap_or(c) };
-        return Key::new(Code::Char(c), mods).map_err(|_| ParseKeyError::Control(c));
+        return Key::new(KeyCode::Char(c), mods).map_err(|_| ParseKeyError::Control(c));
     }
     let lower = name.to_ascii_lowercase();
     if lower == BACK_TAB {
-        return Ok(Key { code: Code::Tab, mods: mods | Mods::SHIFT });
+        return Ok(Key { code: KeyCode::Tab, mods: mods | KeyModifiers::SHIFT });
     }
     if let Some((_, code)) = KEYS.iter().find(|(alias, _)| *alias == lower) {
         return Ok(Key { code: *code, mods });
@@ -166,7 +156,7 @@ fn key(name: &str, mods: Mods) -> Result<Key, ParseKeyError> {
                 return Err(no_such());
             }
             let number = digits.parse().map_err(|_| no_such())?;
-            Key::new(Code::F(number), mods).map_err(|_| no_such())
+            Key::new(KeyCode::F(number), mods).map_err(|_| no_such())
         }
         None => Err(ParseKeyError::UnknownKey { name: quoted(name), near: near_keys(&lower) }),
     }

@@ -6,46 +6,49 @@ mod typed;
 
 use proptest::prelude::*;
 
-use super::{Code, Key, KittyFlags, Modes, Mods};
+use super::{Key, KeyCode, KeyModes, KeyModifiers, KittyFlags};
 
 fn key(name: &str) -> Key {
     name.parse().unwrap()
 }
 
-fn kitty(bits: u16) -> Modes {
-    Modes { kitty: KittyFlags::from_bits(bits), ..Modes::default() }
+fn kitty(bits: u16) -> KeyModes {
+    KeyModes { kitty: KittyFlags::from_bits(bits), ..KeyModes::default() }
 }
 
 fn any_key() -> impl Strategy<Value = Key> {
     let named = [
-        Code::Enter,
-        Code::Esc,
-        Code::Tab,
-        Code::Backspace,
-        Code::Delete,
-        Code::Insert,
-        Code::Home,
-        Code::End,
-        Code::PageUp,
-        Code::PageDown,
-        Code::Up,
-        Code::Down,
-        Code::Left,
-        Code::Right,
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Tab,
+        KeyCode::Backspace,
+        KeyCode::Delete,
+        KeyCode::Insert,
+        KeyCode::Home,
+        KeyCode::End,
+        KeyCode::PageUp,
+        KeyCode::PageDown,
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::Left,
+        KeyCode::Right,
     ];
     let printable = |c: &char| !c.is_control();
     let code = prop_oneof![
         proptest::sample::select(named.to_vec()),
-        (1..=24_u8).prop_map(Code::F),
-        any::<char>().prop_filter("keys are no control characters", printable).prop_map(Code::Char),
-        (0x20..0x7f_u8).prop_map(|b| Code::Char(char::from(b))),
+        (1..=24_u8).prop_map(KeyCode::F),
+        any::<char>()
+            .prop_filter("keys are no control characters", printable)
+            .prop_map(KeyCode::Char),
+        (0x20..0x7f_u8).prop_map(|b| KeyCode::Char(char::from(b))),
     ];
-    (code, any::<[bool; 3]>())
-        .prop_map(|(code, [shift, alt, ctrl])| Key::new(code, Mods { shift, alt, ctrl }).unwrap())
+    (code, any::<[bool; 3]>()).prop_map(|(code, [shift, alt, ctrl])| {
+        Key::new(code, KeyModifiers { shift, alt, ctrl }).unwrap()
+    })
 }
 
-fn any_modes() -> impl Strategy<Value = Modes> {
-    (any::<[bool; 4]>(), any::<u16>()).prop_map(|(on, bits)| Modes {
+fn any_modes() -> impl Strategy<Value = KeyModes> {
+    (any::<[bool; 4]>(), any::<u16>()).prop_map(|(on, bits)| KeyModes {
         application_cursor: on[0],
         application_keypad: on[1],
         bracketed_paste: on[2],

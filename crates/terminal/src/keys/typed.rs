@@ -1,6 +1,6 @@
 //! Text as a person types or pastes it. Neither may ever submit by accident.
 
-use super::Modes;
+use super::KeyModes;
 
 const PASTE_START: &str = "\x1b[200~";
 const PASTE_END: &str = "\x1b[201~";
@@ -17,7 +17,6 @@ const PASTE_END_C1: &str = "\u{9b}201~";
 pub struct TextError {
     /// The byte offset of the character in the text, from 0.
     pub at: usize,
-    /// The character.
     pub character: char,
 }
 
@@ -39,7 +38,6 @@ pub enum PasteError {
     Control {
         /// The byte offset of the character in the text, from 0.
         at: usize,
-        /// The character.
         character: char,
     },
     /// A line break, while the program does not understand pastes.
@@ -55,8 +53,8 @@ pub enum PasteError {
 
 /// The bytes of `text` as a person types it.
 ///
-/// Every control character is refused, line breaks included: whoever wants to submit presses
-/// the key, and several lines go through [`paste`].
+/// Every control character is refused, line breaks included: a text is submitted by a
+/// press of Enter, and several lines go through [`paste`].
 pub fn text(text: &str) -> Result<Vec<u8>, TextError> {
     match text.char_indices().find(|(_, c)| c.is_control()) {
         Some((at, character)) => Err(TextError { at, character }),
@@ -70,7 +68,7 @@ pub fn text(text: &str) -> Result<Vec<u8>, TextError> {
 /// are sent as `\r`, as terminals do. Otherwise a text of one line is sent as it is, and one with
 /// a line break, even a last one, is refused. In both modes tabs pass, which a program without
 /// bracketed paste takes for presses of Tab, and other control characters are refused.
-pub fn paste(text: &str, modes: Modes) -> Result<Vec<u8>, PasteError> {
+pub fn paste(text: &str, modes: KeyModes) -> Result<Vec<u8>, PasteError> {
     let markers = [text.find(PASTE_END), text.find(PASTE_END_C1)];
     if let Some(at) = markers.into_iter().flatten().min() {
         return Err(PasteError::EndMarker { at });

@@ -5,18 +5,17 @@ const MAX_PARAMS: usize = 32;
 
 /// A control sequence such as `CSI ? 25 h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Csi<'a> {
+pub struct ControlSequence<'a> {
     /// One of `< = > ?` where the sequence begins with it, else 0.
     pub marker: u8,
-    /// The numbers.
-    pub params: Params,
+    pub params: SequenceParams,
     /// Bytes between the numbers and the last byte, such as `$` or a space.
     pub intermediates: &'a [u8],
     /// The byte that says what the sequence does.
     pub last: u8,
 }
 
-impl<'a> Csi<'a> {
+impl<'a> ControlSequence<'a> {
     /// Takes the body (all between `CSI` and the last byte) apart. Malformed bodies, for example
     /// with a marker after a number (`CSI > 4 ; ? m`), give nothing: the sequence is then ignored
     /// as a whole.
@@ -30,21 +29,21 @@ impl<'a> Csi<'a> {
         if intermediates.iter().any(|byte| !(0x20..=0x2f).contains(byte)) {
             return None;
         }
-        Some(Self { marker, params: Params::parse(numbers), intermediates, last })
+        Some(Self { marker, params: SequenceParams::parse(numbers), intermediates, last })
     }
 }
 
 /// The numbers of a control sequence, in groups: `38:2:1:2:3` is one group of five, `1;31` two
 /// groups of one. A number that is left out is 0, one too large is `u16::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Params {
+pub struct SequenceParams {
     values: [u16; MAX_PARAMS],
     /// Bit i is set where value i continues the group of value i-1.
     joined: u32,
     length: usize,
 }
 
-impl Params {
+impl SequenceParams {
     fn parse(bytes: &[u8]) -> Self {
         let mut params = Self::default();
         if bytes.is_empty() {

@@ -6,7 +6,7 @@ use super::*;
 #[derive(Default)]
 struct Log(Vec<String>);
 
-impl Sink for Log {
+impl ParserSink for Log {
     fn text(&mut self, text: &str) {
         // Runs may be cut where chunks end; only the text itself is promised.
         match self.0.last_mut() {
@@ -23,7 +23,7 @@ impl Sink for Log {
         self.0.push(format!("escape {}{}", intermediates.escape_ascii(), char::from(last)));
     }
 
-    fn csi(&mut self, csi: &Csi<'_>) {
+    fn csi(&mut self, csi: &ControlSequence<'_>) {
         let groups: Vec<_> = csi.params.groups().map(|group| format!("{group:?}")).collect();
         let marker = if csi.marker == 0 { ' ' } else { char::from(csi.marker) };
         self.0.push(format!(
@@ -34,7 +34,7 @@ impl Sink for Log {
         ));
     }
 
-    fn osc(&mut self, payload: &[u8], end: End) {
+    fn osc(&mut self, payload: &[u8], end: StringTerminator) {
         self.0.push(format!("osc {} {end:?}", payload.escape_ascii()));
     }
 
@@ -44,7 +44,7 @@ impl Sink for Log {
 }
 
 fn parse(chunks: &[&[u8]]) -> Vec<String> {
-    let mut parser = Parser::new();
+    let mut parser = SequenceParser::new();
     let mut log = Log::default();
     for chunk in chunks {
         parser.feed(chunk, &mut log);
@@ -63,10 +63,10 @@ fn check(input: &[u8], expected: &[&str]) {
 
     // What is pending at any point brings a new parser to the same place.
     for at in 0..=input.len() {
-        let mut first = Parser::new();
+        let mut first = SequenceParser::new();
         let mut log = Log::default();
         first.feed(&input[..at], &mut log);
-        let mut second = Parser::new();
+        let mut second = SequenceParser::new();
         second.feed(&first.pending(), &mut Log::default());
         second.feed(&input[at..], &mut log);
         assert_eq!(log.0, expected, "resumed at {at}");
@@ -162,7 +162,7 @@ fn what_is_too_long_is_skipped_to_its_end_and_nothing_is_kept() {
         let chunks: Vec<&[u8]> = input.as_bytes().chunks(7).collect();
         assert_eq!(parse(&chunks), ["text x"], "{intro:?} in pieces");
 
-        let mut parser = Parser::new();
+        let mut parser = SequenceParser::new();
         parser.feed(&input.as_bytes()[..input.len() - 3], &mut Log::default());
         assert!(parser.held.len() <= MAX_OSC);
         assert!(parser.pending().len() < 8, "{:?}", parser.pending());
@@ -186,7 +186,7 @@ fn the_limits_are_the_same_whole_and_split() {
 
 #[test]
 fn the_end_of_a_stream_shows_an_unfinished_character() {
-    let mut parser = Parser::new();
+    let mut parser = SequenceParser::new();
     let mut log = Log::default();
     parser.feed(b"a\xf0\x9f", &mut log);
     parser.finish(&mut log);

@@ -12,15 +12,11 @@ pub enum Error {
     Read {
         /// The line that was being read.
         line: u64,
-        /// Why.
         source: io::Error,
     },
     /// The target could not be written. The recording may now end in the middle of a line.
     #[error("cannot write the recording")]
-    Write {
-        /// Why.
-        source: io::Error,
-    },
+    Write { source: io::Error },
     /// There is nothing in the file.
     #[error("the recording is empty; its first line must be an asciicast v2 header")]
     Empty,
@@ -45,7 +41,6 @@ pub enum Error {
     NotAHeader {
         /// The line of the header.
         line: u64,
-        /// What is there.
         found: &'static str,
     },
     /// A field of the header is missing or wrong.
@@ -55,13 +50,11 @@ pub enum Error {
         field: &'static str,
         /// What the format asks for.
         expected: &'static str,
-        /// What is there.
         found: String,
     },
     /// A line is longer than a recording's lines may be.
     #[error("line {line}: longer than {limit} bytes; is this a recording?")]
     LineTooLong {
-        /// Which line.
         line: u64,
         /// How long it may be.
         limit: usize,
@@ -69,7 +62,6 @@ pub enum Error {
     /// A line is not UTF-8.
     #[error("line {line}, column {column}: not valid UTF-8")]
     NotUtf8 {
-        /// Which line.
         line: u64,
         /// Where the first wrong byte is.
         column: usize,
@@ -77,7 +69,6 @@ pub enum Error {
     /// A line is not JSON.
     #[error("line {line}, column {column}: not valid JSON: {problem}")]
     Json {
-        /// Which line.
         line: u64,
         /// Where the parser gave up.
         column: usize,
@@ -87,22 +78,13 @@ pub enum Error {
     /// The last line breaks off: the recorder died, or still writes. Everything before it was
     /// read and is good.
     #[error("line {line}: the recording breaks off in the middle of this line")]
-    Truncated {
-        /// The last line.
-        line: u64,
-    },
+    Truncated { line: u64 },
     /// A line is JSON, but not an array.
     #[error("line {line}: expected an event, [time, code, data], but found {found}")]
-    NotAnEvent {
-        /// Which line.
-        line: u64,
-        /// What is there.
-        found: &'static str,
-    },
+    NotAnEvent { line: u64, found: &'static str },
     /// An event does not have three parts.
     #[error("line {line}: an event has 3 parts, [time, code, data], but this one has {found}")]
     Arity {
-        /// Which line.
         line: u64,
         /// How many parts there are.
         found: usize,
@@ -110,52 +92,38 @@ pub enum Error {
     /// A part of an event is of the wrong type.
     #[error("line {line}: the {part} of an event must be {expected}, but it is {found}")]
     Type {
-        /// Which line.
         line: u64,
         /// Which part: time, code or data.
         part: &'static str,
         /// What the format asks for.
         expected: &'static str,
-        /// What is there.
         found: &'static str,
     },
     /// The time of an event lies before the recording.
     #[error("line {line}: the time of an event must not be negative, but it is {time}")]
-    NegativeTime {
-        /// Which line.
-        line: u64,
-        /// The time.
-        time: f64,
-    },
+    NegativeTime { line: u64, time: f64 },
     /// The size in a resize event is none.
     #[error(
         "line {line}: the size in a resize event must look like \"80x24\", each number from 1 to \
          65535, but it is {found:?}"
     )]
     Resize {
-        /// Which line.
         line: u64,
         /// What is there, shortened if it is long.
         found: String,
     },
-    /// A [`Writer`](super::Writer) was given a time that cannot be written.
+    /// A [`Writer`](super::RecordingWriter) was given a time that cannot be written.
     #[error("the time of an event must be a number of seconds from 0 to {max}, but it is {time}")]
     Time {
-        /// The time.
         time: f64,
         /// The largest time that can be written exactly.
         max: f64,
     },
-    /// A [`Writer`](super::Writer) was given a size without columns or rows.
+    /// A [`Writer`](super::RecordingWriter) was given a size without columns or rows.
     #[error("a terminal of {cols} columns and {rows} rows cannot be recorded")]
-    Size {
-        /// The columns.
-        cols: u16,
-        /// The rows.
-        rows: u16,
-    },
-    /// A [`Writer`](super::Writer) was given a label or a header that no [`Reader`](super::Reader)
-    /// would take.
+    Size { cols: u16, rows: u16 },
+    /// A [`Writer`](super::RecordingWriter) was given a label or a header that no
+    /// [`Reader`](super::RecordingReader) would take.
     #[error("a line of {bytes} bytes is too long for a recording; the most is {limit}")]
     TooLong {
         /// How long the line would be.

@@ -13,7 +13,7 @@ use super::{Error, MAX_HEADER};
 /// comes later) are ignored in reading, and so are environment variables without a value, which
 /// some recorders write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Header {
+pub struct RecordingHeader {
     /// The width of the terminal in columns; not 0.
     pub width: u16,
     /// The height of the terminal in rows; not 0.
@@ -32,7 +32,7 @@ pub struct Header {
 
 /// The header as it is written.
 #[derive(Serialize)]
-struct Written<'a> {
+struct HeaderJson<'a> {
     version: u8,
     width: u16,
     height: u16,
@@ -48,7 +48,7 @@ struct Written<'a> {
     env: &'a BTreeMap<String, String>,
 }
 
-impl Header {
+impl RecordingHeader {
     /// A header that says the size and nothing else.
     pub fn new(width: u16, height: u16) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Header {
             let found = limit.to_string();
             return Err(Error::HeaderField { field: "idle_time_limit", expected: SECONDS, found });
         }
-        let written = Written {
+        let written = HeaderJson {
             version: 2,
             width: self.width,
             height: self.height,
@@ -135,7 +135,9 @@ fn check_version(fields: &Map<String, Value>) -> Result<(), Error> {
         Some(version) if version.as_u64() == Some(1) => Err(Error::Version1),
         None if fields.contains_key("stdout") => Err(Error::Version1),
         None => Err(Error::Version { found: "no version".to_owned() }),
-        Some(other) => Err(Error::Version { found: format!("the version {}", shown(other)) }),
+        Some(other) => {
+            Err(Error::Version { found: format!("the version {}", quoted_value(other)) })
+        }
     }
 }
 
@@ -148,7 +150,7 @@ fn size(fields: &Map<String, Value>, field: &'static str) -> Result<u16, Error> 
         .ok_or_else(|| Error::HeaderField {
             field,
             expected: "a whole number from 1 to 65535",
-            found: value.map_or_else(|| "missing".to_owned(), shown),
+            found: value.map_or_else(|| "missing".to_owned(), quoted_value),
         })
 }
 
@@ -162,7 +164,7 @@ fn optional<'a, T>(
         None | Some(Value::Null) => Ok(None),
         Some(value) => match read(value) {
             Some(read) => Ok(Some(read)),
-            None => Err(Error::HeaderField { field, expected, found: shown(value) }),
+            None => Err(Error::HeaderField { field, expected, found: quoted_value(value) }),
         },
     }
 }
@@ -187,7 +189,7 @@ fn environment(value: &Value) -> Option<BTreeMap<String, String>> {
 }
 
 /// A wrong value in a message: as it is if it is short, else what it is.
-fn shown(value: &Value) -> String {
+fn quoted_value(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) if text.len() <= 40 => format!("{text:?}"),

@@ -4,55 +4,60 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Error, Event, EventData};
+use super::{Error, EventData, RecordingEvent};
 
 /// How much of a wrong size an error quotes.
 const QUOTED_CHARS: usize = 24;
 
 /// An array that should be an event. What no event has is skipped while it is parsed, so a line
 /// costs no more memory than its text.
-struct Parts {
-    first: [Part; 3],
+struct EventArray {
+    first: [EventField; 3],
     count: usize,
 }
 
 /// One part of an event.
-enum Part {
+enum EventField {
     Number(f64),
     Text(String),
     Other(&'static str),
 }
 
 /// The event in the text of the line with this number. The outer error is the JSON parser's.
-pub(super) fn event(text: &str, line: u64) -> Result<Result<Event, Error>, serde_json::Error> {
+pub(super) fn event(
+    text: &str,
+    line: u64,
+) -> Result<Result<RecordingEvent, Error>, serde_json::Error> {
     if text.trim_start().starts_with('[') {
-        serde_json::from_str(text).map(|parts: Parts| parts.into_event(line))
+        serde_json::from_str(text).map(|parts: EventArray| parts.into_event(line))
     } else {
-        let part: Part = serde_json::from_str(text)?;
+        let part: EventField = serde_json::from_str(text)?;
         Ok(Err(Error::NotAnEvent { line, found: part.kind() }))
     }
 }
 
-impl Parts {
-    fn into_event(self, line: u64) -> Result<Event, Error> {
+impl EventArray {
+    fn into_event(self, line: u64) -> Result<RecordingEvent, Error> {
         if self.count != 3 {
             return Err(Error::Arity { line, found: self.count });
         }
         let [time, code, data] = self.first;
         let time = match time {
-            Part::Number(time) if time < 0.0 => return Err(Error::NegativeTime { line, time }),
-            Part::Number(time) => time,
-            other => return Err(other.not(line, "time", "a number of seconds")),
+            EventField::Number(time) if time < 0.0 => {
+                return Err(Error::NegativeTime { line, time });
+            }
+            EventField::Number(time) => time,
+            other => return Err(other.wrong_part(line, "time", "a number of seconds")),
         };
         let code = match code {
-            Part::Text(code) => code,
-            other => return Err(other.not(line, "code", "text")),
+            EventField::Text(code) => code,
+            other => return Err(other.wrong_part(line, "code", "text")),
         };
-        Ok(Event { time, data: event_data(code, data, line)? })
+        Ok(RecordingEvent { time, data: event_data(code, data, line)? })
     }
 }
 
-impl Part {
+impl EventField {
     fn kind(&self) -> &'static str {
         match self {
             Self::Number(_) => "a number",
@@ -61,17 +66,17 @@ impl Part {
         }
     }
 
-    fn not(&self, line: u64, part: &'static str, expected: &'static str) -> Error {
+    fn wrong_part(&self, line: u64, part: &'static str, expected: &'static str) -> Error {
         Error::Type { line, part, expected, found: self.kind() }
     }
 }
 
-fn event_data(code: String, data: Part, line: u64) -> Result<EventData, Error> {
+fn event_data(code: String, data: EventField, line: u64) -> Result<EventData, Error> {
     let known = matches!(code.as_str(), "o" | "i" | "m" | "r");
     let data = match data {
-        Part::Text(data) => data,
+        EventField::Text(data) => data,
         _ if !known => return Ok(EventData::Other { code, data: None }),
-        other => return Err(other.not(line, "data", "text")),
+        other => return Err(other.wrong_part(line, "data", "text")),
     };
     Ok(match code.as_str() {
         "o" => EventData::Output(data),
@@ -96,33 +101,33 @@ fn side(digits: &str) -> Option<u16> {
     digits.parse().ok().filter(|side| plain && *side > 0)
 }
 
-impl<'de> Deserialize<'de> for Parts {
+impl<'de> Deserialize<'de> for EventArray {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(PartsVisitor)
+        deserializer.deserialize_seq(EventArrayVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Part {
+impl<'de> Deserialize<'de> for EventField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PartVisitor)
+        deserializer.deserialize_any(EventFieldVisitor)
     }
 }
 
-struct PartsVisitor;
+struct EventArrayVisitor;
 
-impl<'de> Visitor<'de> for PartsVisitor {
-    type Value = Parts;
+impl<'de> Visitor<'de> for EventArrayVisitor {
+    type Value = EventArray;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Parts, A::Error> {
-        let mut first = [const { Part::Other("missing") }; 3];
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<EventArray, A::Error> {
+        let mut first = [const { EventField::Other("missing") }; 3];
         let mut count = 0;
         for part in &mut first {
             let Some(found) = array.next_element()? else {
-                return Ok(Parts { first, count });
+                return Ok(EventArray { first, count });
             };
             *part = found;
             count += 1;
@@ -130,52 +135,52 @@ impl<'de> Visitor<'de> for PartsVisitor {
         while array.next_element::<IgnoredAny>()?.is_some() {
             count += 1;
         }
-        Ok(Parts { first, count })
+        Ok(EventArray { first, count })
     }
 }
 
-struct PartVisitor;
+struct EventFieldVisitor;
 
-impl<'de> Visitor<'de> for PartVisitor {
-    type Value = Part;
+impl<'de> Visitor<'de> for EventFieldVisitor {
+    type Value = EventField;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a part of an event")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Part, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<EventField, A::Error> {
         while array.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Part::Other("an array"))
+        Ok(EventField::Other("an array"))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventField, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Part::Other("an object"))
+        Ok(EventField::Other("an object"))
     }
 
-    fn visit_unit<E>(self) -> Result<Part, E> {
-        Ok(Part::Other("null"))
+    fn visit_unit<E>(self) -> Result<EventField, E> {
+        Ok(EventField::Other("null"))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Part, E> {
-        Ok(Part::Other("a boolean"))
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a time is a float however it is written")]
-    fn visit_u64<E>(self, number: u64) -> Result<Part, E> {
-        Ok(Part::Number(number as f64))
+    fn visit_bool<E>(self, _: bool) -> Result<EventField, E> {
+        Ok(EventField::Other("a boolean"))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a time is a float however it is written")]
-    fn visit_i64<E>(self, number: i64) -> Result<Part, E> {
-        Ok(Part::Number(number as f64))
+    fn visit_u64<E>(self, number: u64) -> Result<EventField, E> {
+        Ok(EventField::Number(number as f64))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Part, E> {
-        Ok(Part::Number(number))
+    #[expect(clippy::cast_precision_loss, reason = "a time is a float however it is written")]
+    fn visit_i64<E>(self, number: i64) -> Result<EventField, E> {
+        Ok(EventField::Number(number as f64))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
-        Ok(Part::Text(text.to_owned()))
+    fn visit_f64<E>(self, number: f64) -> Result<EventField, E> {
+        Ok(EventField::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<EventField, E> {
+        Ok(EventField::Text(text.to_owned()))
     }
 }

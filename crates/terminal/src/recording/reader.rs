@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::iter::FusedIterator;
 
 use super::header::looks_like_version_1;
-use super::{Error, Event, Header, MAX_HEADER, MAX_LINE, line};
+use super::{Error, MAX_HEADER, MAX_LINE, RecordingEvent, RecordingHeader, line};
 
 /// How much of a file that begins with a broken header is looked at to say whether it is an old
 /// recording. The version stands at the very beginning of those.
@@ -17,28 +17,28 @@ const VERSION_1_BEGINNING: u64 = 4096;
 /// [`Error::Truncated`], the recording merely stops early, and the events before it are all there
 /// is. Blank lines are skipped. At most one line, of at most [`MAX_LINE`] bytes, is in memory.
 #[derive(Debug)]
-pub struct Reader<R> {
-    lines: Lines<R>,
-    header: Header,
+pub struct RecordingReader<R> {
+    lines: NumberedLines<R>,
+    header: RecordingHeader,
     ended: bool,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> RecordingReader<R> {
     /// Reads the header. The rest of the source is read as the events are asked for.
     pub fn new(source: R) -> Result<Self, Error> {
-        let mut lines = Lines { source, number: 0, line: Vec::new() };
+        let mut lines = NumberedLines { source, number: 0, line: Vec::new() };
         let header = lines.header()?;
         Ok(Self { lines, header, ended: false })
     }
 
     /// What the first line says.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &RecordingHeader {
         &self.header
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
-    type Item = Result<Event, Error>;
+impl<R: BufRead> Iterator for RecordingReader<R> {
+    type Item = Result<RecordingEvent, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -50,11 +50,11 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-impl<R: BufRead> FusedIterator for Reader<R> {}
+impl<R: BufRead> FusedIterator for RecordingReader<R> {}
 
 /// The lines of a source, counted.
 #[derive(Debug)]
-struct Lines<R> {
+struct NumberedLines<R> {
     source: R,
     /// The number of the line in `line`, from 1.
     number: u64,
@@ -62,8 +62,8 @@ struct Lines<R> {
     line: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
-    fn header(&mut self) -> Result<Header, Error> {
+impl<R: BufRead> NumberedLines<R> {
+    fn header(&mut self) -> Result<RecordingHeader, Error> {
         let read = self.advance(MAX_HEADER);
         if matches!(read, Err(Error::LineTooLong { .. }))
             && looks_like_version_1(&String::from_utf8_lossy(&self.line))
@@ -74,13 +74,13 @@ impl<R: BufRead> Lines<R> {
             return Err(Error::Empty);
         }
         match serde_json::from_str(self.text()?) {
-            Ok(value) => Header::from_json(&value, self.number),
+            Ok(value) => RecordingHeader::from_json(&value, self.number),
             Err(error) if error.is_eof() && self.begins_version_1()? => Err(Error::Version1),
             Err(error) => Err(self.json_error(&error)),
         }
     }
 
-    fn event(&mut self) -> Result<Option<Event>, Error> {
+    fn event(&mut self) -> Result<Option<RecordingEvent>, Error> {
         if !self.advance(MAX_LINE)? {
             return Ok(None);
         }

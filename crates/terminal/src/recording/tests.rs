@@ -7,16 +7,18 @@ mod writing;
 use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 
-use super::{Error, Event, EventData, Header, MAX_LINE, Reader, Writer};
+use super::{
+    Error, EventData, MAX_LINE, RecordingEvent, RecordingHeader, RecordingReader, RecordingWriter,
+};
 
 /// The header and the events of a recording, and the error it ends with, if any.
-type Contents = (Header, Vec<Event>, Option<Error>);
+type Contents = (RecordingHeader, Vec<RecordingEvent>, Option<Error>);
 
 fn read(bytes: &[u8]) -> Result<Contents, Error> {
-    Reader::new(bytes).map(collect)
+    RecordingReader::new(bytes).map(collect)
 }
 
-fn collect<R: io::BufRead>(mut reader: Reader<R>) -> Contents {
+fn collect<R: io::BufRead>(mut reader: RecordingReader<R>) -> Contents {
     let mut events = Vec::new();
     let error = loop {
         match reader.next() {
@@ -30,16 +32,16 @@ fn collect<R: io::BufRead>(mut reader: Reader<R>) -> Contents {
 }
 
 /// The events of a recording that has nothing wrong with it.
-fn events(bytes: &[u8]) -> Vec<Event> {
+fn events(bytes: &[u8]) -> Vec<RecordingEvent> {
     let (_, events, error) = read(bytes).unwrap();
     assert!(error.is_none(), "{error:?}");
     events
 }
 
 /// Writes the events one by one; only kinds a writer knows.
-fn write(header: &Header, events: &[Event]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), header).unwrap();
-    for Event { time, data } in events {
+fn write(header: &RecordingHeader, events: &[RecordingEvent]) -> Vec<u8> {
+    let mut writer = RecordingWriter::new(Vec::new(), header).unwrap();
+    for RecordingEvent { time, data } in events {
         match data {
             EventData::Output(text) => writer.output(*time, text.as_bytes()),
             EventData::Input(text) => writer.input(*time, text.as_bytes()),
@@ -52,8 +54,8 @@ fn write(header: &Header, events: &[Event]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn event(time: f64, data: EventData) -> Event {
-    Event { time, data }
+fn event(time: f64, data: EventData) -> RecordingEvent {
+    RecordingEvent { time, data }
 }
 
 const MINIMAL: &str = "{\"version\": 2, \"width\": 80, \"height\": 24}\n";
@@ -92,7 +94,7 @@ fn a_full_header_is_read_and_unknown_keys_are_ignored() {
     assert!(events.is_empty() && error.is_none());
     assert_eq!(
         header,
-        Header {
+        RecordingHeader {
             width: 65535,
             height: 1,
             timestamp: Some(1_504_467_315),
@@ -108,8 +110,8 @@ fn a_full_header_is_read_and_unknown_keys_are_ignored() {
 fn optional_fields_of_the_header_may_be_null_or_missing() {
     let recording =
         "{\"version\": 2, \"width\": 80, \"height\": 24, \"title\": null, \"env\": null}";
-    assert_eq!(read(recording.as_bytes()).unwrap().0, Header::new(80, 24));
-    assert_eq!(read(MINIMAL.as_bytes()).unwrap().0, Header::new(80, 24));
+    assert_eq!(read(recording.as_bytes()).unwrap().0, RecordingHeader::new(80, 24));
+    assert_eq!(read(MINIMAL.as_bytes()).unwrap().0, RecordingHeader::new(80, 24));
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn a_source_that_fails_is_reported_with_its_line_and_cause() {
     }
     let first = format!("{MINIMAL}[0, \"o\", \"kept\"]\n[1, \"o\", ");
     let source = BufReader::new(first.as_bytes().chain(Broken));
-    let (_, events, error) = collect(Reader::new(source).unwrap());
+    let (_, events, error) = collect(RecordingReader::new(source).unwrap());
     assert_eq!(events.len(), 1);
     let error = error.unwrap();
     assert_eq!(error.to_string(), "line 3: cannot read the recording");

@@ -3,12 +3,12 @@
 /// Decodes UTF-8 that may be cut anywhere. All the text it gives out, joined, is what
 /// `String::from_utf8_lossy` makes of all the bytes it was given, joined.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct Utf8Decoder {
     /// The beginning of a character whose rest is still to come; at most three bytes.
     held: Vec<u8>,
 }
 
-impl Decoder {
+impl Utf8Decoder {
     /// The text that is complete with these bytes.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> String {
         let mut text = String::with_capacity(bytes.len());

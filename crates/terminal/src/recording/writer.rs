@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::utf8::Decoder;
-use super::{Error, Header, MAX_LINE};
+use super::utf8::Utf8Decoder;
+use super::{Error, MAX_LINE, RecordingHeader};
 
 /// The latest time that can be written, in seconds: 285 years, or 2^53 microseconds. A float
 /// cannot tell microseconds apart beyond it.
@@ -27,25 +27,25 @@ const MAX_TEXT: usize = 1024 * 1024;
 /// Each line reaches the target in one `write_all`, so a target without a buffer never holds half
 /// an event unless a write fails. After a failed write the recording should be given up.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct RecordingWriter<W> {
     target: W,
     /// The time of the last written event.
     last: Micros,
-    output: Decoder,
-    input: Decoder,
+    output: Utf8Decoder,
+    input: Utf8Decoder,
     line: Vec<u8>,
 }
 
 /// A time in microseconds.
 type Micros = u64;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> RecordingWriter<W> {
     /// Begins a recording by writing its header.
-    pub fn new(mut target: W, header: &Header) -> Result<Self, Error> {
+    pub fn new(mut target: W, header: &RecordingHeader) -> Result<Self, Error> {
         let mut line = header.to_json()?;
         line.push(b'\n');
         target.write_all(&line).map_err(|source| Error::Write { source })?;
-        let (output, input) = (Decoder::default(), Decoder::default());
+        let (output, input) = (Utf8Decoder::default(), Utf8Decoder::default());
         Ok(Self { target, last: 0, output, input, line })
     }
 

@@ -7,7 +7,7 @@ fn check(input: &[u8], expected: &str) {
     assert_eq!(strip(input), expected, "whole");
     assert_eq!(strip(expected.as_bytes()), expected, "again");
     for at in 0..=input.len() {
-        let mut stripper = Stripper::new();
+        let mut stripper = SequenceStripper::new();
         let mut text = String::new();
         stripper.feed(&input[..at], |run| text.push_str(run));
         stripper.feed(&input[at..], |run| text.push_str(run));
@@ -19,7 +19,7 @@ fn check(input: &[u8], expected: &str) {
 #[track_caller]
 fn check_lines(input: &[u8], expected: &str) {
     for at in 0..=input.len() {
-        let mut liner = Liner::new();
+        let mut liner = LineStripper::new();
         let mut text = String::new();
         liner.feed(&input[..at], |run| text.push_str(run));
         liner.feed(&input[at..], |run| text.push_str(run));
@@ -28,7 +28,6 @@ fn check_lines(input: &[u8], expected: &str) {
     }
 }
 
-/// Spec: C0.3.1, C1.4.1
 #[test]
 fn colours_and_cursor_codes_are_removed_and_the_text_stays() {
     check(b"\x1b[1;31mred\x1b[0m and \x1b[38;2;1;2;3mrgb\x1b[m", "red and rgb");
@@ -36,7 +35,6 @@ fn colours_and_cursor_codes_are_removed_and_the_text_stays() {
     check(b"\x1b[?25l\x1b[?1049hTUI\x1b[?1049l\x1b[?25h", "TUI");
 }
 
-/// Spec: C0.3.1, C1.4.1
 #[test]
 fn every_kind_of_sequence_is_removed() {
     check(b"a\x1b[38:2::1:2:3mb\x1b[>4;2mc\x1b[?2026hd\x1b[2 qe", "abcde");
@@ -67,7 +65,7 @@ fn plain_text_is_not_copied() {
         "plain text, 漢字 too, over several\nlines\tand more than one block of bytes. ".repeat(4);
     assert!(matches!(strip(text.as_bytes()), Cow::Borrowed(_)));
 
-    let mut stripper = Stripper::new();
+    let mut stripper = SequenceStripper::new();
     let mut runs = Vec::new();
     stripper.feed(text.as_bytes(), |run| runs.push(run.as_ptr()));
     assert_eq!(runs, [text.as_ptr()], "one run, where it lies");
@@ -94,7 +92,7 @@ fn line_mode_of_clean_lines_changes_nothing() {
 
 #[test]
 fn a_line_without_end_is_handed_over_in_parts() {
-    let mut liner = Liner::new();
+    let mut liner = LineStripper::new();
     let mut text = String::new();
     for _ in 0..40 {
         liner.feed(&[b'x'; 10_000], |run| text.push_str(run));

@@ -4,8 +4,8 @@ use std::mem;
 
 use alacritty_terminal::grid::Grid as EmulatorGrid;
 
-use super::edit::Part;
-use super::engine::Engine;
+use super::edit::EraseRange;
+use super::engine::ScreenEmulator;
 use super::grid::Grid;
 use crate::keys::KittyFlags;
 
@@ -31,12 +31,12 @@ impl<T> PerBuffer<T> {
 
 /// The kitty keyboard protocol of one screen: what is on, and what was on before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kitty {
+pub(crate) struct KittyKeyboard {
     pub(crate) flags: KittyFlags,
     pub(crate) stack: Vec<KittyFlags>,
 }
 
-impl Kitty {
+impl KittyKeyboard {
     pub(super) fn push(&mut self, flags: KittyFlags) {
         if self.stack.len() == MAX_KITTY {
             self.stack.remove(0);
@@ -52,12 +52,12 @@ impl Kitty {
     }
 }
 
-impl Engine {
-    pub(crate) fn kitty(&self) -> &Kitty {
+impl ScreenEmulator {
+    pub(crate) fn kitty(&self) -> &KittyKeyboard {
         self.kitty.get(self.modes.alternate_screen)
     }
 
-    pub(super) fn kitty_mut(&mut self) -> &mut Kitty {
+    pub(super) fn kitty_mut(&mut self) -> &mut KittyKeyboard {
         self.kitty.get_mut(self.modes.alternate_screen)
     }
 
@@ -68,7 +68,7 @@ impl Engine {
         match (self.modes.alternate_screen, on) {
             (false, true) => self.enter_alternate(mode),
             (true, false) => self.leave_alternate(mode),
-            (true, true) if mode == 1049 => self.erase_screen(Part::All),
+            (true, true) if mode == 1049 => self.erase_screen(EraseRange::All),
             _ => {}
         }
     }
@@ -81,7 +81,7 @@ impl Engine {
         self.term.swap_alt();
         self.modes.alternate_screen = true;
         *self.saved.get_mut(true) = None;
-        *self.kitty_mut() = Kitty::default();
+        *self.kitty_mut() = KittyKeyboard::default();
         let parked = self.parked.take().filter(|_| mode != 1049);
         let was_parked = parked.is_some();
         if let Some(parked) = parked {
@@ -90,7 +90,7 @@ impl Engine {
         self.term.grid_mut().cursor = cursor;
         if !was_parked {
             // The emulator has cleared it, but not all of it after a change of size.
-            self.erase_screen(Part::All);
+            self.erase_screen(EraseRange::All);
         }
         self.end_line_at_wrap();
         self.touch_all();

@@ -1,13 +1,13 @@
 //! Control sequences to what they do.
 
-use super::cursor::Tabs;
-use super::edit::Part;
-use super::engine::Engine;
+use super::cursor::TabStops;
+use super::edit::EraseRange;
+use super::engine::ScreenEmulator;
 use crate::keys::KittyFlags;
-use crate::parser::{Csi, Params};
+use crate::parser::{ControlSequence, SequenceParams};
 
-impl Engine {
-    pub(super) fn run_csi(&mut self, csi: &Csi<'_>) {
+impl ScreenEmulator {
+    pub(super) fn run_csi(&mut self, csi: &ControlSequence<'_>) {
         let params = &csi.params;
         match (csi.marker, csi.intermediates) {
             (0, []) => self.run_plain(csi.last, params),
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    fn run_plain(&mut self, last: u8, params: &Params) {
+    fn run_plain(&mut self, last: u8, params: &SequenceParams) {
         let count = params.count(0);
         match last {
             b'@' => self.insert_chars(count),
@@ -64,12 +64,12 @@ impl Engine {
             b'I' => self.tab_forward(count),
             b'J' if params.get(0) == 3 => self.erase_history(),
             b'J' => {
-                if let Some(part) = Part::from_param(params.get(0)) {
+                if let Some(part) = EraseRange::from_param(params.get(0)) {
                     self.erase_screen(part);
                 }
             }
             b'K' => {
-                if let Some(part) = Part::from_param(params.get(0)) {
+                if let Some(part) = EraseRange::from_param(params.get(0)) {
                     self.erase_line(part);
                 }
             }
@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    fn run_private(&mut self, last: u8, params: &Params) {
+    fn run_private(&mut self, last: u8, params: &SequenceParams) {
         match last {
             b'h' | b'l' => {
                 for mode in params.all() {
@@ -117,14 +117,14 @@ impl Engine {
             }
             // Selective erase: nothing is ever protected here.
             b'J' | b'K' => self.run_plain(last, params),
-            b'W' if params.get(0) == 5 => self.tabs = Tabs::new(self.columns()),
+            b'W' if params.get(0) == 5 => self.tabs = TabStops::new(self.columns()),
             b'n' => self.report_status(params.get(0), true),
             b'u' => self.replies.kitty(self.kitty().flags),
             _ => {}
         }
     }
 
-    fn run_secondary(&mut self, last: u8, params: &Params) {
+    fn run_secondary(&mut self, last: u8, params: &SequenceParams) {
         match last {
             b'c' if params.get(0) == 0 => self.replies.secondary_attributes(),
             b'q' if params.get(0) == 0 => self.replies.version(),
@@ -140,7 +140,7 @@ impl Engine {
         }
     }
 
-    fn set_kitty(&mut self, params: &Params) {
+    fn set_kitty(&mut self, params: &SequenceParams) {
         let given = KittyFlags::from_bits(params.get(0));
         let kitty = self.kitty_mut();
         kitty.flags = match params.get(1) {
@@ -151,7 +151,7 @@ impl Engine {
         };
     }
 
-    fn margins_from(&mut self, params: &Params) {
+    fn margins_from(&mut self, params: &SequenceParams) {
         let top = params.count(0) - 1;
         let bottom = match params.get(1) {
             0 => self.height(),

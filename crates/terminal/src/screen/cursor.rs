@@ -5,24 +5,24 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::vte::ansi::{CharsetIndex, Handler};
 
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 
 /// Columns between tab stops in a new terminal.
-const TAB: usize = 8;
+const TAB_STOP_COLUMNS: usize = 8;
 
 /// Tab stops. The emulator has its own, but does not show them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tabs(Vec<bool>);
+pub(crate) struct TabStops(Vec<bool>);
 
-impl Tabs {
+impl TabStops {
     pub(super) fn new(columns: usize) -> Self {
-        Self((0..columns).map(|column| column % TAB == 0).collect())
+        Self((0..columns).map(|column| column % TAB_STOP_COLUMNS == 0).collect())
     }
 
     pub(super) fn resize(&mut self, columns: usize) {
         let old = self.0.len();
         self.0.truncate(columns);
-        self.0.extend((old..columns).map(|column| column % TAB == 0));
+        self.0.extend((old..columns).map(|column| column % TAB_STOP_COLUMNS == 0));
     }
 
     pub(super) fn set(&mut self, column: usize, stop: bool) {
@@ -51,15 +51,14 @@ impl Tabs {
     }
 }
 
-/// What DECSC keeps.
 #[derive(Clone, Debug)]
-pub(crate) struct Saved {
+pub(crate) struct SavedCursor {
     pub(crate) cursor: GridCursor<Cell>,
     pub(crate) charset: CharsetIndex,
     pub(crate) origin: bool,
 }
 
-impl Engine {
+impl ScreenEmulator {
     fn point(&self) -> (usize, usize) {
         let point = self.grid().cursor.point;
         (point.line.0 as usize, point.column.0)
@@ -184,7 +183,7 @@ impl Engine {
     }
 
     pub(super) fn save_cursor(&mut self) {
-        let saved = Saved {
+        let saved = SavedCursor {
             cursor: self.grid().cursor.clone(),
             charset: self.charset,
             origin: self.modes.origin,
@@ -197,7 +196,7 @@ impl Engine {
     /// not restored, and the screen may have become smaller since.
     pub(super) fn restore_cursor(&mut self) {
         let saved = self.saved.get(self.modes.alternate_screen).clone();
-        let saved = saved.unwrap_or_else(|| Saved {
+        let saved = saved.unwrap_or_else(|| SavedCursor {
             cursor: GridCursor::default(),
             charset: CharsetIndex::G0,
             origin: false,

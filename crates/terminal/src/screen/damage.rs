@@ -2,11 +2,11 @@
 
 /// A set of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rows {
+pub(super) struct RowSet {
     bits: Vec<u64>,
 }
 
-impl Rows {
+impl RowSet {
     pub(super) fn insert(&mut self, row: usize) {
         let word = row / 64;
         if word >= self.bits.len() {
@@ -30,28 +30,27 @@ impl Rows {
 
 /// What changed on a screen since it was last asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Damage {
+pub enum ScreenDamage {
     /// Nothing a reader could see.
     None,
     /// Only the cursor, the title or a mode.
     State,
     /// These rows, in order, and perhaps the state.
     Rows(Vec<u16>),
-    /// Perhaps every row.
     Full,
 }
 
 /// Collects changes until a reader takes them.
 #[derive(Clone, Debug)]
-pub(super) struct Tracker {
+pub(super) struct DamageTracker {
     full: bool,
-    rows: Rows,
+    rows: RowSet,
 }
 
-impl Tracker {
-    /// A tracker for a screen nobody has seen: everything changed.
+impl DamageTracker {
+    /// A tracker for a new screen: no reader has a row of it yet, so everything counts as changed.
     pub(super) fn new() -> Self {
-        Self { full: true, rows: Rows::default() }
+        Self { full: true, rows: RowSet::default() }
     }
 
     pub(super) fn row(&mut self, row: usize) {
@@ -73,17 +72,17 @@ impl Tracker {
 
     /// Takes the changes of a screen with `height` rows. `state` tells whether anything beside
     /// the rows changed.
-    pub(super) fn take(&mut self, height: usize, state: bool) -> Damage {
+    pub(super) fn take(&mut self, height: usize, state: bool) -> ScreenDamage {
         let damage = if self.full {
-            Damage::Full
+            ScreenDamage::Full
         } else if !self.rows.is_empty() {
-            Damage::Rows(
+            ScreenDamage::Rows(
                 (0..height).filter(|row| self.rows.contains(*row)).map(|r| r as u16).collect(),
             )
         } else if state {
-            Damage::State
+            ScreenDamage::State
         } else {
-            Damage::None
+            ScreenDamage::None
         };
         self.clear();
         damage

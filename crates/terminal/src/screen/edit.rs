@@ -5,17 +5,17 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{ClearMode, Handler};
 
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 
 /// The part of a line or screen to erase, seen from the cursor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum EraseRange {
     After,
     Before,
     All,
 }
 
-impl Part {
+impl EraseRange {
     pub(super) fn from_param(value: u16) -> Option<Self> {
         match value {
             0 => Some(Self::After),
@@ -26,7 +26,7 @@ impl Part {
     }
 }
 
-impl Engine {
+impl ScreenEmulator {
     fn cells(&mut self, row: usize, from: usize, to: usize) -> &mut [Cell] {
         &mut self.term.grid_mut()[Line(row as i32)][Column(from)..Column(to)]
     }
@@ -70,25 +70,24 @@ impl Engine {
 
     /// EL. Text that just filled the line to its end is left alone, as most terminals do: the
     /// cursor stands behind the last column then.
-    pub(super) fn erase_line(&mut self, part: Part) {
+    pub(super) fn erase_line(&mut self, part: EraseRange) {
         let (row, column, columns) = (self.row(), self.column(), self.columns());
         match part {
-            Part::After if self.grid().cursor.input_needs_wrap => {}
-            Part::After => self.erase(row, column, columns),
-            Part::Before => self.erase(row, 0, column + 1),
-            Part::All => self.erase(row, 0, columns),
+            EraseRange::After if self.grid().cursor.input_needs_wrap => {}
+            EraseRange::After => self.erase(row, column, columns),
+            EraseRange::Before => self.erase(row, 0, column + 1),
+            EraseRange::All => self.erase(row, 0, columns),
         }
     }
 
-    /// ED.
-    pub(super) fn erase_screen(&mut self, part: Part) {
+    pub(super) fn erase_screen(&mut self, part: EraseRange) {
         let (row, height, columns) = (self.row(), self.height(), self.columns());
         let rows = match part {
-            Part::After => row + 1..height,
-            Part::Before => 0..row,
-            Part::All => 0..height,
+            EraseRange::After => row + 1..height,
+            EraseRange::Before => 0..row,
+            EraseRange::All => 0..height,
         };
-        if part != Part::All {
+        if part != EraseRange::All {
             self.erase_line(part);
         }
         for row in rows {
@@ -96,12 +95,10 @@ impl Engine {
         }
     }
 
-    /// ED 3.
     pub(super) fn erase_history(&mut self) {
         self.term.clear_screen(ClearMode::Saved);
     }
 
-    /// ECH.
     pub(super) fn erase_chars(&mut self, count: usize) {
         let (row, column) = (self.row(), self.column());
         self.erase(row, column, (column + count).min(self.columns()));
@@ -145,14 +142,12 @@ impl Engine {
         shift(cells);
     }
 
-    /// ICH.
     pub(super) fn insert_chars(&mut self, count: usize) {
         let (row, column) = (self.row(), self.column());
         self.insert_cells(row, column, count);
         self.set_column(column);
     }
 
-    /// DCH.
     pub(super) fn delete_chars(&mut self, count: usize) {
         let (row, column) = (self.row(), self.column());
         self.delete_cells(row, column, count);
@@ -181,14 +176,12 @@ impl Engine {
         }
     }
 
-    /// SU.
     pub(super) fn scroll_up(&mut self, count: usize) {
         self.term.scroll_up(count);
         self.end_line_at_wrap();
         self.touch_all();
     }
 
-    /// SD.
     pub(super) fn scroll_down(&mut self, count: usize) {
         self.term.scroll_down(count);
         self.end_line_at_wrap();

@@ -11,15 +11,15 @@ use alacritty_terminal::term::Config;
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
 
-use super::buffer::{Kitty, PerBuffer};
-use super::cursor::{Saved, Tabs};
-use super::damage::{Damage, Tracker};
+use super::buffer::{KittyKeyboard, PerBuffer};
+use super::cursor::{SavedCursor, TabStops};
+use super::damage::{DamageTracker, ScreenDamage};
 use super::grid::{Grid, with_history};
-use super::{Cursor, Modes, Options, Palette, Size};
-use crate::parser::{Csi, End, Sink};
-use crate::replies::Replies;
-use crate::signals::{self, Signal};
-use crate::snapshot::{Row, Snapshot};
+use super::{ColorPalette, Options, ScreenCursor, ScreenModes, Size};
+use crate::parser::{ControlSequence, ParserSink, StringTerminator};
+use crate::replies::ReplyBuffer;
+use crate::signals::{self, TerminalSignal};
+use crate::snapshot::{ScreenRow, Snapshot};
 
 /// Most history rows a screen may be asked to keep.
 const MAX_HISTORY: usize = 10_000;
@@ -30,19 +30,19 @@ const MAX_SIGNALS: usize = 4096;
 /// Titles kept on the title stack.
 const MAX_TITLES: usize = 16;
 
-pub(crate) struct Engine {
+pub(crate) struct ScreenEmulator {
     pub(super) term: Term<VoidListener>,
     /// Rows the main screen keeps above.
     pub(super) history: usize,
-    pub(super) modes: Modes,
+    pub(super) modes: ScreenModes,
     /// Scrolling margins, rows from the first to before the second.
     pub(super) margins: (usize, usize),
-    pub(super) tabs: Tabs,
-    pub(super) saved: PerBuffer<Option<Saved>>,
-    pub(super) kitty: PerBuffer<Kitty>,
+    pub(super) tabs: TabStops,
+    pub(super) saved: PerBuffer<Option<SavedCursor>>,
+    pub(super) kitty: PerBuffer<KittyKeyboard>,
     /// Which of the four character sets is in use.
     pub(super) charset: CharsetIndex,
-    pub(super) palette: Palette,
+    pub(super) palette: ColorPalette,
     pub(super) cursor_style: u8,
     /// The character just printed, for REP and for emoji that are joined; gone after anything
     /// else but turning insert mode on, which a dump does last.
@@ -53,46 +53,47 @@ pub(crate) struct Engine {
     pub(super) parked: Option<Grid>,
     pub(super) title: String,
     pub(super) titles: Vec<String>,
-    pub(super) replies: Replies,
-    pub(super) signals: VecDeque<Signal>,
+    pub(super) replies: ReplyBuffer,
+    pub(super) signals: VecDeque<TerminalSignal>,
     /// Changes since damage was taken.
-    damage: Tracker,
+    damage: DamageTracker,
     /// Changes since the last snapshot, and its rows.
-    stale: Tracker,
-    pub(super) rows: Vec<Arc<Row>>,
+    stale: DamageTracker,
+    pub(super) rows: Vec<Arc<ScreenRow>>,
     /// Cursor, modes and title at the last look.
-    seen: (Cursor, Modes, String),
+    seen: (ScreenCursor, ScreenModes, String),
 }
 
-impl Engine {
+impl ScreenEmulator {
     pub(super) fn new(options: &Options) -> Self {
         let size = Size::new(options.size.columns, options.size.rows);
         let history = options.history.min(MAX_HISTORY);
         let config = Config { scrolling_history: history, ..Config::default() };
         let mut term = Term::new(config, &size, VoidListener);
         *term.grid_mut() = with_history(size.screen_lines(), Dimensions::columns(&size), history);
-        let modes = Modes::default();
-        let cursor = Cursor { row: 0, column: 0, visible: true, pending_wrap: false, style: 0 };
+        let modes = ScreenModes::default();
+        let cursor =
+            ScreenCursor { row: 0, column: 0, visible: true, pending_wrap: false, style: 0 };
         Self {
             term,
             history,
             modes,
             margins: (0, size.screen_lines()),
-            tabs: Tabs::new(size.columns()),
+            tabs: TabStops::new(size.columns()),
             saved: PerBuffer::default(),
             kitty: PerBuffer::default(),
             charset: CharsetIndex::G0,
-            palette: Palette::new(options.foreground, options.background),
+            palette: ColorPalette::new(options.foreground, options.background),
             cursor_style: 0,
             last_char: None,
             joiner: false,
             parked: None,
             title: String::new(),
             titles: Vec::new(),
-            replies: Replies::new(options.replies),
+            replies: ReplyBuffer::new(options.replies),
             signals: VecDeque::new(),
-            damage: Tracker::new(),
-            stale: Tracker::new(),
+            damage: DamageTracker::new(),
+            stale: DamageTracker::new(),
             rows: Vec::new(),
             seen: (cursor, modes, String::new()),
         }
@@ -116,23 +117,23 @@ impl Engine {
 
     // What a dump reads.
 
-    pub(crate) fn palette(&self) -> &Palette {
+    pub(crate) fn palette(&self) -> &ColorPalette {
         &self.palette
     }
 
-    pub(crate) fn saved(&self) -> &PerBuffer<Option<Saved>> {
+    pub(crate) fn saved(&self) -> &PerBuffer<Option<SavedCursor>> {
         &self.saved
     }
 
-    pub(crate) fn parked(&self) -> Option<&Grid> {
+    pub(crate) fn inactive_grid(&self) -> Option<&Grid> {
         self.parked.as_ref()
     }
 
-    pub(crate) fn kitty_stacks(&self) -> &PerBuffer<Kitty> {
+    pub(crate) fn kitty_stacks(&self) -> &PerBuffer<KittyKeyboard> {
         &self.kitty
     }
 
-    pub(crate) fn tabs(&self) -> &Tabs {
+    pub(crate) fn tabs(&self) -> &TabStops {
         &self.tabs
     }
 
@@ -167,9 +168,9 @@ impl Engine {
         self.stale.all();
     }
 
-    pub(super) fn cursor_view(&self) -> Cursor {
+    pub(super) fn cursor_view(&self) -> ScreenCursor {
         let cursor = &self.grid().cursor;
-        Cursor {
+        ScreenCursor {
             row: cursor.point.line.0 as u16,
             column: cursor.point.column.0 as u16,
             visible: self.modes.cursor_visible,
@@ -178,11 +179,11 @@ impl Engine {
         }
     }
 
-    pub(crate) fn modes_view(&self) -> Modes {
-        Modes { kitty: self.kitty().flags, ..self.modes }
+    pub(crate) fn modes_view(&self) -> ScreenModes {
+        ScreenModes { kitty: self.kitty().flags, ..self.modes }
     }
 
-    pub(super) fn take_damage(&mut self) -> Damage {
+    pub(super) fn take_damage(&mut self) -> ScreenDamage {
         let (cursor, modes) = (self.cursor_view(), self.modes_view());
         let state = (cursor, modes) != (self.seen.0, self.seen.1) || self.title != self.seen.2;
         if state {
@@ -198,7 +199,7 @@ impl Engine {
             // A row's text depends on whether the next begins with a wide character.
             let stale = self.stale.contains(index) || self.stale.contains(index + 1);
             if stale || index >= self.rows.len() {
-                let row = Arc::new(Row::read(self.grid(), index));
+                let row = Arc::new(ScreenRow::read(self.grid(), index));
                 match self.rows.get_mut(index) {
                     Some(old) => *old = row,
                     None => self.rows.push(row),
@@ -215,7 +216,7 @@ impl Engine {
         )
     }
 
-    pub(super) fn signal(&mut self, signal: Signal) {
+    pub(super) fn signal(&mut self, signal: TerminalSignal) {
         if self.signals.len() == MAX_SIGNALS {
             self.signals.pop_front();
         }
@@ -256,9 +257,9 @@ impl Engine {
     /// RIS: as new, but for the size and what was not yet taken.
     fn reset(&mut self) {
         self.term.reset_state();
-        self.modes = Modes::default();
+        self.modes = ScreenModes::default();
         self.margins = (0, self.height());
-        self.tabs = Tabs::new(self.columns());
+        self.tabs = TabStops::new(self.columns());
         self.saved = PerBuffer::default();
         self.kitty = PerBuffer::default();
         self.charset = CharsetIndex::G0;
@@ -288,7 +289,7 @@ impl Engine {
     }
 }
 
-impl Sink for Engine {
+impl ParserSink for ScreenEmulator {
     fn text(&mut self, text: &str) {
         self.print_text(text);
     }
@@ -296,7 +297,7 @@ impl Sink for Engine {
     fn control(&mut self, byte: u8) {
         self.last_char = None;
         match byte {
-            0x07 => self.signal(Signal::Bell),
+            0x07 => self.signal(TerminalSignal::Bell),
             0x08 => self.left(1),
             b'\t' => self.tab_forward(1),
             b'\n' | 0x0b | 0x0c => {
@@ -339,7 +340,7 @@ impl Sink for Engine {
         }
     }
 
-    fn csi(&mut self, csi: &Csi<'_>) {
+    fn csi(&mut self, csi: &ControlSequence<'_>) {
         self.run_csi(csi);
         let insert = csi.last == b'h' && csi.marker == 0 && csi.params.all() == [4];
         if !insert {
@@ -347,7 +348,7 @@ impl Sink for Engine {
         }
     }
 
-    fn osc(&mut self, payload: &[u8], end: End) {
+    fn osc(&mut self, payload: &[u8], end: StringTerminator) {
         self.last_char = None;
         if let Some(signal) = signals::read(payload) {
             self.apply_signal(&signal);

@@ -1,13 +1,12 @@
 //! Modes: what a program has switched on or off, and what DECRQM is told about them.
 
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 use crate::keys::KittyFlags;
 use alacritty_terminal::vte::ansi::{Handler, NamedPrivateMode};
 
 /// Which mouse events the program wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mouse {
-    /// None.
+pub enum MouseTracking {
     #[default]
     Off,
     /// Presses only (mode 9).
@@ -20,7 +19,7 @@ pub enum Mouse {
     Motion,
 }
 
-impl Mouse {
+impl MouseTracking {
     /// The private mode that switches this on.
     pub(crate) fn number(self) -> Option<u16> {
         match self {
@@ -36,12 +35,9 @@ impl Mouse {
 /// How mouse events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MouseEncoding {
-    /// Three bytes.
     #[default]
     Bytes,
-    /// UTF-8 (mode 1005).
     Utf8,
-    /// Decimal (mode 1006).
     Sgr,
     /// Decimal as in urxvt (mode 1015).
     Urxvt,
@@ -62,7 +58,7 @@ impl MouseEncoding {
 /// Everything a program can switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the protocol")]
-pub struct Modes {
+pub struct ScreenModes {
     /// The alternate screen is shown (modes 47, 1047, 1049).
     pub alternate_screen: bool,
     /// Arrow keys send `ESC O` (mode 1).
@@ -86,7 +82,7 @@ pub struct Modes {
     /// Line feed also returns the carriage, Enter sends both (ANSI mode 20).
     pub newline: bool,
     /// Which mouse events are wanted.
-    pub mouse: Mouse,
+    pub mouse: MouseTracking,
     /// How they are written.
     pub mouse_encoding: MouseEncoding,
     /// Focus changes are reported (mode 1004).
@@ -107,7 +103,7 @@ pub struct Modes {
     pub modify_other_keys: u8,
 }
 
-impl Default for Modes {
+impl Default for ScreenModes {
     fn default() -> Self {
         Self {
             alternate_screen: false,
@@ -121,7 +117,7 @@ impl Default for Modes {
             reverse_wrap: false,
             insert: false,
             newline: false,
-            mouse: Mouse::Off,
+            mouse: MouseTracking::Off,
             mouse_encoding: MouseEncoding::Bytes,
             focus_events: false,
             alternate_scroll: false,
@@ -135,7 +131,7 @@ impl Default for Modes {
     }
 }
 
-impl Modes {
+impl ScreenModes {
     /// The plain switches among the private modes: a number and the flag behind it.
     fn switch(&mut self, number: u16) -> Option<&mut bool> {
         Some(match number {
@@ -193,8 +189,7 @@ impl Modes {
     }
 }
 
-impl Engine {
-    /// SM and RM.
+impl ScreenEmulator {
     pub(super) fn set_ansi_mode(&mut self, number: u16, on: bool) {
         match number {
             4 => self.modes.insert = on,
@@ -203,7 +198,6 @@ impl Engine {
         }
     }
 
-    /// DECSET and DECRST.
     pub(super) fn set_private_mode(&mut self, number: u16, on: bool) {
         if let Some(switch) = self.modes.switch(number) {
             *switch = on;
@@ -213,10 +207,10 @@ impl Engine {
             // The emulator wraps text itself and must know.
             7 if on => self.term.set_private_mode(NamedPrivateMode::LineWrap.into()),
             7 => self.term.unset_private_mode(NamedPrivateMode::LineWrap.into()),
-            9 => self.set_mouse(Mouse::Press, on),
-            1000 => self.set_mouse(Mouse::Click, on),
-            1002 => self.set_mouse(Mouse::Drag, on),
-            1003 => self.set_mouse(Mouse::Motion, on),
+            9 => self.set_mouse(MouseTracking::Press, on),
+            1000 => self.set_mouse(MouseTracking::Click, on),
+            1002 => self.set_mouse(MouseTracking::Drag, on),
+            1003 => self.set_mouse(MouseTracking::Motion, on),
             1005 => self.set_mouse_encoding(MouseEncoding::Utf8, on),
             1006 => self.set_mouse_encoding(MouseEncoding::Sgr, on),
             1015 => self.set_mouse_encoding(MouseEncoding::Urxvt, on),
@@ -228,8 +222,8 @@ impl Engine {
     }
 
     /// The last mouse mode set counts; resetting any of them ends reporting.
-    fn set_mouse(&mut self, mouse: Mouse, on: bool) {
-        self.modes.mouse = if on { mouse } else { Mouse::Off };
+    fn set_mouse(&mut self, mouse: MouseTracking, on: bool) {
+        self.modes.mouse = if on { mouse } else { MouseTracking::Off };
     }
 
     fn set_mouse_encoding(&mut self, encoding: MouseEncoding, on: bool) {

@@ -3,28 +3,28 @@
 
 use alacritty_terminal::vte::ansi::{Handler, Hyperlink};
 
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 use super::palette::{BACKGROUND, CURSOR, FOREGROUND, Rgb};
-use crate::parser::End;
-use crate::signals::Signal;
+use crate::parser::StringTerminator;
+use crate::signals::TerminalSignal;
 
-impl Engine {
-    pub(super) fn apply_signal(&mut self, signal: &Signal) {
+impl ScreenEmulator {
+    pub(super) fn apply_signal(&mut self, signal: &TerminalSignal) {
         match signal {
-            Signal::Title(title) => self.title.clone_from(title),
+            TerminalSignal::Title(title) => self.title.clone_from(title),
             // A link without an id gets one all the same, else the emulator invents a new one
             // each time and equal screens differ.
-            Signal::Link { id, uri } => self.term.set_hyperlink(Some(Hyperlink {
+            TerminalSignal::Link { id, uri } => self.term.set_hyperlink(Some(Hyperlink {
                 id: Some(id.clone().unwrap_or_default()),
                 uri: uri.clone(),
             })),
-            Signal::LinkEnd => self.term.set_hyperlink(None),
-            Signal::StatusQuery => self.replies.program_status(),
+            TerminalSignal::LinkEnd => self.term.set_hyperlink(None),
+            TerminalSignal::StatusQuery => self.replies.program_status(),
             _ => {}
         }
     }
 
-    pub(super) fn run_osc(&mut self, payload: &[u8], end: End) {
+    pub(super) fn run_osc(&mut self, payload: &[u8], end: StringTerminator) {
         let Ok(text) = str::from_utf8(payload) else { return };
         let mut parts = text.split(';');
         match parts.next().unwrap_or_default() {
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// Sets a colour, or answers what it is.
-    fn color(&mut self, index: u16, name: &str, spec: &str, end: End) {
+    fn color(&mut self, index: u16, name: &str, spec: &str, end: StringTerminator) {
         if spec == "?" {
             self.replies.color(name, self.palette.get(index), end);
         } else if let Some(color) = Rgb::parse(spec) {

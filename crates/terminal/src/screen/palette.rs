@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// A colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rgb {
-    /// Red.
     pub r: u8,
-    /// Green.
     pub g: u8,
-    /// Blue.
     pub b: u8,
 }
 
@@ -54,13 +50,13 @@ pub(crate) const CURSOR: u16 = 258;
 
 /// The colours in force: defaults, and what the program has set.
 #[derive(Clone, Debug)]
-pub(crate) struct Palette {
+pub(crate) struct ColorPalette {
     foreground: Rgb,
     background: Rgb,
     set: BTreeMap<u16, Rgb>,
 }
 
-impl Palette {
+impl ColorPalette {
     pub(crate) fn new(foreground: Rgb, background: Rgb) -> Self {
         Self { foreground, background, set: BTreeMap::new() }
     }
@@ -103,13 +99,13 @@ impl Palette {
 
 /// The standard colours of xterm: sixteen named ones, a cube of 6x6x6, 24 greys.
 fn standard(index: u8) -> Rgb {
-    const NAMED: [u32; 16] = [
+    const NAMED_COLORS: [u32; 16] = [
         0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5,
         0x7f_7f7f, 0xff_0000, 0x00_ff00, 0xff_ff00, 0x5c_5cff, 0xff_00ff, 0x00_ffff, 0xff_ffff,
     ];
     match index {
         0..=15 => {
-            let [_, r, g, b] = NAMED[usize::from(index)].to_be_bytes();
+            let [_, r, g, b] = NAMED_COLORS[usize::from(index)].to_be_bytes();
             Rgb { r, g, b }
         }
         16..=231 => {

@@ -11,7 +11,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Handler, StandardCharset};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 
 /// Characters without width kept in one cell; the longest emoji in use has nine.
 const MAX_MARKS: usize = 16;
@@ -19,7 +19,7 @@ const MAX_MARKS: usize = 16;
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 const EMOJI_PRESENTATION: char = '\u{fe0f}';
 
-impl Engine {
+impl ScreenEmulator {
     pub(super) fn print_text(&mut self, text: &str) {
         let cursor = &self.grid().cursor;
         let plain = cursor.charsets[self.charset] == StandardCharset::Ascii && !self.modes.insert;

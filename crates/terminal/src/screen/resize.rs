@@ -7,10 +7,10 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Flags;
 
 use super::Size;
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 use super::grid::{Grid, compact, forget_empty_history};
 
-impl Engine {
+impl ScreenEmulator {
     pub(super) fn resize(&mut self, size: Size) {
         let old = self.size();
         if size == old {

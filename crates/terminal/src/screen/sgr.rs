@@ -2,12 +2,12 @@
 
 use alacritty_terminal::vte::ansi::{Attr, Color, Handler, NamedColor, Rgb};
 
-use super::engine::Engine;
+use super::engine::ScreenEmulator;
 use crate::dump;
-use crate::parser::Params;
+use crate::parser::SequenceParams;
 
-impl Engine {
-    pub(super) fn select_rendition(&mut self, params: &Params) {
+impl ScreenEmulator {
+    pub(super) fn select_rendition(&mut self, params: &SequenceParams) {
         if params.is_empty() {
             self.term.terminal_attribute(Attr::Reset);
         }
@@ -70,7 +70,7 @@ fn attribute(group: &[u16]) -> Option<Attr> {
 
 fn named(index: u16) -> Color {
     use NamedColor as N;
-    const NAMES: [NamedColor; 16] = [
+    const SGR_COLORS: [NamedColor; 16] = [
         N::Black,
         N::Red,
         N::Green,
@@ -88,7 +88,7 @@ fn named(index: u16) -> Color {
         N::BrightCyan,
         N::BrightWhite,
     ];
-    Color::Named(NAMES[usize::from(index)])
+    Color::Named(SGR_COLORS[usize::from(index)])
 }
 
 /// The old form, `38;5;n` and `38;2;r;g;b`: the values follow as parameters of their own.

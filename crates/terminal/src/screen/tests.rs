@@ -2,7 +2,7 @@
 //! changes.
 
 use super::*;
-use crate::snapshot::{Color, Underline};
+use crate::snapshot::{CellColor, UnderlineStyle};
 
 fn screen(columns: u16, rows: u16, bytes: &str) -> Screen {
     let mut screen = Screen::new(Size::new(columns, rows));
@@ -167,10 +167,10 @@ mod corrections {
         );
         let snapshot = screen.snapshot();
         let [styled, link] = snapshot.rows()[0].runs() else { panic!("two runs") };
-        assert_eq!(styled.style.foreground, Color::Rgb(1, 2, 3));
-        assert_eq!(styled.style.background, Color::Indexed(200));
-        assert_eq!(styled.style.underline_color, Some(Color::Indexed(9)));
-        assert_eq!(styled.style.underline, Underline::Curly);
+        assert_eq!(styled.style.foreground, CellColor::Rgb(1, 2, 3));
+        assert_eq!(styled.style.background, CellColor::Indexed(200));
+        assert_eq!(styled.style.underline_color, Some(CellColor::Indexed(9)));
+        assert_eq!(styled.style.underline, UnderlineStyle::Curly);
         assert!(styled.style.attributes.bold && styled.style.attributes.italic);
         assert_eq!(link.style.link.as_ref().unwrap().uri, "http://b");
         assert_eq!((link.column, link.length), (1, 1));
@@ -320,10 +320,10 @@ mod changes {
     #[test]
     fn a_new_screen_has_changed_and_a_quiet_one_has_not() {
         let mut screen = Screen::new(Size::new(20, 5));
-        assert_eq!(screen.take_damage(), Damage::Full);
-        assert_eq!(screen.take_damage(), Damage::None);
+        assert_eq!(screen.take_damage(), ScreenDamage::Full);
+        assert_eq!(screen.take_damage(), ScreenDamage::None);
         screen.feed(b"\x1b[m\x1b[c");
-        assert_eq!(screen.take_damage(), Damage::None);
+        assert_eq!(screen.take_damage(), ScreenDamage::None);
     }
 
     #[test]
@@ -331,14 +331,14 @@ mod changes {
         let mut screen = Screen::new(Size::new(20, 5));
         screen.take_damage();
         screen.feed(b"\x1b[2;1Hx\x1b[4;1Hy");
-        assert_eq!(screen.take_damage(), Damage::Rows(vec![1, 3]));
+        assert_eq!(screen.take_damage(), ScreenDamage::Rows(vec![1, 3]));
         for state in ["\x1b[H", "\x1b]0;t\x07", "\x1b[?2004h", "\x1b[?25l", "\x1b[>1u", "\x1b[4 q"]
         {
             screen.feed(state.as_bytes());
-            assert_eq!(screen.take_damage(), Damage::State, "{state:?}");
+            assert_eq!(screen.take_damage(), ScreenDamage::State, "{state:?}");
         }
         screen.feed(b"\x1b[5;1H\n");
-        assert_eq!(screen.take_damage(), Damage::Full, "scrolled");
+        assert_eq!(screen.take_damage(), ScreenDamage::Full, "scrolled");
     }
 
     /// Every change a snapshot shows is told as damage, whatever the bytes.
@@ -385,12 +385,12 @@ mod changes {
             for row in 0..6 {
                 let changed = before.rows()[row] != after.rows()[row];
                 let told = match &damage {
-                    Damage::Full => true,
-                    Damage::Rows(rows) => {
+                    ScreenDamage::Full => true,
+                    ScreenDamage::Rows(rows) => {
                         // A row also changes where the next one decides how its line goes on.
                         rows.contains(&(row as u16)) || rows.contains(&(row as u16 + 1))
                     }
-                    Damage::None | Damage::State => false,
+                    ScreenDamage::None | ScreenDamage::State => false,
                 };
                 assert!(!changed || told, "row {row} after {piece:?} in round {round}: {damage:?}");
             }
@@ -410,7 +410,10 @@ mod changes {
     #[test]
     fn signals_and_key_modes_come_from_the_same_bytes() {
         let mut screen = screen(20, 5, "\x1b]0;t\x07\x07\x1b[?1h\x1b[?2004h\x1b[>7u");
-        assert_eq!(screen.take_signals(), [Signal::Title("t".into()), Signal::Bell]);
+        assert_eq!(
+            screen.take_signals(),
+            [TerminalSignal::Title("t".into()), TerminalSignal::Bell]
+        );
         let keys = screen.key_modes();
         assert!(keys.application_cursor && keys.bracketed_paste);
         assert_eq!(keys.kitty.bits(), 7);

@@ -3,25 +3,25 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-use super::{Mark, ProgramStatus, Signal};
+use super::{ProgramStatus, PromptMark, TerminalSignal};
 
 /// Longest link target that is kept, as in other terminals.
 const MAX_URI: usize = 2083;
 
 /// The signal in an OSC payload, if it is one of ours and well formed.
-pub(crate) fn read(payload: &[u8]) -> Option<Signal> {
+pub(crate) fn read(payload: &[u8]) -> Option<TerminalSignal> {
     let text = str::from_utf8(payload).ok()?;
     let (number, rest) = text.split_once(';')?;
     match number {
-        "0" | "2" => Some(Signal::Title(plain(rest))),
+        "0" | "2" => Some(TerminalSignal::Title(plain(rest))),
         "7" => directory(rest),
         "8" => link(rest),
         "9" => notification_9(rest),
         "99" => notification_99(rest),
-        "133" => mark(rest).map(Signal::Prompt),
+        "133" => mark(rest).map(TerminalSignal::Prompt),
         "777" => notification_777(rest),
-        "7501" if rest == "?" => Some(Signal::StatusQuery),
-        "7501" => ProgramStatus::read(rest).map(Signal::Status),
+        "7501" if rest == "?" => Some(TerminalSignal::StatusQuery),
+        "7501" => ProgramStatus::read(rest).map(TerminalSignal::Status),
         _ => None,
     }
 }
@@ -37,40 +37,44 @@ pub(super) fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok().map(|text| plain(&text))
 }
 
-fn directory(text: &str) -> Option<Signal> {
+fn directory(text: &str) -> Option<TerminalSignal> {
     let path = plain(text);
-    (path.starts_with('/') || path.starts_with("file://")).then_some(Signal::Directory(path))
+    (path.starts_with('/') || path.starts_with("file://"))
+        .then_some(TerminalSignal::Directory(path))
 }
 
-fn link(text: &str) -> Option<Signal> {
+fn link(text: &str) -> Option<TerminalSignal> {
     let (params, uri) = text.split_once(';')?;
     if uri.is_empty() {
-        return Some(Signal::LinkEnd);
+        return Some(TerminalSignal::LinkEnd);
     }
     if uri.len() > MAX_URI || uri.chars().any(char::is_control) {
         return None;
     }
     let id = params.split(':').find_map(|param| param.strip_prefix("id="));
-    Some(Signal::Link { id: id.filter(|id| !id.is_empty()).map(plain), uri: uri.to_owned() })
+    Some(TerminalSignal::Link {
+        id: id.filter(|id| !id.is_empty()).map(plain),
+        uri: uri.to_owned(),
+    })
 }
 
 /// OSC 9 is a notification, unless it begins with a sub-command: 4 is progress, 9 a directory.
-fn notification_9(text: &str) -> Option<Signal> {
+fn notification_9(text: &str) -> Option<TerminalSignal> {
     match text.split_once(';') {
         Some(("4", rest)) => progress(rest),
         Some(("9", path)) => directory(path.trim_matches('"')),
         _ if text == "4" || text.is_empty() => None,
-        _ => Some(Signal::Notification { title: None, body: plain(text) }),
+        _ => Some(TerminalSignal::Notification { title: None, body: plain(text) }),
     }
 }
 
-fn progress(text: &str) -> Option<Signal> {
+fn progress(text: &str) -> Option<TerminalSignal> {
     let (state, value) = text.split_once(';').unwrap_or((text, "0"));
     match state {
-        "0" => Some(Signal::Progress(None)),
+        "0" => Some(TerminalSignal::Progress(None)),
         "1" | "2" | "3" | "4" => {
             let value: u8 = if value.is_empty() { 0 } else { value.parse().ok()? };
-            (value <= 100).then_some(Signal::Progress(Some(value)))
+            (value <= 100).then_some(TerminalSignal::Progress(Some(value)))
         }
         _ => None,
     }
@@ -78,7 +82,7 @@ fn progress(text: &str) -> Option<Signal> {
 
 /// OSC 99 (kitty): `key=value:…;payload`. Only title and body texts are signals; queries, icons
 /// and buttons are not.
-fn notification_99(text: &str) -> Option<Signal> {
+fn notification_99(text: &str) -> Option<TerminalSignal> {
     let (metadata, payload) = text.split_once(';')?;
     let value = |key: &str| {
         metadata.split(':').filter_map(|pair| pair.split_once('=')).find(|(k, _)| *k == key)
@@ -89,27 +93,26 @@ fn notification_99(text: &str) -> Option<Signal> {
     };
     match value("p").map_or("title", |(_, part)| part) {
         "title" if !text.is_empty() => {
-            Some(Signal::Notification { title: Some(text), body: String::new() })
+            Some(TerminalSignal::Notification { title: Some(text), body: String::new() })
         }
-        "body" => Some(Signal::Notification { title: None, body: text }),
+        "body" => Some(TerminalSignal::Notification { title: None, body: text }),
         _ => None,
     }
 }
 
-/// OSC 777: `notify;title;body`.
-fn notification_777(text: &str) -> Option<Signal> {
+fn notification_777(text: &str) -> Option<TerminalSignal> {
     let rest = text.strip_prefix("notify;")?;
     let (title, body) = rest.split_once(';').unwrap_or((rest, ""));
-    Some(Signal::Notification { title: Some(plain(title)), body: plain(body) })
+    Some(TerminalSignal::Notification { title: Some(plain(title)), body: plain(body) })
 }
 
-fn mark(text: &str) -> Option<Mark> {
+fn mark(text: &str) -> Option<PromptMark> {
     let mut parts = text.split(';');
     match parts.next()? {
-        "A" => Some(Mark::PromptStart),
-        "B" => Some(Mark::CommandStart),
-        "C" => Some(Mark::OutputStart),
-        "D" => Some(Mark::CommandEnd(parts.next().and_then(|code| code.parse().ok()))),
+        "A" => Some(PromptMark::PromptStart),
+        "B" => Some(PromptMark::CommandStart),
+        "C" => Some(PromptMark::OutputStart),
+        "D" => Some(PromptMark::CommandEnd(parts.next().and_then(|code| code.parse().ok()))),
         _ => None,
     }
 }

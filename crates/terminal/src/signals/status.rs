@@ -8,13 +8,11 @@ use super::osc::decode;
 pub enum ProgramState {
     /// Waits for a prompt.
     Idle,
-    /// Works.
     Working,
     /// Waits for an answer; [`ProgramStatus::kind`] says to what.
     Blocked,
     /// Has finished its turn.
     Done,
-    /// Has failed.
     Error,
     /// Takes its last status back.
     Clear,
@@ -23,7 +21,6 @@ pub enum ProgramState {
 /// A program status as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramStatus {
-    /// The state.
     pub state: ProgramState,
     /// Which program says so.
     pub app: Option<String>,

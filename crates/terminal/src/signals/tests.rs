@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn tap(chunks: &[&[u8]]) -> Vec<Signal> {
-    let mut tap = Tap::new();
+fn tap(chunks: &[&[u8]]) -> Vec<TerminalSignal> {
+    let mut tap = SignalTap::new();
     let mut signals = Vec::new();
     for chunk in chunks {
         tap.feed(chunk, |signal| signals.push(signal));
@@ -12,7 +12,7 @@ fn tap(chunks: &[&[u8]]) -> Vec<Signal> {
 }
 
 #[track_caller]
-fn check(input: &str, expected: &[Signal]) {
+fn check(input: &str, expected: &[TerminalSignal]) {
     let input = input.as_bytes();
     assert_eq!(tap(&[input]), expected, "whole");
     for at in 0..=input.len() {
@@ -20,8 +20,8 @@ fn check(input: &str, expected: &[Signal]) {
     }
 }
 
-fn note(title: Option<&str>, body: &str) -> Signal {
-    Signal::Notification { title: title.map(str::to_owned), body: body.to_owned() }
+fn note(title: Option<&str>, body: &str) -> TerminalSignal {
+    TerminalSignal::Notification { title: title.map(str::to_owned), body: body.to_owned() }
 }
 
 fn status(state: ProgramState) -> ProgramStatus {
@@ -40,19 +40,22 @@ fn status(state: ProgramState) -> ProgramStatus {
 fn titles_come_with_either_ending_and_keep_their_semicolons() {
     check(
         "\x1b]0;✳ Claude; Code\x07x\x1b]2;b\x1b\\",
-        &[Signal::Title("✳ Claude; Code".into()), Signal::Title("b".into())],
+        &[TerminalSignal::Title("✳ Claude; Code".into()), TerminalSignal::Title("b".into())],
     );
     check("\x1b]1;icon\x07\x1b]0\x07", &[]);
 }
 
 #[test]
 fn directories_and_links() {
-    check("\x1b]7;file://host/tmp\x07", &[Signal::Directory("file://host/tmp".into())]);
-    check("\x1b]9;9;\"/tmp\"\x07", &[Signal::Directory("/tmp".into())]);
+    check("\x1b]7;file://host/tmp\x07", &[TerminalSignal::Directory("file://host/tmp".into())]);
+    check("\x1b]9;9;\"/tmp\"\x07", &[TerminalSignal::Directory("/tmp".into())]);
     check("\x1b]7;nonsense\x07", &[]);
     check(
         "\x1b]8;id=1;http://a/?b;c\x1b\\text\x1b]8;;\x1b\\",
-        &[Signal::Link { id: Some("1".into()), uri: "http://a/?b;c".into() }, Signal::LinkEnd],
+        &[
+            TerminalSignal::Link { id: Some("1".into()), uri: "http://a/?b;c".into() },
+            TerminalSignal::LinkEnd,
+        ],
     );
 }
 
@@ -70,7 +73,7 @@ fn notifications_of_three_kinds_and_progress() {
     check("\x1b]99;i=1:p=?;\x1b\\\x1b]777;other;x\x07", &[]);
     check(
         "\x1b]9;4;1;40\x07\x1b]9;4;0\x07\x1b]9;4;1;400\x07",
-        &[Signal::Progress(Some(40)), Signal::Progress(None)],
+        &[TerminalSignal::Progress(Some(40)), TerminalSignal::Progress(None)],
     );
 }
 
@@ -79,21 +82,21 @@ fn shell_marks() {
     check(
         "\x1b]133;A\x07$ \x1b]133;B\x07ls\x1b]133;C;x=y\x07\x1b]133;D;2\x07\x1b]133;D\x07",
         &[
-            Signal::Prompt(Mark::PromptStart),
-            Signal::Prompt(Mark::CommandStart),
-            Signal::Prompt(Mark::OutputStart),
-            Signal::Prompt(Mark::CommandEnd(Some(2))),
-            Signal::Prompt(Mark::CommandEnd(None)),
+            TerminalSignal::Prompt(PromptMark::PromptStart),
+            TerminalSignal::Prompt(PromptMark::CommandStart),
+            TerminalSignal::Prompt(PromptMark::OutputStart),
+            TerminalSignal::Prompt(PromptMark::CommandEnd(Some(2))),
+            TerminalSignal::Prompt(PromptMark::CommandEnd(None)),
         ],
     );
 }
 
 #[test]
 fn program_status_with_and_without_its_extras() {
-    check("\x1b]7501;?\x1b\\", &[Signal::StatusQuery]);
+    check("\x1b]7501;?\x1b\\", &[TerminalSignal::StatusQuery]);
     check(
         "\x1b]7501;state=blocked:app=codex:kind=permission\x1b\\",
-        &[Signal::Status(ProgramStatus {
+        &[TerminalSignal::Status(ProgramStatus {
             app: Some("codex".into()),
             kind: Some("permission".into()),
             ..status(ProgramState::Blocked)
@@ -101,7 +104,7 @@ fn program_status_with_and_without_its_extras() {
     );
     check(
         "\x1b]7501;state=working:app=claude-code:id=7:progress=40:new=x:msg=YXBwcm92ZQ==\x1b\\",
-        &[Signal::Status(ProgramStatus {
+        &[TerminalSignal::Status(ProgramStatus {
             app: Some("claude-code".into()),
             id: Some("7".into()),
             progress: Some(40),
@@ -109,7 +112,7 @@ fn program_status_with_and_without_its_extras() {
             ..status(ProgramState::Working)
         })],
     );
-    check("\x1b]7501;state=clear\x1b\\", &[Signal::Status(status(ProgramState::Clear))]);
+    check("\x1b]7501;state=clear\x1b\\", &[TerminalSignal::Status(status(ProgramState::Clear))]);
 }
 
 #[test]
@@ -133,18 +136,18 @@ fn payloads_that_do_not_fit_are_ignored() {
     assert_eq!(tap(&[b"\x1b]0;\xff\xfe\x07"]), [], "not UTF-8");
     assert_eq!(tap(&[b"\x1b]0;cut off\x18"]), [], "cancelled");
     let endless = [b"\x1b]0;".as_slice(), &vec![b'x'; 1 << 20], b"\x07\x1b]0;ok\x07"].concat();
-    assert_eq!(tap(&[&endless]), [Signal::Title("ok".into())], "over the limit");
+    assert_eq!(tap(&[&endless]), [TerminalSignal::Title("ok".into())], "over the limit");
 }
 
 #[test]
 fn a_bell_is_a_bell_only_outside_strings() {
-    check("a\x07b", &[Signal::Bell]);
-    check("\x1b]0;t\x07", &[Signal::Title("t".into())]);
+    check("a\x07b", &[TerminalSignal::Bell]);
+    check("\x1b]0;t\x07", &[TerminalSignal::Title("t".into())]);
     check("\x1bPq\x07\x1b\\\x1b_\x07\x1b\\", &[]);
-    check("\x1b[1\x07m", &[Signal::Bell]);
+    check("\x1b[1\x07m", &[TerminalSignal::Bell]);
 }
 
 #[test]
 fn control_characters_inside_a_title_are_dropped() {
-    check("\x1b]0;a\tb\u{9b}c\x07", &[Signal::Title("abc".into())]);
+    check("\x1b]0;a\tb\u{9b}c\x07", &[TerminalSignal::Title("abc".into())]);
 }

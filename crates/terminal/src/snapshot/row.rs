@@ -14,101 +14,80 @@ use crate::screen::Grid;
 
 /// A row as it stands on the screen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Row {
+pub struct ScreenRow {
     text: String,
     wrapped: bool,
     spacer: bool,
-    runs: Vec<Run>,
+    runs: Vec<StyledRun>,
 }
 
 /// Neighbouring cells with the same style, other than the usual.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
-    /// First column.
+pub struct StyledRun {
     pub column: u16,
-    /// How many columns.
     pub length: u16,
-    /// Their style.
-    pub style: Style,
+    pub style: CellStyle,
 }
 
-/// How cells look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Style {
+pub struct CellStyle {
     /// Colour of the text.
-    pub foreground: Color,
+    pub foreground: CellColor,
     /// Colour behind the text.
-    pub background: Color,
+    pub background: CellColor,
     /// Colour of the underline, where it is not that of the text.
-    pub underline_color: Option<Color>,
-    /// The underline.
-    pub underline: Underline,
-    /// Everything else.
-    pub attributes: Attributes,
+    pub underline_color: Option<CellColor>,
+    pub underline: UnderlineStyle,
+    pub attributes: CellAttributes,
     /// The link, if the text is one.
-    pub link: Option<Arc<Link>>,
+    pub link: Option<Arc<LinkTarget>>,
 }
 
 /// A colour as the program named it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Color {
-    /// The terminal's own.
+pub enum CellColor {
     #[default]
     Default,
     /// One of the sixteen with names.
     Named(u8),
-    /// One of 256.
     Indexed(u8),
-    /// Red, green, blue.
     Rgb(u8, u8, u8),
 }
 
 /// The kinds of underline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Underline {
-    /// None.
+pub enum UnderlineStyle {
     #[default]
     None,
-    /// One line.
     Single,
-    /// Two lines.
     Double,
-    /// Waves.
     Curly,
-    /// Dots.
     Dotted,
-    /// Dashes.
     Dashed,
 }
 
 /// Attributes that are on or off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the protocol")]
-pub struct Attributes {
-    /// Bold.
+pub struct CellAttributes {
     pub bold: bool,
-    /// Dim.
     pub dim: bool,
-    /// Italic.
     pub italic: bool,
     /// Text and background exchanged.
     pub inverse: bool,
-    /// Not shown.
     pub hidden: bool,
-    /// Struck out.
     pub strikeout: bool,
 }
 
 /// Where a link leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Link {
+pub struct LinkTarget {
     /// What ties separate parts of one link together; empty if nothing does.
     pub id: String,
-    /// The target.
     pub uri: String,
 }
 
-impl Row {
+impl ScreenRow {
     /// The text. Blanks at the end are left out, unless the line goes on in the next row.
     pub fn text(&self) -> &str {
         &self.text
@@ -120,7 +99,7 @@ impl Row {
     }
 
     /// The styled parts, from left to right.
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[StyledRun] {
         &self.runs
     }
 
@@ -134,7 +113,7 @@ impl Row {
         let wrapped = is_wrapped(grid, index);
         let spacer = wrapped && ends_with_spacer(grid, index);
         let mut text = String::with_capacity(cells.len());
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<StyledRun> = Vec::new();
         let mut filled = 0;
         let mut last_style: Option<&Cell> = None;
         for (column, cell) in cells.iter().enumerate() {
@@ -154,7 +133,11 @@ impl Row {
             {
                 run.length += 1;
             } else {
-                runs.push(Run { column: column as u16, length: 1, style: Style::of(cell) });
+                runs.push(StyledRun {
+                    column: column as u16,
+                    length: 1,
+                    style: CellStyle::of(cell),
+                });
                 last_style = Some(cell);
             }
         }
@@ -183,7 +166,7 @@ pub(crate) fn ends_with_spacer(grid: &Grid, index: usize) -> bool {
 }
 
 /// Flags that say how a cell looks.
-const LOOKS: Flags = Flags::INVERSE
+const STYLE_FLAGS: Flags = Flags::INVERSE
     .union(Flags::BOLD)
     .union(Flags::ITALIC)
     .union(Flags::DIM)
@@ -195,7 +178,7 @@ const LOOKS: Flags = Flags::INVERSE
 pub(crate) fn same_style(one: &Cell, other: &Cell) -> bool {
     one.fg == other.fg
         && one.bg == other.bg
-        && one.flags.intersection(LOOKS) == other.flags.intersection(LOOKS)
+        && one.flags.intersection(STYLE_FLAGS) == other.flags.intersection(STYLE_FLAGS)
         && (one.extra.is_none() && other.extra.is_none()
             || one.underline_color() == other.underline_color()
                 && one.hyperlink() == other.hyperlink())
@@ -204,19 +187,19 @@ pub(crate) fn same_style(one: &Cell, other: &Cell) -> bool {
 fn is_plain(cell: &Cell) -> bool {
     cell.fg == EmulatorColor::Named(NamedColor::Foreground)
         && cell.bg == EmulatorColor::Named(NamedColor::Background)
-        && !cell.flags.intersects(LOOKS)
+        && !cell.flags.intersects(STYLE_FLAGS)
         && (cell.extra.is_none() || cell.underline_color().is_none() && cell.hyperlink().is_none())
 }
 
-impl Style {
+impl CellStyle {
     pub(crate) fn of(cell: &Cell) -> Self {
         let has = |flag| cell.flags.contains(flag);
         Self {
             foreground: cell.fg.into(),
             background: cell.bg.into(),
-            underline_color: cell.underline_color().map(Color::from),
-            underline: Underline::of(cell.flags),
-            attributes: Attributes {
+            underline_color: cell.underline_color().map(CellColor::from),
+            underline: UnderlineStyle::of(cell.flags),
+            attributes: CellAttributes {
                 bold: has(Flags::BOLD),
                 dim: has(Flags::DIM),
                 italic: has(Flags::ITALIC),
@@ -225,13 +208,13 @@ impl Style {
                 strikeout: has(Flags::STRIKEOUT),
             },
             link: cell.hyperlink().map(|link| {
-                Arc::new(Link { id: link.id().to_owned(), uri: link.uri().to_owned() })
+                Arc::new(LinkTarget { id: link.id().to_owned(), uri: link.uri().to_owned() })
             }),
         }
     }
 }
 
-impl Underline {
+impl UnderlineStyle {
     fn of(flags: Flags) -> Self {
         [
             (Flags::UNDERLINE, Self::Single),
@@ -246,7 +229,7 @@ impl Underline {
     }
 }
 
-impl From<EmulatorColor> for Color {
+impl From<EmulatorColor> for CellColor {
     fn from(color: EmulatorColor) -> Self {
         match color {
             EmulatorColor::Named(name) => match name as usize {

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::BufReader;
 use std::path::Path;
 
-use coven_terminal::recording::{EventData, Reader};
+use coven_terminal::recording::{EventData, RecordingReader};
 use coven_terminal::screen::{Screen, Size};
-use coven_terminal::signals::{Signal, Tap};
+use coven_terminal::signals::{SignalTap, TerminalSignal};
 use coven_testkit::{checks, recordings};
 
 /// A moment in a recording, as it is written down beside it.
@@ -21,8 +21,8 @@ struct Moment {
     text: String,
 }
 
-fn reader(path: &Path) -> Reader<BufReader<fs::File>> {
-    Reader::new(BufReader::new(fs::File::open(path).unwrap())).unwrap()
+fn reader(path: &Path) -> RecordingReader<BufReader<fs::File>> {
+    RecordingReader::new(BufReader::new(fs::File::open(path).unwrap())).unwrap()
 }
 
 /// Plays a recording and looks at the screen at every marker.
@@ -120,14 +120,14 @@ fn a_dump_at_every_marker_gives_an_equal_screen() {
 #[test]
 fn the_signals_of_every_recording_are_the_ones_written_down() {
     for path in recordings::all() {
-        let mut tap = Tap::new();
+        let mut tap = SignalTap::new();
         let mut titles = Vec::new();
         let mut statuses = 0;
         for event in reader(&path) {
             if let EventData::Output(text) = event.unwrap().data {
                 tap.feed(text.as_bytes(), |signal| match signal {
-                    Signal::Title(title) => titles.push(title),
-                    Signal::Status(_) | Signal::StatusQuery => statuses += 1,
+                    TerminalSignal::Title(title) => titles.push(title),
+                    TerminalSignal::Status(_) | TerminalSignal::StatusQuery => statuses += 1,
                     _ => {}
                 });
             }

@@ -35,9 +35,9 @@ pub fn of(work: impl FnOnce()) -> Duration {
 /// CPU times of the same work in several rounds, in milliseconds per MB. Empty where it could not
 /// be measured.
 #[derive(Clone, Debug, Default)]
-pub struct Samples(Vec<f64>);
+pub struct CpuSamples(Vec<f64>);
 
-impl Samples {
+impl CpuSamples {
     /// Adds a round in which so many bytes took so long.
     pub fn add(&mut self, time: Duration, bytes: usize) {
         self.0.push(time.as_secs_f64() * 1e9 / bytes as f64);

@@ -10,12 +10,12 @@ use alacritty_terminal::vte::ansi::Processor;
 pub const LIKE_OURS: usize = 24;
 
 /// `alacritty_terminal` with nothing around it.
-pub struct Emulator {
+pub struct BareEmulator {
     term: Term<VoidListener>,
     processor: Processor,
 }
 
-impl Emulator {
+impl BareEmulator {
     /// A terminal of this size with this much history.
     pub fn new(columns: u16, rows: u16, scrolling_history: usize) -> Self {
         let config = Config { scrolling_history, kitty_keyboard: true, ..Config::default() };

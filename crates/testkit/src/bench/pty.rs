@@ -26,7 +26,7 @@ pub fn read(file: &Path, mut work: impl FnMut(&[u8])) -> io::Result<Duration> {
     settings.make_raw();
     tcsetattr(&terminal, OptionalActions::Now, &settings)?;
 
-    // The terminal is given away whole: when `cat` ends, nobody has it open and reading ends.
+    // `cat` gets the only descriptor of the terminal: when it ends, reading ends.
     let mut cat = Command::new("cat")
         .arg(file)
         .stdin(Stdio::null())

@@ -11,7 +11,6 @@ pub fn header<'a>(first: &'a str, columns: impl IntoIterator<Item = &'a str>) ->
     line
 }
 
-/// Adds a line.
 pub fn row(table: &mut String, name: &str, cells: impl IntoIterator<Item = String>) {
     let _ = write!(table, "| {name} |");
     for cell in cells {

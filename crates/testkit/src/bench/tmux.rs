@@ -12,10 +12,10 @@ use std::time::Duration;
 use coven_terminal::screen::Size;
 
 /// tmux needs about a second for the longest stream; only a stuck server takes this long.
-const DEADLINE: Duration = Duration::from_mins(2);
+const TMUX_DEADLINE: Duration = Duration::from_mins(2);
 
 /// A server whose pane is about to print a file. Ends with this value.
-pub struct Tmux<'a> {
+pub struct TmuxServer<'a> {
     folder: &'a Path,
     /// Process id of the server.
     pid: u32,
@@ -41,7 +41,7 @@ pub fn version() -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-impl<'a> Tmux<'a> {
+impl<'a> TmuxServer<'a> {
     /// Starts a server whose socket is in the folder; nothing if tmux is not installed.
     pub fn start(folder: &'a Path, file: &Path, size: Size) -> io::Result<Option<Self>> {
         if version().is_none() {
@@ -111,7 +111,7 @@ impl<'a> Tmux<'a> {
     }
 }
 
-impl Drop for Tmux<'_> {
+impl Drop for TmuxServer<'_> {
     fn drop(&mut self) {
         let _ = self.run(&["kill-server"]);
     }
@@ -123,6 +123,6 @@ fn wait(mut process: Child) -> io::Result<()> {
     let (done, end) = sync_channel(1);
     thread::spawn(move || done.send(process.wait()));
     let status =
-        end.recv_timeout(DEADLINE).map_err(|_| io::Error::other("tmux took too long"))??;
+        end.recv_timeout(TMUX_DEADLINE).map_err(|_| io::Error::other("tmux took too long"))??;
     if status.success() { Ok(()) } else { Err(io::Error::other("tmux ended early")) }
 }

@@ -3,35 +3,33 @@
 
 use serde_json::Value;
 
-use super::dialect::Dialect;
+use super::dialect::ApiDialect;
 use super::scene::{Scene, TAG};
 
-/// A request.
 #[derive(Debug, Default)]
-pub(super) struct Conversation {
+pub(super) struct ModelConversation {
     /// Everything the user said, oldest first.
     pub(super) said: Vec<String>,
     /// What came of the tool calls since the last text with a tag.
     pub(super) results: Vec<String>,
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<ModelTool>,
 }
 
 /// A tool that the model may call.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct ModelTool {
     pub(super) name: String,
-    /// Its JSON schema.
     pub(super) parameters: Value,
 }
 
-impl Conversation {
-    pub(super) fn read(dialect: Dialect, body: &Value) -> Self {
+impl ModelConversation {
+    pub(super) fn read(dialect: ApiDialect, body: &Value) -> Self {
         let mut conversation = Self::default();
         match dialect {
-            Dialect::Messages => conversation.messages(body),
-            Dialect::Responses => conversation.responses(body),
-            Dialect::Chat => conversation.chat(body),
-            Dialect::Gemini => conversation.gemini(body),
+            ApiDialect::Messages => conversation.messages(body),
+            ApiDialect::Responses => conversation.responses(body),
+            ApiDialect::Chat => conversation.chat(body),
+            ApiDialect::Gemini => conversation.gemini(body),
         }
         conversation
     }
@@ -67,7 +65,7 @@ impl Conversation {
     fn offers(&mut self, tool: &Value, parameters: &[&str]) {
         let name = tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default().to_owned();
         let parameters = parameters.iter().find_map(|key| tool.get(*key)).cloned();
-        self.tools.push(Tool { name, parameters: parameters.unwrap_or_default() });
+        self.tools.push(ModelTool { name, parameters: parameters.unwrap_or_default() });
     }
 
     fn messages(&mut self, body: &Value) {

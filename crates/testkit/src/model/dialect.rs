@@ -9,23 +9,20 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::http::Responder;
-use super::scene::Turn;
+use super::http::HttpResponder;
+use super::scene::ModelTurn;
 
 /// A way of speaking to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// Anthropic's messages.
+pub(super) enum ApiDialect {
     Messages,
-    /// `OpenAI`'s responses.
     Responses,
     /// `OpenAI`'s chat completions, which many others speak as well.
     Chat,
-    /// Google's content generation.
     Gemini,
 }
 
-impl Dialect {
+impl ApiDialect {
     pub(super) fn of_path(path: &str) -> Option<Self> {
         if path.ends_with("/messages") {
             Some(Self::Messages)
@@ -40,17 +37,16 @@ impl Dialect {
         }
     }
 
-    /// Says a turn.
     pub(super) fn answer(
         self,
         body: &Value,
         path: &str,
-        turn: &Turn,
-        responder: &mut Responder,
+        turn: &ModelTurn,
+        responder: &mut HttpResponder,
     ) -> io::Result<()> {
         let (speech, call) = match turn {
-            Turn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),
-            Turn::Say(speech, call) => (speech, call.as_ref()),
+            ModelTurn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),
+            ModelTurn::Say(speech, call) => (speech, call.as_ref()),
         };
         match self {
             Self::Messages => messages::answer(body, speech, call, responder),

@@ -13,28 +13,28 @@ use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Shared;
-use super::scene::{PACE, Speech};
+use super::SharedExchanges;
+use super::scene::{SpokenText, WORD_INTERVAL};
 
 /// Events that the client has not taken yet. More is not played.
 const UNREAD_EVENTS: usize = 16;
 
 /// The answer to one request, written by a thread that plays a scene.
-pub(super) struct Responder {
-    shared: Arc<Shared>,
+pub(super) struct HttpResponder {
+    shared: Arc<SharedExchanges>,
     /// Where the answer begins; nothing once it has begun.
     begin: Option<oneshot::Sender<Response>>,
     events: Option<mpsc::Sender<Event>>,
 }
 
-impl Responder {
+impl HttpResponder {
     /// A responder, and where its answer begins.
-    pub(super) fn new(shared: Arc<Shared>) -> (Self, oneshot::Receiver<Response>) {
+    pub(super) fn new(shared: Arc<SharedExchanges>) -> (Self, oneshot::Receiver<Response>) {
         let (begin, response) = oneshot::channel();
         (Self { shared, begin: Some(begin), events: None }, response)
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &SharedExchanges {
         &self.shared
     }
 
@@ -83,7 +83,7 @@ impl Responder {
     /// Says a speech word by word at its pace, and gives all of it.
     pub(super) fn say(
         &mut self,
-        speech: &Speech,
+        speech: &SpokenText,
         mut each: impl FnMut(&mut Self, &str) -> io::Result<()>,
     ) -> io::Result<String> {
         self.pause(speech.silence)?;
@@ -91,7 +91,7 @@ impl Responder {
         for word in speech.words() {
             each(self, &word)?;
             said.push_str(&word);
-            self.pause(speech.pace.unwrap_or(PACE))?;
+            self.pause(speech.pace.unwrap_or(WORD_INTERVAL))?;
         }
         Ok(said)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::conversation::{Conversation, Tool};
+use super::conversation::{ModelConversation, ModelTool};
 
 /// What stands before the name of a scene in the user's text.
 pub const TAG: &str = "play:";
@@ -20,20 +20,20 @@ pub const PROBE: &str = "mktemp ran-XXXXXX";
 /// What an arbiter finds in the first round.
 pub const REASON: &str = "the scripted judge wants one more round";
 
-/// What is in the text of whoever asks for a verdict, and of whoever asks again.
-const JUDGE: &str = "You judge the work of another agent";
-const LATER: &str = "The rounds before";
+/// What the prompt of an arbiter contains, and that of an arbiter in a later round.
+const ARBITER_PROMPT: &str = "You judge the work of another agent";
+const LATER_ROUND_PROMPT: &str = "The rounds before";
 
 /// How many words the slow answer has at most: ten minutes' worth.
 pub const SLOW_WORDS: usize = 2000;
 
 /// What every answer is said to have used up.
-pub const USED: Used = Used { input: 1200, cached: 1000, output: 50 };
+pub const USED: TokensUsed = TokensUsed { input: 1200, cached: 1000, output: 50 };
 
 /// How long between two words of an answer that is not slow.
-pub(super) const PACE: Duration = Duration::from_millis(20);
+pub(super) const WORD_INTERVAL: Duration = Duration::from_millis(20);
 
-const SLOW_PACE: Duration = Duration::from_millis(300);
+const SLOW_WORD_INTERVAL: Duration = Duration::from_millis(300);
 const SILENCE: Duration = Duration::from_secs(6);
 
 const ANSWER: &str = "This is the scripted answer. Nothing was changed.";
@@ -43,17 +43,15 @@ const REFUSED: &str = "Understood: the tool call was refused, so I stopped.";
 const NO_TOOL: &str = "There is no such tool here.";
 const TITLE: &str = "Scripted title";
 
-/// What a tool result says when somebody did not want the tool to run.
+/// Words in a tool result that show that the person refused the tool call.
 const REFUSALS: [&str; 6] = ["reject", "denied", "cancel", "declin", "doesn't want", "aborted"];
 
-/// Tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
+pub struct TokensUsed {
     /// Read, cached ones included.
     pub input: u64,
     /// Read from a cache.
     pub cached: u64,
-    /// Written.
     pub output: u64,
 }
 
@@ -83,7 +81,6 @@ pub enum Scene {
 }
 
 impl Scene {
-    /// All of them.
     pub const EVERY: [Self; 9] = [
         Self::Text,
         Self::Shell,
@@ -113,7 +110,7 @@ impl Scene {
     /// The scene that the last tag in a text names; nothing if there is no tag. A tag that names
     /// none is a plain answer.
     pub(super) fn in_text(text: &str) -> Option<Self> {
-        if text.contains(JUDGE) {
+        if text.contains(ARBITER_PROMPT) {
             return Some(Self::Verdict);
         }
         let (_, name) = text.rsplit_once(TAG)?;
@@ -131,36 +128,34 @@ impl fmt::Display for Scene {
 
 /// One answer of the model.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum ModelTurn {
     /// It says something, and may call a tool.
-    Say(Speech, Option<Call>),
+    Say(SpokenText, Option<ModelCall>),
     /// The request is refused with this status.
     Refuse(u16),
 }
 
-/// Something said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Speech {
+pub(super) struct SpokenText {
     pub(super) text: String,
     pub(super) silence: Duration,
     pub(super) pace: Option<Duration>,
 }
 
-/// A tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call {
+pub(super) struct ModelCall {
     pub(super) name: String,
     pub(super) arguments: Value,
 }
 
-impl Speech {
+impl SpokenText {
     fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), silence: Duration::ZERO, pace: None }
     }
 
     fn slow() -> Self {
         let text = (1..=SLOW_WORDS).map(|number| format!("word{number} ")).collect();
-        Self { text, silence: Duration::ZERO, pace: Some(SLOW_PACE) }
+        Self { text, silence: Duration::ZERO, pace: Some(SLOW_WORD_INTERVAL) }
     }
 
     /// Its words, each with the space behind it.
@@ -171,8 +166,8 @@ impl Speech {
 }
 
 /// What the model does about a conversation.
-pub(super) fn turn(conversation: &Conversation) -> Turn {
-    let say = |text: &str| Turn::Say(Speech::plain(text), None);
+pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
+    let say = |text: &str| ModelTurn::Say(SpokenText::plain(text), None);
     let Some(scene) = conversation.scene() else {
         return say(if conversation.tools.is_empty() { TITLE } else { ANSWER });
     };
@@ -182,18 +177,21 @@ pub(super) fn turn(conversation: &Conversation) -> Turn {
     });
     let calls = match scene {
         Scene::Text => return say(ANSWER),
-        Scene::Error => return Turn::Refuse(400),
-        Scene::Key => return Turn::Refuse(401),
-        Scene::Slow => return Turn::Say(Speech::slow(), None),
+        Scene::Error => return ModelTurn::Refuse(400),
+        Scene::Key => return ModelTurn::Refuse(401),
+        Scene::Slow => return ModelTurn::Say(SpokenText::slow(), None),
         Scene::Think => {
-            return Turn::Say(Speech { silence: SILENCE, ..Speech::plain(ANSWER) }, None);
+            return ModelTurn::Say(
+                SpokenText { silence: SILENCE, ..SpokenText::plain(ANSWER) },
+                None,
+            );
         }
         Scene::Shell | Scene::Ask => 1,
         Scene::Twice => 2,
         Scene::Verdict => {
             let shell = conversation.tools.iter().find_map(|tool| shell(tool, false));
             return match shell.filter(|_| conversation.results.is_empty()) {
-                Some(call) => Turn::Say(Speech::plain(ANNOUNCEMENT), Some(call)),
+                Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
                 None => say(&verdict(conversation)),
             };
         }
@@ -205,21 +203,21 @@ pub(super) fn turn(conversation: &Conversation) -> Turn {
         return say(RAN);
     }
     match conversation.tools.iter().find_map(|tool| shell(tool, scene != Scene::Shell)) {
-        Some(call) => Turn::Say(Speech::plain(ANNOUNCEMENT), Some(call)),
+        Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
         None => say(NO_TOOL),
     }
 }
 
 /// What an arbiter says in the end.
-fn verdict(conversation: &Conversation) -> String {
-    let later = conversation.said.last().is_some_and(|said| said.contains(LATER));
+fn verdict(conversation: &ModelConversation) -> String {
+    let later = conversation.said.last().is_some_and(|said| said.contains(LATER_ROUND_PROMPT));
     let (verdict, reason) =
         if later { ("done", "nothing is left to do") } else { ("actionable", REASON) };
     format!("I looked at it.\n{}", json!({"verdict": verdict, "reason": reason}))
 }
 
 /// A call of the shell, if the tool is one.
-fn shell(tool: &Tool, leave_sandbox: bool) -> Option<Call> {
+fn shell(tool: &ModelTool, leave_sandbox: bool) -> Option<ModelCall> {
     const NAMES: [&str; 7] = [
         "Bash",
         "run_shell_command",
@@ -253,5 +251,5 @@ fn shell(tool: &Tool, leave_sandbox: bool) -> Option<Call> {
         arguments.insert("sandbox_permissions".to_owned(), json!("require_escalated"));
         arguments.insert("justification".to_owned(), json!("May one more file be made?"));
     }
-    Some(Call { name: tool.name.clone(), arguments: arguments.into() })
+    Some(ModelCall { name: tool.name.clone(), arguments: arguments.into() })
 }

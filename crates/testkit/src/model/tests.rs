@@ -10,7 +10,7 @@ use super::*;
 
 const DEADLINE: Duration = Duration::from_mins(1);
 
-fn connect(server: &Server) -> TcpStream {
+fn connect(server: &ModelServer) -> TcpStream {
     let stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     stream
@@ -23,7 +23,7 @@ fn post(path: &str, body: &Value) -> String {
 }
 
 /// The whole answer to a request: its head and its body.
-fn ask(server: &Server, path: &str, body: &Value) -> (String, String) {
+fn ask(server: &ModelServer, path: &str, body: &Value) -> (String, String) {
     let mut stream = connect(server);
     stream.write_all(post(path, body).as_bytes()).unwrap();
     let mut answer = String::new();
@@ -32,11 +32,11 @@ fn ask(server: &Server, path: &str, body: &Value) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-fn plain(server: &Server, path: &str, body: &Value) -> Value {
+fn plain(server: &ModelServer, path: &str, body: &Value) -> Value {
     serde_json::from_str(&ask(server, path, body).1).unwrap()
 }
 
-fn events(server: &Server, path: &str, body: &Value) -> Vec<Value> {
+fn events(server: &ModelServer, path: &str, body: &Value) -> Vec<Value> {
     let (head, body) = ask(server, path, body);
     assert!(head.contains("text/event-stream"), "{head}");
     let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
@@ -88,7 +88,7 @@ const STREAM: &str = "/v1beta/models/g:streamGenerateContent";
 
 #[test]
 fn every_dialect_says_the_answer_in_events_and_in_one_piece() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let answer = "This is the scripted answer. Nothing was changed.";
     let said = events(&server, "/v1/messages?beta=true", &messages("play:text", true));
     assert_eq!(texts(&said, "/delta/text"), answer);
@@ -111,7 +111,7 @@ fn every_dialect_says_the_answer_in_events_and_in_one_piece() {
 
 #[test]
 fn tools_are_called_by_the_names_and_arguments_they_have() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let said = plain(&server, "/v1/messages", &messages("play:shell", false));
     let call = &said["content"][1];
     assert_eq!((&call["name"], &call["input"]["command"]), (&json!("Bash"), &json!(PROBE)));
@@ -131,7 +131,7 @@ fn tools_are_called_by_the_names_and_arguments_they_have() {
 
 #[test]
 fn two_calls_come_one_after_the_other_and_then_the_answer() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let mut body = chat("play:text earlier", false);
     let add = |body: &mut Value, message: Value| {
         body["messages"].as_array_mut().unwrap().push(message);
@@ -153,7 +153,7 @@ fn two_calls_come_one_after_the_other_and_then_the_answer() {
 
 #[test]
 fn a_refused_call_is_not_tried_again() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let mut body = messages("play:twice", false);
     let result = json!({"type": "tool_result", "content": [{"type": "text", "text": "Rejected by the user"}]});
     body["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": [result]}));
@@ -163,7 +163,7 @@ fn a_refused_call_is_not_tried_again() {
 
 #[test]
 fn errors_have_their_status_and_the_connection_goes_on() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let mut stream = connect(&server);
     let requests = post("/v1/responses", &responses("play:error"))
         + &post("/v1/messages", &messages("play:key", true))
@@ -183,7 +183,7 @@ fn errors_have_their_status_and_the_connection_goes_on() {
 
 #[test]
 fn bodies_in_chunks_are_read_whole() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let body = chat("play:text", false).to_string();
     let (one, two) = body.split_at(20);
     let mut stream = connect(&server);
@@ -203,8 +203,8 @@ fn bodies_in_chunks_are_read_whole() {
 
 #[test]
 fn a_slow_answer_ends_with_its_reader_and_all_end_with_the_server() {
-    let server = Server::start().unwrap();
-    let begin = |server: &Server| {
+    let server = ModelServer::start().unwrap();
+    let begin = |server: &ModelServer| {
         let mut stream = connect(server);
         stream.write_all(post(STREAM, &gemini("play:slow")).as_bytes()).unwrap();
         let mut some = [0; 64];
@@ -224,7 +224,7 @@ fn a_slow_answer_ends_with_its_reader_and_all_end_with_the_server() {
 
 #[test]
 fn questions_of_the_program_itself_get_an_answer_that_fits() {
-    let server = Server::start().unwrap();
+    let server = ModelServer::start().unwrap();
     let schema = json!({"type": "OBJECT", "properties": {
         "next_speaker": {"type": "STRING", "enum": ["model", "user"]}, "sure": {"type": "BOOLEAN"},
     }});

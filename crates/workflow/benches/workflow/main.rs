@@ -17,7 +17,7 @@ use coven_model::event::Event;
 use coven_model::{Ending, Outcome, SessionId, Timestamp, WorkflowStatus};
 use coven_notation::Source;
 use coven_testkit::bench::{arguments, machine, table};
-use coven_workflow::input::Creation;
+use coven_workflow::input::SessionSpec;
 use coven_workflow::{Command, Input, Known, Plan, State, check, decide, fold, fold_all};
 use serde_json::Map;
 
@@ -83,7 +83,7 @@ fn row(section: &mut String, name: &str, steps: usize, definition: &str) -> io::
 fn run(plan: Plan) -> io::Result<(Vec<Event>, Duration)> {
     let session =
         SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").map_err(io::Error::other)?;
-    let creation = Creation {
+    let creation = SessionSpec {
         session,
         name: "brisk-otter".to_owned(),
         plan,

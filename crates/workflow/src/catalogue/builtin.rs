@@ -2,23 +2,20 @@
 
 /// A grimoire that is part of Coven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Builtin {
-    /// Its name.
+pub struct BuiltinGrimoire {
     pub name: &'static str,
-    /// Its text.
     pub text: &'static str,
 }
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
-        &[$(Builtin {
+        &[$(BuiltinGrimoire {
             name: $name,
             text: include_str!(concat!("../../grimoires/", $name, ".yaml")),
         }),*]
     };
 }
 
-/// All of them.
-pub fn builtins() -> &'static [Builtin] {
+pub fn builtins() -> &'static [BuiltinGrimoire] {
     shipped!["demo", "implement-bead", "prepare-pr", "review-loop", "spec-to-beads"]
 }

@@ -4,20 +4,25 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{Problem, Source, Span, Syntax, parse};
+use coven_notation::{FileProblem, FileSyntax, Source, SourceSpan, parse};
 
-use super::{Entry, Layer, Standing, entry};
+use super::{CatalogueEntry, EntryStatus, GrimoireLayer, entry};
 use crate::check::Known;
 
 /// The largest file that is read; the rest of the limits are the notation's.
 const LARGEST: u64 = coven_notation::MAX_BYTES as u64;
 
 /// All grimoires in a folder, in the order of their files. A folder that is not there is empty.
-pub(super) fn read(folder: &Path, layer: Layer, standing: Standing, known: &Known) -> Vec<Entry> {
+pub(super) fn read(
+    folder: &Path,
+    layer: GrimoireLayer,
+    standing: EntryStatus,
+    known: &Known,
+) -> Vec<CatalogueEntry> {
     let listed = match files(folder) {
         Ok(files) => files,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => return vec![unreadable(folder, layer, standing, &error)],
+        Err(error) => return vec![unreadable_entry(folder, layer, standing, &error)],
     };
     let one = |path: &PathBuf| match text(path) {
         Ok(bytes) => {
@@ -26,7 +31,7 @@ pub(super) fn read(folder: &Path, layer: Layer, standing: Standing, known: &Know
                 Ok(source) => {
                     entry(&stem(path), source, Some(path), layer, standing.clone(), known)
                 }
-                Err(report) => Entry {
+                Err(report) => CatalogueEntry {
                     name: stem(path),
                     layer,
                     path: Some(path.clone()),
@@ -37,7 +42,7 @@ pub(super) fn read(folder: &Path, layer: Layer, standing: Standing, known: &Know
                 },
             }
         }
-        Err(error) => unreadable(path, layer, standing.clone(), &error),
+        Err(error) => unreadable_entry(path, layer, standing.clone(), &error),
     };
     listed.iter().map(one).collect()
 }
@@ -71,10 +76,15 @@ fn text(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-fn unreadable(path: &Path, layer: Layer, standing: Standing, error: &io::Error) -> Entry {
+fn unreadable_entry(
+    path: &Path,
+    layer: GrimoireLayer,
+    standing: EntryStatus,
+    error: &io::Error,
+) -> CatalogueEntry {
     let message = format!("it cannot be read: {error}");
-    let problem = Problem::error("unreadable", Span::default(), message);
-    Entry {
+    let problem = FileProblem::error("unreadable", SourceSpan::default(), message);
+    CatalogueEntry {
         name: stem(path),
         layer,
         path: Some(path.to_owned()),
@@ -90,11 +100,11 @@ fn stem(path: &Path) -> String {
 }
 
 /// Where a grimoire says what it is called.
-pub(super) fn name_span(source: &Source) -> Span {
+pub(super) fn name_span(source: &Source) -> SourceSpan {
     key_span(source, "name")
 }
 
 /// Where a key of a grimoire stands, as far as it can be read.
-pub(super) fn key_span(source: &Source, key: &str) -> Span {
-    parse(source, Syntax::Yaml).map(|node| node.key_span(key)).unwrap_or_default()
+pub(super) fn key_span(source: &Source, key: &str) -> SourceSpan {
+    parse(source, FileSyntax::Yaml).map(|node| node.key_span(key)).unwrap_or_default()
 }

@@ -1,32 +1,32 @@
 //! Checks which agent a step or task asks for.
 
-use coven_notation::{Node, Problem};
+use coven_notation::{FileProblem, SourceNode};
 
-use super::context::{Context, list, meant};
-use super::variables::Variables;
-use crate::condition::Type;
-use crate::template::Template;
+use super::context::{CheckContext, did_you_mean, list};
+use super::variables::StepVariables;
+use crate::condition::ValueType;
+use crate::template::TextTemplate;
 
-impl Context<'_> {
+impl CheckContext<'_> {
     /// Checks an adapter that is a plain name.
-    pub(super) fn adapter_name(&mut self, node: &Node) {
+    pub(super) fn adapter_name(&mut self, node: &SourceNode) {
         let Some(name) = node.as_str() else { return };
         let adapters = &self.known.adapters;
         if name.is_empty() || adapters.iter().any(|known| known == name) {
             return;
         }
-        let message = format!("unknown adapter `{name}`{}", meant(name, adapters));
+        let message = format!("unknown adapter `{name}`{}", did_you_mean(name, adapters));
         let help = format!(
             "there are {}; a folder `.coven/adapters/{name}/` with a `config.json` adds another",
             list(adapters)
         );
-        self.push(Problem::error("unknown-adapter", node.span, message).help(help));
+        self.push(FileProblem::error("unknown-adapter", node.span, message).help(help));
     }
 
     /// Checks an adapter that is a name or, in a grimoire, an input.
-    pub(super) fn adapter(&mut self, node: &Node, variables: &Variables) {
+    pub(super) fn adapter(&mut self, node: &SourceNode, variables: &StepVariables) {
         let Some(text) = node.as_str() else { return };
-        let (template, errors) = Template::parse_all(text);
+        let (template, errors) = TextTemplate::parse_all(text);
         if errors.is_empty() && template.references().next().is_none() {
             return self.adapter_name(node);
         }
@@ -43,7 +43,7 @@ impl Context<'_> {
         }
         if let Some(reference) = template.single().filter(|_| is_input)
             && let Ok(found) = variables.type_of(reference)
-            && found != Type::Text
+            && found != ValueType::Text
         {
             let message =
                 format!("an adapter is text, and `${{{reference}}}` is {}", found.in_words());

@@ -1,16 +1,16 @@
 //! Checks the fields that say how an agent or a command is run, on a step or under `defaults`.
 
 use coven_model::{TerminalSize, TerminalSizeError};
-use coven_notation::{Node, Problem, duration};
+use coven_notation::{FileProblem, SourceNode, duration};
 
-use super::context::Context;
-use super::variables::Variables;
-use crate::expect::Schema;
+use super::context::CheckContext;
+use super::variables::StepVariables;
+use crate::expect::OutputSchema;
 use crate::shell;
 
-impl Context<'_> {
+impl CheckContext<'_> {
     /// Checks the fields that a step shares with `defaults`.
-    pub(super) fn shared_fields(&mut self, node: &Node, variables: &Variables) {
+    pub(super) fn shared_fields(&mut self, node: &SourceNode, variables: &StepVariables) {
         if let Some(adapter) = node.get("adapter") {
             self.adapter(adapter, variables);
         }
@@ -19,7 +19,7 @@ impl Context<'_> {
                 self.template(text, variables);
             }
         }
-        for argument in node.get("extra_args").into_iter().flat_map(Node::items) {
+        for argument in node.get("extra_args").into_iter().flat_map(SourceNode::items) {
             self.template(argument, variables);
         }
         self.environment(node, Some(variables));
@@ -29,8 +29,8 @@ impl Context<'_> {
     }
 
     /// Checks what is added to the environment.
-    pub(super) fn environment(&mut self, node: &Node, variables: Option<&Variables>) {
-        for entry in node.get("env").into_iter().flat_map(Node::entries) {
+    pub(super) fn environment(&mut self, node: &SourceNode, variables: Option<&StepVariables>) {
+        for entry in node.get("env").into_iter().flat_map(SourceNode::entries) {
             let name = &entry.key;
             let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -57,9 +57,9 @@ impl Context<'_> {
     }
 
     /// Checks a text without variables: all that can be wrong is a NUL.
-    pub(super) fn plain_text(&mut self, node: &Node) {
+    pub(super) fn plain_text(&mut self, node: &SourceNode) {
         if let Some(offset) = node.as_str().and_then(|text| text.find('\0')) {
-            let span = self.inside(node, offset, 1);
+            let span = self.span_inside(node, offset, 1);
             self.error(
                 "nul-character",
                 span,
@@ -70,7 +70,7 @@ impl Context<'_> {
     }
 
     /// Checks that nothing has to be done in no time.
-    pub(super) fn durations(&mut self, node: &Node) {
+    pub(super) fn durations(&mut self, node: &SourceNode) {
         if let Some(timeout) = node.get("timeout")
             && let Some(Ok(time)) = timeout.as_str().map(duration::parse)
             && time.is_zero()
@@ -87,7 +87,7 @@ impl Context<'_> {
     }
 
     /// Checks that a terminal is neither too small nor too large. Its form the schema checks.
-    pub(super) fn terminal_size(&mut self, node: &Node) {
+    pub(super) fn terminal_size(&mut self, node: &SourceNode) {
         if let Some(size) = node.get("size")
             && let Some(Err(error @ TerminalSizeError::OutOfRange(_))) =
                 size.as_str().map(str::parse::<TerminalSize>)
@@ -97,7 +97,7 @@ impl Context<'_> {
         }
     }
 
-    fn shell(&mut self, node: &Node) {
+    fn shell(&mut self, node: &SourceNode) {
         let Some(name) = node.get("shell") else { return };
         if let Some(program) = name.as_str()
             && !shell::is_shell(program)
@@ -111,12 +111,11 @@ impl Context<'_> {
         }
     }
 
-    /// Checks `expect`.
-    pub(super) fn expectation(&mut self, node: &Node) {
+    pub(super) fn expectation(&mut self, node: &SourceNode) {
         let Some(expect) = node.get("expect").filter(|expect| !expect.entries().is_empty()) else {
             return;
         };
-        if let Err(bad) = Schema::new(expect.to_json()) {
+        if let Err(bad) = OutputSchema::new(expect.to_json()) {
             // The path leads to the exact place, as far as it can be followed.
             let mut place = expect;
             for key in bad.path.split('/').filter(|key| !key.is_empty()) {
@@ -124,7 +123,7 @@ impl Context<'_> {
                 place = next.unwrap_or(place);
             }
             let message = format!("the schema cannot be used: {bad}");
-            self.push(Problem::error("bad-schema", place.span, message).help(
+            self.push(FileProblem::error("bad-schema", place.span, message).help(
                 "a schema may have `type`, `properties`, `required`, `additionalProperties`, `items`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `not`, and bounds of numbers, texts and lists",
             ));
         }

@@ -1,24 +1,24 @@
 //! Checks steps that run a command: scripts and gates.
 
-use coven_notation::{Node, Problem};
+use coven_notation::{FileProblem, SourceNode};
 
-use super::context::Context;
-use super::step::{COMMANDS, Surroundings};
-use super::variables::Variables;
+use super::context::CheckContext;
+use super::step::{COMMAND_KEYS, StepSurroundings};
+use super::variables::StepVariables;
 use crate::shell;
 
-impl Context<'_> {
+impl CheckContext<'_> {
     pub(super) fn command_step(
         &mut self,
-        step: &Node,
-        variables: &Variables,
-        around: &Surroundings,
+        step: &SourceNode,
+        variables: &StepVariables,
+        around: &StepSurroundings,
     ) {
-        let kind = step.get("type").and_then(Node::as_str).unwrap_or_default();
+        let kind = step.get("type").and_then(SourceNode::as_str).unwrap_or_default();
         self.shared_fields(step, variables);
         self.expectation(step);
         if kind == "script" {
-            self.need(step, kind, "command", "write what is to be run");
+            self.require_key(step, kind, "command", "write what is to be run");
         }
         let Some(command) = step.get("command") else { return };
         let own =
@@ -31,7 +31,12 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn gate(&mut self, step: &Node, variables: &Variables, around: &Surroundings) {
+    pub(super) fn gate(
+        &mut self,
+        step: &SourceNode,
+        variables: &StepVariables,
+        around: &StepSurroundings,
+    ) {
         self.command_step(step, variables, around);
         if let Some(message) = step.get("message") {
             self.template(message, variables);
@@ -48,11 +53,13 @@ impl Context<'_> {
             );
         }
         for entry in step.entries() {
-            if COMMANDS.contains(&entry.key.as_str()) || entry.key == "output" {
+            if COMMAND_KEYS.contains(&entry.key.as_str()) || entry.key == "output" {
                 let message =
                     format!("`{}` has no meaning for a gate that asks a person", entry.key);
                 let help = "add a `command`, or remove this";
-                self.push(Problem::error("key-not-for-type", entry.key_span, message).help(help));
+                self.push(
+                    FileProblem::error("key-not-for-type", entry.key_span, message).help(help),
+                );
             }
         }
     }

@@ -2,29 +2,29 @@
 
 use std::ops::Range;
 
-use coven_notation::{Node, Problem, Source, Span, within};
+use coven_notation::{FileProblem, Source, SourceNode, SourceSpan, within};
 
 use super::Known;
 
-/// How many problems of one file are told. Somebody who has this many reads no further.
-const MOST: usize = 200;
-/// How many of one text.
-pub(super) const MOST_OF_ONE: usize = 20;
+/// How many problems of one file are reported; an author with this many reads no further.
+const MAX_FILE_PROBLEMS: usize = 200;
+/// How many problems of one text in the file are reported.
+pub(super) const MAX_TEXT_PROBLEMS: usize = 20;
 
 /// What all checks share.
-pub(super) struct Context<'a> {
+pub(super) struct CheckContext<'a> {
     pub(super) source: &'a Source,
     pub(super) known: &'a Known,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> CheckContext<'a> {
     pub(super) fn new(source: &'a Source, known: &'a Known) -> Self {
         Self { source, known, problems: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, problem: Problem) {
-        if self.problems.len() < MOST {
+    pub(super) fn push(&mut self, problem: FileProblem) {
+        if self.problems.len() < MAX_FILE_PROBLEMS {
             self.problems.push(problem);
         }
     }
@@ -33,21 +33,26 @@ impl<'a> Context<'a> {
     pub(super) fn error(
         &mut self,
         code: &'static str,
-        span: Span,
+        span: SourceSpan,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.push(Problem::error(code, span, message).help(help));
+        self.push(FileProblem::error(code, span, message).help(help));
     }
 
     /// The place of a piece of a text.
-    pub(super) fn inside(&self, node: &Node, offset: usize, length: usize) -> Span {
+    pub(super) fn span_inside(
+        &self,
+        node: &SourceNode,
+        offset: usize,
+        length: usize,
+    ) -> SourceSpan {
         let piece: Range<usize> = offset..offset + length.max(1);
         within(self.source, node, piece)
     }
 
     /// Adds what we know better than a schema to the problems that a schema finds.
-    pub(super) fn improve(&mut self) {
+    pub(super) fn improve_schema_problems(&mut self) {
         for problem in &mut self.problems {
             let text = self.source.slice(problem.span).trim_matches(['"', '\'']);
             let better = match (problem.code, text) {
@@ -65,7 +70,7 @@ impl<'a> Context<'a> {
                 ("wrong-type", _) if is_about(problem, &["retry"]) => {
                     Some("write `retry: {attempts: 3}`".to_owned())
                 }
-                ("not-one-of", _) => meaning(text, &problem.message),
+                ("not-one-of", _) => our_term(text, &problem.message),
                 ("unknown-key", "stages") => Some(
                     "a file has `steps` (a grimoire) or `stages` (a stage workflow)".to_owned(),
                 ),
@@ -78,19 +83,19 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+    pub(super) fn into_problems(mut self) -> Vec<FileProblem> {
         self.problems.sort_by_key(|problem| (problem.span, problem.severity));
         self.problems
     }
 }
 
 /// Whether a schema's problem is about one of these keys itself.
-fn is_about(problem: &Problem, keys: &[&str]) -> bool {
+fn is_about(problem: &FileProblem, keys: &[&str]) -> bool {
     keys.iter().any(|key| problem.message.contains(&format!(".{key}`: ")))
 }
 
 /// Words of other systems, and what they are called here.
-const OTHER_WORDS: [(&str, &str); 18] = [
+const FOREIGN_TERMS: [(&str, &str); 18] = [
     ("ignore", "continue"),
     ("skip", "continue"),
     ("continue", "proceed"),
@@ -111,9 +116,9 @@ const OTHER_WORDS: [(&str, &str); 18] = [
     ("parallel", "parallel-agents"),
 ];
 
-/// What somebody means who uses a word of another system, if it is among what is offered.
-fn meaning(word: &str, offered: &str) -> Option<String> {
-    let meant = OTHER_WORDS.iter().find(|(other, ours)| {
+/// Our name for what another system calls `word`, if it is among the offered keys.
+fn our_term(word: &str, offered: &str) -> Option<String> {
+    let meant = FOREIGN_TERMS.iter().find(|(other, ours)| {
         word.eq_ignore_ascii_case(other) && offered.contains(&format!("`{ours}`"))
     });
     meant.map(|(_, ours)| format!("here it is called `{ours}`"))
@@ -130,7 +135,7 @@ pub(super) fn list<S: AsRef<str>>(words: &[S]) -> String {
 }
 
 /// `; did you mean ...?`, or nothing.
-pub(super) fn meant<'a, S: AsRef<str> + ?Sized + 'a>(
+pub(super) fn did_you_mean<'a, S: AsRef<str> + ?Sized + 'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a S>,
 ) -> String {

@@ -1,20 +1,20 @@
 //! Checks what a `parallel-agents` step runs over, and the names that steps choose.
 
-use coven_notation::Node;
+use coven_notation::SourceNode;
 
-use super::context::Context;
-use super::step::{Surroundings, answer};
-use super::variables::{RESERVED, Variables};
-use crate::condition::Type;
-use crate::template::Template;
+use super::context::CheckContext;
+use super::step::{StepSurroundings, answer};
+use super::variables::{RESERVED_NAMES, StepVariables};
+use crate::condition::ValueType;
+use crate::template::TextTemplate;
 
-impl Context<'_> {
+impl CheckContext<'_> {
     pub(super) fn parallel(
         &mut self,
-        step: &Node,
-        variables: &mut Variables,
-        around: &Surroundings,
-    ) -> Type {
+        step: &SourceNode,
+        variables: &mut StepVariables,
+        around: &StepSurroundings,
+    ) -> ValueType {
         let item = self.for_each(step, variables);
         let mut name = "item";
         if let Some(node) = step.get("as")
@@ -25,31 +25,33 @@ impl Context<'_> {
                 self.variable_name(node, chosen, variables, "an item");
             }
         }
-        variables
-            .set_local(vec![(name.to_owned(), item.clone()), ("index".to_owned(), Type::Number)]);
+        variables.set_local(vec![
+            (name.to_owned(), item.clone()),
+            ("index".to_owned(), ValueType::Number),
+        ]);
         self.agent_step(step, variables, around);
-        Type::array(Type::object([
-            ("index".to_owned(), Type::Number),
+        ValueType::array(ValueType::object([
+            ("index".to_owned(), ValueType::Number),
             ("item".to_owned(), item),
-            ("ok".to_owned(), Type::Boolean),
-            ("output".to_owned(), answer(step, Type::FreeText)),
-            ("error".to_owned(), Type::Text),
+            ("ok".to_owned(), ValueType::Boolean),
+            ("output".to_owned(), answer(step, ValueType::FreeText)),
+            ("error".to_owned(), ValueType::Text),
         ]))
     }
 
     /// Checks what a step runs over; tells what an element is.
-    pub(super) fn for_each(&mut self, step: &Node, variables: &Variables) -> Type {
+    pub(super) fn for_each(&mut self, step: &SourceNode, variables: &StepVariables) -> ValueType {
         let help = "name the array, as in `for_each: ${tasks}`";
-        if !self.need(step, "parallel-agents", "for_each", help) {
-            return Type::Any;
+        if !self.require_key(step, "parallel-agents", "for_each", help) {
+            return ValueType::Any;
         }
-        let Some(node) = step.get("for_each") else { return Type::Any };
+        let Some(node) = step.get("for_each") else { return ValueType::Any };
         let Some(text) = node.as_str() else {
-            self.listed(node);
-            return Type::Any;
+            self.check_written_items(node);
+            return ValueType::Any;
         };
         self.template(node, variables);
-        let (template, errors) = Template::parse_all(text);
+        let (template, errors) = TextTemplate::parse_all(text);
         let Some(reference) = template.single() else {
             if errors.is_empty() {
                 let known = variables.has(text.trim());
@@ -58,41 +60,41 @@ impl Context<'_> {
                 let message = "`for_each` needs an array, and this is text";
                 self.error("for-each-not-array", node.span, message, help);
             }
-            return Type::Any;
+            return ValueType::Any;
         };
         match variables.type_of(reference) {
-            Ok(Type::Array(of)) => *of,
-            Ok(Type::Any) | Err(_) => Type::Any,
+            Ok(ValueType::Array(of)) => *of,
+            Ok(ValueType::Any) | Err(_) => ValueType::Any,
             Ok(other) => {
                 let message = format!(
                     "`for_each` needs an array, and `${{{reference}}}` is {}",
                     other.in_words()
                 );
                 let help = match other {
-                    Type::FreeText | Type::Text => {
+                    ValueType::FreeText | ValueType::Text => {
                         "give the step that sets it `expect: json`, or a schema of an array"
                     }
-                    Type::Object(_) => {
+                    ValueType::Object(_) => {
                         "name the part of it that is an array, as in `${answer.tasks}`"
                     }
                     _ => "name an array",
                 };
                 self.error("for-each-not-array", node.span, message, help);
-                Type::Any
+                ValueType::Any
             }
         }
     }
 
     /// Elements that are written out are taken as they are.
-    pub(super) fn listed(&mut self, node: &Node) {
+    pub(super) fn check_written_items(&mut self, node: &SourceNode) {
         for item in node.items() {
-            let (template, _) = Template::parse_all(item.as_str().unwrap_or_default());
+            let (template, _) = TextTemplate::parse_all(item.as_str().unwrap_or_default());
             if let Some(reference) = template.references().next() {
                 let message = format!(
                     "`${{{reference}}}` is only text here: a written list is taken as it is"
                 );
                 let help = "run over a variable, or write `$${` for the text `${`";
-                let span = self.inside(item, reference.offset, reference.length);
+                let span = self.span_inside(item, reference.offset, reference.length);
                 self.error("variable-in-list", span, message, help);
             }
         }
@@ -101,9 +103,9 @@ impl Context<'_> {
     /// Checks a name that a step chooses for a variable.
     pub(super) fn variable_name(
         &mut self,
-        node: &Node,
+        node: &SourceNode,
         name: &str,
-        variables: &Variables,
+        variables: &StepVariables,
         of: &str,
     ) {
         let plain = name.len() <= 64
@@ -116,7 +118,7 @@ impl Context<'_> {
                 format!("`{name}` cannot be the name of {of}"),
                 "use letters, digits and `_`, and begin with a letter",
             );
-        } else if RESERVED.contains(&name) {
+        } else if RESERVED_NAMES.contains(&name) {
             self.error(
                 "reserved-name",
                 node.span,

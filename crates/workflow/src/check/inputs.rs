@@ -1,15 +1,15 @@
 //! Checks what a grimoire wants to be given.
 
-use coven_notation::{Node, Problem};
+use coven_notation::{FileProblem, SourceNode};
 
-use super::context::Context;
+use super::context::CheckContext;
 use crate::bind;
-use crate::condition::Type;
+use crate::condition::ValueType;
 use crate::plan::InputType;
 
 /// Checks the inputs, and tells what is known of `${input}`.
-pub(super) fn check(context: &mut Context<'_>, root: &Node) -> Type {
-    let Some(inputs) = root.get("inputs") else { return Type::object([]) };
+pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) -> ValueType {
+    let Some(inputs) = root.get("inputs") else { return ValueType::object([]) };
     let mut fields = Vec::new();
     for entry in inputs.entries() {
         if !is_name(&entry.key) {
@@ -21,12 +21,15 @@ pub(super) fn check(context: &mut Context<'_>, root: &Node) -> Type {
             );
         }
         let kind = kind(&entry.value);
-        let required = entry.value.get("required").and_then(Node::as_bool) == Some(true);
+        let required = entry.value.get("required").and_then(SourceNode::as_bool) == Some(true);
         if let Some(default) = entry.value.get("default").filter(|default| !default.is_null()) {
             if required {
                 let message = "an input that is required needs no default";
-                let problem =
-                    Problem::warning("useless-default", entry.value.key_span("default"), message);
+                let problem = FileProblem::warning(
+                    "useless-default",
+                    entry.value.key_span("default"),
+                    message,
+                );
                 context.push(problem.help("remove `required: true`, or the default"));
             }
             if let Some(kind) = kind
@@ -42,20 +45,20 @@ pub(super) fn check(context: &mut Context<'_>, root: &Node) -> Type {
             }
         }
         let known = match kind {
-            Some(InputType::String) => Type::Text,
-            Some(InputType::Number) => Type::Number,
-            Some(InputType::Boolean) => Type::Boolean,
-            Some(InputType::Array) => Type::array(Type::Any),
-            Some(InputType::Object) => Type::OBJECT,
-            None => Type::Any,
+            Some(InputType::String) => ValueType::Text,
+            Some(InputType::Number) => ValueType::Number,
+            Some(InputType::Boolean) => ValueType::Boolean,
+            Some(InputType::Array) => ValueType::array(ValueType::Any),
+            Some(InputType::Object) => ValueType::OBJECT,
+            None => ValueType::Any,
         };
         fields.push((entry.key.clone(), known));
     }
-    Type::object(fields)
+    ValueType::object(fields)
 }
 
 /// The declared type; nothing if it is none.
-fn kind(input: &Node) -> Option<InputType> {
+fn kind(input: &SourceNode) -> Option<InputType> {
     match input.get("type") {
         None => Some(InputType::String),
         Some(kind) => serde_json::from_value(kind.to_json()).ok(),

@@ -1,13 +1,13 @@
 //! Checks one step of a grimoire.
 
-use coven_notation::{Entry, Node, near};
+use coven_notation::{MapEntry, SourceNode, near};
 
-use super::context::{Context, list};
-use super::variables::{Variables, type_of_schema};
-use crate::condition::Type;
+use super::context::{CheckContext, list};
+use super::variables::{StepVariables, type_of_schema};
+use crate::condition::ValueType;
 
 /// The keys that every step has.
-const EVERY: [&str; 11] = [
+const COMMON_STEP_KEYS: [&str; 11] = [
     "name",
     "type",
     "when",
@@ -22,8 +22,8 @@ const EVERY: [&str; 11] = [
 ];
 
 /// The types of steps, and the keys that each has beside those.
-const TYPES: [(&str, &[&str]); 5] = [
-    ("agent", &AGENT),
+const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
+    ("agent", &AGENT_KEYS),
     (
         "agent-loop",
         &[
@@ -67,7 +67,7 @@ const TYPES: [(&str, &[&str]); 5] = [
 ];
 
 /// The keys of agents.
-const AGENT: [&str; 11] = [
+const AGENT_KEYS: [&str; 11] = [
     "prompt",
     "adapter",
     "mode",
@@ -82,11 +82,11 @@ const AGENT: [&str; 11] = [
 ];
 
 /// Keys that say how a command is run, which a gate without one does not need.
-pub(super) const COMMANDS: [&str; 8] =
+pub(super) const COMMAND_KEYS: [&str; 8] =
     ["timeout", "retry", "cwd", "env", "shell", "ok_exit_codes", "sandbox", "domain"];
 
 /// What a step needs from outside of it.
-pub(super) struct Surroundings {
+pub(super) struct StepSurroundings {
     /// Whether `defaults` names an adapter, or the machine has a default.
     pub(super) adapter: bool,
     /// The shell that `defaults` names.
@@ -95,12 +95,12 @@ pub(super) struct Surroundings {
 
 /// Checks a step; tells what its output will be.
 pub(super) fn check(
-    context: &mut Context<'_>,
-    step: &Node,
-    variables: &mut Variables,
-    around: &Surroundings,
-) -> Type {
-    let kind = step.get("type").and_then(Node::as_str).unwrap_or_default();
+    context: &mut CheckContext<'_>,
+    step: &SourceNode,
+    variables: &mut StepVariables,
+    around: &StepSurroundings,
+) -> ValueType {
+    let kind = step.get("type").and_then(SourceNode::as_str).unwrap_or_default();
     keys(context, step, kind);
     if let Some(when) = step.get("when") {
         context.condition(when, variables);
@@ -108,21 +108,21 @@ pub(super) fn check(
     let result = match kind {
         "agent" => {
             context.agent_step(step, variables, around);
-            answer(step, Type::FreeText)
+            answer(step, ValueType::FreeText)
         }
         "agent-loop" => context.agent_loop(step, variables, around),
         "parallel-agents" => context.parallel(step, variables, around),
         "script" => {
             context.command_step(step, variables, around);
-            answer(step, Type::Text)
+            answer(step, ValueType::Text)
         }
         "gate" => {
             context.gate(step, variables, around);
-            Type::Text
+            ValueType::Text
         }
         _ => {
             context.shared_fields(step, variables);
-            Type::Any
+            ValueType::Any
         }
     };
     variables.set_local(Vec::new());
@@ -130,16 +130,19 @@ pub(super) fn check(
 }
 
 /// Checks that every key belongs to the step's type.
-fn keys(context: &mut Context<'_>, step: &Node, kind: &str) {
-    let Some((_, own)) = TYPES.iter().find(|(name, _)| *name == kind) else { return };
+fn keys(context: &mut CheckContext<'_>, step: &SourceNode, kind: &str) {
+    let Some((_, own)) = STEP_TYPE_KEYS.iter().find(|(name, _)| *name == kind) else { return };
     let article = if kind.starts_with('a') { "an" } else { "a" };
     for entry in step.entries() {
         let key = entry.key.as_str();
-        if EVERY.contains(&key) || own.contains(&key) {
+        if COMMON_STEP_KEYS.contains(&key) || own.contains(&key) {
             continue;
         }
-        let owners: Vec<&str> =
-            TYPES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name).collect();
+        let owners: Vec<&str> = STEP_TYPE_KEYS
+            .iter()
+            .filter(|(_, keys)| keys.contains(&key))
+            .map(|(name, _)| *name)
+            .collect();
         // A key that nothing has was told already.
         if !owners.is_empty() {
             context.error(
@@ -153,28 +156,35 @@ fn keys(context: &mut Context<'_>, step: &Node, kind: &str) {
 }
 
 /// What the step's answer will be.
-pub(super) fn answer(step: &Node, text: Type) -> Type {
+pub(super) fn answer(step: &SourceNode, text: ValueType) -> ValueType {
     match step.get("expect") {
         None => text,
         Some(expect) => match expect.as_str() {
             Some("text") => text,
-            Some(_) => Type::Any,
+            Some(_) => ValueType::Any,
             None => type_of_schema(&expect.to_json()),
         },
     }
 }
 
-impl Context<'_> {
+impl CheckContext<'_> {
     /// A key that a type of step cannot do without.
-    pub(super) fn need(&mut self, step: &Node, kind: &str, key: &'static str, help: &str) -> bool {
+    pub(super) fn require_key(
+        &mut self,
+        step: &SourceNode,
+        kind: &str,
+        key: &'static str,
+        help: &str,
+    ) -> bool {
         if step.get(key).is_some_and(|value| !value.is_null()) {
             return true;
         }
         // A key that is nearly this one was told already.
         let is_known = |name: &str| {
-            EVERY.contains(&name) || TYPES.iter().any(|(_, keys)| keys.contains(&name))
+            COMMON_STEP_KEYS.contains(&name)
+                || STEP_TYPE_KEYS.iter().any(|(_, keys)| keys.contains(&name))
         };
-        let slip = |entry: &Entry| !is_known(&entry.key) && !near(&entry.key, [key]).is_empty();
+        let slip = |entry: &MapEntry| !is_known(&entry.key) && !near(&entry.key, [key]).is_empty();
         if step.entries().iter().any(slip) {
             return false;
         }
@@ -184,16 +194,21 @@ impl Context<'_> {
         false
     }
 
-    pub(super) fn agent_step(&mut self, step: &Node, variables: &Variables, around: &Surroundings) {
-        let kind = step.get("type").and_then(Node::as_str).unwrap_or_default();
+    pub(super) fn agent_step(
+        &mut self,
+        step: &SourceNode,
+        variables: &StepVariables,
+        around: &StepSurroundings,
+    ) {
+        let kind = step.get("type").and_then(SourceNode::as_str).unwrap_or_default();
         self.shared_fields(step, variables);
         self.expectation(step);
-        if self.need(step, kind, "prompt", "write what the agent is told")
+        if self.require_key(step, kind, "prompt", "write what the agent is told")
             && let Some(prompt) = step.get("prompt")
         {
             self.prompt(prompt, variables);
         }
-        if !around.adapter && step.get("adapter").is_none_or(Node::is_null) {
+        if !around.adapter && step.get("adapter").is_none_or(SourceNode::is_null) {
             self.error(
                 "no-adapter",
                 step.key_span("type"),
@@ -203,7 +218,7 @@ impl Context<'_> {
         }
     }
 
-    fn prompt(&mut self, prompt: &Node, variables: &Variables) {
+    fn prompt(&mut self, prompt: &SourceNode, variables: &StepVariables) {
         if prompt.as_str().is_some_and(|text| text.trim().is_empty()) {
             let help = "write what the agent is told";
             self.error("empty-prompt", prompt.span, "the prompt is empty", help);
@@ -213,25 +228,28 @@ impl Context<'_> {
 
     fn agent_loop(
         &mut self,
-        step: &Node,
-        variables: &mut Variables,
-        around: &Surroundings,
-    ) -> Type {
-        let result = answer(step, Type::FreeText);
+        step: &SourceNode,
+        variables: &mut StepVariables,
+        around: &StepSurroundings,
+    ) -> ValueType {
+        let result = answer(step, ValueType::FreeText);
         variables.set_local(vec![
-            ("iteration".to_owned(), Type::Number),
-            ("previous".to_owned(), Type::object([("output".to_owned(), Type::FreeText)])),
+            ("iteration".to_owned(), ValueType::Number),
+            (
+                "previous".to_owned(),
+                ValueType::object([("output".to_owned(), ValueType::FreeText)]),
+            ),
             (
                 "verdict".to_owned(),
-                Type::object([
-                    ("reason".to_owned(), Type::FreeText),
-                    ("verdict".to_owned(), Type::Text),
+                ValueType::object([
+                    ("reason".to_owned(), ValueType::FreeText),
+                    ("verdict".to_owned(), ValueType::Text),
                 ]),
             ),
         ]);
         self.agent_step(step, variables, around);
         let help = "write `arbiter: {prompt: Is anything left to do?}`";
-        if self.need(step, "agent-loop", "arbiter", help)
+        if self.require_key(step, "agent-loop", "arbiter", help)
             && let Some(arbiter) = step.get("arbiter")
         {
             self.shared_fields(arbiter, variables);

@@ -1,30 +1,30 @@
 //! Checks the texts of a definition: those with variables, conditions and commands.
 
-use coven_notation::{Node, Problem, Span};
+use coven_notation::{FileProblem, SourceNode, SourceSpan};
 
-use super::context::{Context, MOST_OF_ONE};
-use super::variables::{Variables, Wrong};
-use crate::condition::{Condition, ConditionProblem, Type, TypeMistake};
+use super::context::{CheckContext, MAX_TEXT_PROBLEMS};
+use super::variables::{StepVariables, VariableProblem};
+use crate::condition::{Condition, ConditionProblem, TypeMistake, ValueType};
 use crate::shell::{ShellCommand, ShellProblem};
-use crate::template::{Reference, Template};
+use crate::template::{TextTemplate, VariableReference};
 
-impl Context<'_> {
+impl CheckContext<'_> {
     /// Checks a text with variables.
-    pub(super) fn template(&mut self, node: &Node, variables: &Variables) {
+    pub(super) fn template(&mut self, node: &SourceNode, variables: &StepVariables) {
         let Some(text) = node.as_str() else { return };
         if text.contains('\0') {
             self.nul(node, text);
         }
-        let (template, errors) = Template::parse_all(text);
-        for error in errors.iter().take(MOST_OF_ONE) {
-            let span = self.inside(node, error.offset, error.length);
-            self.push(Problem::error("bad-variable", span, error.to_string()));
+        let (template, errors) = TextTemplate::parse_all(text);
+        for error in errors.iter().take(MAX_TEXT_PROBLEMS) {
+            let span = self.span_inside(node, error.offset, error.length);
+            self.push(FileProblem::error("bad-variable", span, error.to_string()));
         }
         self.references(node, template.references(), variables);
     }
 
-    fn nul(&mut self, node: &Node, text: &str) {
-        let span = self.inside(node, text.find('\0').unwrap_or_default(), 1);
+    fn nul(&mut self, node: &SourceNode, text: &str) {
+        let span = self.span_inside(node, text.find('\0').unwrap_or_default(), 1);
         self.error(
             "nul-character",
             span,
@@ -35,35 +35,35 @@ impl Context<'_> {
 
     fn references<'r>(
         &mut self,
-        node: &Node,
-        references: impl Iterator<Item = &'r Reference>,
-        variables: &Variables,
+        node: &SourceNode,
+        references: impl Iterator<Item = &'r VariableReference>,
+        variables: &StepVariables,
     ) {
         let wrong = references.filter_map(|reference| {
             variables.type_of(reference).err().map(|wrong| (reference, wrong))
         });
-        for (reference, wrong) in wrong.take(MOST_OF_ONE).collect::<Vec<_>>() {
-            let span = self.inside(node, reference.offset, reference.length);
-            self.wrong(span, wrong);
+        for (reference, wrong) in wrong.take(MAX_TEXT_PROBLEMS).collect::<Vec<_>>() {
+            let span = self.span_inside(node, reference.offset, reference.length);
+            self.report_variable(span, wrong);
         }
     }
 
-    fn wrong(&mut self, span: Span, wrong: Wrong) {
-        let mut problem = Problem::error(wrong.code, span, wrong.message).maybe_help(wrong.help);
+    fn report_variable(&mut self, span: SourceSpan, wrong: VariableProblem) {
+        let mut problem =
+            FileProblem::error(wrong.code, span, wrong.message).maybe_help(wrong.help);
         if let Some((span, label)) = wrong.also {
-            problem = problem.also(span, label);
+            problem = problem.with_related(span, label);
         }
         self.push(problem);
     }
 
-    /// Checks a condition.
-    pub(super) fn condition(&mut self, node: &Node, variables: &Variables) {
+    pub(super) fn condition(&mut self, node: &SourceNode, variables: &StepVariables) {
         let Some(text) = node.as_str() else { return };
         let condition = match Condition::parse(text) {
             Ok(condition) => condition,
             Err(error) => {
-                let span = self.inside(node, error.offset, error.length);
-                let mut problem = Problem::error("bad-condition", span, error.to_string());
+                let span = self.span_inside(node, error.offset, error.length);
+                let mut problem = FileProblem::error("bad-condition", span, error.to_string());
                 if matches!(error.problem, ConditionProblem::Syntax(_)) {
                     problem = problem
                         .help("a condition is written as in `count > 0 and branch == 'main'`");
@@ -72,15 +72,16 @@ impl Context<'_> {
             }
         };
         self.references(node, condition.references().into_iter(), variables);
-        let type_of = |reference: &Reference| variables.type_of(reference).unwrap_or(Type::Any);
+        let type_of =
+            |reference: &VariableReference| variables.type_of(reference).unwrap_or(ValueType::Any);
         for mistake in condition.check(&type_of) {
-            let span = self.inside(node, mistake.offset, mistake.length);
+            let span = self.span_inside(node, mistake.offset, mistake.length);
             self.push(type_problem(span, mistake.what));
         }
     }
 
     /// Checks a command for a shell.
-    pub(super) fn command(&mut self, node: &Node, variables: &Variables) {
+    pub(super) fn command(&mut self, node: &SourceNode, variables: &StepVariables) {
         let Some(text) = node.as_str() else { return };
         if text.trim().is_empty() {
             return self.error(
@@ -91,17 +92,17 @@ impl Context<'_> {
             );
         }
         let (command, errors) = ShellCommand::parse_all(text);
-        for error in errors.iter().take(MOST_OF_ONE) {
-            let span = self.inside(node, error.offset, error.length);
+        for error in errors.iter().take(MAX_TEXT_PROBLEMS) {
+            let span = self.span_inside(node, error.offset, error.length);
             let (code, help) = shell_help(&error.problem);
-            self.push(Problem::error(code, span, error.to_string()).help(help));
+            self.push(FileProblem::error(code, span, error.to_string()).help(help));
         }
         self.references(node, command.references(), variables);
-        for own in command.own().filter(|own| variables.has(&own.name)).take(MOST_OF_ONE) {
-            let span = self.inside(node, own.offset, own.length);
+        for own in command.own().filter(|own| variables.has(&own.name)).take(MAX_TEXT_PROBLEMS) {
+            let span = self.span_inside(node, own.offset, own.length);
             let name = &own.name;
             self.push(
-                Problem::warning(
+                FileProblem::warning(
                     "shell-operator",
                     span,
                     format!("with an operator, `${{{name}...}}` is a variable of the shell, not the workflow's"),
@@ -112,15 +113,20 @@ impl Context<'_> {
     }
 
     /// Checks a text for a program that is no shell, where variables cannot stand.
-    pub(super) fn foreign_command(&mut self, node: &Node, program: &str, variables: &Variables) {
-        let (template, _) = Template::parse_all(node.as_str().unwrap_or_default());
+    pub(super) fn foreign_command(
+        &mut self,
+        node: &SourceNode,
+        program: &str,
+        variables: &StepVariables,
+    ) {
+        let (template, _) = TextTemplate::parse_all(node.as_str().unwrap_or_default());
         for reference in
-            template.references().filter(|one| variables.has(&one.name)).take(MOST_OF_ONE)
+            template.references().filter(|one| variables.has(&one.name)).take(MAX_TEXT_PROBLEMS)
         {
-            let span = self.inside(node, reference.offset, reference.length);
+            let span = self.span_inside(node, reference.offset, reference.length);
             let message = format!("`${{{reference}}}` stays as it is in a program for `{program}`");
             self.push(
-                Problem::warning("foreign-shell", span, message).help(
+                FileProblem::warning("foreign-shell", span, message).help(
                     "read it from the JSON file that the environment variable COVEN_VARS names",
                 ),
             );
@@ -184,24 +190,26 @@ fn shell_help(problem: &ShellProblem) -> (&'static str, String) {
     }
 }
 
-fn type_problem(span: Span, mistake: TypeMistake) -> Problem {
+fn type_problem(span: SourceSpan, mistake: TypeMistake) -> FileProblem {
     match mistake {
         TypeMistake::NotBoolean(found) => {
             let help = match found {
-                Type::Number => "compare it, as in `count > 0`",
-                Type::Array(_) | Type::Object(_) => "ask for its size, as in `tasks | length > 0`",
-                Type::FreeText => {
+                ValueType::Number => "compare it, as in `count > 0`",
+                ValueType::Array(_) | ValueType::Object(_) => {
+                    "ask for its size, as in `tasks | length > 0`"
+                }
+                ValueType::FreeText => {
                     "let the agent answer in JSON: give its step `expect` with a schema that has a boolean"
                 }
                 _ => "compare it, as in `branch == 'main'`",
             };
             let message =
                 format!("this is {}, and a condition must be true or false", found.in_words());
-            Problem::error("condition-not-boolean", span, message).help(help)
+            FileProblem::error("condition-not-boolean", span, message).help(help)
         }
         TypeMistake::Kinds { left, right, how } => {
             let message = format!("{} cannot be {how} {}", left.in_words(), right.in_words());
-            Problem::error("condition-kinds", span, message).help(match how {
+            FileProblem::error("condition-kinds", span, message).help(match how {
                 "compared with" => "compare values of one kind",
                 "looked for in" => {
                     "look for text in text, for a value in an array, or for a key in an object"
@@ -213,7 +221,7 @@ fn type_problem(span: Span, mistake: TypeMistake) -> Problem {
             let message = format!(
                 "`{name}` is what an agent says in its own words, and never reliably a fixed text"
             );
-            Problem::error("free-text-compared", span, message).help(format!(
+            FileProblem::error("free-text-compared", span, message).help(format!(
                 "give the step that sets `{name}` an `expect` with a JSON schema and compare a part of the answer, or let the arbiter of an `agent-loop` judge it"
             ))
         }
@@ -221,7 +229,7 @@ fn type_problem(span: Span, mistake: TypeMistake) -> Problem {
             let message = format!(
                 "`{name}` is what an agent says in its own words; a word may stand in it and mean something else"
             );
-            Problem::warning("free-text-searched", span, message).help(format!(
+            FileProblem::warning("free-text-searched", span, message).help(format!(
                 "give the step that sets `{name}` an `expect` with a JSON schema and compare a part of the answer"
             ))
         }

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use coven_notation::Span;
+use coven_notation::SourceSpan;
 use serde_json::Value;
 
-use super::context::{list, meant};
-use crate::condition::Type;
-use crate::template::Reference;
+use super::context::{did_you_mean, list};
+use crate::condition::ValueType;
+use crate::template::VariableReference;
 
 /// Names that a step's output cannot have, because they mean something already.
-pub(super) const RESERVED: [&str; 20] = [
+pub(super) const RESERVED_NAMES: [&str; 20] = [
     "input",
     "inputs",
     "steps",
@@ -34,43 +34,47 @@ pub(super) const RESERVED: [&str; 20] = [
 ];
 
 /// What can be said of a step by name.
-const STEP_PARTS: [&str; 3] = ["status", "output", "exit_code"];
+const STEP_FIELDS: [&str; 3] = ["status", "output", "exit_code"];
 
 /// The variables at one step.
 #[derive(Clone, Default)]
-pub(super) struct Variables {
-    names: BTreeMap<String, Type>,
+pub(super) struct StepVariables {
+    names: BTreeMap<String, ValueType>,
     /// Names that exist only in the texts of one step.
-    local: Vec<(String, Type)>,
+    local: Vec<(String, ValueType)>,
     /// The output's type of each step so far.
-    steps: HashMap<String, Type>,
+    steps: HashMap<String, ValueType>,
     /// Outputs of this and later steps, with the step and its place.
-    later: HashMap<String, (String, Span)>,
+    later: HashMap<String, (String, SourceSpan)>,
     /// This and later steps.
-    later_steps: HashMap<String, Span>,
+    later_steps: HashMap<String, SourceSpan>,
 }
 
-/// A variable without a value.
-pub(super) struct Wrong {
+pub(super) struct VariableProblem {
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    pub(super) also: Option<(Span, String)>,
+    pub(super) also: Option<(SourceSpan, String)>,
 }
 
-impl Variables {
+impl StepVariables {
     /// What every step can see.
-    pub(super) fn new(inputs: Type) -> Self {
+    pub(super) fn new(inputs: ValueType) -> Self {
         let mut variables = Self::default();
         variables.names.insert("input".to_owned(), inputs);
         let parts = ["id", "name", "grimoire", "goal"];
-        let workflow = Type::object(parts.map(|part| (part.to_owned(), Type::Text)));
+        let workflow = ValueType::object(parts.map(|part| (part.to_owned(), ValueType::Text)));
         variables.names.insert("workflow".to_owned(), workflow);
         variables
     }
 
     /// Announces a step that was not reached yet.
-    pub(super) fn announce(&mut self, step: &str, span: Span, output: Option<(&str, Span)>) {
+    pub(super) fn announce(
+        &mut self,
+        step: &str,
+        span: SourceSpan,
+        output: Option<(&str, SourceSpan)>,
+    ) {
         self.later_steps.entry(step.to_owned()).or_insert(span);
         if let Some((output, span)) = output {
             self.later.entry(output.to_owned()).or_insert_with(|| (step.to_owned(), span));
@@ -78,7 +82,7 @@ impl Variables {
     }
 
     /// Passes a step: from here on its result can be used.
-    pub(super) fn pass(&mut self, step: &str, output: Option<&str>, result: Type) {
+    pub(super) fn add_result(&mut self, step: &str, output: Option<&str>, result: ValueType) {
         self.later_steps.remove(step);
         if let Some(output) = output {
             self.later.remove(output);
@@ -88,7 +92,7 @@ impl Variables {
     }
 
     /// Adds names that exist only in the texts of one step, until they are removed.
-    pub(super) fn set_local(&mut self, local: Vec<(String, Type)>) {
+    pub(super) fn set_local(&mut self, local: Vec<(String, ValueType)>) {
         self.local = local;
     }
 
@@ -98,7 +102,10 @@ impl Variables {
     }
 
     /// What a reference points to, or why it points to nothing.
-    pub(super) fn type_of(&self, reference: &Reference) -> Result<Type, Wrong> {
+    pub(super) fn type_of(
+        &self,
+        reference: &VariableReference,
+    ) -> Result<ValueType, VariableProblem> {
         if reference.name == "steps" {
             return self.step(reference);
         }
@@ -109,14 +116,14 @@ impl Variables {
             let message = format!(
                 "`${{{reference}}}` is not defined in the first round, which has no previous one"
             );
-            return Err(Wrong::new("undefined-variable", message)
+            return Err(VariableProblem::new("undefined-variable", message)
                 .help("use `${previous.output}` as a whole"));
         }
         let mut found = found.clone();
         for (depth, segment) in reference.path.iter().enumerate() {
             found = found.step(segment).map_err(|reason| {
                 let reason = reason.named(reference.prefix(depth));
-                Wrong::new(
+                VariableProblem::new(
                     "undefined-variable",
                     format!("`${{{reference}}}` is not defined: {reason}"),
                 )
@@ -125,12 +132,12 @@ impl Variables {
         Ok(found)
     }
 
-    fn step(&self, reference: &Reference) -> Result<Type, Wrong> {
+    fn step(&self, reference: &VariableReference) -> Result<ValueType, VariableProblem> {
         let Some(step) = reference.key(0) else {
             return if reference.path.is_empty() {
-                Ok(Type::OBJECT)
+                Ok(ValueType::OBJECT)
             } else {
-                Err(Wrong::new(
+                Err(VariableProblem::new(
                     "undefined-variable",
                     format!("`${{{reference}}}` is not defined: steps have names"),
                 )
@@ -141,54 +148,54 @@ impl Variables {
             if let Some(span) = self.later_steps.get(step) {
                 let message =
                     format!("`${{{reference}}}` is not known yet: step `{step}` is not over here");
-                return Err(Wrong::new("variable-not-yet", message)
+                return Err(VariableProblem::new("variable-not-yet", message)
                     .help("only steps that stand before this one can be used")
                     .also(*span, "this step"));
             }
             let message = format!(
                 "`${{{reference}}}` is not defined: there is no step `{step}`{}",
-                meant(step, self.steps.keys())
+                did_you_mean(step, self.steps.keys())
             );
-            return Err(Wrong::new("undefined-variable", message));
+            return Err(VariableProblem::new("undefined-variable", message));
         };
         match reference.key(1) {
-            None if reference.path.len() < 2 => Ok(Type::OBJECT),
-            Some("status") if reference.path.len() == 2 => Ok(Type::Text),
-            Some("exit_code") if reference.path.len() == 2 => Ok(Type::Number),
+            None if reference.path.len() < 2 => Ok(ValueType::OBJECT),
+            Some("status") if reference.path.len() == 2 => Ok(ValueType::Text),
+            Some("exit_code") if reference.path.len() == 2 => Ok(ValueType::Number),
             Some("output") => {
                 let mut found = output.clone();
                 for (depth, segment) in reference.path.iter().enumerate().skip(2) {
                     found = found.step(segment).map_err(|reason| {
                         let reason = reason.named(reference.prefix(depth));
                         let message = format!("`${{{reference}}}` is not defined: {reason}");
-                        Wrong::new("undefined-variable", message)
+                        VariableProblem::new("undefined-variable", message)
                     })?;
                 }
                 Ok(found)
             }
             other => {
-                let near = meant(other.unwrap_or_default(), STEP_PARTS);
+                let near = did_you_mean(other.unwrap_or_default(), STEP_FIELDS);
                 let message = format!(
                     "`${{{reference}}}` is not defined: a step has {}{near}",
-                    list(&STEP_PARTS)
+                    list(&STEP_FIELDS)
                 );
-                Err(Wrong::new("undefined-variable", message))
+                Err(VariableProblem::new("undefined-variable", message))
             }
         }
     }
 
-    fn undefined(&self, reference: &Reference) -> Wrong {
+    fn undefined(&self, reference: &VariableReference) -> VariableProblem {
         let name = &reference.name;
         if let Some((step, span)) = self.later.get(name) {
             let message = format!(
                 "`${{{reference}}}` is not known yet: step `{step}` sets it, and is not over here"
             );
-            return Wrong::new("variable-not-yet", message)
+            return VariableProblem::new("variable-not-yet", message)
                 .help("move the step that sets it before this one")
                 .also(*span, "set here");
         }
         let message = format!("`${{{reference}}}` is not defined");
-        let wrong = Wrong::new("undefined-variable", message);
+        let wrong = VariableProblem::new("undefined-variable", message);
         match name.as_str() {
             "item" | "index" => wrong.help("it exists in the texts of a `parallel-agents` step only; with `as`, the item has another name"),
             "iteration" | "previous" | "verdict" => {
@@ -207,7 +214,7 @@ impl Variables {
                 let known: Vec<&str> = self.visible().collect();
                 match coven_notation::near(name, known.iter().copied()).first() {
                     Some(best) => wrong.help(format!("did you mean `${{{best}}}`?")),
-                    None => wrong.help(format!("here there are {}", list(&short(known)))),
+                    None => wrong.help(format!("here there are {}", list(&first_names(known)))),
                 }
             }
         }
@@ -220,7 +227,7 @@ impl Variables {
 
     fn fields(&self, name: &str) -> impl Iterator<Item = &String> {
         let fields = match self.names.get(name) {
-            Some(Type::Object(Some(fields))) => Some(fields),
+            Some(ValueType::Object(Some(fields))) => Some(fields),
             _ => None,
         };
         fields.into_iter().flat_map(|fields| fields.keys())
@@ -228,12 +235,12 @@ impl Variables {
 }
 
 /// The first few of many names.
-fn short(mut names: Vec<&str>) -> Vec<&str> {
+fn first_names(mut names: Vec<&str>) -> Vec<&str> {
     names.truncate(12);
     names
 }
 
-impl Wrong {
+impl VariableProblem {
     pub(super) fn new(code: &'static str, message: String) -> Self {
         Self { code, message, help: None, also: None }
     }
@@ -243,29 +250,29 @@ impl Wrong {
         self
     }
 
-    fn also(mut self, span: Span, label: &str) -> Self {
+    fn also(mut self, span: SourceSpan, label: &str) -> Self {
         self.also = Some((span, label.to_owned()));
         self
     }
 }
 
 /// What a JSON schema says of the values that fit it.
-pub(super) fn type_of_schema(schema: &Value) -> Type {
-    let Some(kind) = schema.get("type").and_then(Value::as_str) else { return Type::Any };
+pub(super) fn type_of_schema(schema: &Value) -> ValueType {
+    let Some(kind) = schema.get("type").and_then(Value::as_str) else { return ValueType::Any };
     match kind {
-        "boolean" => Type::Boolean,
-        "number" | "integer" => Type::Number,
-        "string" => Type::Text,
-        "array" => Type::array(schema.get("items").map_or(Type::Any, type_of_schema)),
+        "boolean" => ValueType::Boolean,
+        "number" | "integer" => ValueType::Number,
+        "string" => ValueType::Text,
+        "array" => ValueType::array(schema.get("items").map_or(ValueType::Any, type_of_schema)),
         "object" => {
             let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
             match schema.get("properties").and_then(Value::as_object) {
-                Some(properties) if closed => Type::object(
+                Some(properties) if closed => ValueType::object(
                     properties.iter().map(|(name, schema)| (name.clone(), type_of_schema(schema))),
                 ),
-                _ => Type::OBJECT,
+                _ => ValueType::OBJECT,
             }
         }
-        _ => Type::Any,
+        _ => ValueType::Any,
     }
 }

@@ -1,27 +1,27 @@
 //! How an agent is run, put together from a step and the defaults.
 
-use coven_model::{Mode, Permission, Sandbox};
+use coven_model::{Mode, PermissionLevel, SandboxMode};
 
 use super::{CompileError, exit_codes, expect, size};
 use crate::check::Known;
-use crate::definition::grimoire::{Arbiter, Defaults, Step};
-use crate::expect::Expect;
+use crate::definition::grimoire::{ArbiterDefinition, StepDefaults, StepDefinition};
+use crate::expect::ExpectedOutput;
 use crate::plan::AgentSpec;
-use crate::template::Template;
+use crate::template::TextTemplate;
 
-pub(super) fn template(text: Option<&String>) -> Result<Option<Template>, CompileError> {
-    Ok(text.map(|text| Template::parse(text)).transpose()?)
+pub(super) fn template(text: Option<&String>) -> Result<Option<TextTemplate>, CompileError> {
+    Ok(text.map(|text| TextTemplate::parse(text)).transpose()?)
 }
 
-fn templates(texts: Option<&Vec<String>>) -> Result<Vec<Template>, CompileError> {
+fn templates(texts: Option<&Vec<String>>) -> Result<Vec<TextTemplate>, CompileError> {
     let texts = texts.into_iter().flatten();
-    texts.map(|text| Ok(Template::parse(text)?)).collect()
+    texts.map(|text| Ok(TextTemplate::parse(text)?)).collect()
 }
 
 /// The agent of a step.
 pub(super) fn spec(
-    step: &Step,
-    defaults: &Defaults,
+    step: &StepDefinition,
+    defaults: &StepDefaults,
     known: &Known,
 ) -> Result<AgentSpec, CompileError> {
     let adapter = step.adapter.as_ref().or(defaults.adapter.as_ref());
@@ -50,12 +50,15 @@ pub(super) fn spec(
 }
 
 /// The arbiter of a loop: like the worker where nothing else is said, but it only looks.
-pub(super) fn arbiter(arbiter: &Arbiter, worker: &AgentSpec) -> Result<AgentSpec, CompileError> {
+pub(super) fn arbiter(
+    arbiter: &ArbiterDefinition,
+    worker: &AgentSpec,
+) -> Result<AgentSpec, CompileError> {
     let same = arbiter.adapter.as_ref().is_none_or(|adapter| *adapter == worker.adapter);
     let mut spec = AgentSpec::new(
         arbiter.adapter.as_ref().unwrap_or(&worker.adapter),
         Mode::Headless,
-        Some(Template::parse(&arbiter.prompt)?),
+        Some(TextTemplate::parse(&arbiter.prompt)?),
     );
     spec.model =
         template(arbiter.model.as_ref())?.or_else(|| worker.model.clone().filter(|_| same));
@@ -65,8 +68,8 @@ pub(super) fn arbiter(arbiter: &Arbiter, worker: &AgentSpec) -> Result<AgentSpec
         None => Vec::new(),
     };
     spec.size = worker.size;
-    spec.permissions = Some(Permission::ReadOnly);
-    spec.sandbox = Sandbox::ReadOnly;
-    spec.expect = Expect::Text;
+    spec.permissions = Some(PermissionLevel::ReadOnly);
+    spec.sandbox = SandboxMode::ReadOnly;
+    spec.expect = ExpectedOutput::Text;
     Ok(spec)
 }

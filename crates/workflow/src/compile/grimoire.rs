@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use coven_notation::{Node, Source};
+use coven_notation::{Source, SourceNode};
 use serde_json::Value;
 
 use super::agent::{self, template};
 use super::{CompileError, command, exit_codes, expect, shell};
-use crate::check::{Known, Places};
+use crate::check::{Known, PositionFinder};
 use crate::condition::Condition;
-use crate::definition::grimoire::{Defaults, Grimoire, Step as Written, StepType};
+use crate::definition::grimoire::{Grimoire, StepDefaults, StepDefinition as Written, StepType};
 use crate::plan::{
-    Action, DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, Form, Plan, PlanInput, Retry,
-    Script, Step, Trigger,
+    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, Plan, PlanForm, PlanInput, PlanStep,
+    PlanTrigger, RetryPolicy, ShellScript, StepAction,
 };
-use crate::template::Template;
+use crate::template::TextTemplate;
 
 /// The plan of a grimoire that passed the checks.
 pub(crate) fn grimoire(
     source: &Source,
-    node: &Node,
+    node: &SourceNode,
     mut written: Grimoire,
     definition: Value,
     known: &Known,
 ) -> Result<Plan, CompileError> {
-    let mut places = Places::new(source);
-    let nodes = node.get("steps").map(Node::items).unwrap_or_default();
+    let mut places = PositionFinder::new(source);
+    let nodes = node.get("steps").map(SourceNode::items).unwrap_or_default();
     let mut steps = Vec::with_capacity(written.steps.len());
     for (step, node) in written.steps.iter().zip(nodes) {
         let mut made = compile_step(step, &written.defaults, known)?;
@@ -33,7 +33,7 @@ pub(crate) fn grimoire(
         steps.push(made);
     }
     // In the order of the file, which the map has lost.
-    let entries = node.get("inputs").map(Node::entries).unwrap_or_default();
+    let entries = node.get("inputs").map(SourceNode::entries).unwrap_or_default();
     let inputs = entries.iter().filter_map(|entry| {
         let input = written.inputs.remove(&entry.key)?;
         Some(PlanInput {
@@ -47,7 +47,7 @@ pub(crate) fn grimoire(
     let inputs = inputs.collect();
     Ok(Plan {
         name: written.name,
-        form: Form::Grimoire,
+        form: PlanForm::Grimoire,
         goal: None,
         description: written.description,
         trigger: trigger(&written.trigger)?,
@@ -57,29 +57,33 @@ pub(crate) fn grimoire(
     })
 }
 
-fn trigger(written: &Value) -> Result<Trigger, CompileError> {
+fn trigger(written: &Value) -> Result<PlanTrigger, CompileError> {
     let Some(event) = written.get("event").and_then(Value::as_str) else {
-        return Ok(Trigger::Manual);
+        return Ok(PlanTrigger::Manual);
     };
     let condition = written.get("where").and_then(Value::as_str).map(Condition::parse);
-    Ok(Trigger::Event { event: event.to_owned(), condition: condition.transpose()? })
+    Ok(PlanTrigger::Event { event: event.to_owned(), condition: condition.transpose()? })
 }
 
-fn compile_step(step: &Written, defaults: &Defaults, known: &Known) -> Result<Step, CompileError> {
+fn compile_step(
+    step: &Written,
+    defaults: &StepDefaults,
+    known: &Known,
+) -> Result<PlanStep, CompileError> {
     let action = action(step, defaults, known)?;
     // A person takes the time a person takes.
-    let asks = matches!(action, Action::Gate { script: None, .. });
+    let asks = matches!(action, StepAction::Gate { script: None, .. });
     let timeout = step.timeout.or(defaults.timeout).filter(|_| !asks);
     let retry = step.retry.or(defaults.retry).filter(|_| !asks);
-    let retry = retry.map_or_else(Retry::default, |retry| Retry {
+    let retry = retry.map_or_else(RetryPolicy::default, |retry| RetryPolicy {
         attempts: retry.attempts,
         delay: retry.delay.map(Into::into).unwrap_or_default(),
     });
     let mut env = BTreeMap::new();
     for (name, value) in defaults.env.iter().chain(&step.env) {
-        env.insert(name.clone(), Template::parse(value)?);
+        env.insert(name.clone(), TextTemplate::parse(value)?);
     }
-    Ok(Step {
+    Ok(PlanStep {
         name: step.name.clone(),
         when: step.when.as_deref().map(Condition::parse).transpose()?,
         timeout: timeout.map(Into::into),
@@ -95,47 +99,51 @@ fn compile_step(step: &Written, defaults: &Defaults, known: &Known) -> Result<St
     })
 }
 
-fn action(step: &Written, defaults: &Defaults, known: &Known) -> Result<Action, CompileError> {
+fn action(
+    step: &Written,
+    defaults: &StepDefaults,
+    known: &Known,
+) -> Result<StepAction, CompileError> {
     Ok(match step.kind {
-        StepType::Agent => Action::Agent { agent: agent::spec(step, defaults, known)? },
+        StepType::Agent => StepAction::Agent { agent: agent::spec(step, defaults, known)? },
         StepType::AgentLoop => {
             let agent = agent::spec(step, defaults, known)?;
             let arbiter = step.arbiter.as_ref().ok_or(CompileError::Missing("arbiter"))?;
-            Action::AgentLoop {
+            StepAction::AgentLoop {
                 arbiter: agent::arbiter(arbiter, &agent)?,
                 agent,
                 max_iterations: step.max_iterations.unwrap_or(DEFAULT_ITERATIONS),
                 on_max_iterations: step.on_max_iterations.unwrap_or_default(),
             }
         }
-        StepType::ParallelAgents => Action::ParallelAgents {
+        StepType::ParallelAgents => StepAction::ParallelAgents {
             agent: agent::spec(step, defaults, known)?,
             for_each: match &step.for_each {
-                Value::String(text) => Template::parse(text)?,
-                list @ Value::Array(_) => Template::constant(list.clone()),
+                Value::String(text) => TextTemplate::parse(text)?,
+                list @ Value::Array(_) => TextTemplate::constant(list.clone()),
                 _ => return Err(CompileError::Missing("for_each")),
             },
             item: step.item.clone().unwrap_or_else(|| DEFAULT_ITEM.to_owned()),
             max_concurrent: step.max_concurrent.unwrap_or(DEFAULT_CONCURRENCY),
         },
-        StepType::Script => Action::Script {
+        StepType::Script => StepAction::Script {
             script: script(step, defaults)?.ok_or(CompileError::Missing("command"))?,
             expect: expect(step.expect.clone())?,
         },
-        StepType::Gate => Action::Gate {
+        StepType::Gate => StepAction::Gate {
             script: script(step, defaults)?,
             message: template(step.message.as_ref())?,
         },
     })
 }
 
-fn script(step: &Written, defaults: &Defaults) -> Result<Option<Script>, CompileError> {
+fn script(step: &Written, defaults: &StepDefaults) -> Result<Option<ShellScript>, CompileError> {
     let Some(text) = &step.command else { return Ok(None) };
     let shell = match shell(&step.shell)? {
         Some(own) => Some(own),
         None => shell(&defaults.shell)?,
     };
-    Ok(Some(Script {
+    Ok(Some(ShellScript {
         command: command(text, shell.as_deref())?,
         shell,
         ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,

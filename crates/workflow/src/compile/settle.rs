@@ -1,12 +1,12 @@
 //! Settles what a plan leaves to its inputs before it runs: which agent to take.
 
-use coven_notation::{Problem, Span};
+use coven_notation::{FileProblem, SourceSpan};
 use serde_json::{Map, Value};
 
 use crate::check::Known;
-use crate::plan::{Action, AgentSpec, Plan};
-use crate::scope::Scope;
-use crate::template::{Template, to_text};
+use crate::plan::{AgentSpec, Plan, StepAction};
+use crate::scope::VariableScope;
+use crate::template::{TextTemplate, to_text};
 
 /// Fills in the adapters that a plan takes from its inputs (`adapter: ${input.agent}`), where an
 /// input that is empty means the default of the machine. To be called with the bound inputs
@@ -15,8 +15,8 @@ pub fn settle(
     plan: &mut Plan,
     input: &Map<String, Value>,
     known: &Known,
-) -> Result<(), Vec<Problem>> {
-    let scope = Scope::default().with("input", Value::Object(input.clone()));
+) -> Result<(), Vec<FileProblem>> {
+    let scope = VariableScope::default().with("input", Value::Object(input.clone()));
     let mut problems = Vec::new();
     for step in &mut plan.steps {
         for agent in agents(&mut step.action) {
@@ -30,20 +30,24 @@ pub fn settle(
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-fn agents(action: &mut Action) -> Vec<&mut AgentSpec> {
+fn agents(action: &mut StepAction) -> Vec<&mut AgentSpec> {
     match action {
-        Action::Agent { agent } | Action::ParallelAgents { agent, .. } => vec![agent],
-        Action::AgentLoop { agent, arbiter, .. } => vec![agent, arbiter],
-        Action::Stage { tasks } => tasks.iter_mut().map(|task| &mut task.agent).collect(),
-        Action::Script { .. } | Action::Gate { .. } => Vec::new(),
+        StepAction::Agent { agent } | StepAction::ParallelAgents { agent, .. } => vec![agent],
+        StepAction::AgentLoop { agent, arbiter, .. } => vec![agent, arbiter],
+        StepAction::Stage { tasks } => tasks.iter_mut().map(|task| &mut task.agent).collect(),
+        StepAction::Script { .. } | StepAction::Gate { .. } => Vec::new(),
     }
 }
 
-fn choose(agent: &mut AgentSpec, scope: &Scope, known: &Known) -> Result<(), Box<Problem>> {
-    let Ok(template) = Template::parse(&agent.adapter) else { return Ok(()) };
+fn choose(
+    agent: &mut AgentSpec,
+    scope: &VariableScope,
+    known: &Known,
+) -> Result<(), Box<FileProblem>> {
+    let Ok(template) = TextTemplate::parse(&agent.adapter) else { return Ok(()) };
     let Some(reference) = template.single() else { return Ok(()) };
     let chosen = scope.resolve(reference).map(to_text).unwrap_or_default();
-    let here = Span::default();
+    let here = SourceSpan::default();
     if !chosen.is_empty() {
         if known.adapters.contains(&chosen) {
             agent.adapter = chosen;
@@ -53,7 +57,7 @@ fn choose(agent: &mut AgentSpec, scope: &Scope, known: &Known) -> Result<(), Box
         let meant =
             near.first().map(|best| format!("; did you mean `{best}`?")).unwrap_or_default();
         let message = format!("`{reference}` names an unknown adapter, `{chosen}`{meant}");
-        let problem = Problem::error("unknown-adapter", here, message);
+        let problem = FileProblem::error("unknown-adapter", here, message);
         let help = format!("there are {}", known.adapters.join(", "));
         return Err(Box::new(problem.help(help)));
     }
@@ -61,7 +65,7 @@ fn choose(agent: &mut AgentSpec, scope: &Scope, known: &Known) -> Result<(), Box
         let message =
             format!("`{reference}` does not say which agent to run, and there is no default");
         let help = "give the input, or set a default adapter in the configuration";
-        return Err(Box::new(Problem::error("no-adapter", here, message).help(help)));
+        return Err(Box::new(FileProblem::error("no-adapter", here, message).help(help)));
     };
     agent.adapter.clone_from(default);
     Ok(())

@@ -3,54 +3,60 @@
 use std::collections::BTreeMap;
 
 use coven_model::TaskId;
-use coven_notation::{Node, Source};
+use coven_notation::{Source, SourceNode};
 use serde_json::Value;
 
 use super::{CompileError, exit_codes, size};
-use crate::check::Places;
-use crate::definition::stages::{Stage, StageWorkflow, Task};
-use crate::plan::{Action, AgentSpec, Form, Plan, Retry, StageTask, Step, Trigger};
-use crate::template::Template;
+use crate::check::PositionFinder;
+use crate::definition::stages::{StageDefinition, StageWorkflow, TaskDefinition};
+use crate::plan::{
+    AgentSpec, Plan, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction,
+};
+use crate::template::TextTemplate;
 
 /// The plan of a stage workflow that passed the checks.
 pub(crate) fn stages(
     source: &Source,
-    node: &Node,
+    node: &SourceNode,
     written: StageWorkflow,
     definition: Value,
 ) -> Result<Plan, CompileError> {
-    let mut places = Places::new(source);
-    let nodes = node.get("stages").map(Node::items).unwrap_or_default();
+    let mut places = PositionFinder::new(source);
+    let nodes = node.get("stages").map(SourceNode::items).unwrap_or_default();
     let mut steps = Vec::with_capacity(written.stages.len());
     for (stage, node) in written.stages.into_iter().zip(nodes) {
         steps.push(compile_stage(stage, node, &mut places)?);
     }
     Ok(Plan {
         name: written.id,
-        form: Form::Stages,
+        form: PlanForm::Stages,
         goal: written.goal,
         description: String::new(),
-        trigger: Trigger::Manual,
+        trigger: PlanTrigger::Manual,
         inputs: Vec::new(),
         steps,
         definition,
     })
 }
 
-fn compile_stage(stage: Stage, node: &Node, places: &mut Places<'_>) -> Result<Step, CompileError> {
+fn compile_stage(
+    stage: StageDefinition,
+    node: &SourceNode,
+    places: &mut PositionFinder<'_>,
+) -> Result<PlanStep, CompileError> {
     let mut found = BTreeMap::new();
-    for task in node.get("tasks").map(Node::items).unwrap_or_default() {
-        let id = task.get("id").and_then(Node::as_str).unwrap_or_default();
+    for task in node.get("tasks").map(SourceNode::items).unwrap_or_default() {
+        let id = task.get("id").and_then(SourceNode::as_str).unwrap_or_default();
         found.append(&mut places.of(task, &format!("tasks.{id}.")));
     }
     let tasks: Result<Vec<StageTask>, CompileError> =
         stage.tasks.into_iter().map(compile_task).collect();
-    let action = Action::Stage { tasks: tasks? };
-    Ok(Step {
+    let action = StepAction::Stage { tasks: tasks? };
+    Ok(PlanStep {
         name: stage.id,
         when: None,
         timeout: None,
-        retry: Retry::default(),
+        retry: RetryPolicy::default(),
         cwd: None,
         env: BTreeMap::new(),
         domain: None,
@@ -63,8 +69,8 @@ fn compile_stage(stage: Stage, node: &Node, places: &mut Places<'_>) -> Result<S
 }
 
 /// Texts of a stage workflow have no variables: what is written is what the agent gets.
-fn compile_task(task: Task) -> Result<StageTask, CompileError> {
-    let verbatim = |text: String| Template::verbatim(&text);
+fn compile_task(task: TaskDefinition) -> Result<StageTask, CompileError> {
+    let verbatim = |text: String| TextTemplate::verbatim(&text);
     let mut agent = AgentSpec::new(
         task.adapter,
         task.execution_mode.unwrap_or_default(),

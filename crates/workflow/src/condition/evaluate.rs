@@ -6,18 +6,22 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::{
-    Arithmetic, Comparison, ConditionError, ConditionProblem, Expression, Filter, Kind, Test,
+    ArithmeticOp, ComparisonOp, ConditionError, ConditionExpr, ConditionProblem, ExprKind,
+    ValueFilter, ValueTest,
 };
-use crate::scope::{Scope, kind};
+use crate::scope::{VariableScope, kind};
 
 type Evaluated<'a> = Result<Cow<'a, Value>, ConditionError>;
 
 /// What is true or false.
-pub(super) fn truth(expression: &Expression, scope: &Scope) -> Result<bool, ConditionError> {
+pub(super) fn truth(
+    expression: &ConditionExpr,
+    scope: &VariableScope,
+) -> Result<bool, ConditionError> {
     match value(expression, scope)?.as_ref() {
         Value::Bool(truth) => Ok(*truth),
         other => Err(expression
-            .wrong(ConditionProblem::NotBoolean { found: kind(other), hint: hint(other) })),
+            .error_here(ConditionProblem::NotBoolean { found: kind(other), hint: hint(other) })),
     }
 }
 
@@ -32,54 +36,56 @@ fn hint(value: &Value) -> &'static str {
     }
 }
 
-impl Expression {
-    pub(super) fn wrong(&self, problem: ConditionProblem) -> ConditionError {
+impl ConditionExpr {
+    pub(super) fn error_here(&self, problem: ConditionProblem) -> ConditionError {
         ConditionError { offset: self.offset, length: self.length, problem }
     }
 
     pub(super) fn kinds(&self, message: String) -> ConditionError {
-        self.wrong(ConditionProblem::Kinds(message))
+        self.error_here(ConditionProblem::Kinds(message))
     }
 }
 
-fn value<'a>(expression: &'a Expression, scope: &'a Scope) -> Evaluated<'a> {
+fn value<'a>(expression: &'a ConditionExpr, scope: &'a VariableScope) -> Evaluated<'a> {
     let boolean = |truth: bool| Ok(Cow::Owned(Value::Bool(truth)));
     match &expression.kind {
-        Kind::Literal(value) => Ok(Cow::Borrowed(value)),
-        Kind::Variable(reference) => match scope.resolve(reference) {
+        ExprKind::Literal(value) => Ok(Cow::Borrowed(value)),
+        ExprKind::Variable(reference) => match scope.resolve(reference) {
             Ok(value) => Ok(Cow::Borrowed(value)),
-            Err(undefined) => Err(expression.wrong(undefined.into())),
+            Err(undefined) => Err(expression.error_here(undefined.into())),
         },
-        Kind::List(items) => {
+        ExprKind::List(items) => {
             let items: Result<Vec<Value>, _> =
                 items.iter().map(|item| value(item, scope).map(Cow::into_owned)).collect();
             Ok(Cow::Owned(Value::Array(items?)))
         }
-        Kind::Not(inner) => boolean(!truth(inner, scope)?),
-        Kind::Negative(inner) => {
+        ExprKind::Not(inner) => boolean(!truth(inner, scope)?),
+        ExprKind::Negative(inner) => {
             let zero = Value::from(0);
             let inner_value = value(inner, scope)?;
-            arithmetic(expression, Arithmetic::Subtract, &zero, &inner_value).map(Cow::Owned)
+            arithmetic(expression, ArithmeticOp::Subtract, &zero, &inner_value).map(Cow::Owned)
         }
-        Kind::And(left, right) => boolean(truth(left, scope)? && truth(right, scope)?),
-        Kind::Or(left, right) => boolean(truth(left, scope)? || truth(right, scope)?),
-        Kind::Compare(comparison, left, right) => {
+        ExprKind::And(left, right) => boolean(truth(left, scope)? && truth(right, scope)?),
+        ExprKind::Or(left, right) => boolean(truth(left, scope)? || truth(right, scope)?),
+        ExprKind::Compare(comparison, left, right) => {
             let (left, right) = (value(left, scope)?, value(right, scope)?);
             boolean(compare(expression, *comparison, &left, &right)?)
         }
-        Kind::Arithmetic(operator, left, right) => {
+        ExprKind::Arithmetic(operator, left, right) => {
             let (left, right) = (value(left, scope)?, value(right, scope)?);
             arithmetic(expression, *operator, &left, &right).map(Cow::Owned)
         }
-        Kind::Test { test, negated, of } => {
+        ExprKind::Test { test, negated, of } => {
             let holds = match (test, &of.kind) {
-                (Test::Defined, Kind::Variable(reference)) => scope.resolve(reference).is_ok(),
-                (Test::Defined, _) => true,
-                (Test::Null, _) => value(of, scope)?.is_null(),
+                (ValueTest::Defined, ExprKind::Variable(reference)) => {
+                    scope.resolve(reference).is_ok()
+                }
+                (ValueTest::Defined, _) => true,
+                (ValueTest::Null, _) => value(of, scope)?.is_null(),
             };
             boolean(holds != *negated)
         }
-        Kind::Filter(filter, of) => {
+        ExprKind::Filter(filter, of) => {
             let of_value = value(of, scope)?;
             filtered(expression, *filter, &of_value).map(Cow::Owned)
         }
@@ -87,29 +93,29 @@ fn value<'a>(expression: &'a Expression, scope: &'a Scope) -> Evaluated<'a> {
 }
 
 fn compare(
-    whole: &Expression,
-    comparison: Comparison,
+    whole: &ConditionExpr,
+    comparison: ComparisonOp,
     left: &Value,
     right: &Value,
 ) -> Result<bool, ConditionError> {
     let ordered = |wanted: fn(Ordering) -> bool| order(left, right).map(wanted);
     let answer = match comparison {
-        Comparison::Equal => equal(left, right),
-        Comparison::Different => equal(left, right).map(|same| !same),
-        Comparison::Less => ordered(Ordering::is_lt),
-        Comparison::AtMost => ordered(Ordering::is_le),
-        Comparison::More => ordered(Ordering::is_gt),
-        Comparison::AtLeast => ordered(Ordering::is_ge),
-        Comparison::In => contains(left, right),
-        Comparison::NotIn => contains(left, right).map(|inside| !inside),
+        ComparisonOp::Equal => equal(left, right),
+        ComparisonOp::Different => equal(left, right).map(|same| !same),
+        ComparisonOp::Less => ordered(Ordering::is_lt),
+        ComparisonOp::AtMost => ordered(Ordering::is_le),
+        ComparisonOp::More => ordered(Ordering::is_gt),
+        ComparisonOp::AtLeast => ordered(Ordering::is_ge),
+        ComparisonOp::In => contains(left, right),
+        ComparisonOp::NotIn => contains(left, right).map(|inside| !inside),
     };
     answer.ok_or_else(|| {
         let (left, right) = (kind(left), kind(right));
         whole.kinds(match comparison {
-            Comparison::Equal | Comparison::Different => {
+            ComparisonOp::Equal | ComparisonOp::Different => {
                 format!("{left} is never equal to {right}; compare values of one kind")
             }
-            Comparison::In | Comparison::NotIn => format!(
+            ComparisonOp::In | ComparisonOp::NotIn => format!(
                 "{left} cannot be looked for in {right}; look for text in text, for a value in \
                  an array, or for a key in an object"
             ),
@@ -157,8 +163,8 @@ fn contains(needle: &Value, hay: &Value) -> Option<bool> {
 }
 
 fn arithmetic(
-    whole: &Expression,
-    operator: Arithmetic,
+    whole: &ConditionExpr,
+    operator: ArithmeticOp,
     left: &Value,
     right: &Value,
 ) -> Result<Value, ConditionError> {
@@ -168,43 +174,49 @@ fn arithmetic(
     };
     let whole_numbers = one.as_i64().zip(two.as_i64());
     let exact = whole_numbers.and_then(|(one, two)| match operator {
-        Arithmetic::Add => one.checked_add(two),
-        Arithmetic::Subtract => one.checked_sub(two),
-        Arithmetic::Multiply => one.checked_mul(two),
-        Arithmetic::Divide => {
+        ArithmeticOp::Add => one.checked_add(two),
+        ArithmeticOp::Subtract => one.checked_sub(two),
+        ArithmeticOp::Multiply => one.checked_mul(two),
+        ArithmeticOp::Divide => {
             one.checked_rem(two).filter(|rest| *rest == 0).and(one.checked_div(two))
         }
-        Arithmetic::Remainder => one.checked_rem_euclid(two),
+        ArithmeticOp::Remainder => one.checked_rem_euclid(two),
     });
     let result = exact.map(serde_json::Number::from).or_else(|| {
         let (one, two) = (one.as_f64()?, two.as_f64()?);
         serde_json::Number::from_f64(match operator {
-            Arithmetic::Add => one + two,
-            Arithmetic::Subtract => one - two,
-            Arithmetic::Multiply => one * two,
-            Arithmetic::Divide => one / two,
-            Arithmetic::Remainder => one.rem_euclid(two),
+            ArithmeticOp::Add => one + two,
+            ArithmeticOp::Subtract => one - two,
+            ArithmeticOp::Multiply => one * two,
+            ArithmeticOp::Divide => one / two,
+            ArithmeticOp::Remainder => one.rem_euclid(two),
         })
     });
     result.map(Value::Number).ok_or_else(|| whole.kinds("this has no finite result".to_owned()))
 }
 
-fn filtered(whole: &Expression, filter: Filter, value: &Value) -> Result<Value, ConditionError> {
+fn filtered(
+    whole: &ConditionExpr,
+    filter: ValueFilter,
+    value: &Value,
+) -> Result<Value, ConditionError> {
     let result = match (filter, value) {
-        (Filter::Length, Value::String(text)) => Some(Value::from(text.chars().count())),
-        (Filter::Length, Value::Array(items)) => Some(Value::from(items.len())),
-        (Filter::Length, Value::Object(map)) => Some(Value::from(map.len())),
-        (Filter::Lower, Value::String(text)) => Some(Value::from(text.to_lowercase())),
-        (Filter::Upper, Value::String(text)) => Some(Value::from(text.to_uppercase())),
-        (Filter::Trim, Value::String(text)) => Some(Value::from(text.trim())),
-        (Filter::First, Value::Array(items)) => Some(items.first().cloned().unwrap_or_default()),
-        (Filter::Last, Value::Array(items)) => Some(items.last().cloned().unwrap_or_default()),
+        (ValueFilter::Length, Value::String(text)) => Some(Value::from(text.chars().count())),
+        (ValueFilter::Length, Value::Array(items)) => Some(Value::from(items.len())),
+        (ValueFilter::Length, Value::Object(map)) => Some(Value::from(map.len())),
+        (ValueFilter::Lower, Value::String(text)) => Some(Value::from(text.to_lowercase())),
+        (ValueFilter::Upper, Value::String(text)) => Some(Value::from(text.to_uppercase())),
+        (ValueFilter::Trim, Value::String(text)) => Some(Value::from(text.trim())),
+        (ValueFilter::First, Value::Array(items)) => {
+            Some(items.first().cloned().unwrap_or_default())
+        }
+        (ValueFilter::Last, Value::Array(items)) => Some(items.last().cloned().unwrap_or_default()),
         _ => None,
     };
     result.ok_or_else(|| {
         let wanted = match filter {
-            Filter::Length => "text, an array or an object",
-            Filter::First | Filter::Last => "an array",
+            ValueFilter::Length => "text, an array or an object",
+            ValueFilter::First | ValueFilter::Last => "an array",
             _ => "text",
         };
         whole.kinds(format!("this filter is for {wanted}, and the value is {}", kind(value)))

@@ -1,30 +1,29 @@
 //! Cuts a condition into words and signs.
 
 use super::{ConditionError, ConditionProblem};
-use crate::template::{Reference, reference_at};
+use crate::template::{VariableReference, reference_at};
 
 /// One word or sign of a condition.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum ConditionToken {
     Text(String),
     Number(serde_json::Number),
     /// A name with its path, or a word of the language.
-    Name(Reference),
+    Name(VariableReference),
     /// `${name}`: never a word of the language.
-    Variable(Reference),
+    Variable(VariableReference),
     Sign(&'static str),
 }
 
-/// A token and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
-    pub(super) token: Token,
+pub(super) struct SpannedToken {
+    pub(super) token: ConditionToken,
     pub(super) offset: usize,
     pub(super) length: usize,
 }
 
 /// All signs; those that begin like another come first.
-const SIGNS: [&str; 21] = [
+const OPERATORS: [&str; 21] = [
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", "|", "+", "-", "*",
     "/", "%", "=",
 ];
@@ -33,7 +32,7 @@ pub(super) fn error(offset: usize, length: usize, message: impl Into<String>) ->
     ConditionError { offset, length, problem: ConditionProblem::Syntax(message.into()) }
 }
 
-pub(super) fn tokens(source: &str) -> Result<Vec<Placed>, ConditionError> {
+pub(super) fn tokens(source: &str) -> Result<Vec<SpannedToken>, ConditionError> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = source[at..].chars().next() {
@@ -41,14 +40,18 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Placed>, ConditionError> {
             at += first.len_utf8();
             continue;
         }
-        let (token, length) = one(source, at, first)?;
-        found.push(Placed { token, offset: at, length });
+        let (token, length) = next_token(source, at, first)?;
+        found.push(SpannedToken { token, offset: at, length });
         at += length;
     }
     Ok(found)
 }
 
-fn one(source: &str, at: usize, first: char) -> Result<(Token, usize), ConditionError> {
+fn next_token(
+    source: &str,
+    at: usize,
+    first: char,
+) -> Result<(ConditionToken, usize), ConditionError> {
     let rest = &source[at..];
     match first {
         '\'' | '"' => text(rest, first, at),
@@ -57,16 +60,16 @@ fn one(source: &str, at: usize, first: char) -> Result<(Token, usize), Condition
             let reference = reference_at(source, at)
                 .map_err(|wrong| error(wrong.offset, wrong.length, wrong.to_string()))?;
             let length = reference.length;
-            Ok((Token::Variable(reference), length))
+            Ok((ConditionToken::Variable(reference), length))
         }
         'a'..='z' | 'A'..='Z' | '_' => name(rest, at),
         _ => {
-            let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+            let sign = OPERATORS.iter().find(|sign| rest.starts_with(**sign));
             let sign = sign.ok_or_else(|| unknown(first, at))?;
             if *sign == "=" {
                 return Err(error(at, 1, "`=` gives no answer; `==` compares"));
             }
-            Ok((Token::Sign(sign), sign.len()))
+            Ok((ConditionToken::Sign(sign), sign.len()))
         }
     }
 }
@@ -82,7 +85,7 @@ fn unknown(first: char, at: usize) -> ConditionError {
 }
 
 /// A text in quotes; `\` takes the next character as it is.
-fn text(rest: &str, quote: char, at: usize) -> Result<(Token, usize), ConditionError> {
+fn text(rest: &str, quote: char, at: usize) -> Result<(ConditionToken, usize), ConditionError> {
     let mut value = String::new();
     let mut characters = rest.char_indices().skip(1);
     while let Some((place, character)) = characters.next() {
@@ -98,7 +101,7 @@ fn text(rest: &str, quote: char, at: usize) -> Result<(Token, usize), ConditionE
                         "a variable in quotes is only text; write it without the quotes",
                     ));
                 }
-                return Ok((Token::Text(value), length));
+                return Ok((ConditionToken::Text(value), length));
             }
             _ => value.push(character),
         }
@@ -106,21 +109,21 @@ fn text(rest: &str, quote: char, at: usize) -> Result<(Token, usize), ConditionE
     Err(error(at, rest.len(), format!("the text has no closing {quote}")))
 }
 
-fn number(rest: &str, at: usize) -> Result<(Token, usize), ConditionError> {
+fn number(rest: &str, at: usize) -> Result<(ConditionToken, usize), ConditionError> {
     let length = rest
         .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_'))
         .unwrap_or(rest.len());
     let text = &rest[..length];
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match text.parse::<serde_json::Number>() {
-        Ok(number) if plain => Ok((Token::Number(number), length)),
+        Ok(number) if plain => Ok((ConditionToken::Number(number), length)),
         _ => Err(error(at, length, format!("`{text}` is no number; text needs quotes"))),
     }
 }
 
 /// A name with its path. A `-` inside a name belongs to it, because step names have it; minus
 /// needs a blank before it.
-fn name(rest: &str, at: usize) -> Result<(Token, usize), ConditionError> {
+fn name(rest: &str, at: usize) -> Result<(ConditionToken, usize), ConditionError> {
     let bytes = rest.as_bytes();
     let mut length = 0;
     while let Some(byte) = bytes.get(length) {
@@ -134,9 +137,9 @@ fn name(rest: &str, at: usize) -> Result<(Token, usize), ConditionError> {
             _ => break,
         }
     }
-    let reference = Reference::parse(&rest[..length])
+    let reference = VariableReference::parse(&rest[..length])
         .map_err(|_| error(at, length, format!("`{}` is no name with a path", &rest[..length])))?;
-    Ok((Token::Name(Reference { offset: at, length, ..reference }), length))
+    Ok((ConditionToken::Name(VariableReference { offset: at, length, ..reference }), length))
 }
 
 fn is_word(byte: u8) -> bool {

@@ -2,62 +2,65 @@
 
 use serde_json::Value;
 
-use super::lex::{Placed, Token, error, tokens};
-use super::{Arithmetic, Comparison, ConditionError, Expression, Filter, Kind, Test};
+use super::lex::{ConditionToken, SpannedToken, error, tokens};
+use super::{
+    ArithmeticOp, ComparisonOp, ConditionError, ConditionExpr, ExprKind, ValueFilter, ValueTest,
+};
 
 /// How deep parentheses and the like may lie in each other.
-const DEEPEST: usize = 50;
+const MAX_NESTING: usize = 50;
 /// How many words and signs a condition may have; it is walked recursively.
-const LONGEST: usize = 1000;
+const MAX_TOKENS: usize = 1000;
 
-const FILTERS: [(&str, Filter); 6] = [
-    ("length", Filter::Length),
-    ("lower", Filter::Lower),
-    ("upper", Filter::Upper),
-    ("trim", Filter::Trim),
-    ("first", Filter::First),
-    ("last", Filter::Last),
+const FILTER_NAMES: [(&str, ValueFilter); 6] = [
+    ("length", ValueFilter::Length),
+    ("lower", ValueFilter::Lower),
+    ("upper", ValueFilter::Upper),
+    ("trim", ValueFilter::Trim),
+    ("first", ValueFilter::First),
+    ("last", ValueFilter::Last),
 ];
 
-/// Words that are no names.
-const WORDS: [&str; 9] = ["and", "or", "not", "in", "is", "true", "false", "null", "none"];
+const KEYWORDS: [&str; 9] = ["and", "or", "not", "in", "is", "true", "false", "null", "none"];
 
-pub(super) fn expression(source: &str) -> Result<Expression, ConditionError> {
+pub(super) fn expression(source: &str) -> Result<ConditionExpr, ConditionError> {
     let tokens = tokens(source)?;
-    if tokens.len() > LONGEST {
-        let start = tokens[LONGEST].offset;
+    if tokens.len() > MAX_TOKENS {
+        let start = tokens[MAX_TOKENS].offset;
         return Err(error(start, source.len() - start, "the condition is too long"));
     }
     if tokens.is_empty() {
         return Err(error(0, source.len(), "the condition is empty"));
     }
-    let mut reader = Reader { source, tokens, at: 0, depth: 0 };
-    let expression = reader.or()?;
+    let mut reader = ConditionParser { source, tokens, at: 0, depth: 0 };
+    let expression = reader.parse_or()?;
     match reader.peek() {
         None => Ok(expression),
         Some(token) => Err(reader.unexpected(&token.clone())),
     }
 }
 
-struct Reader<'a> {
+struct ConditionParser<'a> {
     source: &'a str,
-    tokens: Vec<Placed>,
+    tokens: Vec<SpannedToken>,
     at: usize,
     depth: usize,
 }
 
-type Parsed = Result<Expression, ConditionError>;
+type Parsed = Result<ConditionExpr, ConditionError>;
 
-impl Reader<'_> {
-    fn peek(&self) -> Option<&Placed> {
+impl ConditionParser<'_> {
+    fn peek(&self) -> Option<&SpannedToken> {
         self.tokens.get(self.at)
     }
 
     /// Whether one of these words or signs comes next.
     fn is_next(&self, wanted: &[&str]) -> bool {
         self.peek().is_some_and(|placed| match &placed.token {
-            Token::Sign(sign) => wanted.contains(sign),
-            Token::Name(name) => name.path.is_empty() && wanted.contains(&name.name.as_str()),
+            ConditionToken::Sign(sign) => wanted.contains(sign),
+            ConditionToken::Name(name) => {
+                name.path.is_empty() && wanted.contains(&name.name.as_str())
+            }
             _ => false,
         })
     }
@@ -72,41 +75,41 @@ impl Reader<'_> {
         error(self.source.trim_end().len(), 0, "something is missing at the end of the condition")
     }
 
-    fn unexpected(&self, placed: &Placed) -> ConditionError {
+    fn unexpected(&self, placed: &SpannedToken) -> ConditionError {
         let text = &self.source[placed.offset..placed.offset + placed.length];
         error(placed.offset, placed.length, format!("`{text}` was not expected here"))
     }
 
-    fn or(&mut self) -> Parsed {
-        let mut left = self.and()?;
+    fn parse_or(&mut self) -> Parsed {
+        let mut left = self.parse_and()?;
         while self.take(&["or", "||"]) {
-            let right = self.and()?;
-            left = binary(left, right, Kind::Or);
+            let right = self.parse_and()?;
+            left = binary(left, right, ExprKind::Or);
         }
         Ok(left)
     }
 
-    fn and(&mut self) -> Parsed {
-        let mut left = self.not()?;
+    fn parse_and(&mut self) -> Parsed {
+        let mut left = self.parse_not()?;
         while self.take(&["and", "&&"]) {
-            let right = self.not()?;
-            left = binary(left, right, Kind::And);
+            let right = self.parse_not()?;
+            left = binary(left, right, ExprKind::And);
         }
         Ok(left)
     }
 
-    fn not(&mut self) -> Parsed {
+    fn parse_not(&mut self) -> Parsed {
         let start = self.peek().map(|placed| placed.offset);
         if !self.take(&["not", "!"]) {
             return self.comparison();
         }
-        let inner = self.deeper(Self::not)?;
-        Ok(wrap(start, inner, Kind::Not))
+        let inner = self.parse_nested(Self::parse_not)?;
+        Ok(wrap(start, inner, ExprKind::Not))
     }
 
-    fn deeper(&mut self, read: fn(&mut Self) -> Parsed) -> Parsed {
+    fn parse_nested(&mut self, read: fn(&mut Self) -> Parsed) -> Parsed {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_NESTING {
             let at = self.peek().map_or(self.source.len(), |placed| placed.offset);
             return Err(error(at, 1, "the condition is nested too deeply"));
         }
@@ -122,7 +125,7 @@ impl Reader<'_> {
         }
         let Some(comparison) = self.comparator()? else { return Ok(left) };
         let right = self.sum()?;
-        let compared = binary(left, right, |a, b| Kind::Compare(comparison, a, b));
+        let compared = binary(left, right, |a, b| ExprKind::Compare(comparison, a, b));
         if let Some(next) = self.peek().cloned()
             && self.comparator()?.is_some()
         {
@@ -132,57 +135,57 @@ impl Reader<'_> {
         Ok(compared)
     }
 
-    fn comparator(&mut self) -> Result<Option<Comparison>, ConditionError> {
+    fn comparator(&mut self) -> Result<Option<ComparisonOp>, ConditionError> {
         if self.take(&["not"]) {
             if self.take(&["in"]) {
-                return Ok(Some(Comparison::NotIn));
+                return Ok(Some(ComparisonOp::NotIn));
             }
             let placed = &self.tokens[self.at - 1];
             return Err(error(placed.offset, placed.length, "`not` stands before what it denies"));
         }
         let signs = [
-            ("==", Comparison::Equal),
-            ("!=", Comparison::Different),
-            ("<=", Comparison::AtMost),
-            ("<", Comparison::Less),
-            (">=", Comparison::AtLeast),
-            (">", Comparison::More),
-            ("in", Comparison::In),
+            ("==", ComparisonOp::Equal),
+            ("!=", ComparisonOp::Different),
+            ("<=", ComparisonOp::AtMost),
+            ("<", ComparisonOp::Less),
+            (">=", ComparisonOp::AtLeast),
+            (">", ComparisonOp::More),
+            ("in", ComparisonOp::In),
         ];
         Ok(signs.into_iter().find(|(sign, _)| self.take(&[sign])).map(|(_, meaning)| meaning))
     }
 
-    fn test(&mut self, of: Expression) -> Parsed {
+    fn test(&mut self, of: ConditionExpr) -> Parsed {
         let negated = self.take(&["not"]);
         let placed = self.peek().cloned().ok_or_else(|| self.end())?;
         let test = if self.take(&["defined"]) {
-            Test::Defined
+            ValueTest::Defined
         } else if self.take(&["none", "null"]) {
-            Test::Null
+            ValueTest::Null
         } else {
             let message = "after `is` comes `defined`, `null`, `not defined` or `not null`";
             return Err(error(placed.offset, placed.length, message));
         };
-        if test == Test::Defined && !matches!(of.kind, Kind::Variable(_)) {
+        if test == ValueTest::Defined && !matches!(of.kind, ExprKind::Variable(_)) {
             return Err(error(of.offset, of.length, "only a variable can be defined or not"));
         }
         let (offset, end) = (of.offset, placed.offset + placed.length);
-        let kind = Kind::Test { test, negated, of: Box::new(of) };
-        Ok(Expression { kind, offset, length: end - offset })
+        let kind = ExprKind::Test { test, negated, of: Box::new(of) };
+        Ok(ConditionExpr { kind, offset, length: end - offset })
     }
 
     fn sum(&mut self) -> Parsed {
         let mut left = self.product()?;
         loop {
             let operator = if self.take(&["+"]) {
-                Arithmetic::Add
+                ArithmeticOp::Add
             } else if self.take(&["-"]) {
-                Arithmetic::Subtract
+                ArithmeticOp::Subtract
             } else {
                 return Ok(left);
             };
             let right = self.product()?;
-            left = binary(left, right, |a, b| Kind::Arithmetic(operator, a, b));
+            left = binary(left, right, |a, b| ExprKind::Arithmetic(operator, a, b));
         }
     }
 
@@ -190,16 +193,16 @@ impl Reader<'_> {
         let mut left = self.filtered()?;
         loop {
             let operator = if self.take(&["*"]) {
-                Arithmetic::Multiply
+                ArithmeticOp::Multiply
             } else if self.take(&["/"]) {
-                Arithmetic::Divide
+                ArithmeticOp::Divide
             } else if self.take(&["%"]) {
-                Arithmetic::Remainder
+                ArithmeticOp::Remainder
             } else {
                 return Ok(left);
             };
             let right = self.filtered()?;
-            left = binary(left, right, |a, b| Kind::Arithmetic(operator, a, b));
+            left = binary(left, right, |a, b| ExprKind::Arithmetic(operator, a, b));
         }
     }
 
@@ -207,67 +210,69 @@ impl Reader<'_> {
         let mut value = self.primary()?;
         while self.take(&["|"]) {
             let placed = self.peek().cloned().ok_or_else(|| self.end())?;
-            let found = FILTERS.into_iter().find(|(name, _)| self.take(&[name]));
+            let found = FILTER_NAMES.into_iter().find(|(name, _)| self.take(&[name]));
             let Some((_, filter)) = found else {
-                let names = FILTERS.map(|(name, _)| name).join(", ");
+                let names = FILTER_NAMES.map(|(name, _)| name).join(", ");
                 let message = format!("after `|` comes one of {names}");
                 return Err(error(placed.offset, placed.length, message));
             };
             let (offset, end) = (value.offset, placed.offset + placed.length);
-            let kind = Kind::Filter(filter, Box::new(value));
-            value = Expression { kind, offset, length: end - offset };
+            let kind = ExprKind::Filter(filter, Box::new(value));
+            value = ConditionExpr { kind, offset, length: end - offset };
         }
         Ok(value)
     }
 
     fn primary(&mut self) -> Parsed {
         let placed = self.peek().cloned().ok_or_else(|| self.end())?;
-        let Placed { token, offset, length } = placed.clone();
+        let SpannedToken { token, offset, length } = placed.clone();
         self.at += 1;
         let kind = match token {
-            Token::Text(text) => Kind::Literal(Value::String(text)),
-            Token::Number(number) => Kind::Literal(Value::Number(number)),
-            Token::Variable(reference) => Kind::Variable(reference),
-            Token::Name(name) if name.path.is_empty() && WORDS.contains(&name.name.as_str()) => {
+            ConditionToken::Text(text) => ExprKind::Literal(Value::String(text)),
+            ConditionToken::Number(number) => ExprKind::Literal(Value::Number(number)),
+            ConditionToken::Variable(reference) => ExprKind::Variable(reference),
+            ConditionToken::Name(name)
+                if name.path.is_empty() && KEYWORDS.contains(&name.name.as_str()) =>
+            {
                 match name.name.as_str() {
-                    "true" => Kind::Literal(Value::Bool(true)),
-                    "false" => Kind::Literal(Value::Bool(false)),
-                    "null" | "none" => Kind::Literal(Value::Null),
+                    "true" => ExprKind::Literal(Value::Bool(true)),
+                    "false" => ExprKind::Literal(Value::Bool(false)),
+                    "null" | "none" => ExprKind::Literal(Value::Null),
                     _ => return Err(self.unexpected(&placed)),
                 }
             }
-            Token::Name(reference) => {
+            ConditionToken::Name(reference) => {
                 if self.is_next(&["("]) {
                     let message = "there are no functions; filters are written `value | length`";
                     return Err(error(offset, length, message));
                 }
-                Kind::Variable(reference)
+                ExprKind::Variable(reference)
             }
-            Token::Sign("(") => {
-                let inner = self.deeper(Self::or)?;
+            ConditionToken::Sign("(") => {
+                let inner = self.parse_nested(Self::parse_or)?;
                 self.close(")", offset)?;
                 return Ok(inner);
             }
-            Token::Sign("[") => return self.list(offset),
-            Token::Sign("-") => {
-                let inner = self.deeper(Self::primary)?;
-                return Ok(wrap(Some(offset), inner, Kind::Negative));
+            ConditionToken::Sign("[") => return self.list(offset),
+            ConditionToken::Sign("-") => {
+                let inner = self.parse_nested(Self::primary)?;
+                return Ok(wrap(Some(offset), inner, ExprKind::Negative));
             }
-            Token::Sign(_) => return Err(self.unexpected(&placed)),
+            ConditionToken::Sign(_) => return Err(self.unexpected(&placed)),
         };
-        Ok(Expression { kind, offset, length })
+        Ok(ConditionExpr { kind, offset, length })
     }
 
     fn list(&mut self, offset: usize) -> Parsed {
         let mut items = Vec::new();
         while !self.is_next(&["]"]) {
-            items.push(self.deeper(Self::or)?);
+            items.push(self.parse_nested(Self::parse_or)?);
             if !self.take(&[","]) {
                 break;
             }
         }
         let end = self.close("]", offset)?;
-        Ok(Expression { kind: Kind::List(items), offset, length: end - offset })
+        Ok(ConditionExpr { kind: ExprKind::List(items), offset, length: end - offset })
     }
 
     /// Takes a closing sign and tells where it ends.
@@ -284,19 +289,19 @@ impl Reader<'_> {
 }
 
 fn binary(
-    left: Expression,
-    right: Expression,
-    kind: impl FnOnce(Box<Expression>, Box<Expression>) -> Kind,
-) -> Expression {
+    left: ConditionExpr,
+    right: ConditionExpr,
+    kind: impl FnOnce(Box<ConditionExpr>, Box<ConditionExpr>) -> ExprKind,
+) -> ConditionExpr {
     let (offset, end) = (left.offset, right.offset + right.length);
-    Expression { kind: kind(Box::new(left), Box::new(right)), offset, length: end - offset }
+    ConditionExpr { kind: kind(Box::new(left), Box::new(right)), offset, length: end - offset }
 }
 
 fn wrap(
     start: Option<usize>,
-    inner: Expression,
-    kind: impl FnOnce(Box<Expression>) -> Kind,
-) -> Expression {
+    inner: ConditionExpr,
+    kind: impl FnOnce(Box<ConditionExpr>) -> ExprKind,
+) -> ConditionExpr {
     let (offset, end) = (start.unwrap_or(inner.offset), inner.offset + inner.length);
-    Expression { kind: kind(Box::new(inner)), offset, length: end - offset }
+    ConditionExpr { kind: kind(Box::new(inner)), offset, length: end - offset }
 }

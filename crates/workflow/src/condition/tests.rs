@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn scope() -> Scope {
+fn scope() -> VariableScope {
     match json!({
         "n": 3, "f": 2.5, "t": "main", "yes": true, "no": false, "none": null, "tasks": ["a", "b"],
         "o": {"a-b": 1, "c": {"d": "x"}}, "steps": {"run-tests": {"status": "failed"}},
     }) {
-        Value::Object(map) => Scope::new(map),
-        _ => Scope::default(),
+        Value::Object(map) => VariableScope::new(map),
+        _ => VariableScope::default(),
     }
 }
 
@@ -226,13 +226,13 @@ fn names_come_once_and_references_with_their_places() {
 
 #[test]
 fn what_is_known_of_the_values_is_checked_before() {
-    let type_of = |reference: &Reference| match reference.name.as_str() {
-        "free" => Type::FreeText,
-        "text" => Type::Text,
-        "number" => Type::Number,
-        "flag" => Type::Boolean,
-        "list" => Type::array(Type::FreeText),
-        _ => Type::Any,
+    let type_of = |reference: &VariableReference| match reference.name.as_str() {
+        "free" => ValueType::FreeText,
+        "text" => ValueType::Text,
+        "number" => ValueType::Number,
+        "flag" => ValueType::Boolean,
+        "list" => ValueType::array(ValueType::FreeText),
+        _ => ValueType::Any,
     };
     let check = |text: &str| {
         let problems = Condition::parse(text).unwrap().check(&type_of);
@@ -262,8 +262,8 @@ fn what_is_known_of_the_values_is_checked_before() {
         ("list | first == 'x'", "list"),
     ] {
         let expected = TypeMistake::FreeText { name: name.to_owned(), only_search: false };
-        let type_of = |reference: &Reference| match reference.name.as_str() {
-            "list" if !reference.path.is_empty() => Type::FreeText,
+        let type_of = |reference: &VariableReference| match reference.name.as_str() {
+            "list" if !reference.path.is_empty() => ValueType::FreeText,
             _ => type_of(reference),
         };
         let problems = Condition::parse(text).unwrap().check(&type_of);
@@ -274,8 +274,8 @@ fn what_is_known_of_the_values_is_checked_before() {
         );
     }
     assert!(matches!(check("'x' in free")[..], [TypeMistake::FreeText { only_search: true, .. }]));
-    assert!(matches!(check("number")[..], [TypeMistake::NotBoolean(Type::Number)]));
-    assert!(matches!(check("flag and text")[..], [TypeMistake::NotBoolean(Type::Text)]));
+    assert!(matches!(check("number")[..], [TypeMistake::NotBoolean(ValueType::Number)]));
+    assert!(matches!(check("flag and text")[..], [TypeMistake::NotBoolean(ValueType::Text)]));
     assert_eq!(check("number == 'x' or text > 1 or number in text").len(), 3);
     assert_eq!(check("text + 1 > 2 or (number | upper) == 'A'").len(), 2);
 }

@@ -5,29 +5,25 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Comparison, Expression, Filter, Kind};
-use crate::template::{Reason, Reference, Segment};
+use super::{ComparisonOp, ConditionExpr, ExprKind, ValueFilter};
+use crate::template::{PathSegment, UndefinedReason, VariableReference};
 
 /// What is known of a value before it exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// Nothing.
+pub enum ValueType {
     Any,
-    /// True or false.
     Boolean,
-    /// A number.
     Number,
     /// Text with a meaning of its own, such as a branch or a status.
     Text,
     /// What an agent says in its own words: no two runs say it alike.
     FreeText,
-    /// A list of these.
-    Array(Box<Type>),
+    Array(Box<ValueType>),
     /// Names and values; the names, where all of them are known.
-    Object(Option<Arc<BTreeMap<String, Type>>>),
+    Object(Option<Arc<BTreeMap<String, ValueType>>>),
 }
 
-impl Type {
+impl ValueType {
     /// An object of which nothing more is known.
     pub const OBJECT: Self = Self::Object(None);
 
@@ -36,29 +32,28 @@ impl Type {
         Self::Object(Some(Arc::new(fields.into_iter().collect())))
     }
 
-    /// A list of these.
     pub fn array(of: Self) -> Self {
         Self::Array(Box::new(of))
     }
 
     /// What lies one step inside; the error says why there is nothing.
-    pub fn step(&self, segment: &Segment) -> Result<Self, Reason> {
+    pub fn step(&self, segment: &PathSegment) -> Result<Self, UndefinedReason> {
         let at = String::new();
         match (self, segment) {
             (Self::Any | Self::Object(None), _) => Ok(Self::Any),
-            (Self::Array(of), Segment::Index(_)) => Ok(of.as_ref().clone()),
-            (Self::Array(_), Segment::Key(_)) => Err(Reason::NeedsIndex { at }),
-            (Self::Object(Some(_)), Segment::Index(_)) => Err(Reason::NeedsKey { at }),
-            (Self::Object(Some(fields)), Segment::Key(key)) => {
+            (Self::Array(of), PathSegment::Index(_)) => Ok(of.as_ref().clone()),
+            (Self::Array(_), PathSegment::Key(_)) => Err(UndefinedReason::NeedsIndex { at }),
+            (Self::Object(Some(_)), PathSegment::Index(_)) => Err(UndefinedReason::NeedsKey { at }),
+            (Self::Object(Some(fields)), PathSegment::Key(key)) => {
                 fields.get(key).cloned().ok_or_else(|| {
                     let near = coven_notation::near(key, fields.keys());
                     let near = near.first().map(|name| (*name).to_owned());
-                    Reason::NoSuchKey { at, key: key.clone(), near }
+                    UndefinedReason::NoSuchKey { at, key: key.clone(), near }
                 })
             }
-            (Self::Text | Self::FreeText, _) => Err(Reason::InsideText { at }),
+            (Self::Text | Self::FreeText, _) => Err(UndefinedReason::InsideText { at }),
             (Self::Boolean | Self::Number, _) => {
-                Err(Reason::InsideNothing { at, kind: self.in_words() })
+                Err(UndefinedReason::InsideNothing { at, kind: self.in_words() })
             }
         }
     }
@@ -93,9 +88,7 @@ impl Type {
 pub struct TypeProblem {
     /// The first byte it is about.
     pub offset: usize,
-    /// How many bytes.
     pub length: usize,
-    /// What it is.
     pub what: TypeMistake,
 }
 
@@ -103,19 +96,17 @@ pub struct TypeProblem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeMistake {
     /// Something that is never true or false.
-    NotBoolean(Type),
+    NotBoolean(ValueType),
     /// A value of a kind that does not fit another.
     Kinds {
-        /// The value.
-        left: Type,
+        left: ValueType,
         /// What it meets, or should be.
-        right: Type,
+        right: ValueType,
         /// What cannot be done: "compared with", "looked for in", "used as".
         how: &'static str,
     },
     /// An agent's own words compared with a fixed text.
     FreeText {
-        /// The variable.
         name: String,
         /// Whether it is only looked for a word in it, which may work.
         only_search: bool,
@@ -123,119 +114,124 @@ pub enum TypeMistake {
 }
 
 pub(super) fn check(
-    expression: &Expression,
-    type_of: &dyn Fn(&Reference) -> Type,
+    expression: &ConditionExpr,
+    type_of: &dyn Fn(&VariableReference) -> ValueType,
 ) -> Vec<TypeProblem> {
-    let mut checker = Checker { type_of, problems: Vec::new() };
+    let mut checker = TypeChecker { type_of, problems: Vec::new() };
     checker.boolean(expression);
     checker.problems
 }
 
-struct Checker<'a> {
-    type_of: &'a dyn Fn(&Reference) -> Type,
+struct TypeChecker<'a> {
+    type_of: &'a dyn Fn(&VariableReference) -> ValueType,
     problems: Vec<TypeProblem>,
 }
 
-impl Checker<'_> {
-    fn report(&mut self, at: &Expression, what: TypeMistake) {
+impl TypeChecker<'_> {
+    fn report(&mut self, at: &ConditionExpr, what: TypeMistake) {
         self.problems.push(TypeProblem { offset: at.offset, length: at.length, what });
     }
 
-    fn misfit(&mut self, at: &Expression, left: Type, right: Type) {
+    fn report_mismatch(&mut self, at: &ConditionExpr, left: ValueType, right: ValueType) {
         self.report(at, TypeMistake::Kinds { left, right, how: "used as" });
     }
 
-    fn boolean(&mut self, expression: &Expression) {
+    fn boolean(&mut self, expression: &ConditionExpr) {
         let found = self.infer(expression);
-        if !matches!(found, Type::Any | Type::Boolean) {
+        if !matches!(found, ValueType::Any | ValueType::Boolean) {
             self.report(expression, TypeMistake::NotBoolean(found));
         }
     }
 
-    fn infer(&mut self, expression: &Expression) -> Type {
+    fn infer(&mut self, expression: &ConditionExpr) -> ValueType {
         match &expression.kind {
-            Kind::Literal(value) => literal(value),
-            Kind::Variable(reference) => (self.type_of)(reference),
-            Kind::List(items) => {
-                let types: Vec<Type> = items.iter().map(|item| self.infer(item)).collect();
+            ExprKind::Literal(value) => literal(value),
+            ExprKind::Variable(reference) => (self.type_of)(reference),
+            ExprKind::List(items) => {
+                let types: Vec<ValueType> = items.iter().map(|item| self.infer(item)).collect();
                 let same = types.windows(2).all(|pair| pair[0] == pair[1]);
-                Type::array(match types.into_iter().next() {
+                ValueType::array(match types.into_iter().next() {
                     Some(first) if same => first,
-                    _ => Type::Any,
+                    _ => ValueType::Any,
                 })
             }
-            Kind::Not(inner) => {
+            ExprKind::Not(inner) => {
                 self.boolean(inner);
-                Type::Boolean
+                ValueType::Boolean
             }
-            Kind::And(left, right) | Kind::Or(left, right) => {
+            ExprKind::And(left, right) | ExprKind::Or(left, right) => {
                 self.boolean(left);
                 self.boolean(right);
-                Type::Boolean
+                ValueType::Boolean
             }
-            Kind::Compare(comparison, left, right) => {
+            ExprKind::Compare(comparison, left, right) => {
                 self.compare(expression, *comparison, left, right);
-                Type::Boolean
+                ValueType::Boolean
             }
-            Kind::Test { of, .. } => {
+            ExprKind::Test { of, .. } => {
                 self.infer(of);
-                Type::Boolean
+                ValueType::Boolean
             }
-            Kind::Arithmetic(_, left, right) => {
+            ExprKind::Arithmetic(_, left, right) => {
                 self.number(left);
                 self.number(right);
-                Type::Number
+                ValueType::Number
             }
-            Kind::Negative(inner) => {
+            ExprKind::Negative(inner) => {
                 self.number(inner);
-                Type::Number
+                ValueType::Number
             }
-            Kind::Filter(filter, of) => self.filter(expression, *filter, of),
+            ExprKind::Filter(filter, of) => self.filter(expression, *filter, of),
         }
     }
 
-    fn number(&mut self, expression: &Expression) {
+    fn number(&mut self, expression: &ConditionExpr) {
         let found = self.infer(expression);
-        if !matches!(found, Type::Any | Type::Number) {
-            self.misfit(expression, found, Type::Number);
+        if !matches!(found, ValueType::Any | ValueType::Number) {
+            self.report_mismatch(expression, found, ValueType::Number);
         }
     }
 
-    fn filter(&mut self, whole: &Expression, filter: Filter, of: &Expression) -> Type {
+    fn filter(
+        &mut self,
+        whole: &ConditionExpr,
+        filter: ValueFilter,
+        of: &ConditionExpr,
+    ) -> ValueType {
         let found = self.infer(of);
         match (filter, &found) {
-            (Filter::Length, Type::Number | Type::Boolean) => {
-                self.misfit(whole, found, Type::array(Type::Any));
-                Type::Number
+            (ValueFilter::Length, ValueType::Number | ValueType::Boolean) => {
+                self.report_mismatch(whole, found, ValueType::array(ValueType::Any));
+                ValueType::Number
             }
-            (Filter::Length, _) => Type::Number,
-            (Filter::First | Filter::Last, Type::Array(of)) => of.as_ref().clone(),
-            (Filter::First | Filter::Last, Type::Any) => Type::Any,
-            (Filter::First | Filter::Last, _) => {
-                self.misfit(whole, found, Type::array(Type::Any));
-                Type::Any
+            (ValueFilter::Length, _) => ValueType::Number,
+            (ValueFilter::First | ValueFilter::Last, ValueType::Array(of)) => of.as_ref().clone(),
+            (ValueFilter::First | ValueFilter::Last, ValueType::Any) => ValueType::Any,
+            (ValueFilter::First | ValueFilter::Last, _) => {
+                self.report_mismatch(whole, found, ValueType::array(ValueType::Any));
+                ValueType::Any
             }
             // Text stays as free as it was: trimming an answer does not make it a fixed word.
-            (_, Type::FreeText) => Type::FreeText,
-            (_, Type::Any | Type::Text) => Type::Text,
+            (_, ValueType::FreeText) => ValueType::FreeText,
+            (_, ValueType::Any | ValueType::Text) => ValueType::Text,
             _ => {
-                self.misfit(whole, found, Type::Text);
-                Type::Text
+                self.report_mismatch(whole, found, ValueType::Text);
+                ValueType::Text
             }
         }
     }
 
     fn compare(
         &mut self,
-        whole: &Expression,
-        comparison: Comparison,
-        left: &Expression,
-        right: &Expression,
+        whole: &ConditionExpr,
+        comparison: ComparisonOp,
+        left: &ConditionExpr,
+        right: &ConditionExpr,
     ) {
         let types = (self.infer(left), self.infer(right));
-        let search = matches!(comparison, Comparison::In | Comparison::NotIn);
+        let search = matches!(comparison, ComparisonOp::In | ComparisonOp::NotIn);
         for (free, kind, other) in [(left, &types.0, right), (right, &types.1, left)] {
-            if *kind == Type::FreeText && other.is_fixed() {
+            if *kind == ValueType::FreeText && other.is_fixed() {
                 let name = free.variable().unwrap_or_default();
                 let only_search = search && std::ptr::eq(free, right);
                 self.report(whole, TypeMistake::FreeText { name, only_search });
@@ -247,12 +243,12 @@ impl Checker<'_> {
             return;
         }
         let fits = match (comparison, types.0.kind(), types.1.kind()) {
-            (Comparison::In | Comparison::NotIn, left, Some(2 | 4)) => {
+            (ComparisonOp::In | ComparisonOp::NotIn, left, Some(2 | 4)) => {
                 left.is_none_or(|left| left == 2)
             }
-            (Comparison::In | Comparison::NotIn, _, Some(right)) => right == 3,
+            (ComparisonOp::In | ComparisonOp::NotIn, _, Some(right)) => right == 3,
             (_, _, None) | (_, None, _) => true,
-            (Comparison::Equal | Comparison::Different, left, right) => left == right,
+            (ComparisonOp::Equal | ComparisonOp::Different, left, right) => left == right,
             (_, left, right) => left == right && matches!(left, Some(1 | 2)),
         };
         if !fits {
@@ -262,37 +258,37 @@ impl Checker<'_> {
     }
 }
 
-impl Expression {
+impl ConditionExpr {
     /// Whether it is the same whatever the variables are.
     fn is_fixed(&self) -> bool {
         match &self.kind {
-            Kind::Literal(Value::String(_)) => true,
-            Kind::List(items) => !items.is_empty() && items.iter().all(Self::is_fixed),
-            Kind::Filter(_, of) => of.is_fixed(),
+            ExprKind::Literal(Value::String(_)) => true,
+            ExprKind::List(items) => !items.is_empty() && items.iter().all(Self::is_fixed),
+            ExprKind::Filter(_, of) => of.is_fixed(),
             _ => false,
         }
     }
 
     fn is_null(&self) -> bool {
-        matches!(self.kind, Kind::Literal(Value::Null))
+        matches!(self.kind, ExprKind::Literal(Value::Null))
     }
 
     fn variable(&self) -> Option<String> {
         match &self.kind {
-            Kind::Variable(reference) => Some(reference.to_string()),
-            Kind::Filter(_, of) => of.variable(),
+            ExprKind::Variable(reference) => Some(reference.to_string()),
+            ExprKind::Filter(_, of) => of.variable(),
             _ => None,
         }
     }
 }
 
-fn literal(value: &Value) -> Type {
+fn literal(value: &Value) -> ValueType {
     match value {
-        Value::Null => Type::Any,
-        Value::Bool(_) => Type::Boolean,
-        Value::Number(_) => Type::Number,
-        Value::String(_) => Type::Text,
-        Value::Array(_) => Type::array(Type::Any),
-        Value::Object(_) => Type::OBJECT,
+        Value::Null => ValueType::Any,
+        Value::Bool(_) => ValueType::Boolean,
+        Value::Number(_) => ValueType::Number,
+        Value::String(_) => ValueType::Text,
+        Value::Array(_) => ValueType::array(ValueType::Any),
+        Value::Object(_) => ValueType::OBJECT,
     }
 }

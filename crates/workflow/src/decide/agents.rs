@@ -1,37 +1,46 @@
 //! What agents show while they run: questions, turns that are over, texts that arrived.
 
-use coven_model::event::{Decision, Delivered, Event};
+use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, TaskStatus, Work};
 
-use super::Draft;
-use crate::input::{Observation, Question};
-use crate::rules::Rule;
-use crate::state::{AnswerPhase, Live, Phase, Run};
+use super::DecisionDraft;
+use super::question::question_line;
+use crate::input::{ObservedQuestion, ScreenObservation};
+use crate::rules::DecisionRule;
+use crate::state::{AnswerPhase, LiveJob, Run, RunPhase};
 
-impl Draft {
+impl DecisionDraft {
     /// The live job, if what is seen on its screen still matters.
-    fn watched(&self, job: &AttemptId) -> Option<&Live> {
-        let run = self.run().filter(|run| run.phase == Phase::Running)?;
+    fn watched_job(&self, job: &AttemptId) -> Option<&LiveJob> {
+        let run = self.run().filter(|run| run.phase == RunPhase::Running)?;
         run.live(job).filter(|live| live.stop.is_none())
     }
 
-    pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: Observation) {
-        let Some(live) = self.watched(job) else { return };
-        if seen <= live.seen && self.holds(Rule::ObservationsGrow) {
+    pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: ScreenObservation) {
+        let Some(live) = self.watched_job(job) else { return };
+        if seen <= live.seen && self.holds(DecisionRule::ObservationsGrow) {
             return;
         }
         match what {
-            Observation::Awaiting { question, decided } => {
-                self.asks(job, seen, question, decided.map(|decision| *decision));
+            ScreenObservation::Awaiting { question, decided } => {
+                self.agent_asks(job, seen, question, decided.map(|decision| *decision));
             }
-            Observation::Working => self.moves_on(job, seen),
-            Observation::Idle { worked, output } => self.idles(job, seen, worked, output),
+            ScreenObservation::Working => self.agent_moves_on(job, seen),
+            ScreenObservation::Idle { worked, output } => {
+                self.agent_idles(job, seen, worked, output);
+            }
         }
     }
 
     /// The agent asks. It has one screen, so it does not ask anything else any more.
-    fn asks(&mut self, job: &AttemptId, seen: u64, question: Question, decided: Option<Decision>) {
-        let Some(live) = self.watched(job) else { return };
+    fn agent_asks(
+        &mut self,
+        job: &AttemptId,
+        seen: u64,
+        question: ObservedQuestion,
+        decided: Option<Decision>,
+    ) {
+        let Some(live) = self.watched_job(job) else { return };
         let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
         if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
             return;
@@ -39,12 +48,16 @@ impl Draft {
         let deadline = live.deadline;
         self.withdraw(job, "the agent asks something else now");
         let (kind, reason) = match question.kind {
-            AwaitingKind::Approval => (InterventionKind::Approval, "asks whether it may go on"),
+            AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),
             AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
-            AwaitingKind::Choice => (InterventionKind::Choice, "wants a choice"),
+            AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
-        let reason = format!("{} {reason} ({})", job.task, question.rule);
+        let asked = question_line(&question.excerpt);
+        let reason = match asked.as_str() {
+            "" => format!("{} {reason}", job.task),
+            asked => format!("{} {reason}: {asked}", job.task),
+        };
         let Some(mut intervention) = self.intervention(kind, Some(job.task.clone()), reason) else {
             return;
         };
@@ -62,8 +75,8 @@ impl Draft {
     }
 
     /// Whatever the agent waited for, it does not any more.
-    fn moves_on(&mut self, job: &AttemptId, seen: u64) {
-        if self.watched(job).is_some_and(Live::waits) {
+    fn agent_moves_on(&mut self, job: &AttemptId, seen: u64) {
+        if self.watched_job(job).is_some_and(LiveJob::waits_for_person) {
             self.withdraw(job, "the agent went on by itself");
             let status = TaskStatus::Running;
             self.record(Event::TaskStatus { job: job.clone(), status, seen });
@@ -71,8 +84,8 @@ impl Draft {
     }
 
     /// The agent is ready for a text: the next of its queue, or its turn is over.
-    fn idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
-        let Some(live) = self.watched(job) else { return };
+    fn agent_idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
+        let Some(live) = self.watched_job(job) else { return };
         if live.typing.is_some() || !live.spec.work.is_interactive() {
             return;
         }
@@ -114,19 +127,19 @@ impl Draft {
         let live = self.run().and_then(|run| run.live(&job));
         let typing = live.and_then(|live| live.typing.as_ref());
         if typing.is_some_and(|typing| typing.number == number) {
-            let input = Delivered::Queued(number);
+            let input = DeliveredInput::Queued(number);
             self.record(Event::InputDelivered { job, input, seen });
         }
     }
 
     pub(super) fn answered(&mut self, id: &InterventionId, seen: u64) {
         if let Some(job) = self.answering(id) {
-            let input = Delivered::Answer(id.clone());
+            let input = DeliveredInput::Answer(id.clone());
             self.record(Event::InputDelivered { job, input, seen });
         }
     }
 
-    pub(super) fn stale(&mut self, id: &InterventionId, reason: String) {
+    pub(super) fn answer_is_stale(&mut self, id: &InterventionId, reason: String) {
         if let Some(job) = self.answering(id) {
             let intervention = id.clone();
             self.record(Event::InputRefused { job, intervention, reason });
@@ -137,7 +150,7 @@ impl Draft {
     fn answering(&self, id: &InterventionId) -> Option<AttemptId> {
         let run = self.run()?;
         let number = run.number(id)?;
-        let on_its_way = |live: &Live| {
+        let on_its_way = |live: &LiveJob| {
             let asked = live.question(number);
             asked.is_some_and(|asked| matches!(asked.answer, AnswerPhase::Decided(_)))
         };
@@ -146,10 +159,11 @@ impl Draft {
 
     pub(super) fn typed(&mut self, job: AttemptId, text: String, by: String) {
         let Some(run) = self.run() else { return };
-        // One that was left alive is nobody's task any more, and still hears what is said to it.
+        // An agent that was kept alive belongs to no running task any more, and can still be typed
+        // to.
         let kept = (run.kept.get(&job.task) == Some(&job.attempt)).then_some(0);
         if let Some(seen) = run.live(&job).map(|live| live.seen).or(kept) {
-            let input = Delivered::Typed { text, by };
+            let input = DeliveredInput::Typed { text, by };
             self.record(Event::InputDelivered { job, input, seen });
         }
     }

@@ -4,14 +4,14 @@ use coven_model::event::{Decision, Event, LoopVerdict, SessionCreated, StepOutpu
 use coven_model::{Choice, InterventionKind};
 use serde_json::Value;
 
-use super::Draft;
-use crate::input::Creation;
-use crate::plan::{Action, OnFailure};
+use super::DecisionDraft;
+use crate::input::SessionSpec;
+use crate::plan::{OnFailure, StepAction};
 use crate::scope::kind;
-use crate::state::Names;
+use crate::state::TaskVariables;
 
-impl Draft {
-    pub(super) fn create(&mut self, creation: Creation) {
+impl DecisionDraft {
+    pub(super) fn create(&mut self, creation: SessionSpec) {
         // A plan is plain data with text keys, so it can always be written.
         let Ok(plan) = serde_json::to_value(&creation.plan) else { return };
         self.record(Event::SessionCreated(Box::new(SessionCreated {
@@ -31,7 +31,7 @@ impl Draft {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = run.current() else { return };
         if let Some(condition) = &step.when {
-            let names = Names { run, local: Vec::new() };
+            let names = TaskVariables { run, local: Vec::new() };
             let scope = names.scope(condition.references().into_iter());
             match condition.evaluate(&scope) {
                 Ok(true) => {}
@@ -54,18 +54,17 @@ impl Draft {
         }
         if step.needs_approval {
             let reason = format!("step `{}` waits for leave to start", step.name);
-            return self.block(InterventionKind::StartApproval, None, reason);
+            return self.open_intervention(InterventionKind::StartApproval, None, reason);
         }
         self.start_step(None);
     }
 
-    /// Starts the current step.
     fn start_step(&mut self, approved_by: Option<String>) {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = run.current() else { return };
         let items = match &step.action {
-            Action::ParallelAgents { for_each, .. } => {
-                let names = Names { run, local: Vec::new() };
+            StepAction::ParallelAgents { for_each, .. } => {
+                let names = TaskVariables { run, local: Vec::new() };
                 match names.value(step, "for_each", for_each) {
                     Ok(Value::Array(items)) => Some(items),
                     Ok(other) => {
@@ -86,9 +85,9 @@ impl Draft {
     }
 
     /// Writes down what follows from a decision about the current step.
-    pub(super) fn follow(&mut self, kind: InterventionKind, decision: Decision) {
+    pub(super) fn apply_decision(&mut self, kind: InterventionKind, decision: Decision) {
         let Some((index, step, state)) = self.current() else { return };
-        let by = said(&decision);
+        let by = decided_by(&decision);
         let continues = step.on_failure == OnFailure::Continue;
         match (kind, decision.choice) {
             (InterventionKind::StartApproval, Choice::Approve | Choice::ApproveAlways) => {
@@ -142,7 +141,7 @@ impl Draft {
 }
 
 /// Who decided and why, as the end of a sentence.
-fn said(decision: &Decision) -> String {
+fn decided_by(decision: &Decision) -> String {
     let why = [decision.why.as_str(), decision.text.as_deref().unwrap_or_default()];
     let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
     if why.is_empty() {

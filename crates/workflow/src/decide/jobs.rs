@@ -1,23 +1,23 @@
 //! What jobs and timers report: that a job started, ended or is lost, and that it is time.
 
-use coven_model::event::{Event, Purpose, Role, StopCause, TaskEnded, Timer};
+use coven_model::event::{Event, JobTimer, StopCause, TaskEnded, TaskRole, TimerPurpose};
 use coven_model::{AttemptId, Ending, Outcome, TaskStatus, Usage};
 use serde_json::Value;
 
-use super::Draft;
+use super::DecisionDraft;
 use crate::command::Command;
-use crate::expect::Expect;
-use crate::plan::{Action, Step};
-use crate::rules::Rule;
-use crate::state::{Live, Phase, Run, TaskRun};
+use crate::expect::ExpectedOutput;
+use crate::plan::{PlanStep, StepAction};
+use crate::rules::DecisionRule;
+use crate::state::{LiveJob, Run, RunPhase, TaskRun};
 
-impl Draft {
+impl DecisionDraft {
     /// A job's time runs from when its process is there, not from when it was asked for.
     pub(super) fn job_started(&mut self, job: &AttemptId) {
-        let running = self.run().filter(|run| run.phase == Phase::Running);
+        let running = self.run().filter(|run| run.phase == RunPhase::Running);
         let Some(live) = running.and_then(|run| run.live(job)) else { return };
         if let (Some(timeout), None, None) = (live.spec.timeout, live.deadline, &live.stop) {
-            let timer = Timer { job: job.clone(), purpose: Purpose::Timeout };
+            let timer = JobTimer { job: job.clone(), purpose: TimerPurpose::Timeout };
             let due = self.now.after(timeout);
             self.record(Event::TimerSet { timer, due });
         }
@@ -29,11 +29,11 @@ impl Draft {
             let (job, reason) = (job.clone(), outcome.reason);
             return self.record(Event::TaskReleased { job, reason });
         }
-        if run.is_over() && self.holds(Rule::FinalAbsorbs) {
+        if run.is_over() && self.holds(DecisionRule::FinalAbsorbs) {
             return;
         }
         let Some(task) = run.task(&job.task) else { return };
-        if task.attempt != job.attempt && self.holds(Rule::OutcomesCountOnce) {
+        if task.attempt != job.attempt && self.holds(DecisionRule::OutcomesCountOnce) {
             return;
         }
         let Some(live) = task.live() else { return };
@@ -48,7 +48,11 @@ impl Draft {
     pub(super) fn job_lost(&mut self, job: &AttemptId) {
         self.job_ended(
             job,
-            Outcome::new(false, Ending::Lost, "its process is gone, and nobody saw how it ended"),
+            Outcome::new(
+                false,
+                Ending::Lost,
+                "its process is gone, and its exit status was not recorded",
+            ),
         );
     }
 
@@ -67,7 +71,7 @@ impl Draft {
         }
     }
 
-    pub(super) fn used(&mut self, job: AttemptId, usage: Usage) {
+    pub(super) fn usage_reported(&mut self, job: AttemptId, usage: Usage) {
         let known = self.run().and_then(|run| run.live(&job)).map(|live| live.usage);
         if known.is_some_and(|known| known != usage) {
             self.record(Event::AgentUsage { job, usage });
@@ -75,14 +79,14 @@ impl Draft {
     }
 
     /// Whatever is due is done by settling; only the end of a job's time is an event of its own.
-    pub(super) fn timer_fired(&mut self, timer: Timer) {
-        let Some(run) = self.run().filter(|run| run.phase == Phase::Running) else { return };
+    pub(super) fn timer_fired(&mut self, timer: JobTimer) {
+        let Some(run) = self.run().filter(|run| run.phase == RunPhase::Running) else { return };
         let due = match timer.purpose {
-            Purpose::Timeout => {
+            TimerPurpose::Timeout => {
                 let live = run.live(&timer.job).filter(|live| live.stop.is_none());
                 live.and_then(|live| live.deadline)
             }
-            Purpose::Retry => {
+            TimerPurpose::Retry => {
                 let task = run.task(&timer.job.task);
                 let task = task.filter(|task| task.next_attempt() == timer);
                 task.and_then(TaskRun::due)
@@ -91,7 +95,7 @@ impl Draft {
         match due {
             // The clock that fired and the one we are told the time by need not agree.
             Some(due) if due > self.now => self.commands.push(Command::SetTimer { timer, due }),
-            Some(_) if timer.purpose == Purpose::Timeout => {
+            Some(_) if timer.purpose == TimerPurpose::Timeout => {
                 let (job, cause) = (timer.job, StopCause::Timeout);
                 self.withdraw(&job, "its time is up");
                 let by = "its timeout".to_owned();
@@ -106,9 +110,9 @@ impl Draft {
 /// was expected of its output, and how many attempts there are.
 fn judged(
     run: &Run,
-    step: &Step,
+    step: &PlanStep,
     task: &TaskRun,
-    live: &Live,
+    live: &LiveJob,
     mut outcome: Outcome,
 ) -> (Outcome, TaskStatus, Option<Value>) {
     if outcome.output.is_none() {
@@ -136,7 +140,7 @@ fn judged(
     let mut value = None;
     if outcome.ok {
         match expected(step, task).read(outcome.output.as_deref().unwrap_or_default()) {
-            Ok(Value::String(_)) if *expected(step, task) == Expect::Text => {}
+            Ok(Value::String(_)) if *expected(step, task) == ExpectedOutput::Text => {}
             Ok(read) => value = Some(read),
             Err(mismatch) => {
                 outcome.ok = false;
@@ -144,7 +148,7 @@ fn judged(
             }
         }
     }
-    let stopping = matches!(run.phase, Phase::Stopping { .. });
+    let stopping = matches!(run.phase, RunPhase::Stopping { .. });
     let unwanted = matches!(cause, Some((StopCause::Unwanted, _)));
     let status = if outcome.ok {
         TaskStatus::Done
@@ -160,7 +164,7 @@ fn judged(
 
 /// An exit is a success only if its code is one that was agreed on. Codes other than those are
 /// failures whatever else is said, and a failed result stays one whatever the code is.
-fn accept_exit(live: &Live, outcome: &mut Outcome) {
+fn accept_exit(live: &LiveJob, outcome: &mut Outcome) {
     if let Ending::Exited { code } = outcome.ending
         && outcome.ok
         && !live.spec.ok_exit_codes.accept(code)
@@ -174,19 +178,19 @@ fn accept_exit(live: &Live, outcome: &mut Outcome) {
 }
 
 /// What the output of a task must be.
-fn expected<'a>(step: &'a Step, task: &TaskRun) -> &'a Expect {
+fn expected<'a>(step: &'a PlanStep, task: &TaskRun) -> &'a ExpectedOutput {
     match (&step.action, task.role) {
-        (_, Role::Arbiter(_)) | (Action::Gate { .. }, _) => &Expect::Text,
+        (_, TaskRole::Arbiter(_)) | (StepAction::Gate { .. }, _) => &ExpectedOutput::Text,
         (
-            Action::Agent { agent }
-            | Action::AgentLoop { agent, .. }
-            | Action::ParallelAgents { agent, .. },
+            StepAction::Agent { agent }
+            | StepAction::AgentLoop { agent, .. }
+            | StepAction::ParallelAgents { agent, .. },
             _,
         ) => &agent.expect,
-        (Action::Script { expect, .. }, _) => expect,
-        (Action::Stage { tasks }, role) => {
+        (StepAction::Script { expect, .. }, _) => expect,
+        (StepAction::Stage { tasks }, role) => {
             let place = crate::state::place(role);
-            tasks.get(place).map_or(&Expect::Text, |task| &task.agent.expect)
+            tasks.get(place).map_or(&ExpectedOutput::Text, |task| &task.agent.expect)
         }
     }
 }

@@ -1,35 +1,35 @@
 //! Steps with tasks side by side: fan-out and stages.
 
 use coven_model::InterventionKind;
-use coven_model::event::{Role, StepOutput};
+use coven_model::event::{StepOutput, TaskRole};
 use serde_json::Value;
 
-use super::Draft;
-use crate::plan::{Action, OnFailure};
+use super::DecisionDraft;
+use crate::plan::{OnFailure, StepAction};
 use crate::state::StepRun;
 
-impl Draft {
+impl DecisionDraft {
     /// Starts what there is room for; when all have ended, the step does.
     pub(super) fn settle_many(&mut self) {
         let Some((_, step, state)) = self.current() else { return };
         let (total, room, fan_out) = match &step.action {
-            Action::ParallelAgents { max_concurrent, .. } => (
+            StepAction::ParallelAgents { max_concurrent, .. } => (
                 state.items.as_ref().map_or(0, |items| items.len()),
                 (*max_concurrent).max(1),
                 true,
             ),
-            Action::Stage { tasks } => (tasks.len(), u32::MAX, false),
+            StepAction::Stage { tasks } => (tasks.len(), u32::MAX, false),
             _ => return,
         };
         let before = self.events.len();
         self.resume_some(room);
         while let Some((_, _, state)) = self.current()
-            && state.progress == crate::state::Progress::Running
+            && state.progress == crate::state::StepProgress::Running
             && state.live < room
             && state.tasks.len() < total
         {
             let next = state.tasks.len() as u32;
-            self.start(if fan_out { Role::Item(next) } else { Role::Stage(next) });
+            self.start(if fan_out { TaskRole::Item(next) } else { TaskRole::Stage(next) });
         }
         if self.events.len() == before && self.all_ended(total) {
             self.end_many();
@@ -67,7 +67,9 @@ impl Draft {
         }
         let error = failures(state);
         match step.on_failure {
-            OnFailure::Block => self.block(InterventionKind::PartialFailure, None, error),
+            OnFailure::Block => {
+                self.open_intervention(InterventionKind::PartialFailure, None, error);
+            }
             OnFailure::Fail => self.step_failed(error, false),
             // What did succeed is worth going on with, and the results tell what did not.
             OnFailure::Continue => self.complete_many(),
@@ -80,7 +82,7 @@ impl Draft {
         let (total, failed) = (state.tasks.len(), state.failed);
         let summary = format!("{} of {total} succeeded", total - failed as usize);
         let output = match step.action {
-            Action::ParallelAgents { .. } => StepOutput::Results,
+            StepAction::ParallelAgents { .. } => StepOutput::Results,
             _ => StepOutput::Value(Value::Null),
         };
         self.step_completed(output, summary);
@@ -89,14 +91,14 @@ impl Draft {
 
 /// How many failed, and the first few with their reasons.
 fn failures(state: &StepRun) -> String {
-    const TOLD: usize = 3;
+    const MAX_NAMED_FAILURES: usize = 3;
     let failed = state.tasks.iter().filter(|task| task.error.is_some());
     let mut told: Vec<String> = failed
-        .take(TOLD)
+        .take(MAX_NAMED_FAILURES)
         .map(|task| format!("{}: {}", task.id, task.error.as_deref().unwrap_or_default()))
         .collect();
-    if state.failed as usize > TOLD {
-        told.push(format!("and {} more", state.failed as usize - TOLD));
+    if state.failed as usize > MAX_NAMED_FAILURES {
+        told.push(format!("and {} more", state.failed as usize - MAX_NAMED_FAILURES));
     }
     format!("{} of {} failed ({})", state.failed, state.tasks.len(), told.join("; "))
 }

@@ -3,10 +3,10 @@
 use coven_model::event::{Decision, Event, StopCause, StoppingEnd};
 use coven_model::{InterventionId, TaskId};
 
-use super::Draft;
-use crate::state::{Phase, Retryable, Run};
+use super::DecisionDraft;
+use crate::state::{RetryTarget, Run, RunPhase};
 
-impl Draft {
+impl DecisionDraft {
     pub(super) fn resolve(&mut self, id: InterventionId, decision: Decision) {
         let (decision, at) = (Box::new(decision), self.now);
         let task = self.run().and_then(|run| run.pending(&id)?.1.intervention.task.clone());
@@ -19,7 +19,7 @@ impl Draft {
     /// A task that was called done and whose agent stays has ended.
     fn keep(&mut self, task: &TaskId) {
         let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
-        let Some(live) = task.live().filter(|live| live.keeps()) else { return };
+        let Some(live) = task.live().filter(|live| live.stays_alive()) else { return };
         if let Some((StopCause::Completed, by)) = &live.stop {
             let (job, by) = (task.job(), by.clone());
             self.end_alive(job, &by, None);
@@ -43,7 +43,7 @@ impl Draft {
     pub(super) fn finish(&mut self, task: &TaskId, by: String, output: Option<String>) {
         let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
         let Some(live) = task.live() else { return };
-        let (job, kept) = (task.job(), live.keeps());
+        let (job, kept) = (task.job(), live.stays_alive());
         self.withdraw(&job, "the task is done");
         if kept {
             self.end_alive(job, &by, output);
@@ -62,7 +62,7 @@ impl Draft {
 
     pub(super) fn cancel(&mut self, by: String, why: String) {
         let at = self.now;
-        if self.run().is_some_and(|run| run.phase == Phase::Created) {
+        if self.run().is_some_and(|run| run.phase == RunPhase::Created) {
             return self.record(Event::WorkflowCancelled { by, why, at });
         }
         let end = StoppingEnd::Cancelled;
@@ -74,11 +74,11 @@ impl Draft {
         let Ok(what) = run.retryable() else { return };
         let at = self.now;
         match what {
-            Retryable::Failed => {
+            RetryTarget::Failed => {
                 let number = run.retries.saturating_add(1);
                 self.record(Event::WorkflowRetried { run: number, by, why, at });
             }
-            Retryable::Blocked(intervention, choice) => {
+            RetryTarget::Blocked(intervention, choice) => {
                 let id = InterventionId::in_session(run.session(), intervention);
                 let decision = Box::new(Decision { why, ..Decision::new(choice, by) });
                 self.record(Event::InterventionResolved { id, decision, at });

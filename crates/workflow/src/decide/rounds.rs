@@ -1,26 +1,28 @@
 //! Loops: an agent and an arbiter in turns.
 
 use coven_model::InterventionKind;
-use coven_model::event::{Decision, Event, LoopVerdict, Role, StepOutput};
+use coven_model::event::{Decision, Event, LoopVerdict, StepOutput, TaskRole};
 use serde_json::Value;
 
-use super::Draft;
+use super::DecisionDraft;
 use super::single::{failure, reason};
 use super::spec::summary;
-use crate::plan::{Action, OnLimit};
+use crate::plan::{OnLimit, StepAction};
 use crate::state::{StepRun, TaskPhase, TaskRun, place};
 use crate::verdict::judge;
 
 /// How many rounds a person can add at once.
-const MOST_ROUNDS_ADDED: u32 = 100;
+const MAX_ROUNDS_ADDED: u32 = 100;
 
-impl Draft {
+impl DecisionDraft {
     pub(super) fn settle_loop(&mut self) {
         let Some((_, _, state)) = self.current() else { return };
-        let Some(task) = state.tasks.last() else { return self.start(Role::Round(1)) };
+        let Some(task) = state.tasks.last() else { return self.start(TaskRole::Round(1)) };
         match (task.role, &task.phase) {
-            (Role::Round(round), TaskPhase::Done { .. }) => self.start(Role::Arbiter(round)),
-            (Role::Arbiter(round), TaskPhase::Done { value, .. }) => {
+            (TaskRole::Round(round), TaskPhase::Done { .. }) => {
+                self.start(TaskRole::Arbiter(round));
+            }
+            (TaskRole::Arbiter(round), TaskPhase::Done { value, .. }) => {
                 let (attempt, text) = (task.attempt, text(value));
                 self.settle_judgement(round, attempt, &text);
             }
@@ -42,25 +44,29 @@ impl Draft {
         };
         match judged.verdict {
             LoopVerdict::Done => self.complete_loop(),
-            LoopVerdict::Actionable if round < state.rounds => self.start(Role::Round(round + 1)),
+            LoopVerdict::Actionable if round < state.rounds => {
+                self.start(TaskRole::Round(round + 1));
+            }
             LoopVerdict::Actionable => {
-                let Action::AgentLoop { on_max_iterations, .. } = step.action else { return };
+                let StepAction::AgentLoop { on_max_iterations, .. } = step.action else { return };
                 let rounds = if round == 1 { "round is" } else { "rounds are" };
                 let reason =
                     format!("{round} {rounds} over, and there is still to do: {}", judged.reason);
                 match on_max_iterations {
-                    OnLimit::Block => self.block(InterventionKind::LoopLimit, None, reason),
+                    OnLimit::Block => {
+                        self.open_intervention(InterventionKind::LoopLimit, None, reason);
+                    }
                     OnLimit::Proceed => self.complete_loop(),
                     OnLimit::Fail => self.fail_step(reason, InterventionKind::FailedStep),
                 }
             }
-            LoopVerdict::Unreadable if state.unreadable(round) < 2 => {
-                self.start(Role::Arbiter(round));
+            LoopVerdict::Unreadable if state.unreadable_in_a_row(round) < 2 => {
+                self.start(TaskRole::Arbiter(round));
             }
             LoopVerdict::Unreadable => {
                 let task = state.tasks.last().map(|task| task.id.clone());
                 let reason = format!("the arbiter cannot be understood: {}", judged.reason);
-                self.block(InterventionKind::UnreadableVerdict, task, reason);
+                self.open_intervention(InterventionKind::UnreadableVerdict, task, reason);
             }
         }
     }
@@ -68,7 +74,7 @@ impl Draft {
     /// The loop is done; its output is that of its last round.
     pub(super) fn complete_loop(&mut self) {
         let Some((_, _, state)) = self.current() else { return };
-        let worked = |task: &&TaskRun| matches!(task.role, Role::Round(_));
+        let worked = |task: &&TaskRun| matches!(task.role, TaskRole::Round(_));
         let Some(task) = state.tasks.iter().rev().find(worked) else {
             return self.step_completed(StepOutput::Value(Value::Null), String::new());
         };
@@ -83,28 +89,27 @@ impl Draft {
     pub(super) fn extend_loop(&mut self, decision: &Decision) {
         let Some((index, step, state)) = self.current() else { return };
         let usual = match &step.action {
-            Action::AgentLoop { max_iterations, .. } => *max_iterations,
+            StepAction::AgentLoop { max_iterations, .. } => *max_iterations,
             _ => 1,
         };
         let wanted = decision.text.as_deref().and_then(|text| text.trim().parse().ok());
-        let more = wanted.unwrap_or(usual).clamp(1, MOST_ROUNDS_ADDED);
+        let more = wanted.unwrap_or(usual).clamp(1, MAX_ROUNDS_ADDED);
         let limit = rounds(state).max(state.rounds).saturating_add(more);
         self.record(Event::LoopExtended { index, limit });
     }
 }
 
-/// How many rounds there were.
 fn rounds(state: &StepRun) -> u32 {
     match state.tasks.last().map(|task| task.role) {
-        Some(Role::Round(round) | Role::Arbiter(round)) => round,
+        Some(TaskRole::Round(round) | TaskRole::Arbiter(round)) => round,
         _ => 0,
     }
 }
 
 fn describe(task: &TaskRun) -> String {
     match task.role {
-        Role::Arbiter(round) => format!("the arbiter of round {round}"),
-        Role::Round(round) => format!("round {round}"),
+        TaskRole::Arbiter(round) => format!("the arbiter of round {round}"),
+        TaskRole::Round(round) => format!("round {round}"),
         _ => task.id.to_string(),
     }
 }

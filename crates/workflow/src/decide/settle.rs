@@ -3,12 +3,12 @@
 use coven_model::event::{Event, StoppingEnd};
 use coven_model::{InterventionId, InterventionKind};
 
-use super::Draft;
-use crate::plan::{Action, OnFailure};
-use crate::rules::Rule;
-use crate::state::{Phase, Progress};
+use super::DecisionDraft;
+use crate::plan::{OnFailure, StepAction};
+use crate::rules::DecisionRule;
+use crate::state::{RunPhase, StepProgress};
 
-impl Draft {
+impl DecisionDraft {
     /// Goes on until nothing follows any more.
     pub(super) fn settle(&mut self) {
         while self.settle_once() {}
@@ -20,11 +20,11 @@ impl Draft {
         let before = self.events.len();
         let Some(run) = self.run() else { return false };
         match &run.phase {
-            Phase::Created => {}
-            Phase::Running => self.go_on(),
-            Phase::Stopping { .. } => self.drain(),
-            Phase::Completed | Phase::Failed { .. } | Phase::Cancelled { .. } => {
-                if !self.holds(Rule::FinalAbsorbs) {
+            RunPhase::Created => {}
+            RunPhase::Running => self.go_on(),
+            RunPhase::Stopping { .. } => self.drain(),
+            RunPhase::Completed | RunPhase::Failed { .. } | RunPhase::Cancelled { .. } => {
+                if !self.holds(DecisionRule::FinalAbsorbs) {
                     self.go_on();
                 }
             }
@@ -35,34 +35,34 @@ impl Draft {
     fn go_on(&mut self) {
         let Some(run) = self.run() else { return };
         let Some((_, step, state)) = run.current() else {
-            if run.phase == Phase::Running {
+            if run.phase == RunPhase::Running {
                 self.record(Event::WorkflowCompleted { at: self.now });
             }
             return;
         };
         match &state.progress {
-            Progress::Waiting => self.begin_step(),
-            Progress::Running => match &step.action {
-                Action::Agent { .. } | Action::Script { .. } => self.settle_single(),
-                Action::Gate { .. } => self.settle_gate(),
-                Action::AgentLoop { .. } => self.settle_loop(),
-                Action::ParallelAgents { .. } | Action::Stage { .. } => self.settle_many(),
+            StepProgress::Waiting => self.begin_step(),
+            StepProgress::Running => match &step.action {
+                StepAction::Agent { .. } | StepAction::Script { .. } => self.settle_single(),
+                StepAction::Gate { .. } => self.settle_gate(),
+                StepAction::AgentLoop { .. } => self.settle_loop(),
+                StepAction::ParallelAgents { .. } | StepAction::Stage { .. } => self.settle_many(),
             },
-            Progress::Decided { kind, decision } => {
+            StepProgress::Decided { kind, decision } => {
                 let (kind, decision) = (*kind, decision.as_ref().clone());
-                self.follow(kind, decision);
+                self.apply_decision(kind, decision);
             }
-            Progress::Failed { error, continues: false, .. } => {
+            StepProgress::Failed { error, continues: false, .. } => {
                 let (error, name, over) = (error.clone(), step.name.clone(), run.is_over());
                 if !over {
                     self.fail_run(error, name);
                 }
             }
             // A person has to decide; or it is over, and then it is not its turn any more.
-            Progress::Blocked { .. }
-            | Progress::Completed { .. }
-            | Progress::Skipped { .. }
-            | Progress::Failed { .. } => {}
+            StepProgress::Blocked { .. }
+            | StepProgress::Completed { .. }
+            | StepProgress::Skipped { .. }
+            | StepProgress::Failed { .. } => {}
         }
     }
 
@@ -80,15 +80,15 @@ impl Draft {
 
     /// A run that is to end waits until nothing is alive.
     fn drain(&mut self) {
-        if !self.holds(Rule::NothingStartsLate) {
+        if !self.holds(DecisionRule::NothingStartsLate) {
             self.go_on();
         }
         self.withdraw_all();
         let Some(run) = self.run() else { return };
-        let Phase::Stopping { end, by, why } = run.phase.clone() else { return };
+        let RunPhase::Stopping { end, by, why } = run.phase.clone() else { return };
         let live = run.current().is_some_and(|(_, _, state)| state.live > 0);
         let kept = end == StoppingEnd::Cancelled && !run.kept.is_empty();
-        if (live || kept) && self.holds(Rule::DrainFirst) {
+        if (live || kept) && self.holds(DecisionRule::DrainFirst) {
             return;
         }
         let at = self.now;
@@ -101,7 +101,7 @@ impl Draft {
         }
     }
 
-    /// Nobody has to decide anything any more.
+    /// Withdraws every open intervention of the run.
     fn withdraw_all(&mut self) {
         while let Some(run) = self.run()
             && let Some(number) = run.interventions.keys().next()
@@ -116,7 +116,7 @@ impl Draft {
     fn announce_blocking(&mut self) {
         let Some(run) = self.run() else { return };
         let (blocked, waits) = (run.blocked, !run.interventions.is_empty());
-        if run.phase == Phase::Created || run.is_over() {
+        if run.phase == RunPhase::Created || run.is_over() {
             return;
         }
         match (blocked, waits) {
@@ -133,8 +133,8 @@ impl Draft {
         let task = state.tasks.last().map(|task| task.id.clone());
         match step.on_failure {
             OnFailure::Continue => self.step_failed(error, true),
-            OnFailure::Block => self.block(kind, task, error),
-            OnFailure::Fail if lost => self.block(kind, task, error),
+            OnFailure::Block => self.open_intervention(kind, task, error),
+            OnFailure::Fail if lost => self.open_intervention(kind, task, error),
             OnFailure::Fail => self.step_failed(error, false),
         }
     }

@@ -1,17 +1,17 @@
 //! Steps with one task: agent, script, gate.
 
 use coven_model::InterventionKind;
-use coven_model::event::{Event, Role, StepOutput};
+use coven_model::event::{Event, StepOutput, TaskRole};
 
-use super::Draft;
+use super::DecisionDraft;
 use super::spec::summary;
-use crate::plan::Action;
-use crate::state::{Names, TaskPhase, TaskRun};
+use crate::plan::StepAction;
+use crate::state::{TaskPhase, TaskRun, TaskVariables};
 
-impl Draft {
+impl DecisionDraft {
     pub(super) fn settle_single(&mut self) {
         let Some((_, _, state)) = self.current() else { return };
-        let Some(task) = state.task(0) else { return self.start(Role::Main) };
+        let Some(task) = state.task(0) else { return self.start(TaskRole::Main) };
         match &task.phase {
             TaskPhase::Done { value, .. } => {
                 let summary = summary(value);
@@ -28,8 +28,8 @@ impl Draft {
     pub(super) fn settle_gate(&mut self) {
         let Some(run) = self.run() else { return };
         let Some((_, step, state)) = run.current() else { return };
-        let Action::Gate { script, message } = &step.action else { return };
-        let names = Names { run, local: Vec::new() };
+        let StepAction::Gate { script, message } = &step.action else { return };
+        let names = TaskVariables { run, local: Vec::new() };
         let message = match message {
             Some(message) => match names.text(step, "message", message) {
                 Ok(message) => Some(message),
@@ -39,7 +39,7 @@ impl Draft {
         };
         if script.is_none() {
             let reason = message.unwrap_or_else(|| format!("gate `{}` asks you", step.name));
-            return self.block(InterventionKind::HumanGate, None, reason);
+            return self.open_intervention(InterventionKind::HumanGate, None, reason);
         }
         match state.task(0) {
             Some(task) if matches!(task.phase, TaskPhase::Failed { .. }) => {

@@ -4,28 +4,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::{Event, Role, TaskStarted};
+use coven_model::event::{Event, TaskRole, TaskStarted};
 use coven_model::{
-    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, Permission, Sandbox, ShellWork, TaskId,
-    TerminalSize, Work,
+    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, PermissionLevel, SandboxMode, ShellWork,
+    TaskId, TerminalSize, Work,
 };
 use serde_json::{Value, json};
 
-use super::Draft;
-use crate::plan::{Action, AgentSpec, Script, Step};
-use crate::state::{Local, Names, Run, StepRun, place};
-use crate::template::{Template, to_text};
+use super::DecisionDraft;
+use crate::plan::{AgentSpec, PlanStep, ShellScript, StepAction};
+use crate::state::{Local, Run, StepRun, TaskVariables, place};
+use crate::template::{TextTemplate, to_text};
 
 mod arbiter;
 
 /// How long a summary is at most, in characters.
-const SUMMARY: usize = 120;
+const MAX_SUMMARY_CHARS: usize = 120;
 
 /// A value in one line, for people.
 pub(super) fn summary(value: &Value) -> String {
     let text = to_text(value);
-    let mut line: String = text.split_whitespace().take(SUMMARY).collect::<Vec<_>>().join(" ");
-    if let Some((at, _)) = line.char_indices().nth(SUMMARY) {
+    let mut line: String =
+        text.split_whitespace().take(MAX_SUMMARY_CHARS).collect::<Vec<_>>().join(" ");
+    if let Some((at, _)) = line.char_indices().nth(MAX_SUMMARY_CHARS) {
         line.truncate(at);
         line.push('…');
     }
@@ -33,7 +34,7 @@ pub(super) fn summary(value: &Value) -> String {
 }
 
 /// Where a field of a step stands, in words.
-pub(super) fn field(step: &Step, name: &str) -> String {
+pub(super) fn field(step: &PlanStep, name: &str) -> String {
     match step.places.get(name) {
         Some(place) => {
             format!(
@@ -45,13 +46,13 @@ pub(super) fn field(step: &Step, name: &str) -> String {
     }
 }
 
-impl Names<'_> {
+impl TaskVariables<'_> {
     /// The value of a template, or why it has none and where it stands.
     pub(super) fn value(
         &self,
-        step: &Step,
+        step: &PlanStep,
         name: &str,
-        template: &Template,
+        template: &TextTemplate,
     ) -> Result<Value, String> {
         let scope = self.scope(template.references());
         template.value(&scope).map_err(|undefined| {
@@ -65,9 +66,9 @@ impl Names<'_> {
     /// The text of a template.
     pub(super) fn text(
         &self,
-        step: &Step,
+        step: &PlanStep,
         name: &str,
-        template: &Template,
+        template: &TextTemplate,
     ) -> Result<String, String> {
         if let Some(text) = template.literal() {
             return Ok(text.to_owned());
@@ -82,31 +83,36 @@ impl Names<'_> {
 
     fn maybe(
         &self,
-        step: &Step,
+        step: &PlanStep,
         name: &str,
-        template: Option<&Template>,
+        template: Option<&TextTemplate>,
     ) -> Result<Option<String>, String> {
         template.map(|template| self.text(step, name, template)).transpose()
     }
 
-    fn texts(&self, step: &Step, name: &str, all: &[Template]) -> Result<Vec<String>, String> {
+    fn render_texts(
+        &self,
+        step: &PlanStep,
+        name: &str,
+        all: &[TextTemplate],
+    ) -> Result<Vec<String>, String> {
         all.iter().map(|template| self.text(step, name, template)).collect()
     }
 
     fn env(
         &self,
-        step: &Step,
+        step: &PlanStep,
         prefix: &str,
-        env: &BTreeMap<String, Template>,
+        env: &BTreeMap<String, TextTemplate>,
     ) -> Result<BTreeMap<String, String>, String> {
-        let entry = |(name, value): (&String, &Template)| {
+        let entry = |(name, value): (&String, &TextTemplate)| {
             let text = self.text(step, &format!("{prefix}env.{name}"), value)?;
             Ok((name.clone(), text))
         };
         env.iter().map(entry).collect()
     }
 
-    fn script(&self, step: &Step, script: &Script) -> Result<Work, String> {
+    fn script(&self, step: &PlanStep, script: &ShellScript) -> Result<Work, String> {
         let scope = self.scope(script.command.references());
         let prepared = script.command.prepare(&scope).map_err(|error| {
             let error =
@@ -123,7 +129,7 @@ impl Names<'_> {
     /// An agent's work, and what it is told later. `prefix` says where its fields stand.
     fn agent(
         &self,
-        step: &Step,
+        step: &PlanStep,
         prefix: &str,
         agent: &AgentSpec,
     ) -> Result<(AgentWork, Vec<String>), String> {
@@ -133,17 +139,17 @@ impl Names<'_> {
             mode: agent.mode,
             model: self.maybe(step, &at("model"), agent.model.as_ref())?,
             permissions: agent.permissions,
-            extra_args: self.texts(step, &at("extra_args"), &agent.extra_args)?,
+            extra_args: self.render_texts(step, &at("extra_args"), &agent.extra_args)?,
             auto_approve: agent.auto_approve,
             prompt: self.maybe(step, &at("prompt"), agent.prompt.as_ref())?,
             keep_alive: agent.keep_alive,
         };
-        Ok((work, self.texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
+        Ok((work, self.render_texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
     }
 }
 
 /// What a task is given, before it has a job id.
-struct Given {
+struct JobDraft {
     work: Work,
     inputs: Vec<String>,
     name: Option<String>,
@@ -151,14 +157,14 @@ struct Given {
     env: BTreeMap<String, String>,
     timeout: Option<Duration>,
     ok_exit_codes: ExitCodes,
-    sandbox: Sandbox,
+    sandbox: SandboxMode,
     domain: Option<String>,
     size: Option<TerminalSize>,
 }
 
-impl Draft {
+impl DecisionDraft {
     /// Starts the next attempt of a task. What it is given may not exist; then the step fails.
-    pub(super) fn start(&mut self, role: Role) {
+    pub(super) fn start(&mut self, role: TaskRole) {
         let Some(run) = self.run() else { return };
         let Some((_, step, state)) = run.current() else { return };
         match started(run, step, state, role) {
@@ -171,13 +177,18 @@ impl Draft {
     }
 }
 
-fn started(run: &Run, step: &Step, state: &StepRun, role: Role) -> Result<TaskStarted, String> {
+fn started(
+    run: &Run,
+    step: &PlanStep,
+    state: &StepRun,
+    role: TaskRole,
+) -> Result<TaskStarted, String> {
     let before = state.task(place(role));
     let attempt = before.map_or(1, |task| task.attempt.saturating_add(1));
     let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
-    let names = Names { run, local: local(step, state, role) };
+    let names = TaskVariables { run, local: local(step, state, role) };
     let task = task_id(step, role)?;
-    let given = given(&names, step, state, role)?;
+    let given = job_draft(&names, step, state, role)?;
     let spec = JobSpec {
         job: JobId {
             session: run.session().clone(),
@@ -199,30 +210,30 @@ fn started(run: &Run, step: &Step, state: &StepRun, role: Role) -> Result<TaskSt
     Ok(TaskStarted { spec, role, limit, inputs: given.inputs, at })
 }
 
-fn task_id(step: &Step, role: Role) -> Result<TaskId, String> {
+fn task_id(step: &PlanStep, role: TaskRole) -> Result<TaskId, String> {
     let name = &step.name;
     let id = match (role, &step.action) {
-        (Role::Stage(place), Action::Stage { tasks }) => {
+        (TaskRole::Stage(place), StepAction::Stage { tasks }) => {
             let task = tasks.get(place as usize);
             return task.map(|task| task.id.clone()).ok_or_else(|| "no such task".to_owned());
         }
-        (Role::Main | Role::Stage(_), _) => name.clone(),
-        (Role::Item(index), _) => format!("{name}.{index}"),
-        (Role::Round(round), _) => format!("{name}.r{round}"),
-        (Role::Arbiter(round), _) => format!("{name}.r{round}.arbiter"),
+        (TaskRole::Main | TaskRole::Stage(_), _) => name.clone(),
+        (TaskRole::Item(index), _) => format!("{name}.{index}"),
+        (TaskRole::Round(round), _) => format!("{name}.r{round}"),
+        (TaskRole::Arbiter(round), _) => format!("{name}.r{round}.arbiter"),
     };
     TaskId::new(id).map_err(|error| error.to_string())
 }
 
 /// The names that only this task knows.
-fn local(step: &Step, state: &StepRun, role: Role) -> Vec<Local> {
+fn local(step: &PlanStep, state: &StepRun, role: TaskRole) -> Vec<Local> {
     let name = |name: &str, value: Value| (name.to_owned(), Arc::new(value));
     match (role, &step.action) {
-        (Role::Item(index), Action::ParallelAgents { item, .. }) => {
+        (TaskRole::Item(index), StepAction::ParallelAgents { item, .. }) => {
             let element = state.items.as_ref().and_then(|items| items.get(index as usize));
             vec![name(item, element.cloned().unwrap_or_default()), name("index", json!(index))]
         }
-        (Role::Round(round) | Role::Arbiter(round), _) => {
+        (TaskRole::Round(round) | TaskRole::Arbiter(round), _) => {
             let before = round.saturating_sub(1);
             let judged = state.verdict(before);
             let output = arbiter::output(state, before);
@@ -242,34 +253,41 @@ fn local(step: &Step, state: &StepRun, role: Role) -> Vec<Local> {
     }
 }
 
-fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<Given, String> {
+fn job_draft(
+    names: &TaskVariables<'_>,
+    step: &PlanStep,
+    state: &StepRun,
+    role: TaskRole,
+) -> Result<JobDraft, String> {
     let mut given = match (role, &step.action) {
-        (_, Action::Script { script, .. } | Action::Gate { script: Some(script), .. }) => Given {
-            work: names.script(step, script)?,
-            inputs: Vec::new(),
-            name: None,
-            cwd: None,
-            env: BTreeMap::new(),
-            timeout: None,
-            ok_exit_codes: script.ok_exit_codes.clone(),
-            sandbox: script.sandbox,
-            domain: None,
-            size: None,
-        },
-        (Role::Arbiter(round), Action::AgentLoop { arbiter, .. }) => {
+        (_, StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. }) => {
+            JobDraft {
+                work: names.script(step, script)?,
+                inputs: Vec::new(),
+                name: None,
+                cwd: None,
+                env: BTreeMap::new(),
+                timeout: None,
+                ok_exit_codes: script.ok_exit_codes.clone(),
+                sandbox: script.sandbox,
+                domain: None,
+                size: None,
+            }
+        }
+        (TaskRole::Arbiter(round), StepAction::AgentLoop { arbiter, .. }) => {
             let mut given = given_agent(names, step, "arbiter.", arbiter)?;
             if let Work::Agent(work) = &mut given.work {
                 let question = work.prompt.take().unwrap_or_default();
                 work.prompt = Some(arbiter::prompt(&question, state, round));
                 // It judges the work and cannot change it.
-                work.permissions = Some(Permission::ReadOnly);
+                work.permissions = Some(PermissionLevel::ReadOnly);
                 work.auto_approve = false;
                 work.keep_alive = false;
             }
-            given.sandbox = Sandbox::ReadOnly;
+            given.sandbox = SandboxMode::ReadOnly;
             given
         }
-        (Role::Stage(place), Action::Stage { tasks }) => {
+        (TaskRole::Stage(place), StepAction::Stage { tasks }) => {
             let Some(task) = tasks.get(place as usize) else {
                 return Err("no such task".to_owned());
             };
@@ -283,9 +301,9 @@ fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<
         }
         (
             _,
-            Action::Agent { agent }
-            | Action::AgentLoop { agent, .. }
-            | Action::ParallelAgents { agent, .. },
+            StepAction::Agent { agent }
+            | StepAction::AgentLoop { agent, .. }
+            | StepAction::ParallelAgents { agent, .. },
         ) => given_agent(names, step, "", agent)?,
         _ => return Err("such a step has no such task".to_owned()),
     };
@@ -302,13 +320,13 @@ fn given(names: &Names<'_>, step: &Step, state: &StepRun, role: Role) -> Result<
 }
 
 fn given_agent(
-    names: &Names<'_>,
-    step: &Step,
+    names: &TaskVariables<'_>,
+    step: &PlanStep,
     prefix: &str,
     agent: &AgentSpec,
-) -> Result<Given, String> {
+) -> Result<JobDraft, String> {
     let (work, inputs) = names.agent(step, prefix, agent)?;
-    Ok(Given {
+    Ok(JobDraft {
         work: Work::Agent(work),
         inputs,
         name: agent.name.clone(),

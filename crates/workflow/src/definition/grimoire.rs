@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{Mode, Permission, Sandbox};
+use coven_model::{Mode, PermissionLevel, SandboxMode};
 use coven_notation::HumanDuration;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,19 +27,20 @@ pub struct Grimoire {
     pub trigger: Value,
     /// What it wants to be given, by name: `${input.NAME}`.
     #[serde(default)]
-    pub inputs: BTreeMap<String, Input>,
+    pub inputs: BTreeMap<String, InputDefinition>,
     /// What holds for every step that does not say otherwise.
     #[serde(default)]
-    pub defaults: Defaults,
+    pub defaults: StepDefaults,
     /// The steps, in the order in which they run.
     #[schemars(length(min = 1))]
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepDefinition>,
 }
 
 /// Something a grimoire wants to be given: a map such as `{description: A path, required: true}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Input {
+#[schemars(rename = "Input")]
+pub struct InputDefinition {
     /// What it is, for people.
     pub description: String,
     /// What it must be; `string` if nothing is said.
@@ -69,22 +70,23 @@ enum InputTypeName {
 /// are left out there.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Defaults {
-    /// The agent's type, such as `claude`; `${input.NAME}` lets whoever starts a run choose.
+#[schemars(rename = "Defaults")]
+pub struct StepDefaults {
+    /// The agent's type, such as `claude`; `${input.NAME}` lets the person who starts a run choose.
     pub adapter: Option<String>,
     /// `headless` (the default: one prompt, no questions) or `interactive` (on a terminal).
     pub mode: Option<Mode>,
-    /// The model.
+    /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// What agents may do without asking: `read-only`, `ask`, `edits` or `all`.
-    pub permissions: Option<Permission>,
+    pub permissions: Option<PermissionLevel>,
     /// Further arguments for the agent's program.
     pub extra_args: Option<Vec<String>>,
     /// Whether the adapter's policy may answer an agent's questions.
     pub auto_approve: Option<bool>,
     /// How far jobs are confined: `off`, `read-only` or `workspace`.
     #[schemars(schema_with = "sandbox")]
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxMode>,
     /// The size of agents' terminals, such as `100x30`: columns and rows.
     #[schemars(schema_with = "size")]
     pub size: Option<String>,
@@ -94,7 +96,7 @@ pub struct Defaults {
     /// How long each attempt may take, such as `30m`.
     pub timeout: Option<HumanDuration>,
     /// How often a failed attempt is repeated.
-    pub retry: Option<Retry>,
+    pub retry: Option<RetryDefinition>,
     /// The folder to work in; relative ones start at the run's base directory.
     pub cwd: Option<String>,
     /// What is added to the environment of each job.
@@ -107,7 +109,8 @@ pub struct Defaults {
 /// One step: a map with a `name`, a `type` and what the type needs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+#[schemars(rename = "Step")]
+pub struct StepDefinition {
     /// What it is called: lowercase letters, digits and dashes, once in the grimoire.
     #[schemars(schema_with = "kebab")]
     pub name: String,
@@ -119,7 +122,7 @@ pub struct Step {
     /// How long each attempt may take, such as `30m`.
     pub timeout: Option<HumanDuration>,
     /// How often a failed attempt is repeated.
-    pub retry: Option<Retry>,
+    pub retry: Option<RetryDefinition>,
     /// The folder to work in; relative ones start at the run's base directory.
     pub cwd: Option<String>,
     /// What is added to the environment.
@@ -144,7 +147,7 @@ pub struct Step {
     /// The model. For agents.
     pub model: Option<String>,
     /// What the agent may do without asking: `read-only`, `ask`, `edits` or `all`. For agents.
-    pub permissions: Option<Permission>,
+    pub permissions: Option<PermissionLevel>,
     /// Further arguments for the agent's program. For agents.
     pub extra_args: Option<Vec<String>>,
     /// Whether the adapter's policy may answer the agent's questions. For agents.
@@ -152,7 +155,7 @@ pub struct Step {
     /// How far the job is confined: `off`, `read-only` or `workspace`.
     #[schemars(schema_with = "sandbox")]
     #[serde(default)]
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxMode>,
     /// The size of the agent's terminal, such as `100x30`: columns and rows. For agents.
     #[schemars(schema_with = "size")]
     #[serde(default)]
@@ -180,7 +183,7 @@ pub struct Step {
     #[schemars(range(min = 1, max = 1000))]
     pub max_concurrent: Option<u32>,
     /// The agent that judges each round. For `agent-loop`.
-    pub arbiter: Option<Arbiter>,
+    pub arbiter: Option<ArbiterDefinition>,
     /// How many rounds there are at most; 5 if nothing is said. For `agent-loop`.
     #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: Option<u32>,
@@ -204,13 +207,13 @@ pub struct Step {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum StepType {
-    /// One agent, once.
+    /// Runs one agent once.
     Agent,
     /// An agent and an arbiter in turns.
     AgentLoop,
     /// One agent for each element of an array.
     ParallelAgents,
-    /// A command.
+    /// Runs a command in a shell.
     Script,
     /// A check that has to pass.
     Gate,
@@ -241,7 +244,8 @@ enum OnLimitName {
 /// How often a failed attempt is repeated: a map such as `{attempts: 3, delay: 10s}`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Retry {
+#[schemars(rename = "Retry")]
+pub struct RetryDefinition {
     /// How many attempts there are altogether, the first one included.
     #[schemars(range(min = 1, max = 100))]
     pub attempts: u32,
@@ -252,13 +256,14 @@ pub struct Retry {
 /// The agent that judges the rounds of a loop. It can look at everything and change nothing.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Arbiter {
+#[schemars(rename = "Arbiter")]
+pub struct ArbiterDefinition {
     /// What it is asked. It is given the round's output and the story of the rounds so far.
     #[schemars(length(min = 1))]
     pub prompt: String,
     /// Its type; that of the step if nothing is said.
     pub adapter: Option<String>,
-    /// The model.
+    /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// Further arguments for its program.
     pub extra_args: Option<Vec<String>>,

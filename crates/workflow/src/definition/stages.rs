@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{Mode, Permission};
+use coven_model::{Mode, PermissionLevel};
 use coven_notation::HumanDuration;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,25 +24,27 @@ pub struct StageWorkflow {
     pub goal: Option<String>,
     /// The stages, in the order in which they run.
     #[schemars(length(min = 1))]
-    pub stages: Vec<Stage>,
+    pub stages: Vec<StageDefinition>,
 }
 
 /// Tasks that run side by side. The next stage starts when all of them are complete.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Stage {
+#[schemars(rename = "Stage")]
+pub struct StageDefinition {
     /// What it is called; once in the workflow.
     #[schemars(schema_with = "id")]
     pub id: String,
-    /// The tasks.
+    /// The tasks of the stage, which run side by side.
     #[schemars(length(min = 1))]
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskDefinition>,
 }
 
 /// One agent with something to do: an object with an `id` and an `adapter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Task {
+#[schemars(rename = "Task")]
+pub struct TaskDefinition {
     /// What it is called; once in the workflow.
     #[schemars(schema_with = "id")]
     pub id: String,
@@ -63,10 +65,10 @@ pub struct Task {
     /// What people call the agent; the id if nothing is said.
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// The model.
+    /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// What the agent may do without asking: `read-only`, `ask`, `edits` or `all`.
-    pub permissions: Option<Permission>,
+    pub permissions: Option<PermissionLevel>,
     /// Whether the adapter's policy may answer the agent's questions.
     #[serde(default)]
     pub auto_approve: bool,

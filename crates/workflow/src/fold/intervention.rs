@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Decision, Delivered, Event, StopCause};
+use coven_model::event::{Decision, DeliveredInput, Event, StopCause};
 use coven_model::{AttemptId, Choice, Intervention, InterventionKind};
 
-use super::step::try_again;
+use super::step::retry_step;
 use super::task::change_live;
-use crate::rules::{Rule, Rules};
-use crate::state::{AnswerPhase, Asked, Live, Pending, Progress, Run, Typing};
+use crate::rules::{ActiveRules, DecisionRule};
+use crate::state::{
+    AnswerPhase, AskedQuestion, LiveJob, PendingIntervention, PendingText, Run, StepProgress,
+};
 
-pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
+pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
     match event {
         Event::InterventionRequired { intervention, attempt } => {
             require(run, intervention, *attempt);
@@ -18,17 +20,17 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
         Event::InterventionResolved { id, decision, .. } => {
             let Some((number, pending)) = run.pending(id) else { return };
             let pending = pending.clone();
-            if rules.hold(Rule::DecidedOnce) {
+            if rules.hold(DecisionRule::DecidedOnce) {
                 run.interventions.remove(&number);
             }
-            match subject(&pending) {
+            match attempt_of(&pending) {
                 Some(job) => change_live(run, &job, |live| decide_agent(live, number, decision)),
                 None => decide_step(run, &pending.intervention, decision),
             }
         }
         Event::InterventionWithdrawn { id, .. } => {
             let Some((number, pending)) = run.pending(id) else { return };
-            let subject = subject(pending);
+            let subject = attempt_of(pending);
             run.interventions.remove(&number);
             match subject {
                 Some(job) => change_live(run, &job, |live| {
@@ -46,14 +48,14 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
             run.next_intervention = run.next_intervention.max(number.saturating_add(1));
             let job = AttemptId { task: task.clone(), attempt: *attempt };
             let answer = AnswerPhase::Decided(decision.clone());
-            let asked = Asked { number, digest: digest.clone(), answer };
+            let asked = AskedQuestion { number, digest: digest.clone(), answer };
             change_live(run, &job, |live| {
                 live.ask(asked);
                 live.remember(decision);
             });
         }
         Event::InputQueued { job, number, text, seen } => change_live(run, job, |live| {
-            live.typing = Some(Typing { number: *number, text: text.clone() });
+            live.typing = Some(PendingText { number: *number, text: text.clone() });
             live.sent = live.sent.max(*number);
             if live.say.as_ref() == Some(text) {
                 live.say = None;
@@ -64,7 +66,7 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
         }),
         Event::InputDelivered { job, input, seen } => {
             let answered = match input {
-                Delivered::Answer(id) => run.number(id),
+                DeliveredInput::Answer(id) => run.number(id),
                 _ => None,
             };
             change_live(run, job, |live| {
@@ -72,7 +74,7 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
                 if let Some(number) = answered {
                     live.set_answer(number, AnswerPhase::Given);
                 }
-                let typed = |typing: &Typing| *input == Delivered::Queued(typing.number);
+                let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
                 if live.typing.as_ref().is_some_and(typed) {
                     live.typing = None;
                 }
@@ -92,36 +94,38 @@ pub(super) fn apply(run: &mut Run, rules: Rules, event: &Event) {
 }
 
 /// The attempt that an intervention is about; nothing if it is about a step.
-fn subject(pending: &Pending) -> Option<AttemptId> {
+fn attempt_of(pending: &PendingIntervention) -> Option<AttemptId> {
     Some(AttemptId { task: pending.intervention.task.clone()?, attempt: pending.attempt? })
 }
 
 fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
     let Some(number) = run.number(&intervention.id) else { return };
-    let pending = Pending { intervention: intervention.clone(), attempt };
+    let pending = PendingIntervention { intervention: intervention.clone(), attempt };
     run.next_intervention = run.next_intervention.max(number.saturating_add(1));
-    if let Some(job) = subject(&pending) {
+    if let Some(job) = attempt_of(&pending) {
         if run.live(&job).is_none() {
             return;
         }
         let digest = intervention.digest.clone();
         change_live(run, &job, |live| match (intervention.kind, digest) {
             (InterventionKind::EndedTurn, _) | (_, None) => live.turn = Some(number),
-            (_, Some(digest)) => live.ask(Asked { number, digest, answer: AnswerPhase::Open }),
+            (_, Some(digest)) => {
+                live.ask(AskedQuestion { number, digest, answer: AnswerPhase::Open });
+            }
         });
     } else {
         if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
             return;
         }
         if let Some(step) = run.current_mut() {
-            step.progress = Progress::Blocked { intervention: number };
+            step.progress = StepProgress::Blocked { intervention: number };
         }
     }
     run.interventions.insert(number, Arc::new(pending));
 }
 
 /// What a decision does to an agent: an answer is on its way, or a text, or it is stopped.
-fn decide_agent(live: &mut Live, number: u64, decision: &Decision) {
+fn decide_agent(live: &mut LiveJob, number: u64, decision: &Decision) {
     if live.turn != Some(number) {
         live.set_answer(number, AnswerPhase::Decided(Box::new(decision.clone())));
         live.remember(decision);
@@ -134,7 +138,7 @@ fn decide_agent(live: &mut Live, number: u64, decision: &Decision) {
         _ => {
             live.sent = live.sent.saturating_add(1);
             let text = decision.text.clone().unwrap_or_default();
-            live.typing = Some(Typing { number: live.sent, text });
+            live.typing = Some(PendingText { number: live.sent, text });
             return;
         }
     };
@@ -150,17 +154,17 @@ fn decide_step(run: &mut Run, intervention: &Intervention, decision: &Decision) 
     }
     if matches!(decision.choice, Choice::Retry | Choice::RetryFailed) {
         run.retries = run.retries.saturating_add(1);
-        try_again(run);
+        retry_step(run);
     } else if let Some(step) = run.current_mut() {
         let decision = Box::new(decision.clone());
-        step.progress = Progress::Decided { kind: intervention.kind, decision };
+        step.progress = StepProgress::Decided { kind: intervention.kind, decision };
     }
 }
 
 fn unblock(run: &mut Run, number: u64) {
     if let Some(step) = run.current_mut()
-        && step.progress == (Progress::Blocked { intervention: number })
+        && step.progress == (StepProgress::Blocked { intervention: number })
     {
-        step.progress = Progress::Running;
+        step.progress = StepProgress::Running;
     }
 }

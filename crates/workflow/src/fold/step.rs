@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Event, LoopVerdict, Role, StepOutput};
+use coven_model::event::{Event, LoopVerdict, StepOutput, TaskRole};
 use coven_model::{Timestamp, Usage};
 use serde_json::{Map, Value, json};
 
-use crate::plan::Action;
-use crate::state::{Judged, Progress, Run, StepRun, TaskPhase, TaskRun};
+use crate::plan::StepAction;
+use crate::state::{RoundVerdict, Run, StepProgress, StepRun, TaskPhase, TaskRun};
 
 pub(super) fn apply(run: &mut Run, event: &Event) {
     let cursor = run.cursor;
     match event {
         Event::StepStarted { index, items, approved_by, at, .. } if *index == cursor => {
             let rounds = match run.current().map(|(_, step, _)| &step.action) {
-                Some(Action::AgentLoop { max_iterations, .. }) => *max_iterations,
+                Some(StepAction::AgentLoop { max_iterations, .. }) => *max_iterations,
                 _ => 0,
             };
             if let Some(step) = run.current_mut() {
                 step.approved_by.clone_from(approved_by);
-                step.progress = Progress::Running;
+                step.progress = StepProgress::Running;
                 step.started_at = Some(*at);
                 step.items = items.clone().map(Arc::new);
                 step.rounds = rounds;
@@ -28,7 +28,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
         Event::StepCompleted { index, output, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
             let (output, exit_code) = read(step, output);
-            over(run, Progress::Completed { output, exit_code }, *at);
+            finish_step(run, StepProgress::Completed { output, exit_code }, *at);
         }
         Event::StepFailed { index, error, continues, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
@@ -37,20 +37,20 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
                 _ => None,
             };
             let progress =
-                Progress::Failed { error: error.clone(), continues: *continues, exit_code };
+                StepProgress::Failed { error: error.clone(), continues: *continues, exit_code };
             if *continues {
-                over(run, progress, *at);
+                finish_step(run, progress, *at);
             } else if let Some(step) = run.current_mut() {
                 step.progress = progress;
                 step.ended_at = Some(*at);
             }
         }
         Event::StepSkipped { index, reason, at, .. } if *index == cursor => {
-            over(run, Progress::Skipped { reason: reason.clone() }, *at);
+            finish_step(run, StepProgress::Skipped { reason: reason.clone() }, *at);
         }
         Event::LoopJudged { index, round, attempt, verdict, reason } if *index == cursor => {
             if let Some(step) = run.current_mut() {
-                step.judged.push(Judged {
+                step.judged.push(RoundVerdict {
                     round: *round,
                     attempt: *attempt,
                     verdict: *verdict,
@@ -61,7 +61,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
         Event::LoopExtended { index, limit } if *index == cursor => {
             if let Some(step) = run.current_mut() {
                 step.rounds = *limit;
-                step.progress = Progress::Running;
+                step.progress = StepProgress::Running;
             }
         }
         _ => {}
@@ -69,7 +69,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
 }
 
 /// The step is over, and the next one's turn has come.
-fn over(run: &mut Run, progress: Progress, at: Timestamp) {
+fn finish_step(run: &mut Run, progress: StepProgress, at: Timestamp) {
     let Some(step) = run.current_mut() else { return };
     step.progress = progress;
     step.ended_at = Some(at);
@@ -120,22 +120,22 @@ fn results(step: &StepRun) -> Value {
 
 /// The step that stopped the run, or blocks it, is tried again: what failed in it, or if nothing
 /// had begun, all of it.
-pub(super) fn try_again(run: &mut Run) {
+pub(super) fn retry_step(run: &mut Run) {
     let Some((_, plan, _)) = run.current() else { return };
     let attempts = plan.retry.attempts;
     let more_rounds = match &plan.action {
-        Action::AgentLoop { max_iterations, .. } => *max_iterations,
+        StepAction::AgentLoop { max_iterations, .. } => *max_iterations,
         _ => 0,
     };
     let Some(step) = run.current_mut() else { return };
     step.ended_at = None;
     let nothing_began = step.tasks.is_empty() && step.items.is_none();
-    step.progress = if nothing_began { Progress::Waiting } else { Progress::Running };
-    step.rearm(attempts);
+    step.progress = if nothing_began { StepProgress::Waiting } else { StepProgress::Running };
+    step.allow_retries(attempts);
     let last = step.tasks.last().map(|task| (task.role, &task.phase));
-    if let Some((Role::Arbiter(round), TaskPhase::Done { .. })) = last {
+    if let Some((TaskRole::Arbiter(round), TaskPhase::Done { .. })) = last {
         match step.verdict(round).map(|judged| judged.verdict) {
-            Some(LoopVerdict::Unreadable) => judge_again(step, attempts),
+            Some(LoopVerdict::Unreadable) => ask_arbiter_again(step, attempts),
             Some(LoopVerdict::Actionable) if round >= step.rounds => {
                 step.rounds = step.rounds.saturating_add(more_rounds.max(1));
             }
@@ -145,11 +145,11 @@ pub(super) fn try_again(run: &mut Run) {
 }
 
 /// The arbiter is asked again though it answered.
-fn judge_again(step: &mut StepRun, attempts: u32) {
-    let is_arbiter = |task: &TaskRun| matches!(task.role, Role::Arbiter(_));
+fn ask_arbiter_again(step: &mut StepRun, attempts: u32) {
+    let is_arbiter = |task: &TaskRun| matches!(task.role, TaskRole::Arbiter(_));
     if let Some(place) = step.tasks.len().checked_sub(1)
         && step.tasks.last().is_some_and(is_arbiter)
     {
-        step.again(place, attempts);
+        step.allow_retry(place, attempts);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Event, Purpose, TaskEnded, TaskStarted, Timer};
+use coven_model::event::{Event, JobTimer, TaskEnded, TaskStarted, TimerPurpose};
 use coven_model::{AttemptId, Ending, Outcome, TaskStatus, Timestamp, Usage};
 use serde_json::Value;
 
-use crate::state::{Live, Progress, Run, TaskPhase, TaskRun, place};
+use crate::state::{LiveJob, Run, StepProgress, TaskPhase, TaskRun, place};
 
 const EXCERPT_LINES: usize = 20;
-const EXCERPT_LETTERS: usize = 2000;
+const EXCERPT_CHARS: usize = 2000;
 
 pub(super) fn apply(run: &mut Run, event: &Event) {
     match event {
@@ -35,7 +35,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
 }
 
 /// Changes the live job of this id, if it is one.
-pub(super) fn change_live(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut Live)) {
+pub(super) fn change_live(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut LiveJob)) {
     change_task(run, job, |task| {
         if let TaskPhase::Live(live) = &mut task.phase {
             change(live);
@@ -62,7 +62,8 @@ fn start(run: &mut Run, started: &TaskStarted) {
         return;
     }
     let Some(step) = run.current_mut() else { return };
-    let phase = TaskPhase::Live(Box::new(Live::new(started.spec.clone(), started.inputs.clone())));
+    let phase =
+        TaskPhase::Live(Box::new(LiveJob::new(started.spec.clone(), started.inputs.clone())));
     match step.task(place) {
         None => step.add(TaskRun {
             id: id.clone(),
@@ -88,7 +89,7 @@ fn start(run: &mut Run, started: &TaskStarted) {
         }
         Some(_) => return,
     }
-    step.progress = Progress::Running;
+    step.progress = StepProgress::Running;
 }
 
 fn end(run: &mut Run, ended: &TaskEnded) {
@@ -131,7 +132,7 @@ fn end(run: &mut Run, ended: &TaskEnded) {
 fn excerpt(outcome: &Outcome) -> String {
     let text = outcome.output.as_deref().unwrap_or_default().trim_end();
     let lines = text.rmatch_indices('\n').nth(EXCERPT_LINES - 1).map_or(0, |(at, _)| at + 1);
-    let letters = text.char_indices().rev().nth(EXCERPT_LETTERS - 1).map_or(0, |(at, _)| at);
+    let letters = text.char_indices().rev().nth(EXCERPT_CHARS - 1).map_or(0, |(at, _)| at);
     text.get(lines.max(letters)..).unwrap_or_default().to_owned()
 }
 
@@ -156,10 +157,10 @@ fn value(ended: &TaskEnded) -> Arc<Value> {
     Arc::new(ended.value.clone().unwrap_or_else(text))
 }
 
-fn set_timer(run: &mut Run, timer: &Timer, due: Timestamp) {
+fn set_timer(run: &mut Run, timer: &JobTimer, due: Timestamp) {
     match timer.purpose {
-        Purpose::Timeout => change_live(run, &timer.job, |live| live.deadline = Some(due)),
-        Purpose::Retry => {
+        TimerPurpose::Timeout => change_live(run, &timer.job, |live| live.deadline = Some(due)),
+        TimerPurpose::Retry => {
             let Some(before) = timer.job.attempt.checked_sub(1) else { return };
             let job = AttemptId { task: timer.job.task.clone(), attempt: before };
             change_task(run, &job, |task| {

@@ -4,17 +4,17 @@
 use coven_model::WorkflowStatus;
 use stateright::{Checker, Model, Property};
 
-use super::scenes::{self, Scene};
-use super::walk::Walk;
-use super::world::{Process, World};
-use super::{Broken, Mechanism, Step};
-use crate::rules::Rule;
-use crate::state::Phase;
+use super::scenes::{self, ModelScenario};
+use super::walk::SessionModel;
+use super::world::{ModelProcess, WorldState};
+use super::{DisabledParts, ModelStep, SafetyMechanism};
+use crate::rules::DecisionRule;
+use crate::state::RunPhase;
 
-type Holds = fn(&Walk, &World) -> bool;
+type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const ALWAYS: [(&str, Holds); 9] = [
+const INVARIANTS: [(&str, Holds); 9] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -32,11 +32,13 @@ const ALWAYS: [(&str, Holds); 9] = [
     ("an intervention is decided once", |_, world| world.decided.values().all(|times| *times <= 1)),
     ("a wish to try again is fulfilled once", |_, world| world.fulfilled <= world.wishes),
     ("no text is ordered while the agent works", |_, world| !world.interrupted),
-    ("everything can end", |walk, world| walk.broken != Broken::default() || world.can_end()),
+    ("everything can end", |walk, world| {
+        walk.broken != DisabledParts::default() || world.can_end()
+    }),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-const SOMETIMES: [(&str, Holds); 6] = [
+const REACHABLE_STATES: [(&str, Holds); 6] = [
     ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
     ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
     ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
@@ -44,41 +46,43 @@ const SOMETIMES: [(&str, Holds); 6] = [
         world.was_blocked && world.run().status() == WorkflowStatus::Completed
     }),
     ("a process lives while its run is being stopped", |_, world| {
-        matches!(world.run().phase, Phase::Stopping { .. }) && world.alive().next().is_some()
+        matches!(world.run().phase, RunPhase::Stopping { .. }) && world.alive().next().is_some()
     }),
     ("an agent is left alive on purpose", |_, world| {
-        let runs = |process: &Process| matches!(process, Process::Runs { .. });
+        let runs = |process: &ModelProcess| matches!(process, ModelProcess::Runs { .. });
         world.run().status() == WorkflowStatus::Completed && world.processes.values().any(runs)
     }),
 ];
 
 /// The promise that is broken without a rule or a mechanism.
-fn promise(broken: Broken) -> &'static str {
+fn promise(broken: DisabledParts) -> &'static str {
     match (broken.rule, broken.mechanism) {
-        (Some(Rule::NothingStartsLate | Rule::FinalAbsorbs), _) => ALWAYS[4].0,
-        (Some(Rule::DecidedOnce), _) => ALWAYS[5].0,
-        (Some(Rule::RetriedOnce), _) => ALWAYS[6].0,
-        (Some(Rule::ObservationsGrow), _) => ALWAYS[7].0,
-        (None, Some(Mechanism::Ledger | Mechanism::DurableOutcomes)) => ALWAYS[1].0,
-        (Some(Rule::DrainFirst | Rule::OutcomesCountOnce), _)
-        | (None, Some(Mechanism::Tombstones | Mechanism::JournalFirst)) => ALWAYS[0].0,
+        (Some(DecisionRule::NothingStartsLate | DecisionRule::FinalAbsorbs), _) => INVARIANTS[4].0,
+        (Some(DecisionRule::DecidedOnce), _) => INVARIANTS[5].0,
+        (Some(DecisionRule::RetriedOnce), _) => INVARIANTS[6].0,
+        (Some(DecisionRule::ObservationsGrow), _) => INVARIANTS[7].0,
+        (None, Some(SafetyMechanism::Ledger | SafetyMechanism::DurableOutcomes)) => INVARIANTS[1].0,
+        (Some(DecisionRule::DrainFirst | DecisionRule::OutcomesCountOnce), _)
+        | (None, Some(SafetyMechanism::Tombstones | SafetyMechanism::JournalFirst)) => {
+            INVARIANTS[0].0
+        }
         (None, None) => "",
     }
 }
 
 /// With something broken, only the promise that depends on it is of interest.
-pub(super) fn properties(broken: Broken) -> Vec<Property<Walk>> {
-    let always = ALWAYS.iter().map(|(name, holds)| Property::always(name, *holds));
-    if broken != Broken::default() {
+pub(super) fn properties(broken: DisabledParts) -> Vec<Property<SessionModel>> {
+    let always = INVARIANTS.iter().map(|(name, holds)| Property::always(name, *holds));
+    if broken != DisabledParts::default() {
         return always.filter(|property| property.name == promise(broken)).collect();
     }
-    let sometimes = SOMETIMES.iter().map(|(name, holds)| Property::sometimes(name, *holds));
+    let sometimes = REACHABLE_STATES.iter().map(|(name, holds)| Property::sometimes(name, *holds));
     always.chain(sometimes).collect()
 }
 
-fn explore(scenes: Vec<Scene>) -> usize {
+fn explore(scenes: Vec<ModelScenario>) -> usize {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let walk = Walk { scenes, broken: Broken::default() };
+    let walk = SessionModel { scenes, broken: DisabledParts::default() };
     let checker = walk.checker().threads(threads).spawn_bfs().join();
     checker.assert_properties();
     checker.unique_state_count()
@@ -101,23 +105,25 @@ fn every_promise_holds_in_a_larger_world_too() {
 }
 
 /// A way to break the promise that depends on what is broken.
-fn counterexample(broken: Broken) -> Vec<Step> {
+fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
     let scenes = match (broken.rule, broken.mechanism) {
-        (Some(Rule::ObservationsGrow), _) => vec![scenes::stages()],
-        (Some(Rule::RetriedOnce), _) => vec![scenes::again()],
-        (Some(Rule::FinalAbsorbs), _) => vec![scenes::timed()],
-        (_, Some(Mechanism::JournalFirst)) | (Some(Rule::DecidedOnce), _) => vec![scenes::leave()],
+        (Some(DecisionRule::ObservationsGrow), _) => vec![scenes::stages()],
+        (Some(DecisionRule::RetriedOnce), _) => vec![scenes::failing_and_retried()],
+        (Some(DecisionRule::FinalAbsorbs), _) => vec![scenes::timed()],
+        (_, Some(SafetyMechanism::JournalFirst)) | (Some(DecisionRule::DecidedOnce), _) => {
+            vec![scenes::approved_start()]
+        }
         _ => vec![scenes::retried(), scenes::fan_out()],
     };
-    let checker = Walk { scenes, broken }.checker().threads(2).spawn_bfs().join();
+    let checker = SessionModel { scenes, broken }.checker().threads(2).spawn_bfs().join();
     let found = checker.discoveries().into_values().next();
     found.unwrap_or_else(|| panic!("nothing breaks without {broken:?}")).into_actions()
 }
 
 #[test]
 fn each_rule_is_needed() {
-    for rule in Rule::ALL {
-        let broken = Broken { rule: Some(rule), mechanism: None };
+    for rule in DecisionRule::ALL {
+        let broken = DisabledParts { rule: Some(rule), mechanism: None };
         assert!(!counterexample(broken).is_empty(), "{rule:?}");
     }
 }
@@ -125,12 +131,12 @@ fn each_rule_is_needed() {
 #[test]
 fn each_mechanism_around_the_decisions_is_needed() {
     for mechanism in [
-        Mechanism::Ledger,
-        Mechanism::Tombstones,
-        Mechanism::DurableOutcomes,
-        Mechanism::JournalFirst,
+        SafetyMechanism::Ledger,
+        SafetyMechanism::Tombstones,
+        SafetyMechanism::DurableOutcomes,
+        SafetyMechanism::JournalFirst,
     ] {
-        let broken = Broken { rule: None, mechanism: Some(mechanism) };
+        let broken = DisabledParts { rule: None, mechanism: Some(mechanism) };
         let steps = counterexample(broken);
         assert!(!steps.is_empty(), "{mechanism:?}");
     }

@@ -1,22 +1,22 @@
 //! The small plans that the checker walks through, one for each kind of step.
 
-use super::End;
+use super::ProcessEnd;
 use crate::plan::{OnFailure, OnLimit, Plan};
 use crate::testing::*;
 
 /// A plan and what may happen to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Scene {
+pub(super) struct ModelScenario {
     pub(super) name: &'static str,
     pub(super) plan: Plan,
     pub(super) input: serde_json::Value,
     /// How processes may end by themselves.
-    pub(super) ends: Vec<End>,
+    pub(super) ends: Vec<ProcessEnd>,
     /// How often the deciding process may die.
     pub(super) crashes: u8,
-    /// Whether somebody may cancel.
+    /// Whether the run may be cancelled.
     pub(super) cancel: bool,
-    /// Whether somebody may want to try again.
+    /// Whether a failed step may be retried by a person.
     pub(super) again: bool,
     /// How often an agent may ask.
     pub(super) questions: u64,
@@ -25,13 +25,13 @@ pub(super) struct Scene {
     pub(super) interventions: u64,
 }
 
-impl Scene {
-    fn new(name: &'static str, steps: Vec<crate::plan::Step>) -> Self {
+impl ModelScenario {
+    fn new(name: &'static str, steps: Vec<crate::plan::PlanStep>) -> Self {
         Self {
             name,
             plan: plan(steps),
             input: serde_json::json!({"items": [1, 2]}),
-            ends: vec![End::Good, End::Bad],
+            ends: vec![ProcessEnd::Good, ProcessEnd::Bad],
             crashes: 1,
             cancel: true,
             again: false,
@@ -43,84 +43,97 @@ impl Scene {
 }
 
 /// An agent that is tried twice, then a script.
-pub(super) fn retried() -> Scene {
+pub(super) fn retried() -> ModelScenario {
     let steps = vec![agent_step("do", "x").retries(2, 0), script_step("then", "y")];
-    Scene { ends: vec![End::Good, End::Bad, End::Lost], ..Scene::new("retried", steps) }
+    ModelScenario {
+        ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
+        ..ModelScenario::new("retried", steps)
+    }
 }
 
 /// The same with a pause between the attempts, and a timeout.
-pub(super) fn timed() -> Scene {
+pub(super) fn timed() -> ModelScenario {
     let mut steps = vec![script_step("do", "x").retries(2, 5)];
     steps[0].timeout = Some(std::time::Duration::from_millis(5));
-    Scene::new("timed", steps)
+    ModelScenario::new("timed", steps)
 }
 
 /// A run that fails and is tried again.
-pub(super) fn again() -> Scene {
+pub(super) fn failing_and_retried() -> ModelScenario {
     let steps = vec![script_step("do", "x"), script_step("then", "y")];
-    Scene { again: true, cancel: false, attempts: 3, ..Scene::new("again", steps) }
+    ModelScenario { again: true, cancel: false, attempts: 3, ..ModelScenario::new("again", steps) }
 }
 
 /// Two items, one at a time.
-pub(super) fn fan_out() -> Scene {
+pub(super) fn fan_out() -> ModelScenario {
     let steps = vec![parallel("build", "${input.items}", "${item}", 1), script_step("then", "y")];
-    Scene::new("fan-out", steps)
+    ModelScenario::new("fan-out", steps)
 }
 
 /// Two items at a time.
-pub(super) fn wide() -> Scene {
-    Scene::new("wide", vec![parallel("build", "${input.items}", "${item}", 2)])
+pub(super) fn parallel_items() -> ModelScenario {
+    ModelScenario::new("wide", vec![parallel("build", "${input.items}", "${item}", 2)])
 }
 
 /// A worker and an arbiter.
-pub(super) fn looping() -> Scene {
-    let ends = vec![End::Good, End::More, End::Done];
-    Scene {
+pub(super) fn worker_and_arbiter() -> ModelScenario {
+    let ends = vec![ProcessEnd::Good, ProcessEnd::More, ProcessEnd::Done];
+    ModelScenario {
         ends,
         cancel: false,
-        ..Scene::new("loop", vec![agent_loop("review", 2, OnLimit::Block)])
+        ..ModelScenario::new("loop", vec![agent_loop("review", 2, OnLimit::Block)])
     }
 }
 
 /// A gate with a command, and one without.
-pub(super) fn gates() -> Scene {
+pub(super) fn gates() -> ModelScenario {
     let steps = vec![gate("tests", Some("x")), gate("ready", None)];
-    Scene { interventions: 2, ..Scene::new("gates", steps) }
+    ModelScenario { interventions: 2, ..ModelScenario::new("gates", steps) }
 }
 
 /// A step that waits for leave and blocks when it fails.
-pub(super) fn leave() -> Scene {
+pub(super) fn approved_start() -> ModelScenario {
     let mut steps = vec![agent_step("do", "x"), script_step("then", "y")];
     steps[0].needs_approval = true;
     steps[0].on_failure = OnFailure::Block;
-    Scene { interventions: 2, ..Scene::new("leave", steps) }
+    ModelScenario { interventions: 2, ..ModelScenario::new("leave", steps) }
 }
 
 /// A stage with an agent that has inputs queued, and one without a terminal.
-pub(super) fn stages() -> Scene {
+pub(super) fn stages() -> ModelScenario {
     let mut first = interactive("hi");
     first.pending_inputs = vec![template("one"), template("two")];
     let steps = vec![stage("first", &[("a", first)]), stage("second", &[("b", agent("x"))])];
-    Scene { ends: vec![End::Good], cancel: false, ..Scene::new("stages", steps) }
+    ModelScenario {
+        ends: vec![ProcessEnd::Good],
+        cancel: false,
+        ..ModelScenario::new("stages", steps)
+    }
 }
 
 /// An interactive agent that asks and turns idle.
-pub(super) fn talk() -> Scene {
+pub(super) fn interactive_agent() -> ModelScenario {
     let steps = vec![stage("first", &[("a", interactive("hi"))])];
-    let ends = vec![End::Good];
-    Scene { ends, questions: 1, interventions: 2, cancel: false, ..Scene::new("talk", steps) }
+    let ends = vec![ProcessEnd::Good];
+    ModelScenario {
+        ends,
+        questions: 1,
+        interventions: 2,
+        cancel: false,
+        ..ModelScenario::new("talk", steps)
+    }
 }
 
 /// An interactive agent that stays when its task is done.
-pub(super) fn kept() -> Scene {
+pub(super) fn kept_agent() -> ModelScenario {
     let mut first = interactive("hi");
     first.keep_alive = true;
     let steps = vec![stage("first", &[("a", first)]), stage("second", &[("b", agent("x"))])];
-    Scene { ends: vec![End::Good], ..Scene::new("kept", steps) }
+    ModelScenario { ends: vec![ProcessEnd::Good], ..ModelScenario::new("kept", steps) }
 }
 
 /// The same larger, for patient people.
-pub(super) fn larger() -> Vec<Scene> {
+pub(super) fn larger() -> Vec<ModelScenario> {
     let mut scenes = all();
     for scene in &mut scenes {
         scene.cancel = true;
@@ -128,24 +141,24 @@ pub(super) fn larger() -> Vec<Scene> {
         if !matches!(scene.name, "loop" | "wide" | "talk" | "kept" | "stages") {
             scene.attempts += 1;
             scene.interventions += 1;
-            scene.ends.extend((scene.name != "retried").then_some(End::Lost));
+            scene.ends.extend((scene.name != "retried").then_some(ProcessEnd::Lost));
         }
     }
     scenes
 }
 
-pub(super) fn all() -> Vec<Scene> {
+pub(super) fn all() -> Vec<ModelScenario> {
     vec![
         retried(),
         timed(),
-        again(),
+        failing_and_retried(),
         fan_out(),
-        wide(),
-        looping(),
+        parallel_items(),
+        worker_and_arbiter(),
         gates(),
-        leave(),
+        approved_start(),
         stages(),
-        talk(),
-        kept(),
+        interactive_agent(),
+        kept_agent(),
     ]
 }

@@ -4,22 +4,22 @@ use coven_model::event::Decision;
 use coven_model::{Choice, Timestamp};
 use stateright::Model;
 
-use super::scenes::Scene;
-use super::world::{Mood, NOW, Process, World};
-use super::{Broken, End, Report, Step};
+use super::scenes::ModelScenario;
+use super::world::{AgentDisplay, ModelProcess, NOW, WorldState};
+use super::{DisabledParts, ModelStep, ProcessEnd, ReportInFlight};
 use crate::decide::decide;
 use crate::input::Input;
 use crate::testing;
 
 /// What the checker walks through.
 #[derive(Clone)]
-pub(super) struct Walk {
-    pub(super) scenes: Vec<Scene>,
-    pub(super) broken: Broken,
+pub(super) struct SessionModel {
+    pub(super) scenes: Vec<ModelScenario>,
+    pub(super) broken: DisabledParts,
 }
 
-impl Walk {
-    fn ways(world: &World, input: impl Fn() -> (Input, Timestamp)) -> Vec<Option<usize>> {
+impl SessionModel {
+    fn ways(world: &WorldState, input: impl Fn() -> (Input, Timestamp)) -> Vec<Option<usize>> {
         let mut ways = vec![None];
         if world.crashes > 0 {
             let (input, now) = input();
@@ -30,37 +30,39 @@ impl Walk {
     }
 }
 
-impl Model for Walk {
-    type State = World;
-    type Action = Step;
+impl Model for SessionModel {
+    type State = WorldState;
+    type Action = ModelStep;
 
-    fn init_states(&self) -> Vec<World> {
+    fn init_states(&self) -> Vec<WorldState> {
         let scenes = self.scenes.iter().enumerate();
-        scenes.map(|(place, scene)| World::new(place as u8, scene, self.broken)).collect()
+        scenes.map(|(place, scene)| WorldState::new(place as u8, scene, self.broken)).collect()
     }
 
-    fn actions(&self, world: &World, actions: &mut Vec<Step>) {
+    fn actions(&self, world: &WorldState, actions: &mut Vec<ModelStep>) {
         let scene = &self.scenes[world.scene as usize];
-        actions.extend(world.orders.iter().cloned().map(Step::Order));
+        actions.extend(world.orders.iter().cloned().map(ModelStep::Order));
         for report in &world.reports {
-            let ways = Self::ways(world, || World::input(report));
-            actions.extend(ways.into_iter().map(|cut| Step::Report(report.clone(), cut)));
+            let ways = Self::ways(world, || WorldState::input(report));
+            actions.extend(ways.into_iter().map(|cut| ModelStep::Report(report.clone(), cut)));
         }
         for (job, process) in &world.processes {
-            let Process::Runs { mood, .. } = process else { continue };
+            let ModelProcess::Runs { mood, .. } = process else { continue };
             let arbiter = job.task.as_str().ends_with("arbiter");
             let ends = scene.ends.iter().filter(|end| match end {
-                End::More | End::Done => arbiter,
+                ProcessEnd::More | ProcessEnd::Done => arbiter,
                 _ => true,
             });
-            actions.extend(ends.map(|end| Step::Ends(job.clone(), *end)));
+            actions.extend(ends.map(|end| ModelStep::Ends(job.clone(), *end)));
             let live = world.run().live(job);
-            if *mood == Mood::Works && live.is_some_and(|live| live.spec.work.is_interactive()) {
-                actions.push(Step::Idles(job.clone()));
+            if *mood == AgentDisplay::Works
+                && live.is_some_and(|live| live.spec.work.is_interactive())
+            {
+                actions.push(ModelStep::Idles(job.clone()));
                 if world.questions > 0 {
-                    actions.push(Step::Asks(job.clone()));
+                    actions.push(ModelStep::Asks(job.clone()));
                 }
-                actions.push(Step::Complete(job.task.clone()));
+                actions.push(ModelStep::Complete(job.task.clone()));
             }
         }
         for number in 1..world.run().next_intervention {
@@ -72,66 +74,70 @@ impl Model for Walk {
             for choice in choices {
                 let input = || (decision(number, choice), NOW);
                 let ways = Self::ways(world, input);
-                actions.extend(ways.into_iter().map(|cut| Step::Decide(number, choice, cut)));
+                actions.extend(ways.into_iter().map(|cut| ModelStep::Decide(number, choice, cut)));
             }
         }
         if scene.cancel {
-            actions.push(Step::Wish(Report::Cancel));
+            actions.push(ModelStep::Wish(ReportInFlight::Cancel));
         }
         if scene.again && world.wishes < 2 {
-            actions.push(Step::Wish(Report::Again(world.run().retries)));
+            actions.push(ModelStep::Wish(ReportInFlight::Again(world.run().retries)));
         }
         if world.crashes > 0 {
-            actions.push(Step::Crash);
+            actions.push(ModelStep::Crash);
         }
     }
 
-    fn next_state(&self, world: &World, step: Step) -> Option<World> {
+    fn next_state(&self, world: &WorldState, step: ModelStep) -> Option<WorldState> {
         let mut next = world.clone();
         let broken = self.broken;
-        if let Step::Report(_, Some(_)) | Step::Decide(_, _, Some(_)) | Step::Crash = step {
+        if let ModelStep::Report(_, Some(_)) | ModelStep::Decide(_, _, Some(_)) | ModelStep::Crash =
+            step
+        {
             next.crashes -= 1;
         }
         match step {
-            Step::Order(order) => next.carry_out(&order, broken),
-            Step::Report(report, cut) => {
-                let (input, now) = World::input(&report);
-                next.tell(input, now, cut, broken);
+            ModelStep::Order(order) => next.carry_out(&order, broken),
+            ModelStep::Report(report, cut) => {
+                let (input, now) = WorldState::input(&report);
+                next.decide_on(input, now, cut, broken);
             }
-            Step::Ends(job, end) => {
-                next.processes.insert(job.clone(), Process::Ended(end));
-                next.reports.insert(Report::Ended(job, end));
+            ModelStep::Ends(job, end) => {
+                next.processes.insert(job.clone(), ModelProcess::Ended(end));
+                next.reports.insert(ReportInFlight::Ended(job, end));
             }
-            Step::Idles(job) => {
-                let Some(Process::Runs { mood, seen, .. }) = next.processes.get_mut(&job) else {
+            ModelStep::Idles(job) => {
+                let Some(ModelProcess::Runs { mood, seen, .. }) = next.processes.get_mut(&job)
+                else {
                     return None;
                 };
-                *mood = Mood::Idle;
+                *mood = AgentDisplay::Idle;
                 *seen += 1;
-                next.reports.insert(Report::Idle(job, *seen));
+                next.reports.insert(ReportInFlight::Idle(job, *seen));
             }
-            Step::Asks(job) => {
-                let Some(Process::Runs { mood, seen, .. }) = next.processes.get_mut(&job) else {
+            ModelStep::Asks(job) => {
+                let Some(ModelProcess::Runs { mood, seen, .. }) = next.processes.get_mut(&job)
+                else {
                     return None;
                 };
-                *mood = Mood::Asks;
+                *mood = AgentDisplay::Asks;
                 *seen += 1;
                 next.questions -= 1;
-                next.reports.insert(Report::Asks(job, *seen));
+                next.reports.insert(ReportInFlight::Asks(job, *seen));
             }
-            Step::Decide(number, choice, cut) => {
-                next.tell(decision(number, choice), NOW, cut, broken);
+            ModelStep::Decide(number, choice, cut) => {
+                next.decide_on(decision(number, choice), NOW, cut, broken);
             }
-            Step::Complete(task) => {
-                next.tell(Input::Complete { task, by: "she".to_owned() }, NOW, None, broken);
+            ModelStep::Complete(task) => {
+                next.decide_on(Input::Complete { task, by: "she".to_owned() }, NOW, None, broken);
             }
-            Step::Wish(report) => {
+            ModelStep::Wish(report) => {
                 let is_new = next.reports.insert(report.clone());
-                next.wishes += u8::from(is_new && matches!(report, Report::Again(_)));
+                next.wishes += u8::from(is_new && matches!(report, ReportInFlight::Again(_)));
             }
-            Step::Crash => {
+            ModelStep::Crash => {
                 next.recover(broken);
-                next.look();
+                next.remember_status();
             }
         }
         (next != *world).then_some(next)
@@ -141,7 +147,7 @@ impl Model for Walk {
         super::checks::properties(self.broken)
     }
 
-    fn within_boundary(&self, world: &World) -> bool {
+    fn within_boundary(&self, world: &WorldState) -> bool {
         let scene = &self.scenes[world.scene as usize];
         let attempts = world.processes.keys().map(|job| job.attempt).max().unwrap_or(0);
         attempts <= scene.attempts && world.run().next_intervention <= scene.interventions + 1

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{Decision, Event, Role};
+use coven_model::event::{Decision, Event, TaskRole};
 use coven_model::{AttemptId, Choice, Outcome, TaskId, TaskStatus, Timestamp};
 
-use super::scenes::Scene;
-use super::{Broken, End, Mechanism, Order, Report, is_forever};
+use super::scenes::ModelScenario;
+use super::{
+    DisabledParts, OrderInFlight, ProcessEnd, ReportInFlight, SafetyMechanism, is_forever,
+};
 use crate::command::Command;
 use crate::decide::decide;
 use crate::fold::{fold, fold_all};
 use crate::input::Input;
-use crate::state::{Phase, Run, State};
+use crate::state::{Run, RunPhase, State};
 use crate::testing;
 
 /// Everything but the firing of timers happens at this time, and that much later.
@@ -20,33 +22,32 @@ const LATER: Timestamp = Timestamp::from_millis(1_000_000);
 
 /// What became of a process, as its ledger says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Process {
-    /// It runs.
+pub(super) enum ModelProcess {
     Runs {
-        mood: Mood,
+        mood: AgentDisplay,
         seen: u64,
         texts: u32,
         /// What was seen when the newest text was taken.
         taken: u64,
     },
-    Ended(End),
+    Ended(ProcessEnd),
 }
 
 /// What an interactive agent shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Mood {
+pub(super) enum AgentDisplay {
     Works,
     Idle,
     Asks,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct World {
+pub(super) struct WorldState {
     pub(super) scene: u8,
     pub(super) state: State,
-    pub(super) orders: BTreeSet<Order>,
-    pub(super) reports: BTreeSet<Report>,
-    pub(super) processes: BTreeMap<AttemptId, Process>,
+    pub(super) orders: BTreeSet<OrderInFlight>,
+    pub(super) reports: BTreeSet<ReportInFlight>,
+    pub(super) processes: BTreeMap<AttemptId, ModelProcess>,
     /// Stopped before they were ever started.
     marked: BTreeSet<AttemptId>,
     pub(super) crashes: u8,
@@ -62,7 +63,7 @@ pub(super) struct World {
     pub(super) asked_for_late: u32,
     /// How often each intervention was decided.
     pub(super) decided: BTreeMap<u64, u8>,
-    /// How many wishes to try again there were, and how many were fulfilled.
+    /// How many retry requests there were, and how many were carried out.
     pub(super) wishes: u8,
     pub(super) fulfilled: u8,
     /// Whether a text was ordered while the agent worked.
@@ -71,12 +72,12 @@ pub(super) struct World {
     pub(super) was_blocked: bool,
 }
 
-impl World {
+impl WorldState {
     pub(super) fn run(&self) -> &Run {
         self.state.run().unwrap()
     }
 
-    pub(super) fn new(scene: u8, about: &Scene, broken: Broken) -> Self {
+    pub(super) fn new(scene: u8, about: &ModelScenario, broken: DisabledParts) -> Self {
         let mut state = State::default();
         state.rules.broken = broken.rule;
         let mut world = Self {
@@ -100,23 +101,23 @@ impl World {
             was_blocked: false,
         };
         for input in [testing::creation(about.plan.clone(), &about.input), Input::Begin] {
-            world.tell(input, NOW, None, broken);
+            world.decide_on(input, NOW, None, broken);
         }
         world
     }
 
     /// Decides on an input. With a cut, only so many facts are written, and the process dies.
-    pub(super) fn tell(
+    pub(super) fn decide_on(
         &mut self,
         input: Input,
         now: Timestamp,
         cut: Option<usize>,
-        broken: Broken,
+        broken: DisabledParts,
     ) {
         let (events, commands) = decide(&self.state, input, now);
         let written = cut.map_or(events.len(), |cut| cut.min(events.len()));
-        if cut.is_none() || broken.mechanism == Some(Mechanism::JournalFirst) {
-            self.give(&commands);
+        if cut.is_none() || broken.mechanism == Some(SafetyMechanism::JournalFirst) {
+            self.issue_orders(&commands);
         }
         for event in &events[..written] {
             self.note(event);
@@ -125,29 +126,29 @@ impl World {
         if cut.is_some() {
             self.recover(broken);
         }
-        self.look();
+        self.remember_status();
     }
 
-    fn give(&mut self, commands: &[Command]) {
+    fn issue_orders(&mut self, commands: &[Command]) {
         for command in commands {
             let order = match command {
-                Command::Start(spec) => Order::Start(spec.job.attempt.clone()),
-                Command::Stop(job) => Order::Stop(job.clone()),
+                Command::Start(spec) => OrderInFlight::Start(spec.job.attempt.clone()),
+                Command::Stop(job) => OrderInFlight::Stop(job.clone()),
                 Command::Answer(answer) => {
                     let number = self.run().number(&answer.intervention).unwrap();
-                    Order::Answer(answer.job.clone(), number)
+                    OrderInFlight::Answer(answer.job.clone(), number)
                 }
                 Command::Send { job, number, .. } => {
                     // The same text ordered once more is recognised and not typed again.
-                    if let Some(Process::Runs { mood: Mood::Works, texts, .. }) =
+                    if let Some(ModelProcess::Runs { mood: AgentDisplay::Works, texts, .. }) =
                         self.processes.get(job)
                     {
                         self.interrupted |= texts < number;
                     }
-                    Order::Send(job.clone(), *number)
+                    OrderInFlight::Send(job.clone(), *number)
                 }
                 Command::SetTimer { timer, .. } => {
-                    self.reports.insert(Report::Fired(timer.clone()));
+                    self.reports.insert(ReportInFlight::Fired(timer.clone()));
                     continue;
                 }
             };
@@ -156,12 +157,13 @@ impl World {
     }
 
     /// Everything in memory is gone: it is read again, and what is outstanding is ordered again.
-    pub(super) fn recover(&mut self, broken: Broken) {
-        // Orders that were given may still arrive. A person's wishes were accepted, so they are
+    pub(super) fn recover(&mut self, broken: DisabledParts) {
+        // Orders that were given may still arrive. A person's requests were accepted, so they are
         // repeated; other reports are made again.
-        self.reports.retain(|report| matches!(report, Report::Again(_) | Report::Cancel));
-        if broken.mechanism == Some(Mechanism::DurableOutcomes) {
-            self.processes.retain(|_, process| matches!(process, Process::Runs { .. }));
+        self.reports
+            .retain(|report| matches!(report, ReportInFlight::Again(_) | ReportInFlight::Cancel));
+        if broken.mechanism == Some(SafetyMechanism::DurableOutcomes) {
+            self.processes.retain(|_, process| matches!(process, ModelProcess::Runs { .. }));
         }
         let (events, _) = decide(&self.state, Input::Recover, NOW);
         for event in &events {
@@ -169,13 +171,14 @@ impl World {
         }
         self.state = fold_all(std::mem::take(&mut self.state), &events);
         let outstanding = self.state.outstanding();
-        self.give(&outstanding);
+        self.issue_orders(&outstanding);
     }
 
     /// Remembers what was written down.
     fn note(&mut self, event: &Event) {
-        let ending =
-            self.run_phase().is_some_and(|phase| !matches!(phase, Phase::Created | Phase::Running));
+        let ending = self
+            .run_phase()
+            .is_some_and(|phase| !matches!(phase, RunPhase::Created | RunPhase::Running));
         match event {
             Event::TaskStarted(_) => {
                 self.asked_for += 1;
@@ -190,12 +193,12 @@ impl World {
         }
     }
 
-    fn run_phase(&self) -> Option<&Phase> {
+    fn run_phase(&self) -> Option<&RunPhase> {
         self.state.run().map(|run| &run.phase)
     }
 
     /// Remembers what the run says.
-    pub(super) fn look(&mut self) {
+    pub(super) fn remember_status(&mut self) {
         let run = self.state.run().unwrap();
         let status = run.status();
         self.was_blocked |= status == coven_model::WorkflowStatus::Blocked;
@@ -205,104 +208,112 @@ impl World {
         for step in run.steps.iter() {
             let done = step.tasks.iter().filter(|task| task.status() == TaskStatus::Done);
             // An arbiter may answer and be asked again.
-            let workers = done.filter(|task| !matches!(task.role, Role::Arbiter(_)));
+            let workers = done.filter(|task| !matches!(task.role, TaskRole::Arbiter(_)));
             self.done.extend(workers.map(|task| task.id.clone()));
         }
     }
 
     /// An order arrives where processes are.
-    pub(super) fn carry_out(&mut self, order: &Order, broken: Broken) {
+    pub(super) fn carry_out(&mut self, order: &OrderInFlight, broken: DisabledParts) {
         let lacks = |mechanism| broken.mechanism == Some(mechanism);
         match order {
-            Order::Start(job) => match self.processes.get(job) {
-                Some(Process::Ended(end)) if !lacks(Mechanism::Ledger) => {
+            OrderInFlight::Start(job) => match self.processes.get(job) {
+                Some(ModelProcess::Ended(end)) if !lacks(SafetyMechanism::Ledger) => {
                     let end = *end;
-                    self.reports.insert(Report::Ended(job.clone(), end));
+                    self.reports.insert(ReportInFlight::Ended(job.clone(), end));
                 }
-                Some(Process::Runs { mood, seen, .. }) => {
+                Some(ModelProcess::Runs { mood, seen, .. }) => {
                     let seen = *seen;
                     // It is looked at again, and what it shows is told again.
                     let shown = match mood {
-                        Mood::Works => None,
-                        Mood::Idle => Some(Report::Idle(job.clone(), seen)),
-                        Mood::Asks => Some(Report::Asks(job.clone(), seen)),
+                        AgentDisplay::Works => None,
+                        AgentDisplay::Idle => Some(ReportInFlight::Idle(job.clone(), seen)),
+                        AgentDisplay::Asks => Some(ReportInFlight::Asks(job.clone(), seen)),
                     };
                     self.reports.extend(shown);
-                    self.reports.insert(Report::Started(job.clone()));
+                    self.reports.insert(ReportInFlight::Started(job.clone()));
                 }
-                None if self.marked.contains(job) && !lacks(Mechanism::Tombstones) => {
-                    self.reports.insert(Report::Ended(job.clone(), End::Stopped));
+                None if self.marked.contains(job) && !lacks(SafetyMechanism::Tombstones) => {
+                    self.reports.insert(ReportInFlight::Ended(job.clone(), ProcessEnd::Stopped));
                 }
                 _ => {
-                    let process = Process::Runs { mood: Mood::Works, seen: 0, texts: 0, taken: 0 };
+                    let process = ModelProcess::Runs {
+                        mood: AgentDisplay::Works,
+                        seen: 0,
+                        texts: 0,
+                        taken: 0,
+                    };
                     self.processes.insert(job.clone(), process);
                     *self.runs.entry(job.clone()).or_default() += 1;
-                    self.reports.insert(Report::Started(job.clone()));
+                    self.reports.insert(ReportInFlight::Started(job.clone()));
                 }
             },
-            Order::Stop(job) => {
+            OrderInFlight::Stop(job) => {
                 let end = match self.processes.get(job) {
-                    Some(Process::Ended(end)) => *end,
-                    Some(Process::Runs { .. }) => {
-                        self.processes.insert(job.clone(), Process::Ended(End::Stopped));
-                        End::Stopped
+                    Some(ModelProcess::Ended(end)) => *end,
+                    Some(ModelProcess::Runs { .. }) => {
+                        self.processes
+                            .insert(job.clone(), ModelProcess::Ended(ProcessEnd::Stopped));
+                        ProcessEnd::Stopped
                     }
                     None => {
                         self.marked.insert(job.clone());
-                        End::Stopped
+                        ProcessEnd::Stopped
                     }
                 };
-                self.reports.insert(Report::Ended(job.clone(), end));
+                self.reports.insert(ReportInFlight::Ended(job.clone(), end));
             }
-            Order::Answer(job, number) => {
-                if let Some(Process::Runs { mood, seen, .. }) = self.processes.get_mut(job) {
+            OrderInFlight::Answer(job, number) => {
+                if let Some(ModelProcess::Runs { mood, seen, .. }) = self.processes.get_mut(job) {
                     // An answer is given only to what it was given for.
-                    if *mood == Mood::Asks {
-                        *mood = Mood::Works;
+                    if *mood == AgentDisplay::Asks {
+                        *mood = AgentDisplay::Works;
                         *seen += 1;
                     }
-                    self.reports.insert(Report::Answered(*number, *seen));
+                    self.reports.insert(ReportInFlight::Answered(*number, *seen));
                 }
             }
-            Order::Send(job, number) => {
-                if let Some(Process::Runs { mood, seen, texts, taken }) =
+            OrderInFlight::Send(job, number) => {
+                if let Some(ModelProcess::Runs { mood, seen, texts, taken }) =
                     self.processes.get_mut(job)
                 {
                     if *texts < *number {
                         *texts = *number;
-                        *mood = Mood::Works;
+                        *mood = AgentDisplay::Works;
                         *seen += 1;
                         *taken = *seen;
                     }
-                    self.reports.insert(Report::Delivered(job.clone(), *number, *taken));
+                    self.reports.insert(ReportInFlight::Delivered(job.clone(), *number, *taken));
                 }
             }
         }
     }
 
-    pub(super) fn input(report: &Report) -> (Input, Timestamp) {
+    pub(super) fn input(report: &ReportInFlight) -> (Input, Timestamp) {
         let input = match report {
-            Report::Started(job) => Input::Started(job.clone()),
-            Report::Ended(job, End::Lost) => Input::Lost(job.clone()),
-            Report::Ended(job, end) => {
+            ReportInFlight::Started(job) => Input::Started(job.clone()),
+            ReportInFlight::Ended(job, ProcessEnd::Lost) => Input::Lost(job.clone()),
+            ReportInFlight::Ended(job, end) => {
                 let outcome = Box::new(outcome(*end));
                 Input::Ended { job: job.clone(), outcome }
             }
-            Report::Asks(job, seen) => {
+            ReportInFlight::Asks(job, seen) => {
                 testing::asks(job.task.as_str(), job.attempt, *seen, &format!("question {seen}"))
             }
-            Report::Idle(job, seen) => testing::idle(job.task.as_str(), job.attempt, *seen, true),
-            Report::Delivered(job, number, seen) => {
+            ReportInFlight::Idle(job, seen) => {
+                testing::idle(job.task.as_str(), job.attempt, *seen, true)
+            }
+            ReportInFlight::Delivered(job, number, seen) => {
                 Input::Delivered { job: job.clone(), number: *number, seen: *seen }
             }
-            Report::Answered(number, seen) => {
+            ReportInFlight::Answered(number, seen) => {
                 Input::Answered { intervention: testing::intervention(*number), seen: *seen }
             }
-            Report::Fired(timer) => return (Input::TimerFired(timer.clone()), LATER),
-            Report::Again(run) => {
+            ReportInFlight::Fired(timer) => return (Input::TimerFired(timer.clone()), LATER),
+            ReportInFlight::Again(run) => {
                 Input::Retry { run: *run, by: "she".to_owned(), why: String::new() }
             }
-            Report::Cancel => Input::Cancel { by: "she".to_owned(), why: String::new() },
+            ReportInFlight::Cancel => Input::Cancel { by: "she".to_owned(), why: String::new() },
         };
         (input, NOW)
     }
@@ -315,21 +326,24 @@ impl World {
             if world.run().is_over() {
                 return true;
             }
-            world.give(&world.state.outstanding());
+            world.issue_orders(&world.state.outstanding());
             for order in std::mem::take(&mut world.orders) {
-                world.carry_out(&order, Broken::default());
+                world.carry_out(&order, DisabledParts::default());
             }
             let alive: Vec<AttemptId> = world.alive().cloned().collect();
             for job in alive {
-                let end =
-                    if job.task.as_str().ends_with("arbiter") { End::Done } else { End::Good };
-                world.processes.insert(job.clone(), Process::Ended(end));
-                world.reports.insert(Report::Ended(job, end));
+                let end = if job.task.as_str().ends_with("arbiter") {
+                    ProcessEnd::Done
+                } else {
+                    ProcessEnd::Good
+                };
+                world.processes.insert(job.clone(), ModelProcess::Ended(end));
+                world.reports.insert(ReportInFlight::Ended(job, end));
             }
             for report in std::mem::take(&mut world.reports) {
-                if !matches!(report, Report::Cancel | Report::Again(_)) {
+                if !matches!(report, ReportInFlight::Cancel | ReportInFlight::Again(_)) {
                     let (input, now) = Self::input(&report);
-                    world.tell(input, now, None, Broken::default());
+                    world.decide_on(input, now, None, DisabledParts::default());
                 }
             }
             let open: Vec<(u64, Choice)> = world
@@ -340,7 +354,12 @@ impl World {
                 .collect();
             for (number, choice) in open {
                 let decision = Decision::new(choice, "she").with_text("x");
-                world.tell(testing::decide_with(number, decision), NOW, None, Broken::default());
+                world.decide_on(
+                    testing::decide_with(number, decision),
+                    NOW,
+                    None,
+                    DisabledParts::default(),
+                );
             }
         }
         false
@@ -348,18 +367,20 @@ impl World {
 
     /// Processes that run and were not left alive on purpose.
     pub(super) fn alive(&self) -> impl Iterator<Item = &AttemptId> {
-        let runs =
-            self.processes.iter().filter(|(_, process)| matches!(process, Process::Runs { .. }));
+        let runs = self
+            .processes
+            .iter()
+            .filter(|(_, process)| matches!(process, ModelProcess::Runs { .. }));
         runs.map(|(job, _)| job).filter(|job| self.run().kept.get(&job.task) != Some(&job.attempt))
     }
 }
 
-fn outcome(end: End) -> Outcome {
+fn outcome(end: ProcessEnd) -> Outcome {
     match end {
-        End::Good => testing::succeeded("fine"),
-        End::More => testing::succeeded(r#"{"verdict": "actionable"}"#),
-        End::Done => testing::succeeded(r#"{"verdict": "done"}"#),
-        End::Bad => testing::exited(1),
-        End::Stopped | End::Lost => testing::stopped(),
+        ProcessEnd::Good => testing::succeeded("fine"),
+        ProcessEnd::More => testing::succeeded(r#"{"verdict": "actionable"}"#),
+        ProcessEnd::Done => testing::succeeded(r#"{"verdict": "done"}"#),
+        ProcessEnd::Bad => testing::exited(1),
+        ProcessEnd::Stopped | ProcessEnd::Lost => testing::stopped(),
     }
 }

@@ -8,77 +8,47 @@ pub struct ShellError {
     pub offset: usize,
     /// How many bytes it is about.
     pub length: usize,
-    /// What it is.
     pub problem: ShellProblem,
 }
 
 /// What can be wrong with a command. `name` is the variable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShellProblem {
-    /// In single quotes.
     #[error("`${{{name}}}` stands in single quotes, where a shell expands nothing")]
-    SingleQuotes {
-        /// The variable.
-        name: String,
-    },
+    SingleQuotes { name: String },
     /// In a here-document with a quoted delimiter.
     #[error(
         "`${{{name}}}` stands in a here-document whose delimiter is quoted, where a shell expands nothing"
     )]
-    QuotedHeredoc {
-        /// The variable.
-        name: String,
-    },
-    /// In backticks.
+    QuotedHeredoc { name: String },
     #[error("`${{{name}}}` stands between backticks, where quotes do not work as elsewhere")]
-    Backticks {
-        /// The variable.
-        name: String,
-    },
+    Backticks { name: String },
     /// Where a shell calculates.
     #[error(
         "`${{{name}}}` stands where the shell calculates, and there it executes what a value holds"
     )]
-    Arithmetic {
-        /// The variable.
-        name: String,
-    },
+    Arithmetic { name: String },
     /// Where something executes its text.
     #[error("`${{{name}}}` becomes part of a program that `{by}` executes")]
-    Executed {
-        /// The variable.
-        name: String,
-        /// What executes it.
-        by: String,
-    },
+    Executed { name: String, by: String },
     /// Where the name of a shell variable is expected.
     #[error(
         "`${{{name}}}` stands where `{by}` expects the name of a shell variable, and there a shell executes what a value holds"
     )]
     VariableName {
-        /// The variable.
         name: String,
         /// The command that expects it.
         by: String,
     },
     /// In a pattern of a parameter expansion.
     #[error("`${{{name}}}` stands in a pattern, where its characters have a meaning of their own")]
-    Pattern {
-        /// The variable.
-        name: String,
-    },
+    Pattern { name: String },
     /// With an operator of the shell.
     #[error("`${{{text}}}` mixes a variable of the workflow with an operator of the shell")]
-    Operator {
-        /// What stands between the braces.
-        text: String,
-    },
+    Operator { text: String },
     /// Something is not closed.
     #[error("{what} is not closed")]
-    Unclosed {
-        /// What.
-        what: &'static str,
-    },
+    Unclosed { what: &'static str },
     /// More levels than any command has.
     #[error("the command is nested too deeply")]
     TooDeep,

@@ -4,7 +4,7 @@ use super::error::ShellProblem;
 
 /// A place where no variable may stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum ForbiddenSpot {
     SingleQuotes,
     QuotedHeredoc,
     Backticks,
@@ -14,7 +14,7 @@ pub(super) enum Spot {
     VariableName(String),
 }
 
-impl Spot {
+impl ForbiddenSpot {
     pub(super) fn problem(self, name: String) -> ShellProblem {
         match self {
             Self::SingleQuotes => ShellProblem::SingleQuotes { name },
@@ -38,16 +38,16 @@ pub(super) fn spot(
     current: &str,
     calculates: bool,
     in_test: bool,
-) -> Option<Spot> {
-    let name = || Some(Spot::VariableName(program.to_owned()));
+) -> Option<ForbiddenSpot> {
+    let name = || Some(ForbiddenSpot::VariableName(program.to_owned()));
     match program {
-        "eval" | "trap" => Some(Spot::Executed(program.to_owned())),
-        "let" => Some(Spot::Arithmetic),
-        "[[" if in_test && CALCULATING_TESTS.contains(&previous) => Some(Spot::Arithmetic),
+        "eval" | "trap" => Some(ForbiddenSpot::Executed(program.to_owned())),
+        "let" => Some(ForbiddenSpot::Arithmetic),
+        "[[" if in_test && CALCULATING_TESTS.contains(&previous) => Some(ForbiddenSpot::Arithmetic),
         "[[" | "[" | "test" if matches!(previous, "-v" | "-R") => name(),
         "read" | "unset" | "mapfile" | "readarray" | "getopts" => name(),
         "printf" | "wait" if matches!(previous, "-v" | "-p") => name(),
-        _ if declares(program) && calculates => Some(Spot::Arithmetic),
+        _ if declares(program) && calculates => Some(ForbiddenSpot::Arithmetic),
         _ if declares(program) && !current.contains('=') => name(),
         _ => None,
     }
@@ -104,20 +104,20 @@ pub(super) fn is_subscript(word: &str, in_list: bool) -> bool {
 
 /// A program that takes a program as an argument: the kind, and which name of it was used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interpreter(usize, usize);
+pub(super) struct InterpreterName(usize, usize);
 
-struct Known {
+struct KnownInterpreter {
     names: &'static [&'static str],
     /// Options before the program; a single letter may stand in a cluster.
     flags: &'static [&'static str],
     /// Options that have a value of their own.
     valued: &'static [&'static str],
-    operands: Operands,
+    operands: ProgramOperands,
 }
 
 /// Which arguments that are no options are the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operands {
+enum ProgramOperands {
     /// None: the first is a file, and what follows belongs to that. Without one, the program is
     /// read from standard input.
     File,
@@ -127,49 +127,54 @@ enum Operands {
     Others,
 }
 
-const KNOWN: [Known; 8] = [
-    Known {
+const INTERPRETERS: [KnownInterpreter; 8] = [
+    KnownInterpreter {
         names: &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish"],
         flags: &["-c"],
         valued: &["-o", "+o", "-O", "+O"],
-        operands: Operands::File,
+        operands: ProgramOperands::File,
     },
-    Known {
+    KnownInterpreter {
         names: &["python3", "python", "python2"],
         flags: &["-c"],
         valued: &["-W", "-X"],
-        operands: Operands::File,
+        operands: ProgramOperands::File,
     },
-    Known {
+    KnownInterpreter {
         names: &["perl", "ruby", "lua"],
         flags: &["-e", "-E"],
         valued: &["-I"],
-        operands: Operands::File,
+        operands: ProgramOperands::File,
     },
-    Known {
+    KnownInterpreter {
         names: &["node", "deno", "bun"],
         flags: &["-e", "-p", "--eval", "--print"],
         valued: &["-r"],
-        operands: Operands::File,
+        operands: ProgramOperands::File,
     },
-    Known { names: &["php"], flags: &["-r"], valued: &["-d"], operands: Operands::File },
-    Known {
+    KnownInterpreter {
+        names: &["php"],
+        flags: &["-r"],
+        valued: &["-d"],
+        operands: ProgramOperands::File,
+    },
+    KnownInterpreter {
         names: &["awk", "gawk", "mawk", "nawk"],
         flags: &["-e", "--source"],
         valued: &["-v", "-F", "-f"],
-        operands: Operands::First,
+        operands: ProgramOperands::First,
     },
-    Known {
+    KnownInterpreter {
         names: &["sed", "gsed"],
         flags: &["-e", "--expression"],
         valued: &["-f", "-l"],
-        operands: Operands::First,
+        operands: ProgramOperands::First,
     },
-    Known {
+    KnownInterpreter {
         names: &["ssh", "su"],
         flags: &["-c"],
         valued: &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"],
-        operands: Operands::Others,
+        operands: ProgramOperands::Others,
     },
 ];
 
@@ -179,16 +184,16 @@ fn is_flag(word: &str, flag: &str) -> bool {
     word == flag || (cluster && word.starts_with(&flag[..1]) && word.ends_with(&flag[1..]))
 }
 
-impl Interpreter {
+impl InterpreterName {
     pub(super) fn find(word: &str) -> Option<Self> {
         let word = word.rsplit('/').next().unwrap_or(word);
-        KNOWN.iter().enumerate().find_map(|(kind, known)| {
+        INTERPRETERS.iter().enumerate().find_map(|(kind, known)| {
             Some(Self(kind, known.names.iter().position(|name| *name == word)?))
         })
     }
 
     pub(super) fn name(self) -> &'static str {
-        KNOWN[self.0].names[self.1]
+        INTERPRETERS[self.0].names[self.1]
     }
 
     /// Whether the word being read is, or is part of, the program it executes. `direct` if it is
@@ -200,34 +205,34 @@ impl Interpreter {
         operands: usize,
         direct: bool,
     ) -> bool {
-        let known = &KNOWN[self.0];
+        let known = &INTERPRETERS[self.0];
         let flag =
             known.flags.iter().any(|flag| is_flag(previous, flag) || current.starts_with(flag));
         let operand = direct && !current.starts_with('-') && !self.is_option(previous, current);
         match known.operands {
-            Operands::File => flag && operands == 0,
-            Operands::First => flag || (operand && operands == 0),
-            Operands::Others => flag || (operand && operands > 0),
+            ProgramOperands::File => flag && operands == 0,
+            ProgramOperands::First => flag || (operand && operands == 0),
+            ProgramOperands::Others => flag || (operand && operands > 0),
         }
     }
 
     /// Whether its program comes from standard input.
     pub(super) fn reads_program(self, operands: usize, flagged: bool) -> bool {
-        match KNOWN[self.0].operands {
-            Operands::File => operands == 0 && !flagged,
-            Operands::First => false,
-            Operands::Others => operands <= 1 && !flagged,
+        match INTERPRETERS[self.0].operands {
+            ProgramOperands::File => operands == 0 && !flagged,
+            ProgramOperands::First => false,
+            ProgramOperands::Others => operands <= 1 && !flagged,
         }
     }
 
     /// Whether a word announces the program.
     pub(super) fn is_program_flag(self, word: &str) -> bool {
-        KNOWN[self.0].flags.iter().any(|flag| is_flag(word, flag))
+        INTERPRETERS[self.0].flags.iter().any(|flag| is_flag(word, flag))
     }
 
     /// Whether a word is an option, or the value of one.
     pub(super) fn is_option(self, previous: &str, word: &str) -> bool {
         word.starts_with(['-', '+'])
-            || KNOWN[self.0].valued.iter().any(|flag| is_flag(previous, flag))
+            || INTERPRETERS[self.0].valued.iter().any(|flag| is_flag(previous, flag))
     }
 }

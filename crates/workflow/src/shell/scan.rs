@@ -12,23 +12,23 @@ mod quotes;
 use std::collections::HashMap;
 
 use super::error::{ShellError, ShellProblem};
-use super::rules::Spot;
-use crate::template::Reference;
+use super::rules::ForbiddenSpot;
+use crate::template::VariableReference;
 
 /// What was found in a command.
-pub(super) struct Scanned {
+pub(super) struct ScannedCommand {
     pub(super) text: String,
     /// The variables and their numbers in the environment, from 1.
-    pub(super) uses: Vec<(Reference, usize)>,
-    pub(super) own: Vec<Reference>,
+    pub(super) uses: Vec<(VariableReference, usize)>,
+    pub(super) own: Vec<VariableReference>,
     pub(super) errors: Vec<ShellError>,
 }
 
 /// How deep quotes, substitutions and parentheses may lie in each other.
-const DEEPEST: usize = 64;
+const MAX_SHELL_NESTING: usize = 64;
 
-pub(super) fn scan(source: &str) -> Scanned {
-    let mut scanner = Scanner {
+pub(super) fn scan(source: &str) -> ScannedCommand {
+    let mut scanner = ShellScanner {
         source,
         at: 0,
         end: source.len(),
@@ -37,7 +37,7 @@ pub(super) fn scan(source: &str) -> Scanned {
         refused: None,
         heredocs: Vec::new(),
         numbers: HashMap::new(),
-        found: Scanned {
+        found: ScannedCommand {
             text: String::with_capacity(source.len()),
             uses: Vec::new(),
             own: Vec::new(),
@@ -56,24 +56,24 @@ pub(super) fn scan(source: &str) -> Scanned {
 }
 
 /// A here-document that was announced and begins on the next line.
-struct Heredoc {
+struct PendingHeredoc {
     delimiter: String,
     quoted: bool,
     tabs: bool,
     /// Why no variable may stand in it, if so.
-    spot: Option<Spot>,
+    spot: Option<ForbiddenSpot>,
 }
 
 /// What a variable that stands here becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Quoting {
+enum QuoteContext {
     /// Not between quotes: it brings its own.
     Bare,
     /// Between double quotes or in a here-document.
     Double,
 }
 
-struct Scanner<'a> {
+struct ShellScanner<'a> {
     source: &'a str,
     at: usize,
     end: usize,
@@ -81,14 +81,14 @@ struct Scanner<'a> {
     copied: usize,
     depth: usize,
     /// Set where no variable may stand.
-    refused: Option<Spot>,
-    heredocs: Vec<Heredoc>,
+    refused: Option<ForbiddenSpot>,
+    heredocs: Vec<PendingHeredoc>,
     /// The number of each variable that was seen.
     numbers: HashMap<String, usize>,
-    found: Scanned,
+    found: ScannedCommand,
 }
 
-impl Scanner<'_> {
+impl ShellScanner<'_> {
     fn error(&mut self, offset: usize, length: usize, problem: ShellProblem) {
         self.found.errors.push(ShellError { offset, length, problem });
     }
@@ -126,10 +126,10 @@ impl Scanner<'_> {
     /// Enters one level; says no when there are too many, and then everything is skipped.
     fn enter(&mut self) -> bool {
         self.depth += 1;
-        if self.depth <= DEEPEST {
+        if self.depth <= MAX_SHELL_NESTING {
             return true;
         }
-        if self.depth == DEEPEST + 1 {
+        if self.depth == MAX_SHELL_NESTING + 1 {
             self.error(self.at, 1, ShellProblem::TooDeep);
         }
         self.at = self.end;
@@ -141,7 +141,7 @@ impl Scanner<'_> {
     }
 
     /// Does something in a place where no variable may stand.
-    fn refusing(&mut self, spot: Spot, walk: impl FnOnce(&mut Self)) {
+    fn while_forbidden(&mut self, spot: ForbiddenSpot, walk: impl FnOnce(&mut Self)) {
         let before = self.refused.take();
         self.refused = Some(before.clone().unwrap_or(spot));
         walk(self);

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn scope() -> Scope {
+fn scope() -> VariableScope {
     match json!({
         "input": {"base": "main", "base-branch": "b"},
         "x": "value", "y": "other", "list": [1, 2], "none": null,
         "steps": {"run-tests": {"status": "done", "exit_code": 0}},
     }) {
-        Value::Object(map) => Scope::new(map),
-        _ => Scope::default(),
+        Value::Object(map) => VariableScope::new(map),
+        _ => VariableScope::default(),
     }
 }
 
@@ -197,8 +197,8 @@ fn what_is_left_open_is_told_with_its_place() {
 #[test]
 fn a_value_that_no_environment_takes_points_to_the_file() {
     let scope = scope()
-        .with("huge", Value::from("x".repeat(LARGEST_VALUE + 1)))
-        .with("fits", Value::from("x".repeat(LARGEST_VALUE)))
+        .with("huge", Value::from("x".repeat(MAX_ENV_VALUE_BYTES + 1)))
+        .with("fits", Value::from("x".repeat(MAX_ENV_VALUE_BYTES)))
         .with("nul", Value::from("a\0b"));
     let prepare = |text: &str| ShellCommand::parse(text).unwrap().prepare(&scope);
     assert!(prepare("${fits}").is_ok());
@@ -207,7 +207,7 @@ fn a_value_that_no_environment_takes_points_to_the_file() {
     insta::assert_snapshot!(prepare("a ${missing}").unwrap_err(), @"`${missing}` is not defined: there is no variable of that name");
     assert_eq!(prepare("a ${huge}").unwrap_err().offset(), 2);
     let many: String = (0..12).map(|index| format!("${{many[{index}]}} ")).collect();
-    let scope = scope.with("many", json!(vec!["x".repeat(LARGEST_VALUE); 12]));
+    let scope = scope.with("many", json!(vec!["x".repeat(MAX_ENV_VALUE_BYTES); 12]));
     let error = ShellCommand::parse(&many).unwrap().prepare(&scope).unwrap_err();
     assert!(matches!(error, PrepareError::TooMuch { .. }), "{error}");
 }

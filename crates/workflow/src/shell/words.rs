@@ -1,12 +1,12 @@
 //! Follows one simple command word by word, as far as is needed to know what happens to its
 //! arguments.
 
-use super::rules::{self, Interpreter, Spot};
+use super::rules::{self, ForbiddenSpot, InterpreterName};
 
 /// A simple command as far as it was read.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
-pub(super) struct Command {
+pub(super) struct SimpleCommand {
     program: Option<String>,
     /// The word before this one.
     previous: String,
@@ -18,7 +18,7 @@ pub(super) struct Command {
     /// Whether `declare -i` or the like came before.
     calculates: bool,
     /// A program that takes a program as an argument.
-    interpreter: Option<Interpreter>,
+    interpreter: Option<InterpreterName>,
     /// Whether that is the command itself.
     direct: bool,
     /// How many arguments that are no options the interpreter has got.
@@ -27,32 +27,32 @@ pub(super) struct Command {
     flagged: bool,
     in_test: bool,
     in_list: bool,
-    target: Option<Target>,
+    target: Option<RedirectTarget>,
     inert: bool,
 }
 
 /// The next word is no argument.
 #[derive(Clone)]
-struct Target(Option<Spot>);
+struct RedirectTarget(Option<ForbiddenSpot>);
 
 /// How much of a word is looked at.
-const LONGEST: usize = 1024;
+const MAX_WORD_CHARS: usize = 1024;
 
 /// A variable's offset, length and name.
 type Variable = (usize, usize, String);
 
 /// What the end of a word brought to light.
 #[derive(Default)]
-pub(super) struct Ended {
+pub(super) struct WordEnd {
     pub(super) opens_case: bool,
     pub(super) closes_case: bool,
     /// Variables that turn out to be calculated with.
     pub(super) calculated: Vec<Variable>,
 }
 
-impl Command {
+impl SimpleCommand {
     /// Text that is no command.
-    pub(super) fn inert() -> Self {
+    pub(super) fn no_command() -> Self {
         Self { inert: true, ..Self::default() }
     }
 
@@ -81,7 +81,7 @@ impl Command {
 
     pub(super) fn push(&mut self, character: char) {
         let word = self.current.get_or_insert_default();
-        if word.len() < LONGEST && !self.inert {
+        if word.len() < MAX_WORD_CHARS && !self.inert {
             word.push(character);
         }
     }
@@ -94,15 +94,15 @@ impl Command {
 
     /// The next word is the target of a redirection and no argument.
     pub(super) fn expect_target(&mut self, is_input: bool) {
-        self.target = Some(Target(self.input_spot().filter(|_| is_input)));
+        self.target = Some(RedirectTarget(self.input_spot().filter(|_| is_input)));
     }
 
     /// Why no variable may stand in what the command reads, if so.
-    pub(super) fn input_spot(&self) -> Option<Spot> {
+    pub(super) fn input_spot(&self) -> Option<ForbiddenSpot> {
         let reader = self.interpreter.filter(|interpreter| {
             self.direct && interpreter.reads_program(self.operands, self.flagged)
         });
-        reader.map(|interpreter| Spot::Executed(interpreter.name().to_owned()))
+        reader.map(|interpreter| ForbiddenSpot::Executed(interpreter.name().to_owned()))
     }
 
     /// The command behind `;`, `|` or `&`. In `[[ a && b ]]` it is still the same.
@@ -119,27 +119,27 @@ impl Command {
     }
 
     /// Why no variable may stand at this place, if so.
-    pub(super) fn spot(&self) -> Option<Spot> {
-        if let Some(Target(spot)) = &self.target {
+    pub(super) fn spot(&self) -> Option<ForbiddenSpot> {
+        if let Some(RedirectTarget(spot)) = &self.target {
             return spot.clone();
         }
         let current = self.current.as_deref().unwrap_or_default();
         let assigns = self.program.as_deref().is_none_or(rules::declares) || self.in_list;
         if assigns && rules::is_subscript(current, self.in_list) {
-            return Some(Spot::Arithmetic);
+            return Some(ForbiddenSpot::Arithmetic);
         }
         let program = self.program.as_deref()?;
         if let Some(interpreter) = self.interpreter
             && !matches!(program, "echo" | "printf")
             && interpreter.takes_program(&self.previous, current, self.operands, self.direct)
         {
-            return Some(Spot::Executed(interpreter.name().to_owned()));
+            return Some(ForbiddenSpot::Executed(interpreter.name().to_owned()));
         }
         rules::spot(program, &self.previous, current, self.calculates, self.in_test)
     }
 
-    pub(super) fn end_word(&mut self) -> Ended {
-        let mut ended = Ended::default();
+    pub(super) fn end_word(&mut self) -> WordEnd {
+        let mut ended = WordEnd::default();
         let Some(word) = self.current.take() else { return ended };
         let variables = std::mem::take(&mut self.variables);
         if self.inert || self.in_list || self.target.take().is_some() {
@@ -164,7 +164,7 @@ impl Command {
             let operand = !interpreter.is_option(&self.previous, &word);
             self.operands += usize::from(operand && self.previous != "-s");
         } else {
-            self.interpreter = Interpreter::find(&word);
+            self.interpreter = InterpreterName::find(&word);
             self.direct = self.program.as_ref() == Some(&word);
         }
         self.previous = word;
@@ -172,7 +172,7 @@ impl Command {
         ended
     }
 
-    fn first_word(&mut self, word: &str, plain: bool, ended: &mut Ended) {
+    fn first_word(&mut self, word: &str, plain: bool, ended: &mut WordEnd) {
         match word {
             "esac" => ended.closes_case = true,
             "case" => {

@@ -10,17 +10,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::shared;
-use crate::plan::{Action, Plan};
+use crate::plan::{Plan, StepAction};
 
 /// What a run was made with.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Identity {
-    /// The session's id.
+pub struct RunIdentity {
     pub session: SessionId,
-    /// Its readable name.
     pub name: String,
-    /// The plan.
     pub plan: Plan,
     /// The inputs by name.
     #[serde(serialize_with = "shared")]
@@ -32,22 +29,21 @@ pub struct Identity {
     /// How every question of the run is answered without a person, if its caller wants that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoAnswer>,
-    /// When it was made.
     pub created_at: Timestamp,
     #[serde(skip)]
-    index: Index,
+    index: PlanIndex,
 }
 
 /// Where things are in the plan.
 #[derive(Clone, Debug, Default)]
-struct Index {
+struct PlanIndex {
     steps: HashMap<String, usize>,
     stage_tasks: HashMap<TaskId, (usize, usize)>,
     /// Which steps write a variable, in order.
     outputs: HashMap<String, Vec<usize>>,
 }
 
-impl Index {
+impl PlanIndex {
     fn new(plan: &Plan) -> Self {
         let mut index = Self::default();
         for (place, step) in plan.steps.iter().enumerate() {
@@ -55,7 +51,7 @@ impl Index {
             if let Some(output) = &step.output {
                 index.outputs.entry(output.clone()).or_default().push(place);
             }
-            if let Action::Stage { tasks } = &step.action {
+            if let StepAction::Stage { tasks } = &step.action {
                 for (at, task) in tasks.iter().enumerate() {
                     index.stage_tasks.entry(task.id.clone()).or_insert((place, at));
                 }
@@ -65,14 +61,14 @@ impl Index {
     }
 }
 
-impl Identity {
+impl RunIdentity {
     /// What the fact says, if its plan can be read.
     pub(crate) fn new(created: &SessionCreated) -> Result<Self, serde_json::Error> {
         let plan: Plan = serde::Deserialize::deserialize(&created.plan)?;
         Ok(Self {
             session: created.session.clone(),
             name: created.name.clone(),
-            index: Index::new(&plan),
+            index: PlanIndex::new(&plan),
             input: Arc::new(created.input.clone()),
             goal: created.goal.clone().or_else(|| plan.goal.clone()),
             base_dir: created.base_dir.clone(),
@@ -111,9 +107,12 @@ impl Identity {
         let step = self.step(name)?;
         let action = &self.plan.steps.get(step)?.action;
         let place = match (action, rest) {
-            (Action::Agent { .. } | Action::Script { .. } | Action::Gate { .. }, None) => 0,
-            (Action::ParallelAgents { .. }, Some(index)) => index.parse::<u32>().ok()? as usize,
-            (Action::AgentLoop { .. }, Some(rest)) => {
+            (
+                StepAction::Agent { .. } | StepAction::Script { .. } | StepAction::Gate { .. },
+                None,
+            ) => 0,
+            (StepAction::ParallelAgents { .. }, Some(index)) => index.parse::<u32>().ok()? as usize,
+            (StepAction::AgentLoop { .. }, Some(rest)) => {
                 let (round, arbiter) = match rest.strip_suffix(".arbiter") {
                     Some(round) => (round, 1),
                     None => (rest, 0),
@@ -127,7 +126,7 @@ impl Identity {
     }
 }
 
-impl PartialEq for Identity {
+impl PartialEq for RunIdentity {
     fn eq(&self, other: &Self) -> bool {
         self.session == other.session
             && self.name == other.name
@@ -140,10 +139,10 @@ impl PartialEq for Identity {
     }
 }
 
-impl Eq for Identity {}
+impl Eq for RunIdentity {}
 
 /// By the id alone: a plan may be large, and two different runs never have the same id.
-impl Hash for Identity {
+impl Hash for RunIdentity {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.session.hash(hasher);
     }

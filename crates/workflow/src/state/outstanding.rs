@@ -1,11 +1,11 @@
 //! What has to be done, as far as the facts tell: all orders that were given and not yet seen to
 //! be carried out. After a restart they are simply given again.
 
-use coven_model::event::{Event, Purpose, StopCause, StoppingEnd, Timer};
+use coven_model::event::{Event, JobTimer, StopCause, StoppingEnd, TimerPurpose};
 use coven_model::{AttemptId, InterventionId, TaskId, Timestamp};
 
-use super::{AnswerPhase, Live, Phase, Run, State, TaskPhase, TaskRun};
-use crate::command::{Answer, Command};
+use super::{AnswerPhase, LiveJob, Run, RunPhase, State, TaskPhase, TaskRun};
+use crate::command::{AgentAnswer, Command};
 
 impl State {
     /// Every order that may still have to be carried out.
@@ -18,7 +18,7 @@ impl State {
         for (task, live) in run.live_jobs() {
             commands.extend(run.orders(task, live));
         }
-        if let Some((_, _, step)) = run.current().filter(|_| run.phase == Phase::Running) {
+        if let Some((_, _, step)) = run.current().filter(|_| run.phase == RunPhase::Running) {
             for (place, due) in &step.delayed {
                 if let Some(task) = step.task(*place as usize) {
                     commands.push(Command::SetTimer { timer: task.next_attempt(), due: *due });
@@ -80,25 +80,25 @@ impl State {
 
 impl Run {
     /// Everything that is to be done about a live job.
-    fn orders(&self, task: &TaskRun, live: &Live) -> Vec<Command> {
+    fn orders(&self, task: &TaskRun, live: &LiveJob) -> Vec<Command> {
         let job = task.job();
-        if matches!(self.phase, Phase::Stopping { .. }) {
+        if matches!(self.phase, RunPhase::Stopping { .. }) {
             return vec![Command::Stop(job)];
         }
         match &live.stop {
             // Its end is written down next; the agent stays.
-            Some((StopCause::Completed, _)) if live.keeps() => return Vec::new(),
+            Some((StopCause::Completed, _)) if live.stays_alive() => return Vec::new(),
             Some(_) => return vec![Command::Stop(job)],
             None => {}
         }
         let mut orders = vec![Command::Start(Box::new(live.spec.as_ref().clone()))];
         if let Some(due) = live.deadline {
-            let timer = Timer { job: job.clone(), purpose: Purpose::Timeout };
+            let timer = JobTimer { job: job.clone(), purpose: TimerPurpose::Timeout };
             orders.push(Command::SetTimer { timer, due });
         }
         for asked in &live.asked {
             if let AnswerPhase::Decided(decision) = &asked.answer {
-                orders.push(Command::Answer(Box::new(Answer {
+                orders.push(Command::Answer(Box::new(AgentAnswer {
                     job: job.clone(),
                     intervention: InterventionId::in_session(self.session(), asked.number),
                     digest: asked.digest.clone(),
@@ -114,7 +114,7 @@ impl Run {
 
     /// A cancelled run takes those with it that were left alive.
     fn stops_for_kept(&self) -> Vec<Command> {
-        if !matches!(self.phase, Phase::Stopping { end: StoppingEnd::Cancelled, .. }) {
+        if !matches!(self.phase, RunPhase::Stopping { end: StoppingEnd::Cancelled, .. }) {
             return Vec::new();
         }
         let job =
@@ -125,9 +125,9 @@ impl Run {
 
 impl TaskRun {
     /// The timer that starts its next attempt.
-    pub(crate) fn next_attempt(&self) -> Timer {
+    pub(crate) fn next_attempt(&self) -> JobTimer {
         let attempt = self.attempt.saturating_add(1);
-        Timer { job: AttemptId { task: self.id.clone(), attempt }, purpose: Purpose::Retry }
+        JobTimer { job: AttemptId { task: self.id.clone(), attempt }, purpose: TimerPurpose::Retry }
     }
 
     /// When it is to be started again.

@@ -3,28 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use coven_model::event::{Decision, LoopVerdict, Role};
+use coven_model::event::{Decision, LoopVerdict, TaskRole};
 use coven_model::{InterventionKind, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::shelf::Shelf;
+use super::chunked_list::ChunkedList;
 use super::task::{TaskPhase, TaskRun};
 use super::{maybe_shared, shared};
 
-/// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRun {
-    /// Where it stands.
-    pub progress: Progress,
+    pub progress: StepProgress,
     /// Its tasks, each at the place that its role gives it.
-    pub tasks: Shelf<TaskRun>,
+    pub tasks: ChunkedList<TaskRun>,
     /// What it runs over.
     #[serde(serialize_with = "maybe_shared")]
     pub items: Option<Arc<Vec<Value>>>,
     /// What was read from the arbiter, in order.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<RoundVerdict>,
     /// How many rounds it may have.
     pub rounds: u32,
     /// Who let it start, where it had to be asked for.
@@ -38,43 +36,32 @@ pub struct StepRun {
     pub ready: BTreeSet<u32>,
     /// The tasks that are to be started again later.
     pub delayed: BTreeMap<u32, Timestamp>,
-    /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it was over.
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a step stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "progress")]
-pub enum Progress {
+pub enum StepProgress {
     /// Its turn has not come.
     Waiting,
-    /// It has begun.
     Running,
     /// It waits for a person to decide the intervention of this number.
     Blocked {
-        /// The number.
         intervention: u64,
     },
     /// A person decided; what follows is not yet written down.
     Decided {
-        /// About what.
         kind: InterventionKind,
-        /// What.
         decision: Box<Decision>,
     },
-    /// It succeeded.
     Completed {
-        /// Its output.
         #[serde(serialize_with = "shared")]
         output: Arc<Value>,
         /// The exit code, if it ran one command.
         exit_code: Option<i32>,
     },
-    /// It failed.
     Failed {
-        /// Why.
         error: String,
         /// Whether the run goes on with the next step.
         continues: bool,
@@ -83,40 +70,35 @@ pub enum Progress {
     },
     /// It was left out.
     Skipped {
-        /// Why.
         reason: String,
     },
 }
 
 /// One answer of an arbiter, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Judged {
-    /// The round.
+pub struct RoundVerdict {
     pub round: u32,
-    /// The arbiter's attempt.
     pub attempt: u32,
-    /// What it said.
     pub verdict: LoopVerdict,
-    /// Why.
     pub reason: String,
 }
 
 /// The place of a task among the tasks of its step.
-pub(crate) fn place(role: Role) -> usize {
+pub(crate) fn place(role: TaskRole) -> usize {
     let round = |round: u32| round.saturating_sub(1) as usize * 2;
     match role {
-        Role::Main => 0,
-        Role::Stage(place) | Role::Item(place) => place as usize,
-        Role::Round(number) => round(number),
-        Role::Arbiter(number) => round(number) + 1,
+        TaskRole::Main => 0,
+        TaskRole::Stage(place) | TaskRole::Item(place) => place as usize,
+        TaskRole::Round(number) => round(number),
+        TaskRole::Arbiter(number) => round(number) + 1,
     }
 }
 
 impl Default for StepRun {
     fn default() -> Self {
         Self {
-            progress: Progress::Waiting,
-            tasks: Shelf::default(),
+            progress: StepProgress::Waiting,
+            tasks: ChunkedList::default(),
             items: None,
             judged: Vec::new(),
             rounds: 0,
@@ -136,9 +118,9 @@ impl StepRun {
     pub fn is_over(&self) -> bool {
         matches!(
             self.progress,
-            Progress::Completed { .. }
-                | Progress::Skipped { .. }
-                | Progress::Failed { continues: true, .. }
+            StepProgress::Completed { .. }
+                | StepProgress::Skipped { .. }
+                | StepProgress::Failed { continues: true, .. }
         )
     }
 
@@ -158,9 +140,9 @@ impl StepRun {
     /// Changes a task and keeps the counts right.
     pub(crate) fn change(&mut self, place: usize, change: impl FnOnce(&mut TaskRun)) {
         let Some(task) = self.tasks.get_mut(place) else { return };
-        let before = Mark::of(&task.phase);
+        let before = TaskCounter::of(&task.phase);
         change(task);
-        let after = Mark::of(&task.phase);
+        let after = TaskCounter::of(&task.phase);
         if before != after {
             self.mark(place as u32, before, false);
             self.mark(place as u32, after, true);
@@ -168,38 +150,38 @@ impl StepRun {
     }
 
     fn count(&mut self, place: u32, phase: &TaskPhase, more: bool) {
-        self.mark(place, Mark::of(phase), more);
+        self.mark(place, TaskCounter::of(phase), more);
     }
 
-    fn mark(&mut self, place: u32, mark: Mark, more: bool) {
+    fn mark(&mut self, place: u32, mark: TaskCounter, more: bool) {
         let count = |number: &mut u32| {
             *number = if more { *number + 1 } else { number.saturating_sub(1) };
         };
         match mark {
-            Mark::Live => count(&mut self.live),
-            Mark::Failed => count(&mut self.failed),
-            Mark::Ready if more => drop(self.ready.insert(place)),
-            Mark::Ready => drop(self.ready.remove(&place)),
-            Mark::Delayed(due) if more => drop(self.delayed.insert(place, due)),
-            Mark::Delayed(_) => drop(self.delayed.remove(&place)),
-            Mark::Other => {}
+            TaskCounter::Live => count(&mut self.live),
+            TaskCounter::Failed => count(&mut self.failed),
+            TaskCounter::Ready if more => drop(self.ready.insert(place)),
+            TaskCounter::Ready => drop(self.ready.remove(&place)),
+            TaskCounter::Delayed(due) if more => drop(self.delayed.insert(place, due)),
+            TaskCounter::Delayed(_) => drop(self.delayed.remove(&place)),
+            TaskCounter::Other => {}
         }
     }
 
     /// Makes everything that failed or was stopped ready to be tried `attempts` times more.
-    pub(crate) fn rearm(&mut self, attempts: u32) {
+    pub(crate) fn allow_retries(&mut self, attempts: u32) {
         for place in 0..self.tasks.len() {
             let again = self.tasks.get(place).is_some_and(|task| {
                 matches!(task.phase, TaskPhase::Failed { .. } | TaskPhase::Cancelled)
             });
             if again {
-                self.again(place, attempts);
+                self.allow_retry(place, attempts);
             }
         }
     }
 
     /// Makes one task ready to be tried `attempts` times more.
-    pub(crate) fn again(&mut self, place: usize, attempts: u32) {
+    pub(crate) fn allow_retry(&mut self, place: usize, attempts: u32) {
         self.change(place, |task| {
             task.limit = task.attempt.saturating_add(attempts.max(1));
             task.phase = TaskPhase::Ready { at_once: true };
@@ -207,12 +189,12 @@ impl StepRun {
     }
 
     /// What the arbiter said in the end about a round.
-    pub fn verdict(&self, round: u32) -> Option<&Judged> {
+    pub fn verdict(&self, round: u32) -> Option<&RoundVerdict> {
         self.judged.iter().rev().find(|judged| judged.round == round)
     }
 
     /// How often in a row the newest answers of a round could not be read.
-    pub fn unreadable(&self, round: u32) -> usize {
+    pub fn unreadable_in_a_row(&self, round: u32) -> usize {
         let newest = self.judged.iter().rev().take_while(|judged| {
             judged.round == round && judged.verdict == LoopVerdict::Unreadable
         });
@@ -222,7 +204,7 @@ impl StepRun {
 
 /// What is counted about a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum TaskCounter {
     Live,
     Failed,
     Ready,
@@ -230,7 +212,7 @@ enum Mark {
     Other,
 }
 
-impl Mark {
+impl TaskCounter {
     fn of(phase: &TaskPhase) -> Self {
         match phase {
             TaskPhase::Live(_) => Self::Live,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Decision, Role, StopCause};
+use coven_model::event::{Decision, StopCause, TaskRole};
 use coven_model::{AttemptId, Choice, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage, Work};
 use serde::Serialize;
 use serde_json::Value;
@@ -13,17 +13,15 @@ use super::shared;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRun {
-    /// Its id.
     pub id: TaskId,
     /// What people call it.
     pub name: String,
     /// What it is in its step.
-    pub role: Role,
+    pub role: TaskRole,
     /// The newest attempt, from 1.
     pub attempt: u32,
-    /// The last attempt that is made without asking anybody.
+    /// The last attempt that is made without asking a person.
     pub limit: u32,
-    /// Where it stands.
     pub phase: TaskPhase,
     /// Why the last attempt that failed did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +38,6 @@ pub struct TaskRun {
     pub ended_at: Option<Timestamp>,
 }
 
-/// Where a task stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "phase")]
 pub enum TaskPhase {
@@ -50,15 +47,10 @@ pub enum TaskPhase {
         at_once: bool,
     },
     /// It is to be started again at this time.
-    Delayed {
-        /// When.
-        due: Timestamp,
-    },
+    Delayed { due: Timestamp },
     /// Its job was asked for and has not ended.
-    Live(Box<Live>),
-    /// It succeeded.
+    Live(Box<LiveJob>),
     Done {
-        /// Its output.
         #[serde(serialize_with = "shared")]
         value: Arc<Value>,
         /// The exit code, if there was an exit.
@@ -66,11 +58,10 @@ pub enum TaskPhase {
         /// Whether its agent was left alive on purpose.
         kept: bool,
     },
-    /// It failed for good.
     Failed {
         /// The exit code, if there was an exit.
         exit_code: Option<i32>,
-        /// Whether nobody saw how it ended.
+        /// Whether the process is gone without a recorded exit status.
         lost: bool,
     },
     /// It was stopped with the run.
@@ -80,8 +71,7 @@ pub enum TaskPhase {
 /// A job that was asked for and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Live {
-    /// The job.
+pub struct LiveJob {
     #[serde(serialize_with = "shared")]
     pub spec: Arc<JobSpec>,
     /// When its time is up, once it is known.
@@ -95,17 +85,17 @@ pub struct Live {
     pub inputs: Arc<Vec<String>>,
     /// How many of those were taken up.
     pub taken: u32,
-    /// How many texts were given to it, whoever wrote them.
+    /// How many texts were given to it, by the plan or by people.
     pub sent: u32,
     /// The text that is being typed.
-    pub typing: Option<Typing>,
+    pub typing: Option<PendingText>,
     /// What it is told when it is idle, because it was not allowed something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub say: Option<String>,
     /// The intervention that says its turn is over.
     pub turn: Option<u64>,
     /// What it asked, the newest last.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<AskedQuestion>,
     /// The newest observation that something followed from.
     pub seen: u64,
     /// What it has used up so far.
@@ -117,17 +107,15 @@ pub struct Live {
 
 /// A text on its way to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Typing {
+pub struct PendingText {
     /// Which text of the job, from 1.
     pub number: u32,
-    /// The text.
     pub text: String,
 }
 
 /// Something an agent asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Asked {
-    /// The intervention's number.
+pub struct AskedQuestion {
     pub number: u64,
     /// What was on the screen.
     pub digest: Digest,
@@ -139,7 +127,7 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerPhase {
-    /// Somebody has to decide.
+    /// A person has to decide.
     Open,
     /// It was decided, and the answer is on its way.
     Decided(Box<Decision>),
@@ -150,9 +138,9 @@ pub enum AnswerPhase {
 }
 
 /// How many old questions of a job are remembered, to know a late repetition.
-const REMEMBERED: usize = 32;
+const MAX_REMEMBERED_QUESTIONS: usize = 32;
 
-impl Live {
+impl LiveJob {
     /// A job that was just asked for.
     pub fn new(spec: JobSpec, inputs: Vec<String>) -> Self {
         Self {
@@ -174,7 +162,7 @@ impl Live {
     }
 
     /// Whether it waits for a person.
-    pub fn waits(&self) -> bool {
+    pub fn waits_for_person(&self) -> bool {
         self.turn.is_some() || self.asked.iter().any(|asked| asked.answer == AnswerPhase::Open)
     }
 
@@ -185,14 +173,15 @@ impl Live {
     }
 
     /// The question with this number.
-    pub fn question(&self, number: u64) -> Option<&Asked> {
+    pub fn question(&self, number: u64) -> Option<&AskedQuestion> {
         self.asked.iter().find(|asked| asked.number == number)
     }
 
     /// Adds a question and forgets the oldest that nothing can follow from.
-    pub(crate) fn ask(&mut self, question: Asked) {
-        let over = |asked: &Asked| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
-        if self.asked.len() >= REMEMBERED
+    pub(crate) fn ask(&mut self, question: AskedQuestion) {
+        let over =
+            |asked: &AskedQuestion| matches!(asked.answer, AnswerPhase::Given | AnswerPhase::Void);
+        if self.asked.len() >= MAX_REMEMBERED_QUESTIONS
             && let Some(oldest) = self.asked.iter().position(over)
         {
             self.asked.remove(oldest);
@@ -207,12 +196,12 @@ impl Live {
     }
 
     /// Whether the agent stays when its task is done.
-    pub fn keeps(&self) -> bool {
+    pub fn stays_alive(&self) -> bool {
         matches!(&self.spec.work, Work::Agent(agent) if agent.keep_alive)
     }
 
-    /// A question was decided. Whoever says no may say more than the agent's dialog takes: that
-    /// goes out as a message once the agent is idle.
+    /// Remembers that a question was decided. A denial may carry a text, which the agent's dialog
+    /// does not take: it goes out as a message once the agent is idle.
     pub(crate) fn remember(&mut self, decision: &Decision) {
         let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
         if let (Choice::Deny, Some(text)) = (decision.choice, text) {
@@ -230,24 +219,22 @@ impl Live {
 }
 
 impl TaskRun {
-    /// The newest attempt.
     pub fn job(&self) -> AttemptId {
         AttemptId { task: self.id.clone(), attempt: self.attempt }
     }
 
     /// Its live job, if it has one.
-    pub fn live(&self) -> Option<&Live> {
+    pub fn live(&self) -> Option<&LiveJob> {
         match &self.phase {
             TaskPhase::Live(live) => Some(live),
             _ => None,
         }
     }
 
-    /// Its status.
     pub fn status(&self) -> TaskStatus {
         match &self.phase {
             TaskPhase::Ready { .. } | TaskPhase::Delayed { .. } => TaskStatus::Pending,
-            TaskPhase::Live(live) if live.waits() => TaskStatus::WaitingForUser,
+            TaskPhase::Live(live) if live.waits_for_person() => TaskStatus::WaitingForUser,
             TaskPhase::Live(_) => TaskStatus::Running,
             TaskPhase::Done { .. } => TaskStatus::Done,
             TaskPhase::Failed { .. } => TaskStatus::Error,

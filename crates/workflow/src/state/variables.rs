@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use super::{Progress, Run, StepRun};
-use crate::scope::Scope;
-use crate::template::Reference;
+use super::{Run, StepProgress, StepRun};
+use crate::scope::VariableScope;
+use crate::template::VariableReference;
 
 static NULL: LazyLock<Arc<Value>> = LazyLock::new(Arc::default);
 
@@ -16,15 +16,18 @@ static NULL: LazyLock<Arc<Value>> = LazyLock::new(Arc::default);
 pub(crate) type Local = (String, Arc<Value>);
 
 /// The variables of a run, for one task.
-pub(crate) struct Names<'a> {
+pub(crate) struct TaskVariables<'a> {
     pub(crate) run: &'a Run,
     pub(crate) local: Vec<Local>,
 }
 
-impl Names<'_> {
+impl TaskVariables<'_> {
     /// A scope with everything that these references need.
-    pub(crate) fn scope<'r>(&self, references: impl Iterator<Item = &'r Reference>) -> Scope {
-        let mut scope = Scope::default();
+    pub(crate) fn scope<'r>(
+        &self,
+        references: impl Iterator<Item = &'r VariableReference>,
+    ) -> VariableScope {
+        let mut scope = VariableScope::default();
         let mut steps: BTreeSet<Option<&str>> = BTreeSet::new();
         for reference in references {
             if let Some((_, value)) = self.local.iter().find(|(name, _)| *name == reference.name) {
@@ -46,7 +49,7 @@ impl Names<'_> {
     }
 
     /// The same with every name there is, so that an error can suggest one. Values are left out.
-    pub(crate) fn scope_for_errors(&self, scope: &Scope) -> Scope {
+    pub(crate) fn scope_for_errors(&self, scope: &VariableScope) -> VariableScope {
         let known = ["input", "steps", "workflow"].into_iter();
         let known = known.chain(self.run.identity.variables());
         let known = known.chain(self.local.iter().map(|(name, _)| name.as_str()));
@@ -60,7 +63,7 @@ impl Names<'_> {
                 names.insert(name.to_owned(), scope.get(name).cloned().unwrap_or_default());
             }
         }
-        Scope::new(names)
+        VariableScope::new(names)
     }
 }
 
@@ -126,7 +129,7 @@ impl StepRun {
     /// Its output; null if it has none.
     pub fn output(&self) -> Arc<Value> {
         match &self.progress {
-            Progress::Completed { output, .. } => Arc::clone(output),
+            StepProgress::Completed { output, .. } => Arc::clone(output),
             _ => Arc::clone(&NULL),
         }
     }
@@ -134,18 +137,18 @@ impl StepRun {
     /// Its status in one word.
     pub fn status(&self) -> &'static str {
         match &self.progress {
-            Progress::Waiting => "pending",
-            Progress::Running | Progress::Decided { .. } => "running",
-            Progress::Blocked { .. } => "blocked",
-            Progress::Completed { .. } => "completed",
-            Progress::Failed { .. } => "failed",
-            Progress::Skipped { .. } => "skipped",
+            StepProgress::Waiting => "pending",
+            StepProgress::Running | StepProgress::Decided { .. } => "running",
+            StepProgress::Blocked { .. } => "blocked",
+            StepProgress::Completed { .. } => "completed",
+            StepProgress::Failed { .. } => "failed",
+            StepProgress::Skipped { .. } => "skipped",
         }
     }
 
     fn about(&self) -> Value {
         let exit_code = match &self.progress {
-            Progress::Completed { exit_code, .. } | Progress::Failed { exit_code, .. } => {
+            StepProgress::Completed { exit_code, .. } | StepProgress::Failed { exit_code, .. } => {
                 *exit_code
             }
             _ => None,

@@ -1,7 +1,7 @@
 //! Reads texts with variables.
 
-use super::Part;
-use super::reference::{Reference, Segment};
+use super::TemplatePart;
+use super::reference::{PathSegment, VariableReference};
 
 /// Something that cannot be read, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,14 +11,12 @@ pub struct TemplateError {
     pub offset: usize,
     /// How many bytes it takes.
     pub length: usize,
-    /// What is wrong.
     pub problem: TemplateProblem,
 }
 
 /// What can be wrong with a variable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateProblem {
-    /// No `}`.
     #[error("`${{` has no `}}`; write `$${{` if it is meant as text")]
     Unclosed,
     /// Nothing between `${` and `}`.
@@ -32,7 +30,6 @@ pub enum TemplateProblem {
         "`${{{0}}}` is written as for a shell, and no shell reads this; a variable is a name and a path such as `${{task.files[0]}}`, and `$${{` is the text `${{`"
     )]
     ShellOperator(String),
-    /// Anything else.
     #[error(
         "`${{{0}}}` is no variable: write a name and a path such as `${{task.files[0]}}`, or `$${{` for the text `${{`"
     )]
@@ -40,7 +37,7 @@ pub enum TemplateProblem {
 }
 
 /// The parts of a text, and what is wrong with it.
-pub(super) fn parts(source: &str) -> (Vec<Part>, Vec<TemplateError>) {
+pub(super) fn parse_parts(source: &str) -> (Vec<TemplatePart>, Vec<TemplateError>) {
     let mut parts = Vec::new();
     let mut errors = Vec::new();
     let mut text = String::new();
@@ -58,10 +55,10 @@ pub(super) fn parts(source: &str) -> (Vec<Part>, Vec<TemplateError>) {
         match reference_at(source, start) {
             Ok(reference) => {
                 if !text.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut text)));
+                    parts.push(TemplatePart::Text(std::mem::take(&mut text)));
                 }
                 at = start + reference.length;
-                parts.push(Part::Variable(reference));
+                parts.push(TemplatePart::Variable(reference));
             }
             Err(error) => {
                 at = start + error.length;
@@ -72,25 +69,25 @@ pub(super) fn parts(source: &str) -> (Vec<Part>, Vec<TemplateError>) {
     }
     text.push_str(&source[at..]);
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(TemplatePart::Text(text));
     }
     (parts, errors)
 }
 
 /// How far a `}` is looked for: no variable is longer, and a text may have many openings.
-const LONGEST: usize = 1024;
+const MAX_REFERENCE_CHARS: usize = 1024;
 
 /// The variable whose `${` stands at `start`.
-pub(crate) fn reference_at(source: &str, start: usize) -> Result<Reference, TemplateError> {
+pub(crate) fn reference_at(source: &str, start: usize) -> Result<VariableReference, TemplateError> {
     let inside = start + 2;
-    let limit = source.len().min(inside + LONGEST);
+    let limit = source.len().min(inside + MAX_REFERENCE_CHARS);
     let close = close(&source.as_bytes()[inside..limit]);
     let Some(length) = close else {
         return Err(TemplateError { offset: start, length: 2, problem: TemplateProblem::Unclosed });
     };
     let length_all = length + 3;
     match reference(&source[inside..inside + length]) {
-        Ok(reference) => Ok(Reference { offset: start, length: length_all, ..reference }),
+        Ok(reference) => Ok(VariableReference { offset: start, length: length_all, ..reference }),
         Err(problem) => Err(TemplateError { offset: start, length: length_all, problem }),
     }
 }
@@ -112,7 +109,7 @@ fn close(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Reads what stands between `${` and `}`.
-pub(super) fn reference(text: &str) -> Result<Reference, TemplateProblem> {
+pub(super) fn reference(text: &str) -> Result<VariableReference, TemplateProblem> {
     let malformed = || {
         if text.trim().is_empty() {
             TemplateProblem::Empty
@@ -138,25 +135,25 @@ pub(super) fn reference(text: &str) -> Result<Reference, TemplateProblem> {
         path.push(segment);
         rest = after;
     }
-    Ok(Reference { name: name.to_owned(), path, offset: 0, length: text.len() })
+    Ok(VariableReference { name: name.to_owned(), path, offset: 0, length: text.len() })
 }
 
 /// The first step of a path, and what follows it.
-fn segment(rest: &str) -> Option<(Segment, &str)> {
+fn segment(rest: &str) -> Option<(PathSegment, &str)> {
     if let Some(rest) = rest.strip_prefix('.') {
         let end = rest.find(|c: char| !is_key_char(c)).unwrap_or(rest.len());
         let (key, rest) = rest.split_at(end);
-        return (!key.is_empty()).then(|| (Segment::Key(key.to_owned()), rest));
+        return (!key.is_empty()).then(|| (PathSegment::Key(key.to_owned()), rest));
     }
     let rest = rest.strip_prefix('[')?;
     if let Some(quoted) = rest.strip_prefix('"') {
         let (key, rest) = quoted.split_once('"')?;
-        return Some((Segment::Key(key.to_owned()), rest.strip_prefix(']')?));
+        return Some((PathSegment::Key(key.to_owned()), rest.strip_prefix(']')?));
     }
     let (index, rest) = rest.split_once(']')?;
     let plain = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
     let index = index.parse().ok().filter(|_| plain)?;
-    Some((Segment::Index(index), rest))
+    Some((PathSegment::Index(index), rest))
 }
 
 /// Whether a key can stand behind a dot.

@@ -6,11 +6,11 @@ use super::parse::{self, TemplateProblem};
 
 /// A variable: its name, the way into its value, and where it stands in its text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reference {
+pub struct VariableReference {
     /// The name. `inputs` is the same as `input` and read as that.
     pub name: String,
     /// The way into the value.
-    pub path: Vec<Segment>,
+    pub path: Vec<PathSegment>,
     /// The first byte of `${`, or of the name where no `${` is needed.
     pub offset: usize,
     /// How many bytes it takes, `${` and `}` included.
@@ -19,14 +19,14 @@ pub struct Reference {
 
 /// One step of the way into a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Segment {
+pub enum PathSegment {
     /// `.key` or `["key"]`, into an object.
     Key(String),
     /// `[0]`, into an array.
     Index(usize),
 }
 
-impl Reference {
+impl VariableReference {
     /// Reads what stands between `${` and `}`.
     pub fn parse(text: &str) -> Result<Self, TemplateProblem> {
         parse::reference(text)
@@ -44,19 +44,19 @@ impl Reference {
     /// The key at this place of the path, if there is one.
     pub fn key(&self, place: usize) -> Option<&str> {
         match self.path.get(place) {
-            Some(Segment::Key(key)) => Some(key),
+            Some(PathSegment::Key(key)) => Some(key),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for VariableReference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.prefix(self.path.len()))
     }
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for PathSegment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(key) if parse::is_plain_key(key) => write!(formatter, ".{key}"),
@@ -69,18 +69,17 @@ impl fmt::Display for Segment {
 /// A variable that has no value where it is used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`${{{name}}}` is not defined: {reason}")]
-pub struct Undefined {
+pub struct UndefinedVariable {
     /// The whole variable, without `${` and `}`.
     pub name: String,
     /// Where it stands in its text, in bytes.
     pub offset: usize,
-    /// Why.
-    pub reason: Reason,
+    pub reason: UndefinedReason,
 }
 
 /// Why a variable has no value. `at` is the part of the variable that still had one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum UndefinedReason {
     /// The name is not there.
     #[error("there is no variable of that name{}", suggestion(near.as_deref()))]
     NoSuchName {
@@ -92,7 +91,6 @@ pub enum Reason {
     NoSuchKey {
         /// The part that has a value.
         at: String,
-        /// The missing key.
         key: String,
         /// A key that may have been meant.
         near: Option<String>,
@@ -103,7 +101,6 @@ pub enum Reason {
     NoSuchIndex {
         /// The part that has a value.
         at: String,
-        /// The index.
         index: usize,
         /// How many elements there are.
         length: usize,
@@ -136,7 +133,7 @@ pub enum Reason {
     },
 }
 
-impl Reason {
+impl UndefinedReason {
     /// The same with the part of the variable that still had a value.
     pub(crate) fn named(mut self, name: String) -> Self {
         match &mut self {

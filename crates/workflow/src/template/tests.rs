@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn scope() -> Scope {
+fn scope() -> VariableScope {
     match json!({
         "task": {"title": "Fix", "files": ["a.rs", "b.rs"], "odd key": 1, "sub-key": {"x": true}},
         "input": {"spec": "spec.md"}, "none": null, "n": 1.5, "text": "${n}",
         "steps": {"run-tests": {"status": "completed", "exit_code": 0}},
     }) {
-        Value::Object(map) => Scope::new(map),
-        _ => Scope::default(),
+        Value::Object(map) => VariableScope::new(map),
+        _ => VariableScope::default(),
     }
 }
 
 fn render(text: &str) -> String {
-    Template::parse(text).unwrap().render(&scope()).unwrap()
+    TextTemplate::parse(text).unwrap().render(&scope()).unwrap()
 }
 
 #[test]
@@ -44,16 +44,16 @@ fn a_value_is_never_read_as_a_template() {
 fn a_doubled_dollar_is_a_literal() {
     assert_eq!(render("$${n} $$${n} $ $$ $n {n} 5$"), "${n} $${n} $ $$ $n {n} 5$");
     for text in ["", "$${", "${", "a${b}c", "$$${", "$"] {
-        let verbatim = Template::verbatim(text);
-        assert_eq!(verbatim.render(&Scope::default()).unwrap(), text);
+        let verbatim = TextTemplate::verbatim(text);
+        assert_eq!(verbatim.render(&VariableScope::default()).unwrap(), text);
         assert_eq!(verbatim.literal(), Some(text));
-        assert_eq!(Template::parse(verbatim.source()).unwrap(), verbatim);
+        assert_eq!(TextTemplate::parse(verbatim.source()).unwrap(), verbatim);
     }
 }
 
 #[test]
 fn a_single_variable_is_the_value_itself() {
-    let value = |text: &str| Template::parse(text).unwrap().value(&scope()).unwrap();
+    let value = |text: &str| TextTemplate::parse(text).unwrap().value(&scope()).unwrap();
     assert_eq!(value("${task.files}"), json!(["a.rs", "b.rs"]));
     assert_eq!(value("${none}"), Value::Null);
     assert_eq!(value(" ${n}"), json!(" 1.5"));
@@ -62,7 +62,7 @@ fn a_single_variable_is_the_value_itself() {
 
 #[test]
 fn references_know_where_they_stand() {
-    let template = Template::parse("ä ${n} $${x} ${task.files[0]}").unwrap();
+    let template = TextTemplate::parse("ä ${n} $${x} ${task.files[0]}").unwrap();
     let found: Vec<_> =
         template.references().map(|one| (one.to_string(), one.offset, one.length)).collect();
     assert_eq!(found, [("n".to_owned(), 3, 4), ("task.files[0]".to_owned(), 14, 16)]);
@@ -70,27 +70,28 @@ fn references_know_where_they_stand() {
 
 #[test]
 fn what_is_no_variable_is_told_with_its_place_and_all_at_once() {
-    let (_, errors) = Template::parse_all("a ${} b ${x:-y} c ${ n } d ${a.} e ${x");
+    let (_, errors) = TextTemplate::parse_all("a ${} b ${x:-y} c ${ n } d ${a.} e ${x");
     let told: Vec<_> = errors.iter().map(|error| (error.offset, error.length)).collect();
     assert_eq!(told, [(2, 3), (8, 7), (18, 6), (27, 5), (35, 2)]);
-    assert!(Template::parse("${a\nb}").is_err());
-    assert!(Template::parse(&format!("${{{}}}", "a".repeat(2000))).is_err());
+    assert!(TextTemplate::parse("${a\nb}").is_err());
+    assert!(TextTemplate::parse(&format!("${{{}}}", "a".repeat(2000))).is_err());
     for text in
         ["${a[}", "${a[-1]}", "${a[1}", "${.a}", "${a..b}", "${a b}", "${1}", "${ä}", "${a[\"b]}"]
     {
-        assert!(Template::parse(text).is_err(), "{text}");
+        assert!(TextTemplate::parse(text).is_err(), "{text}");
     }
 }
 
 #[test]
 fn a_template_is_its_source_on_disk_and_a_constant_is_its_value() {
-    let template = Template::parse("a ${b.c}").unwrap();
+    let template = TextTemplate::parse("a ${b.c}").unwrap();
     assert_eq!(serde_json::to_string(&template).unwrap(), "\"a ${b.c}\"");
-    assert_eq!(serde_json::from_str::<Template>("\"a ${b.c}\"").unwrap(), template);
-    assert!(serde_json::from_str::<Template>("\"${\"").is_err());
-    let constant = Template::constant(json!(["${a}", 1]));
-    let back: Template = serde_json::from_str(&serde_json::to_string(&constant).unwrap()).unwrap();
+    assert_eq!(serde_json::from_str::<TextTemplate>("\"a ${b.c}\"").unwrap(), template);
+    assert!(serde_json::from_str::<TextTemplate>("\"${\"").is_err());
+    let constant = TextTemplate::constant(json!(["${a}", 1]));
+    let back: TextTemplate =
+        serde_json::from_str(&serde_json::to_string(&constant).unwrap()).unwrap();
     assert_eq!(back, constant);
-    assert_eq!(back.value(&Scope::default()).unwrap(), json!(["${a}", 1]));
+    assert_eq!(back.value(&VariableScope::default()).unwrap(), json!(["${a}", 1]));
     assert_eq!(back.references().count(), 0);
 }

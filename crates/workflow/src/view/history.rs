@@ -3,25 +3,24 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use coven_model::event::{Decision, Delivered, Event};
+use coven_model::event::{Decision, DeliveredInput, Event};
 use coven_model::view::{HistoryEntry, HistoryKind};
 use coven_model::{TaskId, Timestamp, Work};
 
-/// How many entries are kept.
-const ENTRIES: usize = 200;
+const MAX_HISTORY_ENTRIES: usize = 200;
 /// How long the text of an entry is at most, in characters.
-const LETTERS: usize = 2000;
+const MAX_ENTRY_CHARS: usize = 2000;
 
 /// What was said to agents, what they answered, what was decided, and how the run went on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
+pub struct RunHistory {
     /// Shared with the copies that snapshots hold, so that copying a history is cheap.
     entries: VecDeque<Arc<HistoryEntry>>,
     /// When the newest fact that tells its time was written.
     now: Timestamp,
 }
 
-impl History {
+impl RunHistory {
     /// The entries, the oldest first.
     pub fn entries(&self) -> impl Iterator<Item = &HistoryEntry> {
         self.entries.iter().map(AsRef::as_ref)
@@ -84,7 +83,7 @@ impl History {
                 self.add(self.now, Progress, Some(&job.task), reason);
             }
             Event::InputQueued { job, text, .. }
-            | Event::InputDelivered { job, input: Delivered::Typed { text, .. }, .. } => {
+            | Event::InputDelivered { job, input: DeliveredInput::Typed { text, .. }, .. } => {
                 self.add(self.now, Input, Some(&job.task), text);
             }
             Event::InterventionRequired { intervention, .. } => {
@@ -92,11 +91,11 @@ impl History {
                 self.add(at, Question, task, &intervention.reason);
             }
             Event::InterventionResolved { decision, at, .. } => {
-                self.add(*at, Decided, None, &told(decision));
+                self.add(*at, Decided, None, &decision_text(decision));
             }
             Event::InputDecided { intervention, decision, .. } => {
                 let (at, task) = (intervention.created_at, intervention.task.as_ref());
-                self.add(at, Decided, task, &told(decision));
+                self.add(at, Decided, task, &decision_text(decision));
             }
             _ => {}
         }
@@ -104,11 +103,11 @@ impl History {
 
     fn add(&mut self, at: Timestamp, what: HistoryKind, task: Option<&TaskId>, text: &str) {
         self.now = self.now.max(at);
-        if self.entries.len() == ENTRIES {
+        if self.entries.len() == MAX_HISTORY_ENTRIES {
             self.entries.pop_front();
         }
         let mut text = text.to_owned();
-        if let Some((end, _)) = text.char_indices().nth(LETTERS) {
+        if let Some((end, _)) = text.char_indices().nth(MAX_ENTRY_CHARS) {
             text.truncate(end);
             text.push('…');
         }
@@ -117,7 +116,7 @@ impl History {
     }
 }
 
-fn told(decision: &Decision) -> String {
+fn decision_text(decision: &Decision) -> String {
     let text = decision.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
     format!("{} by {}{text}", decision.choice, decision.by)
 }

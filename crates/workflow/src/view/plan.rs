@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::event::Role;
+use coven_model::event::TaskRole;
 use coven_model::{Mode, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, Work, WorkflowStatus};
 
-use crate::plan::{Action, AgentSpec, Plan, Step};
-use crate::state::{Progress, Run, StepRun, TaskPhase, TaskRun};
-use crate::template::Template;
+use crate::plan::{AgentSpec, Plan, PlanStep, StepAction};
+use crate::state::{Run, StepProgress, StepRun, TaskPhase, TaskRun};
+use crate::template::TextTemplate;
 
 /// How many lanes a row has at most; the rest is in the counts.
-const LANES: usize = 100;
+const MAX_LANES: usize = 100;
 /// What stands for the adapter of a command.
 const SHELL: &str = "shell";
 /// How long a note is at most, in characters.
-const NOTE: usize = 160;
+const MAX_NOTE_CHARS: usize = 160;
 
 /// What a plan will do, without a run.
 pub fn dry_run(plan: &Plan) -> PlanView {
@@ -22,7 +22,7 @@ pub fn dry_run(plan: &Plan) -> PlanView {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: "pending".to_owned(),
-        note: about(step),
+        note: step_note(step),
         lanes: planned(step),
         counts: BTreeMap::new(),
         started_at: None,
@@ -43,19 +43,19 @@ pub fn plan_view(run: &Run) -> PlanView {
         name: run.identity.plan.name.clone(),
         goal: run.identity.goal.clone(),
         status: run.status(),
-        rows: steps.map(|(step, state)| row(run, step, state)).collect(),
+        rows: steps.map(|(step, state)| plan_row(run, step, state)).collect(),
     }
 }
 
-fn row(run: &Run, step: &Step, state: &StepRun) -> PlanRow {
+fn plan_row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
     let note = match &state.progress {
-        Progress::Failed { error, .. } => error.clone(),
-        Progress::Skipped { reason } => reason.clone(),
-        Progress::Blocked { intervention } => {
+        StepProgress::Failed { error, .. } => error.clone(),
+        StepProgress::Skipped { reason } => reason.clone(),
+        StepProgress::Blocked { intervention } => {
             let pending = run.interventions.get(intervention);
             pending.map(|pending| pending.intervention.reason.clone()).unwrap_or_default()
         }
-        _ => about(step),
+        _ => step_note(step),
     };
     let mut counts = BTreeMap::new();
     for task in state.tasks.iter() {
@@ -71,7 +71,7 @@ fn row(run: &Run, step: &Step, state: &StepRun) -> PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: state.status().to_owned(),
-        note: cut(&note),
+        note: short_first_line(&note),
         lanes: lanes(run, step, state),
         counts,
         started_at: state.started_at,
@@ -81,7 +81,7 @@ fn row(run: &Run, step: &Step, state: &StepRun) -> PlanRow {
 
 /// The tasks that were started, and of a stage also the others. Of very many: those that live or
 /// failed, then the newest.
-fn lanes(run: &Run, step: &Step, state: &StepRun) -> Vec<PlanLane> {
+fn lanes(run: &Run, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
     let planned = planned(step);
     if state.tasks.is_empty() {
         return planned;
@@ -92,23 +92,24 @@ fn lanes(run: &Run, step: &Step, state: &StepRun) -> Vec<PlanLane> {
             TaskPhase::Live(_) | TaskPhase::Failed { .. } | TaskPhase::Delayed { .. }
         )
     };
-    let mut chosen: Vec<&TaskRun> = if state.tasks.len() <= LANES {
+    let mut chosen: Vec<&TaskRun> = if state.tasks.len() <= MAX_LANES {
         state.tasks.iter().collect()
     } else {
-        let mut chosen: Vec<&TaskRun> = state.tasks.iter().filter(matters).take(LANES).collect();
+        let mut chosen: Vec<&TaskRun> =
+            state.tasks.iter().filter(matters).take(MAX_LANES).collect();
         let rest = state.tasks.iter().rev().filter(|task| !matters(task));
-        chosen.extend(rest.take(LANES - chosen.len()));
+        chosen.extend(rest.take(MAX_LANES - chosen.len()));
         chosen
     };
     chosen.sort_by_key(|task| crate::state::place(task.role));
     let mut lanes: Vec<PlanLane> = chosen.into_iter().map(|task| lane(run, step, task)).collect();
-    if matches!(step.action, Action::Stage { .. }) {
+    if matches!(step.action, StepAction::Stage { .. }) {
         lanes.extend(planned.into_iter().skip(state.tasks.len()));
     }
     lanes
 }
 
-fn lane(run: &Run, step: &Step, task: &TaskRun) -> PlanLane {
+fn lane(run: &Run, step: &PlanStep, task: &TaskRun) -> PlanLane {
     let (adapter, mode) = adapter_of(step, task);
     PlanLane {
         task: task.id.to_string(),
@@ -117,14 +118,14 @@ fn lane(run: &Run, step: &Step, task: &TaskRun) -> PlanLane {
         attempt: task.attempt,
         adapter: adapter.to_owned(),
         mode,
-        note: cut(task.error.as_deref().unwrap_or_default()),
+        note: short_first_line(task.error.as_deref().unwrap_or_default()),
         started_at: Some(task.started_at),
         ended_at: task.ended_at,
     }
 }
 
 /// The adapter of a task that was started, or `shell` for a command, and how it runs.
-fn adapter_of<'a>(step: &'a Step, task: &'a TaskRun) -> (&'a str, Mode) {
+fn adapter_of<'a>(step: &'a PlanStep, task: &'a TaskRun) -> (&'a str, Mode) {
     match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
         (Some(Work::Agent(agent)), _) => (&agent.adapter, agent.mode),
         (_, Some(agent)) => (&agent.adapter, agent.mode),
@@ -141,16 +142,16 @@ impl Run {
     }
 }
 
-fn agent_of(step: &Step, role: Role) -> Option<&AgentSpec> {
+fn agent_of(step: &PlanStep, role: TaskRole) -> Option<&AgentSpec> {
     match (&step.action, role) {
-        (Action::AgentLoop { arbiter, .. }, Role::Arbiter(_)) => Some(arbiter),
+        (StepAction::AgentLoop { arbiter, .. }, TaskRole::Arbiter(_)) => Some(arbiter),
         (
-            Action::Agent { agent }
-            | Action::AgentLoop { agent, .. }
-            | Action::ParallelAgents { agent, .. },
+            StepAction::Agent { agent }
+            | StepAction::AgentLoop { agent, .. }
+            | StepAction::ParallelAgents { agent, .. },
             _,
         ) => Some(agent),
-        (Action::Stage { tasks }, role) => {
+        (StepAction::Stage { tasks }, role) => {
             tasks.get(crate::state::place(role)).map(|task| &task.agent)
         }
         _ => None,
@@ -158,7 +159,7 @@ fn agent_of(step: &Step, role: Role) -> Option<&AgentSpec> {
 }
 
 /// The lanes that a step will have, as far as the plan tells.
-fn planned(step: &Step) -> Vec<PlanLane> {
+fn planned(step: &PlanStep) -> Vec<PlanLane> {
     let lane = |task: String, name: Option<&String>, adapter: &str, mode, note: &str| PlanLane {
         name: name.cloned().unwrap_or_else(|| task.clone()),
         task,
@@ -166,7 +167,7 @@ fn planned(step: &Step) -> Vec<PlanLane> {
         attempt: 0,
         adapter: adapter.to_owned(),
         mode,
-        note: cut(note),
+        note: short_first_line(note),
         started_at: None,
         ended_at: None,
     };
@@ -176,30 +177,30 @@ fn planned(step: &Step) -> Vec<PlanLane> {
     };
     let name = &step.name;
     match &step.action {
-        Action::Agent { agent: spec } => vec![agent(name.clone(), spec)],
-        Action::AgentLoop { agent: spec, arbiter, .. } => {
+        StepAction::Agent { agent: spec } => vec![agent(name.clone(), spec)],
+        StepAction::AgentLoop { agent: spec, arbiter, .. } => {
             vec![agent(format!("{name}.r1"), spec), agent(format!("{name}.r1.arbiter"), arbiter)]
         }
-        Action::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
-        Action::Script { script, .. } | Action::Gate { script: Some(script), .. } => {
+        StepAction::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
+        StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {
             vec![lane(name.clone(), None, SHELL, Mode::Headless, script.command.source())]
         }
-        Action::Gate { script: None, .. } => Vec::new(),
-        Action::Stage { tasks } => {
+        StepAction::Gate { script: None, .. } => Vec::new(),
+        StepAction::Stage { tasks } => {
             tasks.iter().map(|task| agent(task.id.to_string(), &task.agent)).collect()
         }
     }
 }
 
 /// What a step does, in one line.
-fn about(step: &Step) -> String {
+fn step_note(step: &PlanStep) -> String {
     let what = match &step.action {
-        Action::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
-        Action::ParallelAgents { for_each, max_concurrent, .. } => {
+        StepAction::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
+        StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
         }
-        Action::Gate { script: None, message } => {
-            let message = message.as_ref().map(Template::source);
+        StepAction::Gate { script: None, message } => {
+            let message = message.as_ref().map(TextTemplate::source);
             format!("asks: {}", message.unwrap_or("go on?"))
         }
         _ => String::new(),
@@ -207,13 +208,13 @@ fn about(step: &Step) -> String {
     let when = step.when.as_ref().map(|when| format!("only when {}", when.source()));
     let leave = step.needs_approval.then(|| "asks for leave first".to_owned());
     let parts = [Some(what).filter(|what| !what.is_empty()), when, leave];
-    cut(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    short_first_line(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
 /// The first line, not too long.
-fn cut(text: &str) -> String {
+fn short_first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(NOTE) {
+    match line.char_indices().nth(MAX_NOTE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.to_owned(),
     }

@@ -9,15 +9,15 @@ use crate::input::Input;
 use crate::plan::OnLimit;
 use crate::testing::*;
 
-fn viewer(told: &Told) -> Viewer {
-    let mut viewer = Viewer::default();
+fn viewer(told: &TestRun) -> SessionViewBuilder {
+    let mut viewer = SessionViewBuilder::default();
     for event in &told.journal {
         viewer.record(event);
     }
     viewer
 }
 
-fn view(told: &Told) -> SessionView {
+fn view(told: &TestRun) -> SessionView {
     viewer(told).session(&told.state).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn view(told: &Told) -> SessionView {
 fn the_view_of_a_session_has_its_goal_its_definition_and_what_was_said() {
     let steps =
         vec![agent_step("plan", "split it").output("tasks"), gate("tests", Some("cargo test"))];
-    let mut told = Told::begin(plan(steps), json!({"spec": "a.md"}));
+    let mut told = TestRun::begin(plan(steps), json!({"spec": "a.md"}));
     told.succeed("plan", 1, "one, two");
     told.fail("tests", 1);
     let view = view(&told);
@@ -50,7 +50,7 @@ fn the_view_of_a_session_has_its_goal_its_definition_and_what_was_said() {
 
 #[test]
 fn errors_and_decisions_are_shown() {
-    let mut told = Told::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
+    let mut told = TestRun::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
     told.fail("tests", 1);
     told.tell(resolve(1, Choice::Abort));
     let view = view(&told);
@@ -58,10 +58,9 @@ fn errors_and_decisions_are_shown() {
     assert!(view.history.iter().any(|entry| entry.text == "abort by she"));
 }
 
-/// Spec: GR.4.3
 #[test]
 fn what_changed_while_an_arbiter_ran_is_shown() {
-    let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
     told.succeed("review.r1", 1, "x");
     let job = job("review.r1.arbiter", 1);
     told.tell(Input::Exposed { job, reason: "nothing confines it".to_owned() });
@@ -96,7 +95,7 @@ fn a_mode_that_stands_under_defaults_is_shown() {
     };
     let expected = [Mode::Interactive, Mode::Headless];
     assert_eq!(shown(dry_run(&plan)), expected);
-    let mut told = Told::begin(plan, json!({}));
+    let mut told = TestRun::begin(plan, json!({}));
     assert_eq!(shown(plan_view(told.state.run().unwrap())), expected);
     told.succeed("talk", 1, "done");
     told.succeed("check", 1, "done");
@@ -109,15 +108,18 @@ fn a_mode_that_stands_under_defaults_is_shown() {
 #[test]
 fn a_large_value_is_kept_aside_and_written_once() {
     let steps = vec![agent_step("big", "go").output("big"), agent_step("then", "x")];
-    let mut told = Told::begin(plan(steps), json!({}));
-    told.succeed("big", 1, &"x".repeat(LARGEST_VALUE + 1));
+    let mut told = TestRun::begin(plan(steps), json!({}));
+    told.succeed("big", 1, &"x".repeat(MAX_INLINE_BYTES + 1));
     let viewer = viewer(&told);
     let first = viewer.session(&told.state).unwrap();
     assert_eq!(viewer.session(&told.state).unwrap(), first);
     let large = viewer.large();
     let [large] = &large[..] else { panic!("not one") };
-    assert_eq!(first.variables["big"], json!({"$value": large.digest, "bytes": LARGEST_VALUE + 3}));
-    assert_eq!(large.value.as_str().map(str::len), Some(LARGEST_VALUE + 1));
+    assert_eq!(
+        first.variables["big"],
+        json!({"$value": large.digest, "bytes": MAX_INLINE_BYTES + 3})
+    );
+    assert_eq!(large.value.as_str().map(str::len), Some(MAX_INLINE_BYTES + 1));
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn a_dry_run_shows_what_a_plan_will_do() {
 fn the_plan_of_a_run_shows_where_everything_stands() {
     let steps = vec![parallel("build", "${input.tasks}", "${item}", 2), agent_step("then", "x")];
     let tasks: Vec<u32> = (0..500).collect();
-    let mut told = Told::begin(plan(steps), json!({ "tasks": tasks }));
+    let mut told = TestRun::begin(plan(steps), json!({ "tasks": tasks }));
     told.fail("build.0", 1);
     for index in 1..300 {
         told.succeed(&format!("build.{index}"), 1, "ok");
@@ -172,7 +174,7 @@ fn the_lanes_of_a_stage_are_there_before_it_begins() {
         stage("one", &[("a", agent("x"))]),
         stage("two", &[("b", agent("y")), ("c", agent("z"))]),
     ];
-    let told = Told::begin(plan(stages), json!({}));
+    let told = TestRun::begin(plan(stages), json!({}));
     let view = plan_view(told.run());
     let lanes: Vec<(&str, TaskStatus)> =
         view.rows[1].lanes.iter().map(|lane| (lane.task.as_str(), lane.status)).collect();

@@ -1,7 +1,7 @@
 //! Texts made of everything that means something to a template, a condition or a shell.
 
-use coven_workflow::condition::Type;
-use coven_workflow::{Condition, Scope, ShellCommand, Template};
+use coven_workflow::condition::ValueType;
+use coven_workflow::{Condition, ShellCommand, TextTemplate, VariableScope};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -78,15 +78,15 @@ proptest! {
 
     #[test]
     fn nothing_panics_and_no_value_gets_into_a_command(text in text()) {
-        let (template, _) = Template::parse_all(&text);
+        let (template, _) = TextTemplate::parse_all(&text);
         prop_assert!(template.references().all(|one| one.offset + one.length <= text.len()));
-        let verbatim = Template::verbatim(&text);
-        prop_assert_eq!(verbatim.render(&Scope::default()).unwrap(), text.clone());
-        prop_assert_eq!(&Template::parse(verbatim.source()).unwrap(), &verbatim);
+        let verbatim = TextTemplate::verbatim(&text);
+        prop_assert_eq!(verbatim.render(&VariableScope::default()).unwrap(), text.clone());
+        prop_assert_eq!(&TextTemplate::parse(verbatim.source()).unwrap(), &verbatim);
 
         if let Ok(condition) = Condition::parse(&text) {
-            let _ = condition.evaluate(&Scope::default());
-            let _ = condition.check(&|_| Type::Any);
+            let _ = condition.evaluate(&VariableScope::default());
+            let _ = condition.check(&|_| ValueType::Any);
         }
 
         let (command, errors) = ShellCommand::parse_all(&text);
@@ -95,7 +95,7 @@ proptest! {
         for reference in command.references() {
             names.insert(reference.name.clone(), Value::from(SECRET));
         }
-        if let Ok(prepared) = command.prepare(&Scope::new(names)) {
+        if let Ok(prepared) = command.prepare(&VariableScope::new(names)) {
             prop_assert!(!prepared.text.contains(SECRET));
             if prepared.env.is_empty() && !text.contains("$${") {
                 prop_assert_eq!(prepared.text, text);

@@ -1,23 +1,22 @@
 //! The grimoires we ship.
 
 use coven_notation::Report;
-use coven_workflow::catalogue::{Catalogue, Layer, Places};
+use coven_workflow::catalogue::{GrimoireCatalogue, GrimoireLayer, Places};
 use coven_workflow::check::Known;
 
 fn known() -> Known {
     Known::new(["claude", "codex", "demo", "gemini"])
 }
 
-/// Spec: GR.1.1
 #[test]
 fn the_shipped_grimoires_are_there_and_complete() {
-    let catalogue = Catalogue::load(&Places::default(), &known());
+    let catalogue = GrimoireCatalogue::load(&Places::default(), &known());
     let names: Vec<&str> = catalogue.entries().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["demo", "implement-bead", "prepare-pr", "review-loop", "spec-to-beads"]);
     for entry in catalogue.entries() {
         let report = Report::new(entry.source.clone(), entry.problems.clone());
         assert!(entry.problems.is_empty(), "{}", report.render(false));
-        assert_eq!(entry.layer, Layer::BuiltIn);
+        assert_eq!(entry.layer, GrimoireLayer::BuiltIn);
         let plan = catalogue.plan(&entry.name).unwrap();
         assert!(!plan.steps.is_empty() && !plan.description.is_empty());
         assert_eq!(plan.name, entry.name);

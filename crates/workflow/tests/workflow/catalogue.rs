@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use coven_workflow::catalogue::{Catalogue, Layer, Places, Standing};
+use coven_workflow::catalogue::{EntryStatus, GrimoireCatalogue, GrimoireLayer, Places};
 use tempfile::TempDir;
 
 use crate::known;
@@ -40,22 +40,21 @@ impl Disk {
         self.places.project.as_ref().unwrap()
     }
 
-    fn load(&self) -> Catalogue {
-        Catalogue::load(&self.places, &known())
+    fn load(&self) -> GrimoireCatalogue {
+        GrimoireCatalogue::load(&self.places, &known())
     }
 }
 
 /// One line for each entry of a name: its layer, its standing, the codes of its problems.
-fn about(catalogue: &Catalogue, name: &str) -> Vec<String> {
+fn about(catalogue: &GrimoireCatalogue, name: &str) -> Vec<String> {
     let entries = catalogue.entries().filter(|entry| entry.name == name);
-    let line = |entry: &coven_workflow::catalogue::Entry| {
+    let line = |entry: &coven_workflow::catalogue::CatalogueEntry| {
         let codes: Vec<&str> = entry.problems.iter().map(|problem| problem.code).collect();
         format!("{} {:?} {codes:?}", entry.layer, entry.standing)
     };
     entries.map(line).collect()
 }
 
-/// Spec: GR.1.2
 #[test]
 fn a_file_in_a_trusted_project_adds_a_grimoire_or_replaces_one_of_the_same_name() {
     let disk = Disk::new();
@@ -84,7 +83,7 @@ fn a_project_that_is_not_trusted_is_listed_and_changes_nothing() {
     assert_eq!(about(&catalogue, "demo"), ["built-in Current []", "project Inert []"]);
     assert_ne!(catalogue.plan("demo").unwrap().description, "Not what you think.");
     let inert = catalogue.get("own").unwrap();
-    assert_eq!(inert.standing, Standing::Inert);
+    assert_eq!(inert.standing, EntryStatus::Inert);
     assert!(inert.plan.is_some() && !inert.is_usable(), "it can be looked at");
 }
 
@@ -107,7 +106,7 @@ fn what_is_wrong_with_one_file_never_hides_another() {
     assert!(catalogue.plan("good").is_ok());
     let broken: Vec<String> = catalogue
         .entries()
-        .filter(|entry| entry.layer == Layer::Project && entry.plan.is_none())
+        .filter(|entry| entry.layer == GrimoireLayer::Project && entry.plan.is_none())
         .map(|entry| format!("{}: {}", entry.name, entry.problems[0].code))
         .collect();
     assert_eq!(

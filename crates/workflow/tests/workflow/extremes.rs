@@ -1,12 +1,12 @@
-//! Definitions of sizes and shapes that nobody writes by hand.
+//! Definitions of sizes and shapes that only a generator writes.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use coven_notation::{Report, Source};
 use coven_workflow::check::check;
-use coven_workflow::plan::Action;
-use coven_workflow::{Scope, Template};
+use coven_workflow::plan::StepAction;
+use coven_workflow::{TextTemplate, VariableScope};
 use serde_json::{Value, json};
 
 use crate::{checked, codes, known, plan};
@@ -23,7 +23,7 @@ fn ten_megabytes_of_yaml_are_checked_in_time() {
     let prompt = line.repeat(10 * 1024 * 1024 / line.len());
     let text = format!("{HEAD}  - name: a\n    type: agent\n    prompt: |\n      {prompt}\n");
     let plan = plan("g.yaml", &text);
-    let Action::Agent { agent } = &plan.steps[0].action else { panic!() };
+    let StepAction::Agent { agent } = &plan.steps[0].action else { panic!() };
     assert!(agent.prompt.as_ref().unwrap().references().count() > 100_000);
     // The same, with every one of them wrong: a page of problems, not a hundred thousand.
     let checked = checked("g.yaml", &text.replace("${input}", "${inptu}"));
@@ -35,11 +35,11 @@ fn ten_megabytes_of_yaml_are_checked_in_time() {
 fn ten_megabytes_in_a_variable_are_filled_in_once_per_use() {
     let began = Instant::now();
     let value = "x".repeat(10 * 1024 * 1024);
-    let scope = Scope::default().with("big", json!({"list": [value.clone()]}));
-    let template = Template::parse("a ${big.list[0]} b ${big.list[0]}").unwrap();
+    let scope = VariableScope::default().with("big", json!({"list": [value.clone()]}));
+    let template = TextTemplate::parse("a ${big.list[0]} b ${big.list[0]}").unwrap();
     let text = template.render(&scope).unwrap();
     assert_eq!(text.len(), 2 * value.len() + 5);
-    let many = Template::parse(&"${n}".repeat(100_000)).unwrap();
+    let many = TextTemplate::parse(&"${n}".repeat(100_000)).unwrap();
     assert_eq!(many.render(&scope.with("n", json!(1))).unwrap().len(), 100_000);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
 }
@@ -109,8 +109,8 @@ fn a_list_may_have_ten_thousand_items() {
             serde_json::to_string(&items).unwrap()
         );
         let plan = plan("g.yaml", &text);
-        let Action::ParallelAgents { for_each, .. } = &plan.steps[0].action else { panic!() };
-        let value = for_each.value(&Scope::default()).unwrap();
+        let StepAction::ParallelAgents { for_each, .. } = &plan.steps[0].action else { panic!() };
+        let value = for_each.value(&VariableScope::default()).unwrap();
         assert_eq!(value.as_array().map(Vec::len), Some(count));
     }
 }
@@ -127,8 +127,8 @@ fn nul_and_escape_sequences_reach_no_terminal_and_no_program() {
     let shown = Report::new(source, checked.problems).render(false);
     assert!(!shown.contains(['\u{1b}', '\0']), "{shown:?}");
     // In a value they are data: the agent gets what is there.
-    let scope = Scope::default().with("x", Value::from("\u{1b}[2J\0"));
-    assert_eq!(Template::parse("${x}").unwrap().render(&scope).unwrap(), "\u{1b}[2J\0");
+    let scope = VariableScope::default().with("x", Value::from("\u{1b}[2J\0"));
+    assert_eq!(TextTemplate::parse("${x}").unwrap().render(&scope).unwrap(), "\u{1b}[2J\0");
 }
 
 #[test]

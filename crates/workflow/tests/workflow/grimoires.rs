@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use coven_model::{Mode, Permission, Sandbox};
-use coven_workflow::check::{Fires, Known, fires_on};
-use coven_workflow::expect::Expect;
-use coven_workflow::plan::{Action, Form, InputType, OnFailure, OnLimit, Plan, Trigger};
-use coven_workflow::{Scope, schema};
+use coven_model::{Mode, PermissionLevel, SandboxMode};
+use coven_workflow::check::{Known, TriggerMatch, fires_on};
+use coven_workflow::expect::ExpectedOutput;
+use coven_workflow::plan::{
+    InputType, OnFailure, OnLimit, Plan, PlanForm, PlanTrigger, StepAction,
+};
+use coven_workflow::{VariableScope, schema};
 use serde_json::json;
 
 use crate::{codes, known, plan};
@@ -58,8 +60,8 @@ steps:
 #[test]
 fn the_example_of_the_design_compiles_to_what_it_says() {
     let plan = plan("g.yaml", FEATURE);
-    assert_eq!((plan.name.as_str(), plan.form), ("implement-feature", Form::Grimoire));
-    assert_eq!(plan.trigger, Trigger::Manual);
+    assert_eq!((plan.name.as_str(), plan.form), ("implement-feature", PlanForm::Grimoire));
+    assert_eq!(plan.trigger, PlanTrigger::Manual);
     assert_eq!(plan.inputs[0].name, "spec", "inputs keep the order of the file");
     assert!(plan.inputs[0].required && plan.inputs[1].default == Some(json!("main")));
     let kinds: Vec<&str> = plan.steps.iter().map(|step| step.action.kind()).collect();
@@ -85,14 +87,17 @@ fn the_example_of_the_design_compiles_to_what_it_says() {
 #[test]
 fn agents_are_put_together_from_the_step_and_the_defaults() {
     let plan = plan("g.yaml", FEATURE);
-    let Action::Agent { agent } = &plan.steps[0].action else { panic!() };
+    let StepAction::Agent { agent } = &plan.steps[0].action else { panic!() };
     assert_eq!((agent.adapter.as_str(), agent.mode), ("claude", Mode::Headless));
-    assert_eq!((agent.permissions, &agent.expect), (Some(Permission::Edits), &Expect::Json));
-    let Action::ParallelAgents { item, max_concurrent, .. } = &plan.steps[1].action else {
+    assert_eq!(
+        (agent.permissions, &agent.expect),
+        (Some(PermissionLevel::Edits), &ExpectedOutput::Json)
+    );
+    let StepAction::ParallelAgents { item, max_concurrent, .. } = &plan.steps[1].action else {
         panic!()
     };
     assert_eq!((item.as_str(), *max_concurrent), ("task", 3));
-    let Action::AgentLoop { arbiter, max_iterations, on_max_iterations, .. } =
+    let StepAction::AgentLoop { arbiter, max_iterations, on_max_iterations, .. } =
         &plan.steps[2].action
     else {
         panic!()
@@ -101,7 +106,7 @@ fn agents_are_put_together_from_the_step_and_the_defaults() {
     assert_eq!((arbiter.adapter.as_str(), arbiter.mode), ("codex", Mode::Headless));
     assert_eq!(
         (arbiter.permissions, arbiter.sandbox),
-        (Some(Permission::ReadOnly), Sandbox::ReadOnly)
+        (Some(PermissionLevel::ReadOnly), SandboxMode::ReadOnly)
     );
 }
 
@@ -113,7 +118,7 @@ fn the_model_and_arguments_of_one_program_are_not_given_to_another() {
          - {name: a, type: agent, prompt: x}\n  - {name: b, type: agent, prompt: x, adapter: codex}\n",
     );
     let agent = |index: usize| match &plan.steps[index].action {
-        Action::Agent { agent } => agent.clone(),
+        StepAction::Agent { agent } => agent.clone(),
         _ => panic!(),
     };
     assert!(agent(0).model.is_some() && agent(0).extra_args.len() == 1);
@@ -127,13 +132,13 @@ fn defaults_are_modest() {
         "name: g\ndescription: G.\nsteps:\n  - {name: a, type: agent, prompt: x, adapter: claude}\n  \
          - {name: b, type: script, command: date}\n  - {name: c, type: gate, message: Ready?}\n",
     );
-    let Action::Agent { agent } = &plan.steps[0].action else { panic!() };
+    let StepAction::Agent { agent } = &plan.steps[0].action else { panic!() };
     assert_eq!((agent.mode, agent.permissions, agent.auto_approve), (Mode::Headless, None, false));
-    assert_eq!((agent.sandbox, plan.steps[0].timeout), (Sandbox::Off, None));
+    assert_eq!((agent.sandbox, plan.steps[0].timeout), (SandboxMode::Off, None));
     assert_eq!((plan.steps[0].retry.attempts, plan.steps[0].needs_approval), (1, false));
-    let Action::Script { script, expect } = &plan.steps[1].action else { panic!() };
-    assert_eq!((&script.shell, expect), (&None, &Expect::Text));
-    assert!(matches!(&plan.steps[2].action, Action::Gate { script: None, message: Some(_) }));
+    let StepAction::Script { script, expect } = &plan.steps[1].action else { panic!() };
+    assert_eq!((&script.shell, expect), (&None, &ExpectedOutput::Text));
+    assert!(matches!(&plan.steps[2].action, StepAction::Gate { script: None, message: Some(_) }));
 }
 
 #[test]
@@ -143,14 +148,14 @@ fn shells_are_named_and_other_programs_are_written_out() {
          - {name: c, type: script, command: \"print(f'${x}')\", shell: [python3, -c]}\n";
     let plan = plan("g.yaml", steps);
     let shell = |index: usize| match &plan.steps[index].action {
-        Action::Script { script, .. } => script.shell.clone().unwrap().join(" "),
+        StepAction::Script { script, .. } => script.shell.clone().unwrap().join(" "),
         _ => panic!(),
     };
     assert_eq!(shell(0), "sh -eu -c");
     assert_eq!(shell(1), "bash -eu -o pipefail -c");
     assert_eq!(shell(2), "python3 -c");
-    let Action::Script { script, .. } = &plan.steps[2].action else { panic!() };
-    let prepared = script.command.prepare(&Scope::default()).unwrap();
+    let StepAction::Script { script, .. } = &plan.steps[2].action else { panic!() };
+    let prepared = script.command.prepare(&VariableScope::default()).unwrap();
     assert_eq!(prepared.text, "print(f'${x}')", "what is no shell gets its text as it is");
 }
 
@@ -162,8 +167,8 @@ fn a_list_can_be_written_out_and_stays_what_it_is() {
         );
         let plan: Plan =
             serde_json::from_str(&serde_json::to_string(&plan("g.yaml", &text)).unwrap()).unwrap();
-        let Action::ParallelAgents { for_each, .. } = &plan.steps[0].action else { panic!() };
-        let value = for_each.value(&Scope::default()).unwrap();
+        let StepAction::ParallelAgents { for_each, .. } = &plan.steps[0].action else { panic!() };
+        let value = for_each.value(&VariableScope::default()).unwrap();
         assert_eq!(value.as_array().unwrap().len(), length);
     }
 }
@@ -175,14 +180,14 @@ fn a_plan_survives_its_way_to_disk_and_back() {
     assert_eq!(back, plan);
 }
 
-/// Spec: GR.5.2
 #[test]
 fn a_variable_is_replaced_by_the_earlier_result_and_an_undefined_one_says_where_it_stands() {
     let plan = plan("g.yaml", FEATURE);
-    let Action::ParallelAgents { agent, .. } = &plan.steps[1].action else { panic!() };
+    let StepAction::ParallelAgents { agent, .. } = &plan.steps[1].action else { panic!() };
     let prompt = agent.prompt.as_ref().unwrap();
-    let scope =
-        Scope::default().with("task", json!({"title": "the login"})).with("index", json!(2));
+    let scope = VariableScope::default()
+        .with("task", json!({"title": "the login"}))
+        .with("index", json!(2));
     assert_eq!(prompt.render(&scope).unwrap(), "Implement the login, number 2");
     let undefined = prompt.render(&scope.with("task", json!({"titel": "x"}))).unwrap_err();
     assert_eq!(undefined.offset, "Implement ".len());
@@ -205,16 +210,16 @@ fn an_event_can_start_a_grimoire_but_not_its_own() {
         )
     };
     let after = plan("g.yaml", &text("after", "grimoire == 'before'"));
-    assert_eq!(fires_on(&after, "before"), Fires::Yes);
-    assert_eq!(fires_on(&after, "other"), Fires::No);
+    assert_eq!(fires_on(&after, "before"), TriggerMatch::Yes);
+    assert_eq!(fires_on(&after, "other"), TriggerMatch::No);
     let perhaps = plan("g.yaml", &text("perhaps", "grimoire == 'before' and goal == 'x'"));
-    assert_eq!(fires_on(&perhaps, "before"), Fires::Perhaps);
+    assert_eq!(fires_on(&perhaps, "before"), TriggerMatch::Perhaps);
     assert_eq!(codes("g.yaml", &text("own", "grimoire in ['own', 'other']")), ["trigger-loop"]);
     assert_eq!(codes("g.yaml", &text("own", "1 == 1")), ["trigger-loop"]);
     let posted = "name: g\ndescription: G.\ntrigger: {event: deploy.finished}\nsteps:\n  - {name: a, type: script, command: date}\n";
     assert_eq!(
         fires_on(&plan("g.yaml", posted), "g"),
-        Fires::No,
+        TriggerMatch::No,
         "events from outside are their own"
     );
 }
@@ -224,8 +229,10 @@ fn a_default_adapter_stands_in_for_none() {
     let text = "name: g\ndescription: G.\nsteps:\n  - {name: a, type: agent, prompt: x}\n";
     assert_eq!(codes("g.yaml", text), ["no-adapter"]);
     let source = coven_notation::Source::new("g.yaml", text);
-    let checked = coven_workflow::check(&source, &known().or_else("codex"));
-    let Action::Agent { agent } = checked.plan.unwrap().steps.remove(0).action else { panic!() };
+    let checked = coven_workflow::check(&source, &known().with_default_adapter("codex"));
+    let StepAction::Agent { agent } = checked.plan.unwrap().steps.remove(0).action else {
+        panic!()
+    };
     assert_eq!(agent.adapter, "codex");
 }
 
@@ -240,14 +247,14 @@ fn an_input_can_choose_the_adapter_when_a_run_is_made() {
         coven_workflow::settle(&mut plan, &input.unwrap(), known).map(|()| plan)
     };
     let adapters = |plan: &Plan| match (&plan.steps[0].action, &plan.steps[1].action) {
-        (Action::Agent { agent: one }, Action::AgentLoop { agent: two, arbiter, .. }) => {
+        (StepAction::Agent { agent: one }, StepAction::AgentLoop { agent: two, arbiter, .. }) => {
             [&one.adapter, &two.adapter, &arbiter.adapter].map(Clone::clone)
         }
         _ => panic!(),
     };
     let chosen = settle(json!("gemini"), &known()).unwrap();
     assert_eq!(adapters(&chosen), ["gemini", "gemini", "codex"]);
-    let default = settle(json!(null), &known().or_else("claude")).unwrap();
+    let default = settle(json!(null), &known().with_default_adapter("claude")).unwrap();
     assert_eq!(adapters(&default), ["claude", "claude", "codex"]);
     let unknown = settle(json!("gemni"), &known()).unwrap_err();
     assert_eq!(unknown.len(), 1, "told once, however many agents it is for");

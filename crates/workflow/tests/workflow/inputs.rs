@@ -12,7 +12,7 @@ const TEXT: &str = "name: g\ndescription: G.\ninputs:\n  spec: {description: Pat
 fn bind(given: &Value) -> Result<Value, Vec<String>> {
     let plan = plan("g.yaml", TEXT);
     bind_inputs(&plan, given.as_object().unwrap()).map(Value::Object).map_err(|problems| {
-        let text = |problem: &coven_notation::Problem| match &problem.help {
+        let text = |problem: &coven_notation::FileProblem| match &problem.help {
             Some(help) => format!("{} ({help})", problem.message),
             None => problem.message.clone(),
         };

@@ -16,7 +16,7 @@ mod shell;
 mod stages;
 
 use coven_notation::{Report, Source};
-use coven_workflow::check::{Checked, Known, check};
+use coven_workflow::check::{CheckedDefinition, Known, check};
 use coven_workflow::plan::Plan;
 
 /// The agents that the tests know.
@@ -24,7 +24,7 @@ fn known() -> Known {
     Known::new(["claude", "codex", "demo", "gemini"])
 }
 
-fn checked(name: &str, text: &str) -> Checked {
+fn checked(name: &str, text: &str) -> CheckedDefinition {
     check(&Source::new(name, text), &known())
 }
 

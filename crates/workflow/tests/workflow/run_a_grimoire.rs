@@ -3,7 +3,7 @@
 
 use coven_model::{Ending, Event, Outcome, SessionId, Timestamp, Usage, Work, WorkflowStatus};
 use coven_notation::Source;
-use coven_workflow::input::Creation;
+use coven_workflow::input::SessionSpec;
 use coven_workflow::view::{dry_run, plan_view};
 use coven_workflow::{Command, Input, Known, Plan, State, bind_inputs, check, decide, fold_all};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
     let given = json!({"spec": "spec.md"});
     let input = bind_inputs(&plan, given.as_object().unwrap()).unwrap();
     let mut world = World { state: State::default(), journal: Vec::new(), prompts: Vec::new() };
-    world.tell(Input::Create(Box::new(Creation {
+    world.tell(Input::Create(Box::new(SessionSpec {
         session: SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap(),
         name: "brisk-otter".to_owned(),
         plan,

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use coven_workflow::Scope;
-use coven_workflow::catalogue::{Catalogue, Places};
-use coven_workflow::plan::{Action, Plan};
+use coven_workflow::VariableScope;
+use coven_workflow::catalogue::{GrimoireCatalogue, Places};
+use coven_workflow::plan::{Plan, StepAction};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -25,15 +25,17 @@ impl Folder {
 
     /// Runs one script step of a shipped grimoire.
     fn step(&self, grimoire: &str, step: &str, variables: Value) -> Output {
-        let catalogue = Catalogue::load(&Places::default(), &known());
+        let catalogue = GrimoireCatalogue::load(&Places::default(), &known());
         let plan: &Plan = catalogue.plan(grimoire).unwrap();
         let step = plan.steps.iter().find(|one| one.name == step).unwrap();
         let script = match &step.action {
-            Action::Script { script, .. } | Action::Gate { script: Some(script), .. } => script,
+            StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {
+                script
+            }
             other => panic!("no script but {}", other.kind()),
         };
         let Value::Object(variables) = variables else { panic!("variables have names") };
-        let scope = Scope::new(variables);
+        let scope = VariableScope::new(variables);
         let prepared = script.command.prepare(&scope).unwrap();
         let mut path = self.path().join("bin").display().to_string();
         if !self.path().join("bin/only").exists() {

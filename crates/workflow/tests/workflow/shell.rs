@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use coven_workflow::{Scope, ShellCommand};
+use coven_workflow::{ShellCommand, VariableScope};
 use serde_json::Value;
 
 /// Values that would do something if a shell ever read them as text. Each tries to make `x`.
@@ -47,7 +47,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 fn run(shell: &str, folder: &Path, command: &str, value: &str) -> (String, String) {
-    let scope = Scope::default().with("v", Value::from(value));
+    let scope = VariableScope::default().with("v", Value::from(value));
     let prepared = ShellCommand::parse(command).unwrap().prepare(&scope).unwrap();
     let output = Command::new(shell)
         .args(["-eu", "-c", &prepared.text])
@@ -99,7 +99,7 @@ fn a_test_of_numbers_in_single_brackets_executes_nothing() {
 
 #[test]
 fn the_largest_value_that_is_accepted_really_fits() {
-    let value = "x".repeat(coven_workflow::shell::LARGEST_VALUE);
+    let value = "x".repeat(coven_workflow::shell::MAX_ENV_VALUE_BYTES);
     let folder = tempfile::tempdir().unwrap();
     let (out, err) = run("sh", folder.path(), "printf %s ${v} | wc -c", &value);
     assert_eq!(out.trim(), value.len().to_string(), "{err}");

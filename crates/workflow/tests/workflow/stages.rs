@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use coven_model::{ExitCodes, Mode, Permission};
+use coven_model::{ExitCodes, Mode, PermissionLevel};
 use coven_notation::{Report, Source};
 use coven_workflow::check::check;
-use coven_workflow::plan::{Action, Form, OnFailure, Plan, StageTask};
+use coven_workflow::plan::{OnFailure, Plan, PlanForm, StageTask, StepAction};
 
 use crate::{codes, known, plan};
 
 fn tasks(plan: &Plan, stage: usize) -> &[StageTask] {
     match &plan.steps[stage].action {
-        Action::Stage { tasks } => tasks,
+        StepAction::Stage { tasks } => tasks,
         other => panic!("a stage became {}", other.kind()),
     }
 }
@@ -20,7 +20,6 @@ fn one_task(task: &str) -> String {
     format!(r#"{{"id": "w", "stages": [{{"id": "s", "tasks": [{task}]}}]}}"#)
 }
 
-/// Spec: C0.7.1
 #[test]
 fn stages_become_steps_in_order_and_their_tasks_stay_together() {
     let plan = plan(
@@ -30,7 +29,7 @@ fn stages_become_steps_in_order_and_their_tasks_stay_together() {
             {"id": "check", "tasks": [{"id": "c", "adapter": "codex"}]}
         ]}"#,
     );
-    assert_eq!((plan.name.as_str(), plan.form), ("release", Form::Stages));
+    assert_eq!((plan.name.as_str(), plan.form), ("release", PlanForm::Stages));
     assert_eq!(plan.goal.as_deref(), Some("Ship it"));
     let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(names, ["build", "check"]);
@@ -44,7 +43,6 @@ fn stages_become_steps_in_order_and_their_tasks_stay_together() {
     assert_eq!(plan.definition["stages"][1]["tasks"][0]["adapter"], "codex");
 }
 
-/// Spec: C1.7.1, C1.6.6
 #[test]
 fn an_id_and_an_adapter_are_enough() {
     let plan = plan("w.json", &one_task(r#"{"id": "only", "adapter": "gemini"}"#));
@@ -56,7 +54,6 @@ fn an_id_and_an_adapter_are_enough() {
     assert_eq!(task.agent.ok_exit_codes, ExitCodes::default());
 }
 
-/// Spec: C1.7.2, C1.6.6
 #[test]
 fn every_field_of_a_full_task_is_in_the_plan() {
     let plan = plan(
@@ -71,7 +68,7 @@ fn every_field_of_a_full_task_is_in_the_plan() {
     );
     let task = &tasks(&plan, 0)[0];
     let agent = &task.agent;
-    let texts = |templates: &[coven_workflow::Template]| {
+    let texts = |templates: &[coven_workflow::TextTemplate]| {
         templates.iter().map(|template| template.literal().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(agent.name.as_deref(), Some("The reviewer"));
@@ -82,7 +79,7 @@ fn every_field_of_a_full_task_is_in_the_plan() {
     assert_eq!(task.cwd.as_ref().unwrap().literal(), Some("src"));
     assert_eq!(task.env["A"].literal(), Some("1"));
     assert_eq!(agent.model.as_ref().unwrap().literal(), Some("large"));
-    assert_eq!(agent.permissions, Some(Permission::Edits));
+    assert_eq!(agent.permissions, Some(PermissionLevel::Edits));
     assert!(agent.auto_approve && agent.keep_alive);
     assert!(agent.ok_exit_codes.accept(3) && !agent.ok_exit_codes.accept(1));
     assert_eq!(task.timeout, Some(Duration::from_mins(90)));
@@ -90,7 +87,6 @@ fn every_field_of_a_full_task_is_in_the_plan() {
     assert_eq!((place.line, place.column), (2, 27));
 }
 
-/// Spec: C1.6.2
 #[test]
 fn a_headless_task_without_a_prompt_fails_the_check() {
     let headless = |more: &str| {
@@ -104,7 +100,6 @@ fn a_headless_task_without_a_prompt_fails_the_check() {
     assert_eq!(tasks(&plan, 0)[0].agent.mode, Mode::Headless);
 }
 
-/// Spec: C1.6.4
 #[test]
 fn extra_arguments_that_are_no_list_of_strings_fail_the_check() {
     for bad in [r#"["a", 1]"#, r#""--flag""#, "[null]", r#"{"a": "b"}"#, "[[]]", "true"] {
@@ -119,7 +114,6 @@ fn extra_arguments_that_are_no_list_of_strings_fail_the_check() {
     }
 }
 
-/// Spec: C1.8.1
 #[test]
 fn a_workflow_with_registered_adapters_passes_the_check() {
     for adapter in known().adapters {
@@ -128,7 +122,6 @@ fn a_workflow_with_registered_adapters_passes_the_check() {
     }
 }
 
-/// Spec: C1.8.2
 #[test]
 fn an_unknown_adapter_fails_the_check_by_name_and_suggests_a_near_one() {
     let source = Source::new("w.json", one_task(r#"{"id": "t", "adapter": "gemin"}"#));
@@ -156,12 +149,12 @@ fn any_exit_code_can_be_made_to_count() {
 #[test]
 fn a_stage_workflow_may_be_yaml_and_a_grimoire_json() {
     let stages = plan("w.yaml", "id: w\nstages:\n  - {id: s, tasks: [{id: t, adapter: gemini}]}\n");
-    assert_eq!(stages.form, Form::Stages);
+    assert_eq!(stages.form, PlanForm::Stages);
     let grimoire = plan(
         "g.json",
         r#"{"name": "g", "description": "G.", "steps": [{"name": "s", "type": "script", "command": "date"}]}"#,
     );
-    assert_eq!(grimoire.form, Form::Grimoire);
+    assert_eq!(grimoire.form, PlanForm::Grimoire);
 }
 
 #[test]

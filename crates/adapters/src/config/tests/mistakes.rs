@@ -213,7 +213,6 @@ fn an_unknown_word_in_the_file_is_told_with_the_near_one() {
     "#);
 }
 
-/// Spec: AD.11.2
 #[test]
 fn a_value_of_the_wrong_type_is_told_with_what_is_expected() {
     assert_snapshot!(report(r#"{"metadata": {"displayName": 7, "icon": ["a"]}}"#), @r#"
@@ -256,7 +255,7 @@ fn a_value_of_the_wrong_type_is_told_with_what_is_expected() {
     1 | []
       | ^^
       |
-      = help: An adapter file
+      = help: An adapter file: how to start, read, answer and stop one agent CLI
     ");
 }
 

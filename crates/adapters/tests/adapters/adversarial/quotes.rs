@@ -1,4 +1,4 @@
-//! Words of a dialog, of a spinner or of an error that somebody only quotes.
+//! Words of a dialog, of a spinner or of an error that are only quoted in an answer.
 
 use super::super::casts::Cast;
 use super::screens::{

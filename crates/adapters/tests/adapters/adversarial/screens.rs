@@ -11,12 +11,10 @@ pub(super) fn claude_box(columns: usize, above: &str, typed: &str, footer: &str)
     format!("❯ do it\n\n{above}\n\n{rule}\n❯ {typed}\n{rule}\n  ⏸ manual mode on{footer}")
 }
 
-/// Claude at rest.
 pub(super) fn claude_idle(above: &str, typed: &str) -> String {
     claude_box(80, above, typed, "")
 }
 
-/// Claude at work.
 pub(super) fn claude_working(above: &str) -> String {
     let above = format!("{above}\n\n✻ Brewing… (4s · ↓ 24 tokens)");
     claude_box(80, &above, "", " · esc to interrupt · ← for agents")

@@ -1,6 +1,8 @@
 //! Floods: fifty megabytes, in one line and in many, with bounded memory.
 
-use coven_adapters::transcript::{BUFFER_LIMIT, Decoder, Entry, Format, LINE_LIMIT, TEXT_LIMIT};
+use coven_adapters::transcript::{
+    BUFFER_LIMIT, Decoder, Entry, LINE_LIMIT, TEXT_LIMIT, TranscriptFormat,
+};
 use coven_model::Ending;
 
 use super::exit;
@@ -16,7 +18,7 @@ fn flood(
     chunks: impl Iterator<Item = Vec<u8>>,
     mut keep: impl FnMut(Entry),
     ending: &Ending,
-) -> (usize, coven_adapters::transcript::Conclusion) {
+) -> (usize, coven_adapters::transcript::RunConclusion) {
     let mut most = 0;
     for chunk in chunks {
         decoder.feed_stdout(&chunk, &mut keep);
@@ -27,7 +29,9 @@ fn flood(
 
 #[test]
 fn a_line_of_fifty_megabytes_is_kept_by_its_beginning_and_the_run_goes_on() {
-    for format in Format::ALL.into_iter().filter(|format| *format != Format::Text) {
+    for format in
+        TranscriptFormat::ALL.into_iter().filter(|format| *format != TranscriptFormat::Text)
+    {
         let line = (0..CHUNKS).map(|_| vec![b'x'; CHUNK]);
         let chunks = line.chain([format!("\n{RESULT}\n").into_bytes()]);
         let mut unknown = Vec::new();
@@ -39,7 +43,8 @@ fn a_line_of_fifty_megabytes_is_kept_by_its_beginning_and_the_run_goes_on() {
         let (most, conclusion) = flood(Decoder::new(format), chunks, keep, &exit(0));
         assert!(most <= LINE_LIMIT + CHUNK, "{format} kept {most}");
         assert_eq!(unknown[0], ((CHUNKS * CHUNK) as u64, 4096), "{format}");
-        let claude = matches!(format, Format::ClaudeStreamJson | Format::QwenStreamJson);
+        let claude =
+            matches!(format, TranscriptFormat::ClaudeStreamJson | TranscriptFormat::QwenStreamJson);
         assert_eq!(conclusion.ok, claude, "{format}: {}", conclusion.reason);
     }
 }
@@ -54,7 +59,7 @@ fn fifty_megabytes_of_events_are_read_one_by_one() {
     let chunks = (0..events).map(|_| event.clone().into_bytes()).chain([RESULT.into()]);
     let mut said = 0;
     let keep = |entry| said += usize::from(matches!(entry, Entry::Text { .. }));
-    let decoder = Decoder::new(Format::ClaudeStreamJson);
+    let decoder = Decoder::new(TranscriptFormat::ClaudeStreamJson);
     let (most, conclusion) = flood(decoder, chunks, keep, &exit(0));
     assert_eq!((said, conclusion.ok), (events, true));
     assert!(most < 4 * CHUNK, "kept {most}");
@@ -68,7 +73,7 @@ fn fifty_megabytes_of_pieces_are_an_answer_that_says_what_is_missing() {
     );
     let chunks = (0..CHUNKS).map(|_| piece.clone().into_bytes());
     let result = br#"{"type":"result","status":"success"}"#.to_vec();
-    let decoder = Decoder::new(Format::GeminiStreamJson);
+    let decoder = Decoder::new(TranscriptFormat::GeminiStreamJson);
     let (most, conclusion) = flood(decoder, chunks.chain([result]), |_| {}, &exit(0));
     let answer = conclusion.answer.unwrap();
     assert_eq!((answer.text.len(), answer.length()), (TEXT_LIMIT, (CHUNKS * CHUNK) as u64));
@@ -81,7 +86,7 @@ fn fifty_megabytes_of_text_leave_their_end() {
     for line in ["no line feed at all, ", "a line\n"] {
         let chunk = line.repeat(CHUNK / line.len()).into_bytes();
         let chunks = (0..CHUNKS).map(|_| chunk.clone()).chain([b"\nthe end\n".to_vec()]);
-        let decoder = Decoder::new(Format::Text);
+        let decoder = Decoder::new(TranscriptFormat::Text);
         let (most, conclusion) = flood(decoder, chunks, |_| {}, &exit(0));
         let answer = conclusion.answer.unwrap();
         assert!(answer.text.ends_with("the end") && answer.text.len() <= TEXT_LIMIT);
@@ -92,7 +97,7 @@ fn fifty_megabytes_of_text_leave_their_end() {
 
 #[test]
 fn a_document_without_end_and_a_flood_on_standard_error_stay_small() {
-    let mut decoder = Decoder::new(Format::GeminiStreamJson);
+    let mut decoder = Decoder::new(TranscriptFormat::GeminiStreamJson);
     let mut chunk = b"  ".repeat(CHUNK / 2);
     chunk.push(b'\n');
     let mut warnings = 0;
@@ -119,7 +124,7 @@ fn what_would_take_a_hundred_times_its_size_in_memory_is_not_read() {
     let nested = r#"{"":0},"#.repeat(LINE_LIMIT / 8);
     let line = format!("{{\"type\":\"result\",\"is_error\":[{nested}0]}}");
     assert!(line.len() <= LINE_LIMIT);
-    let read = super::printed(Format::ClaudeStreamJson, &line);
+    let read = super::printed(TranscriptFormat::ClaudeStreamJson, &line);
     assert_eq!((read.entries.len(), read.unknown().len()), (1, 1));
     assert!(!read.conclusion.ok);
 }

@@ -1,11 +1,11 @@
 //! Output that imitates a result, quotes one, repeats one, or surrounds one with noise.
 
-use coven_adapters::transcript::{Decoder, Entry, Format};
+use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
 use serde_json::json;
 
 use super::{Sample, exit, printed, read};
 
-const CLAUDE: Format = Format::ClaudeStreamJson;
+const CLAUDE: TranscriptFormat = TranscriptFormat::ClaudeStreamJson;
 
 const SUCCESS: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
 
@@ -23,9 +23,9 @@ fn a_result_that_the_agent_only_quotes_is_text() {
 
     let turn = "{\"type\":\"turn.completed\",\"usage\":{}}";
     let message = json!({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": turn}});
-    assert!(!printed(Format::CodexJson, &message.to_string()).conclusion.ok);
+    assert!(!printed(TranscriptFormat::CodexJson, &message.to_string()).conclusion.ok);
     let message = json!({"type": "message", "role": "assistant", "content": "\n{\"type\":\"result\",\"status\":\"success\"}\n"});
-    assert!(!printed(Format::GeminiStreamJson, &message.to_string()).conclusion.ok);
+    assert!(!printed(TranscriptFormat::GeminiStreamJson, &message.to_string()).conclusion.ok);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_result_with_words_around_it_or_in_pieces_is_not_one() {
 
 #[test]
 fn a_result_on_standard_error_is_noise() {
-    for format in Format::ALL.into_iter().filter(|format| format.has_result()) {
+    for format in TranscriptFormat::ALL.into_iter().filter(|format| format.has_result()) {
         let document = "{\n  \"session_id\": \"s\",\n  \"response\": \"done\"\n}\n";
         let noise = format!("{SUCCESS}\n{{\"type\":\"turn.completed\"}}\n{document}");
         let read = read(Decoder::new(format), &[(b"", noise.as_bytes())], &exit(0));
@@ -122,8 +122,8 @@ fn the_last_of_two_results_counts() {
     assert_eq!((read.results(), read.conclusion.ok), (vec![false, true], true));
 
     let (done, failed) = ("{\"type\":\"turn.completed\"}", "{\"type\":\"turn.failed\"}");
-    assert!(!printed(Format::CodexJson, &format!("{done}\n{failed}")).conclusion.ok);
-    assert!(printed(Format::CodexJson, &format!("{failed}\n{done}")).conclusion.ok);
+    assert!(!printed(TranscriptFormat::CodexJson, &format!("{done}\n{failed}")).conclusion.ok);
+    assert!(printed(TranscriptFormat::CodexJson, &format!("{failed}\n{done}")).conclusion.ok);
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn an_agent_that_goes_on_after_its_result_has_not_ended() {
 
     let (stop, start) =
         ("{\"type\":\"step_finish\",\"part\":{\"reason\":\"stop\"}}", "{\"type\":\"step_start\"}");
-    assert!(printed(Format::OpencodeJson, stop).conclusion.ok);
-    assert!(!printed(Format::OpencodeJson, &format!("{stop}\n{start}")).conclusion.ok);
+    assert!(printed(TranscriptFormat::OpencodeJson, stop).conclusion.ok);
+    assert!(!printed(TranscriptFormat::OpencodeJson, &format!("{stop}\n{start}")).conclusion.ok);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn numbers_that_count_nothing_are_unknown_and_not_zero() {
         assert!(read.conclusion.ok, "{number}: {}", read.conclusion.reason);
         let usage = read.conclusion.usage;
         assert_eq!((usage.input_tokens, usage.output_tokens), (None, Some(5)), "{number}");
-        assert_eq!(usage.cost_usd.map(coven_model::Dollars::as_f64), cost, "{number}");
+        assert_eq!(usage.cost_usd.map(coven_model::UsDollars::as_f64), cost, "{number}");
     }
     let most = "18446744073709551615";
     let usage = format!("{{\"input_tokens\":{most},\"cache_read_input_tokens\":{most}}}");
@@ -183,7 +183,7 @@ fn numbers_that_count_nothing_are_unknown_and_not_zero() {
 fn an_id_that_would_be_an_option_or_a_path_of_lines_is_none() {
     for id in ["", "--dangerous", "a b", "a\\nb", "\\u001b[31m"] {
         let line = format!("{{\"type\":\"thread.started\",\"thread_id\":\"{id}\"}}\n");
-        assert_eq!(printed(Format::CodexJson, &line).conclusion.session, None, "{id}");
+        assert_eq!(printed(TranscriptFormat::CodexJson, &line).conclusion.session, None, "{id}");
     }
 }
 

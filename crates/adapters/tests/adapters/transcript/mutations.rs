@@ -1,6 +1,6 @@
 //! Samples with one value changed into something else, and bytes of any kind.
 
-use coven_adapters::transcript::{Decoder, Format};
+use coven_adapters::transcript::{Decoder, TranscriptFormat};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ proptest! {
 
     #[test]
     fn any_bytes_in_any_pieces_are_read_the_same(
-        format in 0..Format::ALL.len(),
+        format in 0..TranscriptFormat::ALL.len(),
         bytes in prop::collection::vec(prop_oneof![
             4 => Just(b"{\"type\":\"result\",\"text\":\"".to_vec()),
             2 => Just(b"\r\n".to_vec()),
@@ -123,7 +123,7 @@ proptest! {
         ], 0..30),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
-        let format = Format::ALL[format];
+        let format = TranscriptFormat::ALL[format];
         let bytes = bytes.concat();
         let whole = read(Decoder::new(format), &[(&bytes, b""), (b"", &bytes)], &exit(0));
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();

@@ -1,12 +1,12 @@
 //! How success is decided, and how the parts of each format are read that no sample has.
 
-use coven_adapters::transcript::{Decoder, Entry, Format};
+use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
 use coven_model::{Ending, Usage};
 use serde_json::{Value, json};
 
 use super::{Read, Sample, exit, printed, read};
 
-fn lines(format: Format, events: &[Value]) -> Read {
+fn lines(format: TranscriptFormat, events: &[Value]) -> Read {
     let text: String = events.iter().map(|event| format!("{event}\n")).collect();
     printed(format, &text)
 }
@@ -59,7 +59,8 @@ fn a_success_needs_a_good_ending_and_a_good_result() {
         assert!(read.conclusion.complete);
         assert_eq!(read.answer(), Some("All done: the tool ran and returned a result."));
     }
-    let nothing = |ending| read(Decoder::new(Format::CodexJson), &[], &ending).conclusion.reason;
+    let nothing =
+        |ending| read(Decoder::new(TranscriptFormat::CodexJson), &[], &ending).conclusion.reason;
     assert_eq!(nothing(exit(0)), "ended without a result (exit code 0)");
     assert_eq!(nothing(Ending::NotStarted), "could not be started");
     assert_eq!(nothing(Ending::TimedOut), "timed out");
@@ -69,7 +70,7 @@ fn a_success_needs_a_good_ending_and_a_good_result() {
 #[test]
 fn text_is_judged_by_its_exit_code_alone() {
     let run = |ending, codes: &[i32]| {
-        let decoder = Decoder::new(Format::Text).accepting(codes.iter().copied());
+        let decoder = Decoder::new(TranscriptFormat::Text).accepting(codes.iter().copied());
         read(decoder, &[(b"10%\r100%\n\x1b[1mdone\x1b[0m\n", b"oh no\n")], &ending)
     };
     let good = run(exit(0), &[0]);
@@ -81,7 +82,7 @@ fn text_is_judged_by_its_exit_code_alone() {
         assert!(!run(ending, &[0]).conclusion.ok);
     }
     // Other formats need their result all the same.
-    let decoder = Decoder::new(Format::CodexJson).accepting([3]);
+    let decoder = Decoder::new(TranscriptFormat::CodexJson).accepting([3]);
     assert!(!read(decoder, &[], &exit(3)).conclusion.ok);
 }
 
@@ -91,13 +92,13 @@ fn what_was_said_outside_the_format_explains_a_failure() {
         let pieces = [(stdout.as_bytes(), stderr.as_bytes())];
         read(Decoder::new(format), &pieces, &exit(code)).conclusion.reason
     };
-    let gemini = Format::GeminiStreamJson;
+    let gemini = TranscriptFormat::GeminiStreamJson;
     assert_eq!(
         run(gemini, "", "True color not detected\nInvalid auth method selected.\n", 41),
         "exit code 41 (not logged in): Invalid auth method selected."
     );
     assert_eq!(
-        run(Format::ClaudeStreamJson, "Execution error\n", "", 0),
+        run(TranscriptFormat::ClaudeStreamJson, "Execution error\n", "", 0),
         "ended without a result (exit code 0): Execution error"
     );
     // A stopped Gemini exits with 0 and says nothing.
@@ -131,7 +132,7 @@ fn several_turns_in_one_process_add_up() {
                "total_cost_usd": cost, "usage": {"input_tokens": input, "output_tokens": 1}})
     };
     let turns = [result("1", 0.25, 10), result("2", 0.75, 5), result("2", 0.75, 5)];
-    let usage = lines(Format::ClaudeStreamJson, &turns).conclusion.usage;
+    let usage = lines(TranscriptFormat::ClaudeStreamJson, &turns).conclusion.usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(15), Some(2)));
     assert_eq!(usage.cost_usd.unwrap().to_string(), "$0.75");
 }
@@ -143,7 +144,7 @@ fn a_run_that_never_came_to_its_result_still_used_something() {
                "usage": {"input_tokens": input, "output_tokens": 2}}})
     };
     let events = [message("a", 10), message("a", 10), message("b", 7), message("a", 12)];
-    let read = lines(Format::ClaudeStreamJson, &events);
+    let read = lines(TranscriptFormat::ClaudeStreamJson, &events);
     let usage = read.conclusion.usage;
     assert_eq!(
         (usage.input_tokens, usage.output_tokens, usage.cost_usd),
@@ -154,7 +155,7 @@ fn a_run_that_never_came_to_its_result_still_used_something() {
 #[test]
 fn claude_retries_thinking_and_odd_parts_are_read() {
     let read = lines(
-        Format::ClaudeStreamJson,
+        TranscriptFormat::ClaudeStreamJson,
         &[
             json!({"type": "system", "subtype": "api_retry", "attempt": 2, "max_retries": 10,
                    "retry_delay_ms": 1234.5, "error_status": 529}),
@@ -192,7 +193,8 @@ fn what_qwen_says_after_a_resume_counts_over_the_whole_conversation() {
         output_tokens: Some(output),
         ..Usage::default()
     };
-    let mut decoder = Decoder::new(Format::QwenStreamJson).resumed_from(usage(2400, 2000, 100));
+    let mut decoder =
+        Decoder::new(TranscriptFormat::QwenStreamJson).resumed_from(usage(2400, 2000, 100));
     decoder.feed_stdout(format!("{event}\n").as_bytes(), &mut |_| {});
     let conclusion = decoder.finish(&Ending::Exited { code: 0 }, &mut |_| {});
     assert_eq!(conclusion.usage, usage(1200, 1000, 50));
@@ -215,7 +217,7 @@ fn a_list_of_events_is_read_like_its_events() {
 fn codex_items_of_every_kind_are_read() {
     let item = |event: &str, item: Value| json!({"type": event, "item": item});
     let read = lines(
-        Format::CodexJson,
+        TranscriptFormat::CodexJson,
         &[
             item("item.completed", json!({"id": "1", "type": "reasoning", "text": "hm"})),
             item(
@@ -266,12 +268,12 @@ fn codex_items_of_every_kind_are_read() {
 fn gemini_says_itself_that_it_failed() {
     let failed = json!({"type": "result", "status": "error",
         "error": {"type": "FatalTurnLimitedError", "message": "too many turns"}, "stats": {}});
-    let read = lines(Format::GeminiStreamJson, &[failed]);
+    let read = lines(TranscriptFormat::GeminiStreamJson, &[failed]);
     assert_eq!(read.conclusion.reason, "the agent says it failed: too many turns");
     let warning = json!({"type": "error", "severity": "warning", "message": "loop"});
     let error = json!({"type": "error", "severity": "error", "message": "quota"});
     let done = json!({"type": "result", "status": "success"});
-    let read = lines(Format::GeminiStreamJson, &[warning, error, done]);
+    let read = lines(TranscriptFormat::GeminiStreamJson, &[warning, error, done]);
     assert!(matches!(read.entries[0], Entry::Warning { .. }));
     assert!(matches!(read.entries[1], Entry::Error { fatal: false, .. }));
     assert!(read.conclusion.ok);
@@ -279,7 +281,7 @@ fn gemini_says_itself_that_it_failed() {
 
 #[test]
 fn opencode_needs_a_stop_without_errors_and_without_unanswered_questions() {
-    let format = Format::OpencodeJson;
+    let format = TranscriptFormat::OpencodeJson;
     let finish =
         |reason: &str| json!({"type": "step_finish", "sessionID": "s", "part": {"reason": reason}});
     assert!(lines(format, &[finish("tool-calls"), finish("stop")]).conclusion.ok);
@@ -319,10 +321,10 @@ fn a_price_opencode_does_not_know_is_not_zero() {
             "tokens": {"total": input + 8, "input": input, "output": 5, "reasoning": 3,
                        "cache": {"read": 0, "write": 0}}}})
     };
-    let usage = lines(Format::OpencodeJson, &[finish(10, json!(0))]).conclusion.usage;
+    let usage = lines(TranscriptFormat::OpencodeJson, &[finish(10, json!(0))]).conclusion.usage;
     assert_eq!((usage.cost_usd, usage.output_tokens), (None, Some(8)));
     let both = [finish(10, json!(0.5)), finish(1, json!(0.25))];
-    let usage = lines(Format::OpencodeJson, &both).conclusion.usage;
+    let usage = lines(TranscriptFormat::OpencodeJson, &both).conclusion.usage;
     assert_eq!(usage.cost_usd.unwrap().to_string(), "$0.75");
 }
 
@@ -360,7 +362,7 @@ fn copilot_is_read_by_its_events_and_its_exit_code() {
         json!({"type": "result", "sessionId": "s-1", "exitCode": code,
                                       "usage": {"premiumRequests": 1, "totalApiDurationMs": 5}})
     };
-    let run = |last: Value| lines(Format::CopilotJson, &[&events[..], &[last]].concat());
+    let run = |last: Value| lines(TranscriptFormat::CopilotJson, &[&events[..], &[last]].concat());
     let good = run(result(json!(0)));
     insta::assert_snapshot!(shown(&good), @r#"
     {"type":"session","id":"s-1","model":"m"}

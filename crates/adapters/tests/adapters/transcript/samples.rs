@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use coven_adapters::transcript::Format;
+use coven_adapters::transcript::TranscriptFormat;
 
 use super::{Read, Sample, exit, read};
 
@@ -70,7 +70,7 @@ fn every_sample_is_the_same_in_pieces_of_any_size() {
 
 #[test]
 fn a_sample_that_breaks_off_is_no_success_even_with_exit_code_0() {
-    for sample in Sample::all().iter().filter(|sample| sample.format != Format::Text) {
+    for sample in Sample::all().iter().filter(|sample| sample.format != TranscriptFormat::Text) {
         for at in 0..sample.stdout.len() {
             let (printed, lost) = sample.stdout.split_at(at);
             let cut = read(sample.decoder(), &[(printed, &sample.stderr)], &exit(0));
@@ -86,7 +86,7 @@ fn a_sample_that_breaks_off_is_no_success_even_with_exit_code_0() {
 
 #[test]
 fn a_terminal_changes_nothing_but_the_ends_of_lines() {
-    for sample in Sample::all().iter().filter(|sample| sample.format != Format::Text) {
+    for sample in Sample::all().iter().filter(|sample| sample.format != TranscriptFormat::Text) {
         let whole = sample.read();
         let text = String::from_utf8(sample.stdout.clone()).unwrap();
         let single = |line: &str| line.starts_with('{') && line.ends_with('}') && line.len() > 2;

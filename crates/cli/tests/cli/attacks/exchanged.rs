@@ -71,19 +71,27 @@ fn id(home: &Home, name: &str) -> String {
     listed["workflows"][0]["id"].as_str().unwrap().to_owned()
 }
 
+/// Removes a folder into which the daemon may still write the view of the run that has just ended.
+fn remove_all(folder: &std::path::Path) {
+    let begun = std::time::Instant::now();
+    while let Err(error) = fs::remove_dir_all(folder) {
+        assert!(begun.elapsed() < PATIENCE, "{}: {error}", folder.display());
+    }
+}
+
 #[test]
 fn a_project_whose_sessions_were_deleted_can_be_used_at_once() {
     let home = Home::new();
     let step = script("one", "true");
     home.run(&step, &[]).ok();
     for again in ["after a clean", "and after another"] {
-        fs::remove_dir_all(home.path("project/.coven")).unwrap();
+        remove_all(&home.path("project/.coven"));
         let said = home.run(&step, &[]);
         assert_eq!(said.code, 0, "{again}: {}{}", said.out, said.err);
         assert!(home.path("project/.coven/lock").exists(), "{again}");
     }
     // The whole folder, made anew.
-    fs::remove_dir_all(home.path("project")).unwrap();
+    remove_all(&home.path("project"));
     fs::create_dir(home.path("project")).unwrap();
     home.run(&step, &[]).ok();
     let listed = home.coven(&["ls", "-C", ".", "--json"]).ok().json();

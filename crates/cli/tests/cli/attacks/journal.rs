@@ -26,7 +26,6 @@ pub(super) enum Stage {
     Blocked,
     /// Its script failed, and could be tried again.
     Failed,
-    /// It is over.
     Completed,
 }
 

@@ -16,7 +16,6 @@ use crate::home::Home;
 /// the failure whether it ran.
 const RAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A planted session.
 #[derive(Debug)]
 pub(super) struct Planted {
     pub(super) id: String,
@@ -102,7 +101,6 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Milliseconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }

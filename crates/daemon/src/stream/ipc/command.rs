@@ -1,8 +1,8 @@
 //! What interfaces can ask for. Each command does what a route does, under another name.
 
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::ipc::{Answer, COMMANDS, Command};
-use coven_api::task::{Size, Typing};
+use coven_api::ipc::{Answer, COMMANDS, IpcCommand};
+use coven_api::task::{ScreenSize, Typing};
 use coven_api::workflow::{ListQuery, StartWorkflow, Wish};
 use coven_api::{Code, Problem};
 use coven_service::Service;
@@ -56,8 +56,8 @@ struct Resizing {
 }
 
 /// Does what a command says, and answers it.
-pub(super) async fn answer(service: Service, caller: Caller, command: Command) -> Answer {
-    let Command { id, command, args } = command;
+pub(super) async fn answer(service: Service, caller: Caller, command: IpcCommand) -> Answer {
+    let IpcCommand { id, command, args } = command;
     match carry_out(&service, &caller, &command, args).await {
         Ok(result) => Answer { id, result: Some(result), error: None },
         Err(Failure(problem)) => Answer { id, result: None, error: Some(*problem) },
@@ -94,7 +94,7 @@ async fn carry_out(
         }
         "task:resize" => {
             let Resizing { session_id, task_id, cols, rows } = read(args)?;
-            service.resize(&session_id, &task_id, Size { cols, rows }).await?;
+            service.resize(&session_id, &task_id, ScreenSize { cols, rows }).await?;
             Ok(nothing())
         }
         "task:complete" => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use coven_api::ipc::Push;
+use coven_api::ipc::IpcPush;
 use coven_model::event::Event;
 use coven_model::{AttemptId, OrchestratorState, SessionId, TaskId, TaskStatus, WorkflowStatus};
 use coven_service::{Envelope, Live, Published, Service, stream_name};
@@ -17,7 +17,7 @@ pub(super) struct Pushes {
 
 impl Pushes {
     /// What is pushed because of this.
-    pub(super) async fn of(&mut self, service: &Service, envelope: &Envelope) -> Vec<Push> {
+    pub(super) async fn of(&mut self, service: &Service, envelope: &Envelope) -> Vec<IpcPush> {
         let session = &envelope.session;
         let event = match &envelope.what {
             Published::Live(live) => return live_push(session, live).into_iter().collect(),
@@ -88,8 +88,8 @@ impl Pushes {
     }
 }
 
-fn push(name: &str, data: Value) -> Push {
-    Push { event: format!("orchestrator:{name}"), data }
+fn push(name: &str, data: Value) -> IpcPush {
+    IpcPush { event: format!("orchestrator:{name}"), data }
 }
 
 /// Where a session stands after this, if it stands elsewhere then.
@@ -108,7 +108,7 @@ fn status_after(event: &Event) -> Option<WorkflowStatus> {
 }
 
 /// What else is said because of a fact.
-fn told(session: &SessionId, event: &Event) -> Option<Push> {
+fn told(session: &SessionId, event: &Event) -> Option<IpcPush> {
     Some(match event {
         Event::InterventionRequired { intervention, .. } => push(
             "interactionNeeded",
@@ -124,7 +124,7 @@ fn told(session: &SessionId, event: &Event) -> Option<Push> {
     })
 }
 
-fn live_push(session: &SessionId, live: &Live) -> Option<Push> {
+fn live_push(session: &SessionId, live: &Live) -> Option<IpcPush> {
     Some(match live {
         Live::Output { job, stream: from, offset, length, clean } => push(
             "taskOutput",

@@ -76,8 +76,8 @@ fn an_interrupted_command_is_cancelled_and_its_late_news_ignored() {
     assert!(play.shows("Running…"));
     assert_eq!(play.actions, [run("sleep 100")]);
     play.keys("\x1b").wait(LATER);
-    assert_eq!(play.actions[1], Action::Cancel);
-    play.finished(&Outcome::ok("late news")).wait(LATER);
+    assert_eq!(play.actions[1], TuiAction::Cancel);
+    play.finished(&ToolOutcome::ok("late news")).wait(LATER);
     assert!(!play.printed.contains("late news"));
     assert!(!play.printed.contains("● never"));
 }
@@ -181,7 +181,7 @@ fn each_turn_is_kept_before_it_is_told_to_be_done() {
     play.now += LATER;
     play.tui.tick(play.now);
     let actions = play.tui.actions();
-    let [Action::Save(session), Action::Print(printed)] = actions.as_slice() else {
+    let [TuiAction::Save(session), TuiAction::Print(printed)] = actions.as_slice() else {
         panic!("{actions:?}");
     };
     assert_eq!((session.turns, session.prompts[0].as_str()), (1, "say hi; cost 0.5"));
@@ -191,7 +191,7 @@ fn each_turn_is_kept_before_it_is_told_to_be_done() {
 
 #[test]
 fn a_resumed_conversation_remembers() {
-    let mut session = Session::new("s".to_owned(), "demo-1".to_owned());
+    let mut session = DemoSession::new("s".to_owned(), "demo-1".to_owned());
     session.remember("old news");
     let mut play = Play::resumed(&Options::default(), Some("hello"), session);
     play.wait(LATER);
@@ -204,22 +204,22 @@ fn directives_end_the_process_as_they_say() {
     let mut play = Play::prompted("say bye; exit 7; say never");
     play.wait(LATER);
     assert!(play.printed.contains("● bye"));
-    assert!(matches!(play.actions[0], Action::Save(_)));
+    assert!(matches!(play.actions[0], TuiAction::Save(_)));
     assert_eq!(play.actions.last(), Some(&exit(7)));
 
     let mut play = Play::prompted("die KILL");
     play.wait(LATER);
-    assert_eq!(play.actions, [Action::End(End::Die(9))]);
+    assert_eq!(play.actions, [TuiAction::End(ProcessExit::Die(9))]);
 
     let mut play = Play::prompted("split-utf8");
     play.wait(LATER);
     assert!(play.printed.ends_with("● caf\u{fffd}"), "{:?}", play.printed);
-    assert_eq!(play.actions, [Action::End(End::SplitUtf8)]);
+    assert_eq!(play.actions, [TuiAction::End(ProcessExit::SplitUtf8)]);
 
     let mut play = Play::prompted("close-tty 1");
     play.wait(LATER);
     assert!(play.printed.ends_with("\x1b[?25h"));
-    assert_eq!(play.actions, [Action::End(End::CloseTty(Duration::from_secs(1)))]);
+    assert_eq!(play.actions, [TuiAction::End(ProcessExit::CloseTty(Duration::from_secs(1)))]);
 }
 
 #[test]
@@ -229,10 +229,10 @@ fn nothing_gets_into_a_flood() {
     play.now += LATER;
     play.tui.tick(play.now);
     let actions = play.tui.actions();
-    let [.., Action::Print(before), flood] = actions.as_slice() else { panic!("{actions:?}") };
-    assert_eq!(*flood, Action::Do(Deed::Trick(Trick::Flood(100))));
+    let [.., TuiAction::Print(before), flood] = actions.as_slice() else { panic!("{actions:?}") };
+    assert_eq!(*flood, TuiAction::Do(TuiEffect::Trick(AgentMisbehaviour::Flood(100))));
     assert!(before.ends_with(b"\r\x1b[J"), "{:?}", String::from_utf8_lossy(before));
-    play.finished(&Outcome::ok("I wrote 100 bytes."));
+    play.finished(&ToolOutcome::ok("I wrote 100 bytes."));
     // The flood ended in the middle of a line.
     assert!(play.take().starts_with("\r\n\x1b[?2026h"));
     play.wait(LATER);

@@ -36,7 +36,7 @@ fn yes_runs_the_command_and_shows_what_it_printed() {
         let mut play = asked("approve ls; say done");
         play.keys(keys);
         assert_eq!(play.actions, [run("ls")], "{keys:?}");
-        play.finished(&Outcome::ok("a\nb")).wait(LATER);
+        play.finished(&ToolOutcome::ok("a\nb")).wait(LATER);
         let printed = &play.printed;
         assert!(printed.contains("● Run(ls)"), "{printed}");
         assert!(printed.contains("  └ a\r\n    b\r\n"), "{printed}");
@@ -51,7 +51,7 @@ fn no_says_so_and_goes_on() {
         play.keys(keys).wait(LATER);
         assert!(play.printed.contains("● I was not allowed to run: ls"), "{keys:?}");
         assert!(play.printed.contains("● done"), "{keys:?}");
-        assert!(matches!(play.actions[..], [Action::Save(_)]), "{keys:?}");
+        assert!(matches!(play.actions[..], [TuiAction::Save(_)]), "{keys:?}");
     }
 }
 
@@ -66,9 +66,9 @@ fn other_keys_answer_nothing() {
 #[test]
 fn always_is_remembered_for_this_command() {
     let mut play = asked("approve ls; approve ls; approve ls -l");
-    play.keys("2").finished(&Outcome::ok("")).wait(LATER);
+    play.keys("2").finished(&ToolOutcome::ok("")).wait(LATER);
     assert_eq!(play.actions, [run("ls"), run("ls")]);
-    play.finished(&Outcome::ok("")).wait(LATER);
+    play.finished(&ToolOutcome::ok("")).wait(LATER);
     assert!(play.shows("   ls -l"));
 }
 
@@ -78,7 +78,7 @@ fn the_same_question_again_is_another_dialog() {
     let mut play = Play::with(&options, Some("repeat 3; approve ls"));
     play.wait(Duration::ZERO);
     play.keys("n").wait(Duration::ZERO);
-    play.keys("y").finished(&Outcome::ok("")).wait(Duration::ZERO);
+    play.keys("y").finished(&ToolOutcome::ok("")).wait(Duration::ZERO);
     let dialogs = play.printed.matches("Run this command?").count();
     assert_eq!(dialogs, 3);
     let blocked = "blocked:kind=permission";
@@ -89,26 +89,26 @@ fn the_same_question_again_is_another_dialog() {
 #[test]
 fn permissions_answer_for_a_person() {
     for (permissions, actions) in [
-        (Permissions::ReadOnly, vec![]),
-        (Permissions::Edits, vec!["write"]),
-        (Permissions::All, vec!["write", "run"]),
+        (PermissionMode::ReadOnly, vec![]),
+        (PermissionMode::Edits, vec!["write"]),
+        (PermissionMode::All, vec!["write", "run"]),
     ] {
         let options = Options { permissions, ..Options::default() };
         let mut play = Play::with(&options, Some("write ./f text; approve ls"));
         for _ in 0..3 {
-            play.wait(LATER).finished(&Outcome::ok(""));
+            play.wait(LATER).finished(&ToolOutcome::ok(""));
         }
         let done: Vec<&str> = play
             .actions
             .iter()
             .filter_map(|action| match action {
-                Action::Do(Deed::Tool(Tool::Write { .. })) => Some("write"),
-                Action::Do(Deed::Tool(Tool::Command(_))) => Some("run"),
+                TuiAction::Do(TuiEffect::Tool(ToolUse::Write { .. })) => Some("write"),
+                TuiAction::Do(TuiEffect::Tool(ToolUse::Command(_))) => Some("run"),
                 _ => None,
             })
             .collect();
         assert_eq!(done, actions, "{permissions:?}");
-        assert_eq!(play.tui.status() == Status::Done, permissions != Permissions::Edits);
+        assert_eq!(play.tui.status() == TuiStatus::Done, permissions != PermissionMode::Edits);
     }
 }
 
@@ -203,7 +203,10 @@ fn what_an_agent_says_cannot_move_the_cursor() {
     let mut play = Play::new();
     play.keys("\x1b[200~say a\x1b[2Jb\x1b]0;evil\x07c\x1b[201~\r").wait(LATER);
     let mut shown = asked("approve printf '\u{1b}[2J'");
-    shown.keys("1").finished(&Outcome::ok("\x1b[31mred\x1b]0;evil\x07\r\n\u{9b}2J")).wait(LATER);
+    shown
+        .keys("1")
+        .finished(&ToolOutcome::ok("\x1b[31mred\x1b]0;evil\x07\r\n\u{9b}2J"))
+        .wait(LATER);
     for printed in [play.take(), shown.take()] {
         assert!(!printed.contains("\x1b[2J") && !printed.contains("evil"), "{printed:?}");
         assert!(!printed.contains("\x1b[31m") && !printed.contains('\u{9b}'), "{printed:?}");

@@ -94,7 +94,7 @@ fn on_the_alternate_screen_everything_is_painted_anew_at_another_size() {
 
 #[test]
 fn a_terminal_that_knows_no_size_gets_the_usual_one() {
-    assert_eq!(Size::told(0, 0), Size { columns: 80, rows: 24 });
-    assert_eq!(Size::told(1, 1), Size::SMALLEST);
-    assert_eq!(Size::told(65535, 1), Size { columns: 65535, rows: 6 });
+    assert_eq!(TuiSize::reported(0, 0), TuiSize { columns: 80, rows: 24 });
+    assert_eq!(TuiSize::reported(1, 1), TuiSize::SMALLEST);
+    assert_eq!(TuiSize::reported(65535, 1), TuiSize { columns: 65535, rows: 6 });
 }

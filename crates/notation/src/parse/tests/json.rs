@@ -3,16 +3,16 @@
 use insta::assert_snapshot;
 
 use super::{accepted, places, refused};
-use crate::Syntax;
+use crate::FileSyntax;
 
 fn no(text: &str) -> String {
-    refused(text, Syntax::Json)
+    refused(text, FileSyntax::Json)
 }
 
 #[test]
 fn every_value_knows_the_bytes_it_stands_for() {
     let text = "{\n\t\"a\": [1, -2.5e3, \"x\\ty\"],\r\n\t\"\\u0062\" : {\"c\": null}\n}";
-    let node = accepted(text, Syntax::Json);
+    let node = accepted(text, FileSyntax::Json);
     assert_eq!(
         places(text, &node),
         [
@@ -33,7 +33,7 @@ fn every_value_knows_the_bytes_it_stands_for() {
 
 #[test]
 fn escapes_and_pairs_of_them_are_characters() {
-    let node = accepted(r#""\"\\\/\b\f\n\r\t\u00e9\ud83e\udd80\u0000""#, Syntax::Json);
+    let node = accepted(r#""\"\\\/\b\f\n\r\t\u00e9\ud83e\udd80\u0000""#, FileSyntax::Json);
     assert_eq!(node.as_str(), Some("\"\\/\u{8}\u{c}\n\r\té🦀\0"));
 }
 

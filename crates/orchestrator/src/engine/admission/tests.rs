@@ -26,7 +26,7 @@ fn spec(number: usize, approved_by: Option<&str>) -> JobSpec {
         env: std::collections::BTreeMap::new(),
         timeout: None,
         ok_exit_codes: coven_model::ExitCodes::default(),
-        sandbox: coven_model::Sandbox::Off,
+        sandbox: coven_model::SandboxMode::Off,
         approved_by: approved_by.map(str::to_owned),
         domain: None,
         size: None,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::Timer;
+use coven_model::event::JobTimer;
 use coven_model::{Timestamp, WorkflowStatus};
 use coven_workflow::Input;
 use coven_workflow::state::Refused;
@@ -43,7 +43,7 @@ pub(super) struct Actor {
     jobs: SessionJobs,
     /// What is to happen, by when: so much time from when that was said. The clock may be set
     /// meanwhile, and then it still happens when that time has passed.
-    timers: BTreeMap<(Instant, u64), (Timestamp, Timer)>,
+    timers: BTreeMap<(Instant, u64), (Timestamp, JobTimer)>,
     next_timer: u64,
     /// When the readable view was last written, or tried to be.
     view_written: Option<Instant>,

@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use coven_adapters::AgentAdapter;
-use coven_model::{Outcome, Sandbox};
+use coven_model::{Outcome, SandboxMode};
 use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::Folder;
 use coven_runtime::sandbox::Enforcement;
 
 use super::JobDetails;
 use super::picture::{self, Picture};
-use crate::state::best_effort;
+use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
@@ -29,7 +29,7 @@ impl JobDetails {
     /// The folder that a confined job may write to, made if it is not there. A link in its place
     /// is refused, because the job would be allowed to write where the link leads.
     pub(super) fn scratch(&self) -> std::io::Result<Option<PathBuf>> {
-        if self.spec.sandbox == Sandbox::Off {
+        if self.spec.sandbox == SandboxMode::Off {
             return Ok(None);
         }
         let made = self.attempt.folder().make(SCRATCH, PRIVATE)?;
@@ -38,7 +38,7 @@ impl JobDetails {
 
     /// What a confined job may write: a folder of its own, and what its program cannot do without.
     pub(super) fn sandbox(&self, adapter: &dyn AgentAdapter) -> Option<Confined> {
-        if self.spec.sandbox == Sandbox::Off {
+        if self.spec.sandbox == SandboxMode::Off {
             return None;
         }
         let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
@@ -52,7 +52,7 @@ impl JobDetails {
             write.push(scratch.path().to_owned());
         }
         write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
-        if self.spec.sandbox == Sandbox::Workspace {
+        if self.spec.sandbox == SandboxMode::Workspace {
             write.push(self.cwd());
         }
         write.retain(|path| path.exists());
@@ -70,7 +70,7 @@ impl JobDetails {
     /// Takes a picture of the working folder of a job that may only read, and keeps it in the
     /// attempt's folder: whoever sees the job's end may be another process.
     pub(super) fn look_before(&self, adapter: &dyn AgentAdapter) {
-        if self.spec.sandbox != Sandbox::ReadOnly {
+        if self.spec.sandbox != SandboxMode::ReadOnly {
             return;
         }
         let picture = Picture::take(&self.cwd(), &self.not_compared(adapter));
@@ -82,7 +82,7 @@ impl JobDetails {
     pub(super) fn with_touched(&self, outcome: Outcome) -> Outcome {
         let attempt = self.attempt.folder();
         let taken = || matches!(attempt.stat(picture::FILE), Ok(Some(_)));
-        if self.spec.sandbox != Sandbox::ReadOnly || !taken() {
+        if self.spec.sandbox != SandboxMode::ReadOnly || !taken() {
             return outcome;
         }
         let Ok(adapter) = self.adapter() else { return outcome };
@@ -99,11 +99,11 @@ impl JobDetails {
 
     /// What of its confinement is not enforced, if that is so.
     pub(super) fn exposure(&self) -> Option<String> {
-        if self.spec.sandbox == Sandbox::Off {
+        if self.spec.sandbox == SandboxMode::Off {
             return None;
         }
         let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
-        if self.spec.sandbox == Sandbox::ReadOnly {
+        if self.spec.sandbox == SandboxMode::ReadOnly {
             match Picture::load(self.attempt.folder()) {
                 None => reasons.push("the metadata of its files is not compared".to_owned()),
                 Some(picture) if picture.capped => reasons.push(format!(

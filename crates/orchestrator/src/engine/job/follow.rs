@@ -9,7 +9,7 @@ use coven_runner::{Event, Subscription, Update};
 use coven_store::Attempt;
 use coven_tape::{Event as Taped, Stream as Taping};
 use coven_workflow::Input;
-use coven_workflow::input::{Observation, Question};
+use coven_workflow::input::{ObservedQuestion, ScreenObservation};
 use tokio::sync::mpsc;
 
 use super::once::{self, Sent};
@@ -80,9 +80,10 @@ impl Job {
                 let live = Live::State { job: self.id(), verdict: Box::new(verdict) };
                 self.live.publish(live);
                 match state {
-                    AgentState::Working => self.observed(Observation::Working).await,
+                    AgentState::Working => self.observed(ScreenObservation::Working).await,
                     AgentState::Idle | AgentState::Error => {
-                        self.observed(Observation::Idle { worked: false, output: None }).await;
+                        self.observed(ScreenObservation::Idle { worked: false, output: None })
+                            .await;
                     }
                     _ => {}
                 }
@@ -103,21 +104,21 @@ impl Job {
                         .map(|view| self.details.redactor.clean(&view.snapshot.text())),
                     Runner::Headless(_) => None,
                 };
-                self.observed(Observation::Idle { worked: true, output }).await;
+                self.observed(ScreenObservation::Idle { worked: true, output }).await;
             }
             Event::Awaiting(question) => {
                 let automatic =
                     matches!(&self.details.spec.work, Work::Agent(agent) if agent.auto_approve);
                 let policies = self.details.executor.policies();
                 let decided = answer::decide(&policies, &**adapter, automatic, &question);
-                let question = Question {
+                let question = ObservedQuestion {
                     kind: question.kind,
                     rule: question.rule,
                     excerpt: question.excerpt.join("\n"),
                     digest: question.digest,
                 };
                 let decided = decided.map(Box::new);
-                self.observed(Observation::Awaiting { question, decided }).await;
+                self.observed(ScreenObservation::Awaiting { question, decided }).await;
             }
             _ => {}
         }
@@ -135,7 +136,7 @@ impl Job {
         let _ = tokio::time::timeout(REPORT_TIMEOUT, all).await;
     }
 
-    pub(super) async fn observed(&mut self, what: Observation) {
+    pub(super) async fn observed(&mut self, what: ScreenObservation) {
         let seen = self.next_seen();
         self.tell(Input::Observed { job: self.id(), seen, what }).await;
     }
@@ -187,7 +188,7 @@ impl Job {
                         // It was told of the end of this turn before it knew of the text.
                         let output = agent.view().await;
                         let output = output.map(|view| redactor.clean(&view.snapshot.text()));
-                        let what = Observation::Idle { worked: true, output };
+                        let what = ScreenObservation::Idle { worked: true, output };
                         tell(&reports, Input::Observed { job, seen: micros(), what }).await;
                     }
                 });

@@ -9,8 +9,8 @@ use coven_folder::{Durability, Folder};
 use coven_model::AgentState;
 use coven_runner::{AgentRunner, Message, past, typed};
 
-use crate::state::best_effort;
 use crate::state::blocking::blocking;
+use coven_folder::best_effort;
 
 /// How far a message came before.
 #[derive(Debug, PartialEq, Eq)]

@@ -99,7 +99,7 @@ fn spec(mistake: Mistake) -> JobSpec {
         env: std::collections::BTreeMap::new(),
         timeout: None,
         ok_exit_codes: coven_model::ExitCodes::default(),
-        sandbox: coven_model::Sandbox::Off,
+        sandbox: coven_model::SandboxMode::Off,
         approved_by: None,
         domain: None,
         size: None,

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{KittyFlags, Modes, any_key, any_modes, key, kitty};
+use super::{KeyModes, KittyFlags, any_key, any_modes, key, kitty};
 
 /// Checks a table of names and the bytes they send, written as text.
-fn check(modes: Modes, table: &[(&str, &str)]) {
+fn check(modes: KeyModes, table: &[(&str, &str)]) {
     for (name, bytes) in table {
         let sent = key(name).encode(modes);
         assert_eq!(String::from_utf8_lossy(&sent), *bytes, "{name} in {modes:?}");
@@ -15,7 +15,7 @@ fn check(modes: Modes, table: &[(&str, &str)]) {
 #[test]
 fn without_modes_keys_send_what_xterm_sends() {
     check(
-        Modes::default(),
+        KeyModes::default(),
         &[
             ("y", "y"),
             ("Y", "Y"),
@@ -59,7 +59,7 @@ fn without_modes_keys_send_what_xterm_sends() {
 #[test]
 fn combinations_with_ctrl_and_alt_send_control_codes() {
     check(
-        Modes::default(),
+        KeyModes::default(),
         &[
             ("Ctrl+a", "\x01"),
             ("Ctrl+C", "\x03"),
@@ -95,7 +95,7 @@ fn function_keys_send_the_numbers_of_the_vt220_and_xterm() {
     for (n, number) in (5..=24).zip(numbers) {
         let (plain, ctrl) = (format!("F{n}"), format!("Ctrl+F{n}"));
         check(
-            Modes::default(),
+            KeyModes::default(),
             &[
                 (plain.as_str(), format!("\x1b[{number}~").as_str()),
                 (ctrl.as_str(), format!("\x1b[{number};5~").as_str()),
@@ -103,7 +103,7 @@ fn function_keys_send_the_numbers_of_the_vt220_and_xterm() {
         );
     }
     check(
-        Modes::default(),
+        KeyModes::default(),
         &[
             ("F1", "\x1bOP"),
             ("F2", "\x1bOQ"),
@@ -118,7 +118,7 @@ fn function_keys_send_the_numbers_of_the_vt220_and_xterm() {
 #[test]
 fn application_cursor_changes_only_unmodified_cursor_keys() {
     check(
-        Modes { application_cursor: true, application_keypad: true, ..Modes::default() },
+        KeyModes { application_cursor: true, application_keypad: true, ..KeyModes::default() },
         &[
             ("Up", "\x1bOA"),
             ("Down", "\x1bOB"),
@@ -138,10 +138,10 @@ fn application_cursor_changes_only_unmodified_cursor_keys() {
 
 #[test]
 fn newline_mode_adds_a_line_feed_to_enter() {
-    let modes = Modes { newline: true, ..Modes::default() };
+    let modes = KeyModes { newline: true, ..KeyModes::default() };
     check(modes, &[("Enter", "\r\n"), ("Alt+Enter", "\x1b\r\n"), ("Ctrl+m", "\r")]);
-    check(Modes { kitty: KittyFlags::DISAMBIGUATE, ..modes }, &[("Enter", "\r\n")]);
-    check(Modes { kitty: KittyFlags::ALL_KEYS, ..modes }, &[("Enter", "\x1b[13u")]);
+    check(KeyModes { kitty: KittyFlags::DISAMBIGUATE, ..modes }, &[("Enter", "\r\n")]);
+    check(KeyModes { kitty: KittyFlags::ALL_KEYS, ..modes }, &[("Enter", "\x1b[13u")]);
 }
 
 /// What flag 1 asks for, and flags that only add to it must keep.
@@ -181,7 +181,7 @@ const DISAMBIGUATED: &[(&str, &str)] = &[
 fn kitty_flag_1_disambiguates_and_leaves_text_alone() {
     check(kitty(1), DISAMBIGUATED);
     check(kitty(1), &[("Ctrl+Shift+a", "\x1b[97;6u"), ("Alt+Shift+1", "\x1b[49;4u")]);
-    let modes = Modes { application_cursor: true, ..kitty(1) };
+    let modes = KeyModes { application_cursor: true, ..kitty(1) };
     check(modes, &[("Up", "\x1b[A"), ("End", "\x1b[F")]);
 }
 
@@ -253,7 +253,7 @@ fn kitty_flags_that_only_decorate_change_nothing_alone() {
 #[test]
 fn kitty_flag_2_alone_uses_the_protocol_for_keys_without_text() {
     check(
-        Modes { application_cursor: true, ..kitty(2) },
+        KeyModes { application_cursor: true, ..kitty(2) },
         &[
             ("a", "a"),
             ("Ctrl+a", "\x01"),
@@ -270,7 +270,7 @@ fn kitty_flag_2_alone_uses_the_protocol_for_keys_without_text() {
 fn every_character_standing_alone_sends_itself() {
     for c in (char::MIN..=char::MAX).filter(|c| !c.is_control()) {
         let name = c.to_string();
-        assert_eq!(key(&name).encode(Modes::default()), name.into_bytes());
+        assert_eq!(key(&name).encode(KeyModes::default()), name.into_bytes());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Code, Key, Modes, Mods, any_key, key};
+use super::{Key, KeyCode, KeyModes, KeyModifiers, any_key, key};
 use crate::keys::InvalidKey;
 
 fn complaint(name: &str) -> String {
@@ -83,18 +83,21 @@ fn a_long_wrong_name_makes_no_long_message() {
 
 #[test]
 fn codes_that_are_no_keys_are_refused() {
-    assert_eq!(Key::new(Code::Char('\r'), Mods::NONE), Err(InvalidKey::Control('\r')));
-    assert_eq!(Key::new(Code::Char('\u{9b}'), Mods::NONE), Err(InvalidKey::Control('\u{9b}')));
-    assert_eq!(Key::new(Code::F(0), Mods::NONE), Err(InvalidKey::Function(0)));
-    assert_eq!(Key::new(Code::F(25), Mods::NONE), Err(InvalidKey::Function(25)));
+    assert_eq!(Key::new(KeyCode::Char('\r'), KeyModifiers::NONE), Err(InvalidKey::Control('\r')));
+    assert_eq!(
+        Key::new(KeyCode::Char('\u{9b}'), KeyModifiers::NONE),
+        Err(InvalidKey::Control('\u{9b}'))
+    );
+    assert_eq!(Key::new(KeyCode::F(0), KeyModifiers::NONE), Err(InvalidKey::Function(0)));
+    assert_eq!(Key::new(KeyCode::F(25), KeyModifiers::NONE), Err(InvalidKey::Function(25)));
 }
 
 #[test]
 fn letters_whose_case_does_not_lead_back_stay_as_they_are() {
     for c in ['ß', 'ẞ', 'İ', 'ǅ', '漢'] {
-        let sharp = Key::new(Code::Char(c), Mods::NONE).unwrap();
-        assert_eq!((sharp.code(), sharp.mods()), (Code::Char(c), Mods::NONE));
-        assert_eq!(sharp.encode(Modes::default()), c.to_string().into_bytes());
+        let sharp = Key::new(KeyCode::Char(c), KeyModifiers::NONE).unwrap();
+        assert_eq!((sharp.code(), sharp.mods()), (KeyCode::Char(c), KeyModifiers::NONE));
+        assert_eq!(sharp.encode(KeyModes::default()), c.to_string().into_bytes());
     }
 }
 

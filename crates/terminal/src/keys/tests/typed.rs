@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{KittyFlags, Modes, any_modes};
+use super::{KeyModes, KittyFlags, any_modes};
 use crate::keys::{PasteError, TextError, paste, text};
 
 #[test]
@@ -32,7 +32,7 @@ fn typed_text_may_not_hold_control_characters() {
     }
 }
 
-const BRACKETED: Modes = Modes {
+const BRACKETED: KeyModes = KeyModes {
     application_cursor: false,
     application_keypad: false,
     bracketed_paste: true,
@@ -48,9 +48,9 @@ fn a_bracketed_paste_stands_between_markers_with_carriage_returns() {
 
 #[test]
 fn an_unbracketed_paste_has_one_line_only() {
-    assert_eq!(paste("one\ttwo", Modes::default()), Ok(b"one\ttwo".to_vec()));
+    assert_eq!(paste("one\ttwo", KeyModes::default()), Ok(b"one\ttwo".to_vec()));
     for given in ["one\ntwo", "one\r", "one\r\n"] {
-        let error = paste(given, Modes::default()).unwrap_err();
+        let error = paste(given, KeyModes::default()).unwrap_err();
         assert_eq!(error, PasteError::LineBreak { at: 3 });
         assert_eq!(
             error.to_string(),
@@ -62,7 +62,7 @@ fn an_unbracketed_paste_has_one_line_only() {
 
 #[test]
 fn a_paste_may_not_end_itself_nor_hold_control_characters() {
-    for modes in [Modes::default(), BRACKETED] {
+    for modes in [KeyModes::default(), BRACKETED] {
         let end = PasteError::EndMarker { at: 1 };
         assert_eq!(paste("ä\x1b[201~\x03", modes), Err(PasteError::EndMarker { at: 2 }));
         assert_eq!(paste("a\u{9b}201~", modes), Err(end.clone()));

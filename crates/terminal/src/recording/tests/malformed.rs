@@ -1,7 +1,7 @@
 //! What is said about recordings that are wrong.
 
 use super::{Error, EventData, MAX_LINE, MINIMAL, event, events, read};
-use crate::recording::{MAX_HEADER, Reader};
+use crate::recording::{MAX_HEADER, RecordingReader};
 
 fn header_complaint(recording: &str) -> String {
     read(recording.as_bytes()).unwrap_err().to_string()
@@ -156,7 +156,7 @@ fn a_last_line_may_break_off_at_any_byte() {
 #[test]
 fn a_line_without_end_is_given_up() {
     let endless = std::io::BufReader::new(std::io::repeat(b'['));
-    let error = Reader::new(endless).unwrap_err();
+    let error = RecordingReader::new(endless).unwrap_err();
     assert!(matches!(error, Error::LineTooLong { line: 1, limit: MAX_HEADER }));
 
     let mut recording = format!("{MINIMAL}[1, \"o\", \"").into_bytes();

@@ -6,15 +6,18 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use super::{Event, EventData, Header, MINIMAL, Reader, Writer, collect, events, read, write};
+use super::{
+    EventData, MINIMAL, RecordingEvent, RecordingHeader, RecordingReader, RecordingWriter, collect,
+    events, read, write,
+};
 
-fn any_header() -> impl Strategy<Value = Header> {
+fn any_header() -> impl Strategy<Value = RecordingHeader> {
     let size = (1..=u16::MAX, 1..=u16::MAX);
     let limit = option::of((0..1_000_000_u32).prop_map(|millis| f64::from(millis) / 1000.0));
     let texts = (option::of(any::<String>()), option::of(any::<String>()));
     let env = btree_map(any::<String>(), any::<String>(), 0..4);
     (size, option::of(any::<i64>()), limit, texts, env).prop_map(
-        |((width, height), timestamp, idle_time_limit, (command, title), env)| Header {
+        |((width, height), timestamp, idle_time_limit, (command, title), env)| RecordingHeader {
             width,
             height,
             timestamp,
@@ -36,10 +39,10 @@ fn any_data() -> impl Strategy<Value = EventData> {
 }
 
 /// Events in the order of their times, which are whole microseconds.
-fn any_events() -> impl Strategy<Value = Vec<Event>> {
+fn any_events() -> impl Strategy<Value = Vec<RecordingEvent>> {
     vec((0..10_000_000_u32, any_data()), 0..12).prop_map(|mut events| {
         events.sort_by_key(|(micros, _)| *micros);
-        let timed = |(micros, data)| Event { time: f64::from(micros) / 1e6, data };
+        let timed = |(micros, data)| RecordingEvent { time: f64::from(micros) / 1e6, data };
         events.into_iter().map(timed).collect()
     })
 }
@@ -85,7 +88,7 @@ proptest! {
         // The input gets other bytes than the output, so that mixing the two up shows.
         let reverse = |chunk: &Vec<u8>| chunk.iter().rev().copied().collect::<Vec<_>>();
         let reversed: Vec<Vec<u8>> = chunks.iter().map(reverse).collect();
-        let mut writer = Writer::new(Vec::new(), &Header::new(80, 24)).unwrap();
+        let mut writer = RecordingWriter::new(Vec::new(), &RecordingHeader::new(80, 24)).unwrap();
         for (output, input) in chunks.iter().zip(&reversed) {
             writer.output(0.0, output).unwrap();
             writer.input(0.0, input).unwrap();
@@ -121,7 +124,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
         broken in any::<Option<(prop::sample::Index, u8)>>(),
     ) {
-        let header = Header::new(80, 24);
+        let header = RecordingHeader::new(80, 24);
         let begin = write(&header, &[]).len();
         let mut bytes = write(&header, &written);
         bytes.truncate(begin + cut.index(bytes.len() - begin + 1));
@@ -130,7 +133,7 @@ proptest! {
             bytes[at] = byte;
         }
         let whole = read(&bytes).unwrap();
-        let single = Reader::new(BufReader::with_capacity(1, bytes.as_slice())).unwrap();
+        let single = RecordingReader::new(BufReader::with_capacity(1, bytes.as_slice())).unwrap();
         prop_assert_eq!(format!("{whole:?}"), format!("{:?}", collect(single)));
     }
 

@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use super::{Error, EventData, Header, MAX_LINE, Writer, event, events};
+use super::{Error, EventData, MAX_LINE, RecordingHeader, RecordingWriter, event, events};
 use crate::recording::MAX_HEADER;
 
-fn writer() -> Writer<Vec<u8>> {
-    Writer::new(Vec::new(), &Header::new(80, 24)).unwrap()
+fn writer() -> RecordingWriter<Vec<u8>> {
+    RecordingWriter::new(Vec::new(), &RecordingHeader::new(80, 24)).unwrap()
 }
 
 /// The lines after the header.
-fn lines(writer: Writer<Vec<u8>>) -> Vec<String> {
+fn lines(writer: RecordingWriter<Vec<u8>>) -> Vec<String> {
     let written = String::from_utf8(writer.finish().unwrap()).unwrap();
     assert!(written.ends_with('\n'));
     written.lines().skip(1).map(str::to_owned).collect()
@@ -18,13 +18,13 @@ fn lines(writer: Writer<Vec<u8>>) -> Vec<String> {
 
 #[test]
 fn a_recording_looks_as_the_format_says() {
-    let mut header = Header::new(80, 24);
+    let mut header = RecordingHeader::new(80, 24);
     header.timestamp = Some(1_504_467_315);
     header.idle_time_limit = Some(2.5);
     header.command = Some("sh".to_owned());
     header.title = Some("a \"b\"".to_owned());
     header.env.insert("TERM".to_owned(), "xterm".to_owned());
-    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut writer = RecordingWriter::new(Vec::new(), &header).unwrap();
     writer.output(0.248_848, "\x1b[1mé\n\"\\\0".as_bytes()).unwrap();
     writer.input(1.0, b"y\r").unwrap();
     writer.resize(1.5, 132, 43).unwrap();
@@ -137,12 +137,14 @@ fn a_character_that_never_completes_is_replaced_at_the_end() {
 fn a_size_of_zero_is_refused() {
     for (cols, rows) in [(0, 24), (80, 0)] {
         let message = format!("a terminal of {cols} columns and {rows} rows cannot be recorded");
-        let error = Writer::new(Vec::new(), &Header::new(cols, rows)).unwrap_err();
+        let error =
+            RecordingWriter::new(Vec::new(), &RecordingHeader::new(cols, rows)).unwrap_err();
         assert_eq!(error.to_string(), message);
         assert_eq!(writer().resize(0.0, cols, rows).unwrap_err().to_string(), message);
     }
-    let header = Header { idle_time_limit: Some(f64::NAN), ..Header::new(80, 24) };
-    assert!(matches!(Writer::new(Vec::new(), &header), Err(Error::HeaderField { .. })));
+    let header =
+        RecordingHeader { idle_time_limit: Some(f64::NAN), ..RecordingHeader::new(80, 24) };
+    assert!(matches!(RecordingWriter::new(Vec::new(), &header), Err(Error::HeaderField { .. })));
 }
 
 #[test]
@@ -167,8 +169,9 @@ fn a_label_or_header_that_could_not_be_read_is_refused() {
     let error = recording.marker(1.0, &"\0".repeat(MAX_LINE / 6)).unwrap_err();
     assert!(matches!(error, Error::TooLong { limit: MAX_LINE, .. }));
     assert!(lines(recording).is_empty());
-    let header = Header { title: Some("x".repeat(MAX_HEADER)), ..Header::new(80, 24) };
-    let error = Writer::new(Vec::new(), &header).unwrap_err();
+    let header =
+        RecordingHeader { title: Some("x".repeat(MAX_HEADER)), ..RecordingHeader::new(80, 24) };
+    let error = RecordingWriter::new(Vec::new(), &header).unwrap_err();
     assert!(matches!(error, Error::TooLong { limit: MAX_HEADER, .. }));
 }
 
@@ -197,7 +200,7 @@ impl Write for Target {
 #[test]
 fn every_line_is_one_write_and_the_end_flushes() {
     let target = Target { writes: Vec::new(), flushed: false, room: 9 };
-    let mut writer = Writer::new(target, &Header::new(80, 24)).unwrap();
+    let mut writer = RecordingWriter::new(target, &RecordingHeader::new(80, 24)).unwrap();
     writer.output(0.0, b"one\ntwo").unwrap();
     writer.input(0.0, b"\xff").unwrap();
     writer.marker(0.0, "label").unwrap();
@@ -212,7 +215,7 @@ fn every_line_is_one_write_and_the_end_flushes() {
 #[test]
 fn a_target_that_fails_is_reported_with_its_cause() {
     let target = Target { writes: Vec::new(), flushed: false, room: 1 };
-    let mut writer = Writer::new(target, &Header::new(80, 24)).unwrap();
+    let mut writer = RecordingWriter::new(target, &RecordingHeader::new(80, 24)).unwrap();
     let error = writer.output(0.0, b"x").unwrap_err();
     assert_eq!(error.to_string(), "cannot write the recording");
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "no room");

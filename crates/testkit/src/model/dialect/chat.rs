@@ -5,14 +5,14 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::{id, streams};
-use crate::model::http::Responder;
-use crate::model::scene::{Call, MODEL, Speech, USED};
+use crate::model::http::HttpResponder;
+use crate::model::scene::{MODEL, ModelCall, SpokenText, USED};
 
 pub(super) fn answer(
     body: &Value,
-    speech: &Speech,
-    call: Option<&Call>,
-    responder: &mut Responder,
+    speech: &SpokenText,
+    call: Option<&ModelCall>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let (completion, model) = (id("chatcmpl-"), body["model"].as_str().unwrap_or(MODEL));
     let usage = json!({

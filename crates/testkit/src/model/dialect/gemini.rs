@@ -5,15 +5,15 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::fitting;
-use crate::model::http::Responder;
-use crate::model::scene::{Call, MODEL, Speech, USED};
+use crate::model::http::HttpResponder;
+use crate::model::scene::{MODEL, ModelCall, SpokenText, USED};
 
 pub(super) fn answer(
     body: &Value,
     path: &str,
-    speech: &Speech,
-    call: Option<&Call>,
-    responder: &mut Responder,
+    speech: &SpokenText,
+    call: Option<&ModelCall>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let streams = path.ends_with(":streamGenerateContent");
     let named = path.rsplit_once("/models/").map_or(MODEL, |(_, name)| name);

@@ -5,14 +5,14 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::{fitting, id, streams};
-use crate::model::http::Responder;
-use crate::model::scene::{Call, MODEL, Speech, USED};
+use crate::model::http::HttpResponder;
+use crate::model::scene::{MODEL, ModelCall, SpokenText, USED};
 
 pub(super) fn answer(
     body: &Value,
-    speech: &Speech,
-    call: Option<&Call>,
-    responder: &mut Responder,
+    speech: &SpokenText,
+    call: Option<&ModelCall>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let usage = |output: u64| {
         json!({
@@ -45,7 +45,7 @@ pub(super) fn answer(
     responder.begin_events()?;
     responder.event(&json!({"type": "message_start", "message": message}))?;
     responder.event(&started(0, &json!({"type": "text", "text": ""})))?;
-    let speech = Speech { text, ..speech.clone() };
+    let speech = SpokenText { text, ..speech.clone() };
     responder.say(&speech, |responder, word| {
         responder.event(&delta(0, &json!({"type": "text_delta", "text": word})))
     })?;

@@ -5,14 +5,14 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::{id, streams};
-use crate::model::http::Responder;
-use crate::model::scene::{Call, Speech, USED};
+use crate::model::http::HttpResponder;
+use crate::model::scene::{ModelCall, SpokenText, USED};
 
 pub(super) fn answer(
     body: &Value,
-    speech: &Speech,
-    call: Option<&Call>,
-    responder: &mut Responder,
+    speech: &SpokenText,
+    call: Option<&ModelCall>,
+    responder: &mut HttpResponder,
 ) -> io::Result<()> {
     let mut response = json!({
         "id": id("resp_"), "object": "response", "created_at": 1, "status": "in_progress",
@@ -31,7 +31,7 @@ pub(super) fn answer(
         return responder.json(200, &finish(&speech.text).1);
     }
     responder.begin_events()?;
-    let mut events = Events { responder, sequence: 0 };
+    let mut events = NumberedEvents { responder, sequence: 0 };
     let begun =
         json!({"id": id("resp_"), "object": "response", "status": "in_progress", "output": []});
     events.send(json!({"type": "response.created", "response": begun}))?;
@@ -61,19 +61,19 @@ pub(super) fn answer(
 }
 
 /// Events with their numbers.
-struct Events<'a> {
-    responder: &'a mut Responder,
+struct NumberedEvents<'a> {
+    responder: &'a mut HttpResponder,
     sequence: u64,
 }
 
-impl Events<'_> {
+impl NumberedEvents<'_> {
     fn send(&mut self, mut event: Value) -> io::Result<()> {
         event["sequence_number"] = self.sequence.into();
         self.sequence += 1;
         self.responder.event(&event)
     }
 
-    fn say(&mut self, speech: &Speech, message: &str) -> io::Result<String> {
+    fn say(&mut self, speech: &SpokenText, message: &str) -> io::Result<String> {
         let sequence = &mut self.sequence;
         self.responder.say(speech, |responder, word| {
             let delta = json!({"type": "response.output_text.delta", "delta": word});
@@ -100,7 +100,7 @@ fn spoken(message: &str, text: &str) -> Value {
     })
 }
 
-fn called(call: &Call) -> Value {
+fn called(call: &ModelCall) -> Value {
     json!({
         "type": "function_call", "id": id("fc_"), "call_id": id("call_"), "name": call.name,
         "arguments": call.arguments.to_string(), "status": "completed",

@@ -4,25 +4,24 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use coven_model::event::{LoopVerdict, Role};
+use coven_model::event::{LoopVerdict, TaskRole};
 use serde_json::Value;
 
 use crate::state::{StepRun, TaskPhase, place};
 use crate::template::to_text;
 
 /// How much of the output of an earlier round is told, in characters.
-const TOLD: usize = 4000;
+const MAX_ROUND_OUTPUT_CHARS: usize = 4000;
 
 /// What the agent answered in a round.
 pub(super) fn output(state: &StepRun, round: u32) -> Option<Arc<Value>> {
     let round = (round > 0).then_some(round)?;
-    match state.task(place(Role::Round(round))).map(|task| &task.phase) {
+    match state.task(place(TaskRole::Round(round))).map(|task| &task.phase) {
         Some(TaskPhase::Done { value, .. }) => Some(Arc::clone(value)),
         _ => None,
     }
 }
 
-/// The whole prompt.
 pub(super) fn prompt(question: &str, state: &StepRun, round: u32) -> String {
     let mut prompt = String::from(
         "You judge the work of another agent. You cannot change anything; only look and decide.\n\n",
@@ -33,7 +32,7 @@ pub(super) fn prompt(question: &str, state: &StepRun, round: u32) -> String {
     if round > 1 {
         section(&mut prompt, "The rounds before", &history(state, round));
     }
-    if state.unreadable(round) > 0 {
+    if state.unreadable_in_a_row(round) > 0 {
         prompt.push_str(
             "You were asked this before, and your answer could not be read as a verdict. This \
              time answer with the JSON object alone.\n\n",
@@ -68,7 +67,7 @@ fn history(state: &StepRun, round: u32) -> String {
 }
 
 fn beginning(text: &str) -> String {
-    match text.char_indices().nth(TOLD) {
+    match text.char_indices().nth(MAX_ROUND_OUTPUT_CHARS) {
         Some((at, _)) => {
             format!("{}\n[{} more characters]", &text[..at], text[at..].chars().count())
         }

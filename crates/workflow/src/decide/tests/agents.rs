@@ -7,27 +7,27 @@ use coven_model::{
 use serde_json::json;
 
 use crate::command::Command;
-use crate::input::{Input, Observation};
-use crate::plan::{Action, OnLimit};
+use crate::input::{Input, ScreenObservation};
+use crate::plan::{OnLimit, StepAction};
 use crate::testing::*;
 
 fn working(task: &str, attempt: u32, seen: u64) -> Input {
-    Input::Observed { job: job(task, attempt), seen, what: Observation::Working }
+    Input::Observed { job: job(task, attempt), seen, what: ScreenObservation::Working }
 }
 
 /// A stage with one interactive task.
-fn chat() -> Told {
-    Told::begin(plan(vec![stage("first", &[("a", interactive("hi"))])]), json!({}))
+fn chat() -> TestRun {
+    TestRun::begin(plan(vec![stage("first", &[("a", interactive("hi"))])]), json!({}))
 }
 
-fn queue(inputs: &[&str], keep_alive: bool, prompt: bool) -> Told {
+fn queue(inputs: &[&str], keep_alive: bool, prompt: bool) -> TestRun {
     let mut agent = interactive("hi");
     agent.pending_inputs = inputs.iter().map(|text| template(text)).collect();
     agent.keep_alive = keep_alive;
     if !prompt {
         agent.prompt = None;
     }
-    Told::begin(plan(vec![stage("first", &[("a", agent)])]), json!({}))
+    TestRun::begin(plan(vec![stage("first", &[("a", agent)])]), json!({}))
 }
 
 fn sends(commands: &[Command]) -> Vec<(u32, String)> {
@@ -38,7 +38,6 @@ fn sends(commands: &[Command]) -> Vec<(u32, String)> {
     sent.collect()
 }
 
-/// Spec: GR.6.4
 #[test]
 fn a_question_blocks_the_run_and_its_answer_is_bound_to_what_was_seen() {
     let mut told = chat();
@@ -118,14 +117,14 @@ fn an_answer_for_another_screen_is_refused() {
 #[test]
 fn what_a_policy_decides_is_a_fact_and_asks_nobody() {
     let mut told = chat();
-    let Input::Observed { job, seen, what: Observation::Awaiting { question, .. } } =
+    let Input::Observed { job, seen, what: ScreenObservation::Awaiting { question, .. } } =
         asks("a", 1, 1, "Allow ls?")
     else {
         panic!("not asked");
     };
     let handler = Some(HandlerName::PressEnter);
     let decision = Decision { handler, ..Decision::new(Choice::Approve, "policy: reads") };
-    let what = Observation::Awaiting { question, decided: Some(Box::new(decision)) };
+    let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(decision)) };
     let (events, commands) = told.tell(Input::Observed { job, seen, what });
     assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["input.decided"]);
     assert!(
@@ -137,13 +136,12 @@ fn what_a_policy_decides_is_a_fact_and_asks_nobody() {
 #[test]
 fn other_tasks_go_on_while_one_waits() {
     let stages = vec![stage("first", &[("a", interactive("x")), ("b", agent("y"))])];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     told.tell(asks("a", 1, 1, "Allow rm?"));
     told.succeed("b", 1, "");
     assert_eq!((told.task_status("b"), told.status()), (TaskStatus::Done, WorkflowStatus::Blocked));
 }
 
-/// Spec: C1.10.2
 #[test]
 fn a_stage_task_that_turned_idle_waits_for_a_person_to_complete_it() {
     let mut told = chat();
@@ -175,14 +173,13 @@ fn a_turn_can_be_ended_by_stopping_the_agent_and_then_the_task_has_failed() {
     assert_eq!(told.task_status("a"), TaskStatus::Error);
 }
 
-/// Spec: C1.10.2
 #[test]
 fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
     let stages = vec![
         stage("first", &[("a", interactive("x"))]),
         stage("second", &[("b", interactive("y"))]),
     ];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     let complete = Input::Complete { task: job("a", 1).task, by: "she".to_owned() };
     let (_, commands) = told.tell(complete.clone());
     assert_eq!(commands, [Command::Stop(job("a", 1))]);
@@ -197,11 +194,10 @@ fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
     assert_eq!(told.kinds(complete), [] as [&str; 0]);
 }
 
-/// Spec: C1.10.3
 #[test]
 fn completing_what_does_not_exist_or_is_over_is_an_error_and_changes_nothing() {
     let stages = vec![stage("first", &[("a", interactive("x")), ("b", agent("y"))])];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     told.tell(Input::Complete { task: job("a", 1).task, by: "she".to_owned() });
     told.tell(ended("a", 1, stopped()));
     let mut refused = |task: &str| {
@@ -215,7 +211,6 @@ fn completing_what_does_not_exist_or_is_over_is_an_error_and_changes_nothing() {
     assert_eq!(refused("b"), "task `b` is not interactive; it is done when its process ends");
 }
 
-/// Spec: C0.11.1, C0.11.2
 #[test]
 fn queued_inputs_are_typed_one_at_a_time_when_the_agent_is_idle_and_then_the_task_is_done() {
     let mut told = queue(&["one", "two"], false, true);
@@ -238,7 +233,6 @@ fn queued_inputs_are_typed_one_at_a_time_when_the_agent_is_idle_and_then_the_tas
     );
 }
 
-/// Spec: C0.11.1
 #[test]
 fn without_a_prompt_the_first_input_is_typed_as_soon_as_the_agent_is_ready() {
     let mut told = queue(&["one"], false, false);
@@ -246,7 +240,6 @@ fn without_a_prompt_the_first_input_is_typed_as_soon_as_the_agent_is_ready() {
     assert_eq!(sends(&commands), [(1, "one".to_owned())]);
 }
 
-/// Spec: C0.11.2, C0.11.3
 #[test]
 fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
     let mut told = queue(&["one"], true, true);
@@ -259,7 +252,7 @@ fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
         ["task.ended", "workflow.step.completed", "workflow.completed"]
     );
     assert_eq!(told.run().kept.get(&job("a", 1).task), Some(&1));
-    // What somebody says to it is still on record, as long as it is there.
+    // What a person types into it is still recorded, as long as the process lives.
     let typed = || {
         let (text, by) = ("more".to_owned(), "she".to_owned());
         Input::Typed { job: job("a", 1), text, by }
@@ -276,7 +269,7 @@ fn a_kept_agent_of_a_run_that_is_cancelled_is_stopped_first() {
     let mut agent = interactive("hi");
     agent.keep_alive = true;
     let stages = vec![stage("first", &[("a", agent)]), stage("second", &[("b", interactive("y"))])];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     told.tell(idle("a", 1, 1, true));
     assert_eq!(told.starts(resolve(1, Choice::Complete)), ["b/1"]);
     let (_, commands) = told.tell(Input::Cancel { by: "she".to_owned(), why: String::new() });
@@ -291,7 +284,7 @@ fn a_kept_agent_of_a_run_that_is_cancelled_is_stopped_first() {
 fn what_an_agent_used_is_counted_once_however_often_it_is_told() {
     let mut steps = vec![agent_step("do", "go").retries(2, 0)];
     steps[0].output = None;
-    let mut told = Told::begin(plan(steps), json!({}));
+    let mut told = TestRun::begin(plan(steps), json!({}));
     let usage = |tokens| coven_model::Usage { input_tokens: Some(tokens), ..Default::default() };
     let used = |tokens| Input::Used { job: job("do", 1), usage: usage(tokens) };
     told.tell(used(5));
@@ -328,8 +321,8 @@ fn whoever_says_no_may_say_why_and_it_is_told_once_when_the_agent_is_idle() {
 #[test]
 fn a_no_keeps_a_turn_from_being_the_last_one_and_a_late_no_says_nothing() {
     let begin = || {
-        let steps = vec![step("do", Action::Agent { agent: interactive("go") })];
-        let mut told = Told::begin(plan(steps), json!({}));
+        let steps = vec![step("do", StepAction::Agent { agent: interactive("go") })];
+        let mut told = TestRun::begin(plan(steps), json!({}));
         told.tell(asks("do", 1, 1, "Allow rm?"));
         told.tell(no(1, "not that"));
         told
@@ -346,7 +339,7 @@ fn a_no_keeps_a_turn_from_being_the_last_one_and_a_late_no_says_nothing() {
 
 #[test]
 fn that_a_job_is_not_confined_is_told_once() {
-    let mut told = Told::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
     told.succeed("review.r1", 1, "x");
     let exposed = || {
         let job = job("review.r1.arbiter", 1);
@@ -373,8 +366,8 @@ fn a_text_that_somebody_types_is_on_record() {
 #[test]
 fn an_interactive_agent_that_exits_by_itself_is_done_too() {
     let told = |code| {
-        let mut told = Told::begin(
-            plan(vec![step("do", Action::Agent { agent: interactive("go") })]),
+        let mut told = TestRun::begin(
+            plan(vec![step("do", StepAction::Agent { agent: interactive("go") })]),
             json!({}),
         );
         told.tell(ended("do", 1, exited(code)));

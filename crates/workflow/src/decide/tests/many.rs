@@ -4,19 +4,18 @@ use coven_model::event::Event;
 use coven_model::{Choice, InterventionKind, TaskStatus, WorkflowStatus};
 use serde_json::{Value, json};
 
-use crate::plan::{Action, OnFailure};
+use crate::plan::{OnFailure, StepAction};
 use crate::testing::*;
 
-fn build(limit: u32) -> Told {
+fn build(limit: u32) -> TestRun {
     let steps = vec![
         parallel("build", "${input.tasks}", "${index}: ${item.title}", limit).output("results"),
         agent_step("then", "${results[1].ok}"),
     ];
     let tasks: Vec<Value> = ["a", "b", "c", "d"].map(|title| json!({"title": title})).to_vec();
-    Told::begin(plan(steps), json!({ "tasks": tasks }))
+    TestRun::begin(plan(steps), json!({ "tasks": tasks }))
 }
 
-/// Spec: GR.3.1, GR.5.3
 #[test]
 fn a_fan_out_starts_one_agent_for_each_element_and_no_more_than_allowed_at_a_time() {
     let mut told = build(2);
@@ -28,7 +27,6 @@ fn a_fan_out_starts_one_agent_for_each_element_and_no_more_than_allowed_at_a_tim
     assert_eq!(told.succeed("build.2", 1, "C"), ["then/1"]);
 }
 
-/// Spec: GR.3.2
 #[test]
 fn the_results_of_a_fan_out_are_one_array_in_the_order_of_the_elements() {
     let mut told = build(4);
@@ -43,7 +41,6 @@ fn the_results_of_a_fan_out_are_one_array_in_the_order_of_the_elements() {
     assert_eq!(told.prompt("then", 1), "true");
 }
 
-/// Spec: GR.3.3
 #[test]
 fn siblings_of_a_failure_finish_and_then_a_person_decides() {
     let mut told = build(2);
@@ -68,13 +65,12 @@ fn siblings_of_a_failure_finish_and_then_a_person_decides() {
     assert_eq!(told.variable("results")[0]["output"], json!("A"));
 }
 
-/// Spec: GR.3.3
 #[test]
 fn a_partial_failure_may_fail_the_run_or_be_passed_over() {
     let run = |on_failure| {
         let mut steps = vec![parallel("build", "${input.tasks}", "${item}", 4).output("results")];
         steps[0].on_failure = on_failure;
-        let mut told = Told::begin(plan(steps), json!({"tasks": [1, 2]}));
+        let mut told = TestRun::begin(plan(steps), json!({"tasks": [1, 2]}));
         told.fail("build.0", 1);
         assert_eq!(told.status(), WorkflowStatus::Running);
         told.succeed("build.1", 1, "B");
@@ -89,15 +85,14 @@ fn a_partial_failure_may_fail_the_run_or_be_passed_over() {
 #[test]
 fn a_fan_out_over_nothing_is_done_at_once() {
     let steps = vec![parallel("build", "${input.tasks}", "${item}", 4).output("results")];
-    let told = Told::begin(plan(steps), json!({"tasks": []}));
+    let told = TestRun::begin(plan(steps), json!({"tasks": []}));
     assert_eq!((told.status(), told.variable("results")), (WorkflowStatus::Completed, json!([])));
 }
 
-/// Spec: GR.5.3
 #[test]
 fn a_fan_out_over_what_is_no_array_fails_the_run() {
     let steps = vec![parallel("build", "${input.tasks}", "${item}", 4)];
-    let told = Told::begin(plan(steps), json!({"tasks": "a, b"}));
+    let told = TestRun::begin(plan(steps), json!({"tasks": "a, b"}));
     assert_eq!(
         told.error(),
         "`for_each` needs an array, and `${input.tasks}` is text (`for_each` of step `build`)"
@@ -107,7 +102,7 @@ fn a_fan_out_over_what_is_no_array_fails_the_run() {
 #[test]
 fn an_item_that_cannot_be_resolved_stops_its_siblings_and_then_fails_the_run() {
     let steps = vec![parallel("build", "${input.tasks}", "${item.title}", 4)];
-    let mut told = Told::begin(plan(steps), json!({"tasks": [{"title": "a"}, {}]}));
+    let mut told = TestRun::begin(plan(steps), json!({"tasks": [{"title": "a"}, {}]}));
     assert_eq!(
         (told.status(), told.alive()),
         (WorkflowStatus::Running, vec!["build.0/1".to_owned()])
@@ -121,7 +116,7 @@ fn an_item_that_cannot_be_resolved_stops_its_siblings_and_then_fails_the_run() {
 #[test]
 fn items_are_tried_again_by_themselves_with_a_pause_that_takes_no_place() {
     let steps = vec![parallel("build", "${input.tasks}", "${item}", 1).retries(2, 500)];
-    let mut told = Told::begin(plan(steps), json!({"tasks": [1, 2]}));
+    let mut told = TestRun::begin(plan(steps), json!({"tasks": [1, 2]}));
     assert_eq!(told.fail("build.0", 1), ["build.1/1"]);
     assert_eq!(told.task_status("build.0"), TaskStatus::Pending);
     told.now += 500;
@@ -183,14 +178,13 @@ fn five_thousand_steps_cost_what_five_do_each() {
     assert_eq!(replay(&journal), state);
 }
 
-/// Spec: C0.7.1
 #[test]
 fn the_tasks_of_a_stage_run_side_by_side_and_the_next_stage_waits_for_the_last() {
     let stages = vec![
         stage("first", &[("a", agent("x")), ("b", agent("y"))]),
         stage("second", &[("c", agent("z"))]),
     ];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     assert_eq!(told.alive(), ["a/1", "b/1"]);
     assert_eq!(told.succeed("b", 1, ""), [] as [&str; 0]);
     assert_eq!(told.task_status("b"), TaskStatus::Done);
@@ -200,11 +194,10 @@ fn the_tasks_of_a_stage_run_side_by_side_and_the_next_stage_waits_for_the_last()
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
 
-/// Spec: C0.7.1
 #[test]
 fn a_task_in_error_lets_the_others_of_its_stage_finish() {
     let stages = vec![stage("first", &[("a", agent("x")), ("b", agent("y"))])];
-    let mut told = Told::begin(plan(stages), json!({}));
+    let mut told = TestRun::begin(plan(stages), json!({}));
     told.fail("a", 1);
     assert_eq!(
         (told.status(), told.task_status("a")),
@@ -220,7 +213,7 @@ fn a_task_in_error_lets_the_others_of_its_stage_finish() {
 #[test]
 fn everything_of_a_stage_task_reaches_its_job() {
     let mut stages = vec![stage("first", &[("a", interactive("hello $${x}"))])];
-    if let Action::Stage { tasks } = &mut stages[0].action {
+    if let StepAction::Stage { tasks } = &mut stages[0].action {
         let task = &mut tasks[0];
         task.agent.name = Some("Ada".to_owned());
         task.agent.extra_args = vec![template("--fast")];
@@ -229,7 +222,7 @@ fn everything_of_a_stage_task_reaches_its_job() {
         task.env.insert("K".to_owned(), template("v"));
         task.timeout = Some(std::time::Duration::from_secs(9));
     }
-    let told = Told::begin(plan(stages), json!({}));
+    let told = TestRun::begin(plan(stages), json!({}));
     let Some(Event::TaskStarted(started)) = told.journal.last() else { panic!("no start") };
     let spec = json!({
         "job": {"session": SESSION, "task": "a", "attempt": 1},

@@ -1,6 +1,6 @@
 //! Cancelling, trying again, time, and what comes late.
 
-use coven_model::event::{Event, Purpose, StopCause, Timer};
+use coven_model::event::{Event, JobTimer, StopCause, TimerPurpose};
 use coven_model::{
     Choice, Ending, InterventionKind, Outcome, TaskStatus, Timestamp, WorkflowStatus,
 };
@@ -20,14 +20,14 @@ fn again(run: u32) -> Input {
     Input::Retry { run, by: "she".to_owned(), why: String::new() }
 }
 
-fn timer(task: &str, attempt: u32, purpose: Purpose) -> Input {
-    Input::TimerFired(Timer { job: job(task, attempt), purpose })
+fn timer(task: &str, attempt: u32, purpose: TimerPurpose) -> Input {
+    Input::TimerFired(JobTimer { job: job(task, attempt), purpose })
 }
 
 #[test]
 fn a_cancelled_run_stops_everything_and_ends_when_nothing_is_alive() {
     let steps = vec![parallel("build", "${input.tasks}", "${item}", 2), agent_step("then", "x")];
-    let mut told = Told::begin(plan(steps), json!({"tasks": [1, 2, 3]}));
+    let mut told = TestRun::begin(plan(steps), json!({"tasks": [1, 2, 3]}));
     told.tell(asks("build.0", 1, 1, "Allow rm?"));
     let (_, commands) = told.tell(cancel());
     assert_eq!(commands, [Command::Stop(job("build.0", 1)), Command::Stop(job("build.1", 1))]);
@@ -46,13 +46,13 @@ fn a_cancelled_run_stops_everything_and_ends_when_nothing_is_alive() {
 
 #[test]
 fn what_is_over_takes_nothing_in_any_more() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go").retries(3, 100)]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(3, 100)]), json!({}));
     told.fail("do", 1);
     told.tell(cancel());
     assert_eq!(told.status(), WorkflowStatus::Cancelled);
     told.now += 1_000;
     for input in [
-        timer("do", 2, Purpose::Retry),
+        timer("do", 2, TimerPurpose::Retry),
         ended("do", 1, succeeded("x")),
         ended("do", 2, succeeded("x")),
         Input::Started(job("do", 2)),
@@ -69,18 +69,18 @@ fn what_is_over_takes_nothing_in_any_more() {
 
 #[test]
 fn a_run_that_has_not_begun_is_cancelled_at_once() {
-    let mut told = Told { state: crate::State::default(), journal: vec![], now: 0 };
+    let mut told = TestRun { state: crate::State::default(), journal: vec![], now: 0 };
     told.tell(creation(plan(vec![agent_step("do", "go")]), &json!({})));
     assert_eq!(told.kinds(cancel()), ["workflow.cancelled"]);
 }
 
 #[test]
 fn a_failed_attempt_is_repeated_after_its_pause() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go").retries(2, 500)]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(2, 500)]), json!({}));
     let (events, commands) = told.tell(ended("do", 1, exited(1)));
     assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["task.ended", "timer.set"]);
     let due = Timestamp::from_millis(told.now + 500);
-    let retry = Timer { job: job("do", 2), purpose: Purpose::Retry };
+    let retry = JobTimer { job: job("do", 2), purpose: TimerPurpose::Retry };
     assert_eq!(commands, [Command::SetTimer { timer: retry.clone(), due }]);
     // Too early: it is set again.
     let (events, commands) = told.tell(Input::TimerFired(retry.clone()));
@@ -99,14 +99,14 @@ fn a_failed_attempt_is_repeated_after_its_pause() {
 fn an_attempt_whose_time_is_up_is_stopped_and_counts_as_timed_out_whatever_it_says() {
     let mut steps = vec![agent_step("do", "go")];
     steps[0].timeout = Some(std::time::Duration::from_mins(1));
-    let mut told = Told::begin(plan(steps), json!({}));
-    assert_eq!(told.kinds(timer("do", 1, Purpose::Timeout)), [] as [&str; 0]);
+    let mut told = TestRun::begin(plan(steps), json!({}));
+    assert_eq!(told.kinds(timer("do", 1, TimerPurpose::Timeout)), [] as [&str; 0]);
     // Time runs from the start of the process, and is not set anew when it is told twice.
     assert_eq!(told.kinds(Input::Started(job("do", 1))), ["timer.set"]);
     told.now += 30_000;
     assert_eq!(told.kinds(Input::Started(job("do", 1))), [] as [&str; 0]);
     told.now += 30_000;
-    let (_, commands) = told.tell(timer("do", 1, Purpose::Timeout));
+    let (_, commands) = told.tell(timer("do", 1, TimerPurpose::Timeout));
     assert_eq!(commands, [Command::Stop(job("do", 1))]);
     assert_eq!(
         told.run().live(&job("do", 1)).unwrap().stop.as_ref().unwrap().0,
@@ -123,14 +123,14 @@ fn an_attempt_whose_time_is_up_is_stopped_and_counts_as_timed_out_whatever_it_sa
 fn a_question_waits_no_longer_than_the_job_that_asks_has_time() {
     let mut steps = vec![agent_step("do", "go"), agent_step("then", "go")];
     steps[0].timeout = Some(std::time::Duration::from_mins(1));
-    let mut told = Told::begin(plan(steps), json!({}));
+    let mut told = TestRun::begin(plan(steps), json!({}));
     told.tell(Input::Started(job("do", 1)));
     let due = Timestamp::from_millis(told.now + 60_000);
     told.now += 30_000;
     told.tell(asks("do", 1, 1, "Allow rm?"));
     assert_eq!(told.run().interventions().next().unwrap().expires_at, Some(due));
     told.now += 30_000;
-    let kinds = told.kinds(timer("do", 1, Purpose::Timeout));
+    let kinds = told.kinds(timer("do", 1, TimerPurpose::Timeout));
     assert_eq!(kinds[0], "workflow.intervention.withdrawn");
     assert_eq!(told.waiting(), []);
 }
@@ -138,14 +138,14 @@ fn a_question_waits_no_longer_than_the_job_that_asks_has_time() {
 #[test]
 fn a_failed_run_is_tried_again_at_the_step_that_failed() {
     let steps = vec![agent_step("one", "x").output("first"), agent_step("two", "${first}")];
-    let mut told = Told::begin(plan(steps), json!({}));
+    let mut told = TestRun::begin(plan(steps), json!({}));
     told.succeed("one", 1, "1");
     told.fail("two", 1);
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert_eq!(told.starts(again(0)), ["two/2"]);
     assert_eq!(told.prompt("two", 2), "1");
     told.fail("two", 2);
-    // The same wish once more, late: it was fulfilled.
+    // The same request once more, late: it was carried out already.
     assert_eq!(told.state.admits(&again(0)), Err(Refused::AlreadyRetried));
     assert_eq!(told.starts(again(0)), [] as [&str; 0]);
     assert_eq!(told.starts(again(1)), ["two/3"]);
@@ -157,7 +157,7 @@ fn a_failed_run_is_tried_again_at_the_step_that_failed() {
 #[test]
 fn a_blocked_run_that_is_tried_again_does_the_blocked_step_again() {
     let mut told =
-        Told::begin(plan(vec![gate("tests", Some("x")), agent_step("then", "y")]), json!({}));
+        TestRun::begin(plan(vec![gate("tests", Some("x")), agent_step("then", "y")]), json!({}));
     assert_eq!(told.state.admits(&again(0)), Err(Refused::NothingToRetry));
     told.fail("tests", 1);
     assert_eq!(told.starts(again(0)), ["tests/2"]);
@@ -169,8 +169,10 @@ fn a_blocked_run_that_is_tried_again_does_the_blocked_step_again() {
 
 #[test]
 fn a_step_that_never_began_is_tried_again_from_its_beginning() {
-    let mut told =
-        Told::begin(plan(vec![parallel("build", "${input.tasks}", "x", 2)]), json!({"tasks": 3}));
+    let mut told = TestRun::begin(
+        plan(vec![parallel("build", "${input.tasks}", "x", 2)]),
+        json!({"tasks": 3}),
+    );
     assert_eq!(told.status(), WorkflowStatus::Failed);
     told.tell(again(0));
     assert_eq!((told.status(), told.run().retries), (WorkflowStatus::Failed, 1));
@@ -178,7 +180,7 @@ fn a_step_that_never_began_is_tried_again_from_its_beginning() {
 
 #[test]
 fn a_lost_job_is_tried_again_if_the_step_says_so_and_otherwise_a_person_decides() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go").retries(2, 0)]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(2, 0)]), json!({}));
     assert_eq!(told.starts(Input::Lost(job("do", 1))), ["do/2"]);
     told.tell(Input::Lost(job("do", 2)));
     assert_eq!(told.waiting(), [InterventionKind::LostJob]);
@@ -193,7 +195,7 @@ fn a_lost_job_is_tried_again_if_the_step_says_so_and_otherwise_a_person_decides(
 fn a_lost_job_does_not_stop_a_step_that_goes_on_anyway() {
     let mut steps = vec![agent_step("do", "go"), agent_step("then", "x")];
     steps[0].on_failure = OnFailure::Continue;
-    let mut told = Told::begin(plan(steps), json!({}));
+    let mut told = TestRun::begin(plan(steps), json!({}));
     assert_eq!(told.starts(Input::Lost(job("do", 1))), ["then/1"]);
 }
 
@@ -201,7 +203,7 @@ fn a_lost_job_does_not_stop_a_step_that_goes_on_anyway() {
 fn a_step_that_is_to_block_asks_and_does_itself_again() {
     let mut steps = vec![script_step("do", "x"), script_step("then", "y")];
     steps[0].on_failure = OnFailure::Block;
-    let mut told = Told::begin(plan(steps), json!({}));
+    let mut told = TestRun::begin(plan(steps), json!({}));
     told.fail("do", 1);
     assert_eq!(told.waiting(), [InterventionKind::FailedStep]);
     assert_eq!(told.starts(resolve(1, Choice::Retry)), ["do/2"]);
@@ -209,7 +211,7 @@ fn a_step_that_is_to_block_asks_and_does_itself_again() {
 
 #[test]
 fn only_what_is_offered_can_be_chosen() {
-    let mut told = Told::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
+    let mut told = TestRun::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
     told.fail("tests", 1);
     let refused = |input: &Input| told.state.admits(input).unwrap_err().to_string();
     assert_eq!(
@@ -222,7 +224,7 @@ fn only_what_is_offered_can_be_chosen() {
 
 #[test]
 fn a_task_can_be_stopped_by_itself_and_is_not_repeated_then() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go").retries(5, 0)]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(5, 0)]), json!({}));
     let (_, commands) =
         told.tell(Input::StopTask { task: job("do", 1).task, by: "she".to_owned() });
     assert_eq!(commands, [Command::Stop(job("do", 1))]);
@@ -232,7 +234,7 @@ fn a_task_can_be_stopped_by_itself_and_is_not_repeated_then() {
 
 #[test]
 fn a_finished_session_can_be_given_up_and_nothing_follows() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go")]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), json!({}));
     let delete = || Input::Delete { by: "she".to_owned() };
     assert_eq!(told.state.admits(&delete()), Err(Refused::NotOver(WorkflowStatus::Running)));
     told.succeed("do", 1, "x");
@@ -242,7 +244,7 @@ fn a_finished_session_can_be_given_up_and_nothing_follows() {
 
 #[test]
 fn a_session_with_a_fact_of_a_later_version_is_only_looked_at() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go")]), json!({}));
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), json!({}));
     let unknown = serde_json::from_value(json!({"type": "task.moved", "data": {}})).unwrap();
     told.state = crate::fold(std::mem::take(&mut told.state), &unknown);
     assert_eq!(told.kinds(ended("do", 1, succeeded("x"))), [] as [&str; 0]);

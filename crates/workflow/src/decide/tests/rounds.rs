@@ -1,22 +1,21 @@
 //! Loops with an arbiter.
 
 use coven_model::event::{Decision, Event, LoopVerdict};
-use coven_model::{Choice, InterventionKind, Permission, Sandbox, Work, WorkflowStatus};
+use coven_model::{Choice, InterventionKind, PermissionLevel, SandboxMode, Work, WorkflowStatus};
 use serde_json::json;
 
-use crate::plan::{Action, OnFailure, OnLimit};
+use crate::plan::{OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 
 const MORE: &str = r#"{"verdict": "actionable", "reason": "one bug left"}"#;
 const DONE: &str = r#"{"verdict": "done", "reason": "clean"}"#;
 
-fn review(rounds: u32, on_limit: OnLimit) -> Told {
+fn review(rounds: u32, on_limit: OnLimit) -> TestRun {
     let steps =
         vec![agent_loop("review", rounds, on_limit).output("review"), agent_step("then", "x")];
-    Told::begin(plan(steps), json!({}))
+    TestRun::begin(plan(steps), json!({}))
 }
 
-/// Spec: GR.4.1
 #[test]
 fn a_loop_goes_on_while_there_is_something_to_do_and_ends_when_it_is_done() {
     let mut told = review(5, OnLimit::Block);
@@ -29,7 +28,6 @@ fn a_loop_goes_on_while_there_is_something_to_do_and_ends_when_it_is_done() {
     assert_eq!(told.variable("review"), json!("fixed it"));
 }
 
-/// Spec: GR.4.2
 #[test]
 fn the_last_round_ends_a_loop_and_the_step_says_how() {
     let end = |on_limit| {
@@ -51,7 +49,6 @@ fn the_last_round_ends_a_loop_and_the_step_says_how() {
     assert_eq!(end(OnLimit::Fail).status(), WorkflowStatus::Failed);
 }
 
-/// Spec: GR.4.2
 #[test]
 fn a_person_can_go_on_extend_or_abort_at_the_limit() {
     let blocked = || {
@@ -72,7 +69,6 @@ fn a_person_can_go_on_extend_or_abort_at_the_limit() {
     assert_eq!(told.status(), WorkflowStatus::Failed);
 }
 
-/// Spec: GR.4.3
 #[test]
 fn the_arbiter_knows_the_work_and_the_rounds_before_and_cannot_change_anything() {
     let mut told = review(5, OnLimit::Block);
@@ -81,7 +77,10 @@ fn the_arbiter_knows_the_work_and_the_rounds_before_and_cannot_change_anything()
     told.succeed("review.r2", 1, "fixed it");
     let spec = told.spec("review.r2.arbiter", 1);
     let Work::Agent(work) = &spec.work else { panic!("no agent") };
-    assert_eq!((work.permissions, spec.sandbox), (Some(Permission::ReadOnly), Sandbox::ReadOnly));
+    assert_eq!(
+        (work.permissions, spec.sandbox),
+        (Some(PermissionLevel::ReadOnly), SandboxMode::ReadOnly)
+    );
     let prompt = told.prompt("review.r2.arbiter", 1);
     let material = "is it good?\n\n\
         Round 2, the agent's report:\n> fixed it\n\n\
@@ -116,7 +115,7 @@ fn an_answer_that_is_no_verdict_is_asked_once_more_and_then_a_person_decides() {
 fn a_round_or_an_arbiter_that_fails_is_what_is_tried_again() {
     let mut steps = vec![agent_loop("review", 2, OnLimit::Block).retries(2, 0)];
     steps[0].on_failure = OnFailure::Block;
-    let mut told = Told::begin(plan(steps), json!({}));
+    let mut told = TestRun::begin(plan(steps), json!({}));
     assert_eq!(told.fail("review.r1", 1), ["review.r1/2"]);
     told.succeed("review.r1", 2, "x");
     assert_eq!(told.fail("review.r1.arbiter", 1), ["review.r1.arbiter/2"]);
@@ -154,10 +153,10 @@ fn what_was_read_from_the_arbiter_is_a_fact() {
 #[test]
 fn an_interactive_worker_is_done_at_its_first_idle_after_working() {
     let mut looping = agent_loop("review", 1, OnLimit::Proceed);
-    if let Action::AgentLoop { agent, .. } = &mut looping.action {
+    if let StepAction::AgentLoop { agent, .. } = &mut looping.action {
         *agent = interactive("go");
     }
-    let mut told = Told::begin(plan(vec![looping]), json!({}));
+    let mut told = TestRun::begin(plan(vec![looping]), json!({}));
     told.tell(idle("review.r1", 1, 1, false));
     assert_eq!(told.kinds(idle("review.r1", 1, 2, true)), ["task.stopping"]);
     told.tell(ended("review.r1", 1, stopped()));

@@ -4,20 +4,21 @@ use coven_model::event::Event;
 use coven_model::{Choice, InterventionKind, TaskStatus, Work, WorkflowStatus};
 use serde_json::{Value, json};
 
-use crate::expect::{Expect, Schema};
+use crate::expect::{ExpectedOutput, OutputSchema};
 use crate::input::Input;
-use crate::plan::{Action, OnFailure};
+use crate::plan::{OnFailure, StepAction};
 use crate::testing::*;
 
 fn no_input() -> Value {
     json!({})
 }
 
-/// Spec: GR.6.1
 #[test]
 fn a_new_run_has_its_own_id_and_begins_with_the_first_step() {
-    let told =
-        Told::begin(plan(vec![agent_step("plan", "go"), agent_step("do", "go")]), json!({"x": 1}));
+    let told = TestRun::begin(
+        plan(vec![agent_step("plan", "go"), agent_step("do", "go")]),
+        json!({"x": 1}),
+    );
     let kinds: Vec<&str> = told.journal.iter().map(Event::kind).collect();
     assert_eq!(
         kinds,
@@ -36,7 +37,7 @@ fn an_agent_step_waits_for_its_agent_and_keeps_what_it_answered() {
         agent_step("plan", "split ${input.spec}").output("tasks"),
         agent_step("do", "do ${tasks} of ${steps.plan.output} in ${workflow.name}"),
     ];
-    let mut told = Told::begin(plan(steps), json!({"spec": "a.md"}));
+    let mut told = TestRun::begin(plan(steps), json!({"spec": "a.md"}));
     assert_eq!(told.prompt("plan", 1), "split a.md");
     assert_eq!(told.starts(Input::Started(job("plan", 1))), [] as [&str; 0]);
     assert_eq!(told.succeed("plan", 1, "one, two\n"), ["do/1"]);
@@ -44,10 +45,9 @@ fn an_agent_step_waits_for_its_agent_and_keeps_what_it_answered() {
     assert_eq!(told.prompt("do", 1), "do one, two of one, two in brisk-otter");
 }
 
-/// Spec: GR.6.2
 #[test]
 fn a_run_whose_last_step_succeeded_is_completed() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go")]), no_input());
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), no_input());
     assert_eq!(
         told.kinds(ended("do", 1, succeeded("ok"))),
         ["task.ended", "workflow.step.completed", "workflow.completed"]
@@ -56,10 +56,9 @@ fn a_run_whose_last_step_succeeded_is_completed() {
     assert_eq!(told.state.outstanding(), []);
 }
 
-/// Spec: GR.6.3, C1.10.1
 #[test]
 fn a_step_that_fails_beyond_recovery_fails_the_run_and_the_error_is_kept() {
-    let mut told = Told::begin(plan(vec![agent_step("do", "go")]), no_input());
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), no_input());
     told.fail("do", 1);
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert_eq!(told.error(), "exit code 1");
@@ -67,11 +66,10 @@ fn a_step_that_fails_beyond_recovery_fails_the_run_and_the_error_is_kept() {
     assert_eq!(told.task_status("do"), TaskStatus::Error);
 }
 
-/// Spec: GR.2.2
 #[test]
 fn a_script_runs_with_its_variables_in_the_environment() {
     let steps = vec![script_step("stat", "git diff \"${input.base}\"").output("stat")];
-    let mut told = Told::begin(plan(steps), json!({"base": "$(rm -rf /)"}));
+    let mut told = TestRun::begin(plan(steps), json!({"base": "$(rm -rf /)"}));
     let Work::Shell(shell) = &told.spec("stat", 1).work else { panic!("no shell") };
     assert!(!shell.text.contains("rm -rf"), "{}", shell.text);
     assert_eq!(shell.variables[0].1, "$(rm -rf /)");
@@ -80,11 +78,10 @@ fn a_script_runs_with_its_variables_in_the_environment() {
     assert_eq!(told.run().variables()["steps"]["stat"]["exit_code"], json!(0));
 }
 
-/// Spec: GR.2.3, GR.6.4
 #[test]
 fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
     let steps = vec![gate("tests", Some("cargo test")), agent_step("pr", "go")];
-    let mut told = Told::begin(plan(steps), no_input());
+    let mut told = TestRun::begin(plan(steps), no_input());
     assert_eq!(
         told.kinds(ended("tests", 1, exited(1))),
         ["task.ended", "workflow.intervention.required", "workflow.blocked"]
@@ -107,19 +104,19 @@ fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
 
 #[test]
 fn a_gate_that_is_given_up_fails_the_run() {
-    let mut told = Told::begin(plan(vec![gate("tests", Some("cargo test"))]), no_input());
+    let mut told = TestRun::begin(plan(vec![gate("tests", Some("cargo test"))]), no_input());
     told.fail("tests", 1);
     told.tell(resolve(1, Choice::Abort));
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert_eq!(told.error(), "aborted by she: exit code 1");
 }
 
-/// Spec: GR.6.4
 #[test]
 fn a_gate_without_a_command_asks_a_person_and_shows_the_message() {
     let mut asking = gate("ready", None);
-    asking.action = Action::Gate { script: None, message: Some(template("Ship ${input.what}?")) };
-    let mut told = Told::begin(plan(vec![asking]), json!({"what": "it"}));
+    asking.action =
+        StepAction::Gate { script: None, message: Some(template("Ship ${input.what}?")) };
+    let mut told = TestRun::begin(plan(vec![asking]), json!({"what": "it"}));
     assert_eq!(told.waiting(), [InterventionKind::HumanGate]);
     assert_eq!(told.run().interventions().next().unwrap().reason, "Ship it?");
     told.tell(resolve(1, Choice::Approve));
@@ -133,19 +130,20 @@ fn a_step_whose_condition_does_not_hold_is_skipped_and_its_output_is_null() {
         agent_step("maybe", "go").when("${input.really}").output("answer"),
         agent_step("then", "got <${answer}>"),
     ];
-    let told = Told::begin(plan(steps), json!({"really": false}));
+    let told = TestRun::begin(plan(steps), json!({"really": false}));
     assert_eq!(told.alive(), ["then/1"]);
     assert_eq!(told.prompt("then", 1), "got <>");
     assert_eq!(told.variable("answer"), Value::Null);
 }
 
-/// Spec: GR.5.2
 #[test]
 fn a_variable_that_is_not_defined_fails_the_run_and_says_where() {
     let mut steps = vec![agent_step("do", "it is ${input.spce}")];
-    steps[0].places.insert("prompt".to_owned(), crate::plan::Place { line: 4, column: 13 });
+    steps[0]
+        .places
+        .insert("prompt".to_owned(), crate::plan::SourceLocation { line: 4, column: 13 });
     steps[0].on_failure = OnFailure::Continue;
-    let told = Told::begin(plan(steps), json!({"spec": 1}));
+    let told = TestRun::begin(plan(steps), json!({"spec": 1}));
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert_eq!(
         told.error(),
@@ -157,7 +155,7 @@ fn a_variable_that_is_not_defined_fails_the_run_and_says_where() {
 #[test]
 fn a_condition_that_cannot_be_evaluated_fails_the_run() {
     let steps = vec![agent_step("do", "go").when("${input.missing} == 1")];
-    let told = Told::begin(plan(steps), json!({"spec": 1}));
+    let told = TestRun::begin(plan(steps), json!({"spec": 1}));
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert!(told.error().contains("`when` of step `do`"), "{}", told.error());
 }
@@ -167,7 +165,7 @@ fn a_failed_step_may_be_passed_over() {
     let mut steps =
         vec![script_step("try", "false").output("tried"), agent_step("then", "<${tried}>")];
     steps[0].on_failure = OnFailure::Continue;
-    let mut told = Told::begin(plan(steps), no_input());
+    let mut told = TestRun::begin(plan(steps), no_input());
     assert_eq!(told.fail("try", 1), ["then/1"]);
     assert_eq!(told.prompt("then", 1), "<>");
     assert_eq!(
@@ -179,11 +177,11 @@ fn a_failed_step_may_be_passed_over() {
 #[test]
 fn an_answer_that_is_not_what_was_asked_for_fails_the_attempt() {
     let mut steps = vec![agent_step("plan", "go").output("tasks").retries(3, 0)];
-    let schema = Schema::new(json!({"type": "array", "items": {"type": "string"}})).unwrap();
-    if let Action::Agent { agent } = &mut steps[0].action {
-        agent.expect = Expect::Schema(schema);
+    let schema = OutputSchema::new(json!({"type": "array", "items": {"type": "string"}})).unwrap();
+    if let StepAction::Agent { agent } = &mut steps[0].action {
+        agent.expect = ExpectedOutput::Schema(schema);
     }
-    let mut told = Told::begin(plan(steps), no_input());
+    let mut told = TestRun::begin(plan(steps), no_input());
     assert_eq!(told.succeed("plan", 1, "I will do it."), ["plan/2"]);
     assert_eq!(
         told.run().task(&job("plan", 2).task).unwrap().error.as_deref(),
@@ -195,15 +193,14 @@ fn an_answer_that_is_not_what_was_asked_for_fails_the_attempt() {
     assert_eq!(told.variable("tasks"), json!(["a"]));
 }
 
-/// Spec: C1.10.1
 #[test]
 fn only_an_agreed_exit_code_without_a_failed_result_is_a_success() {
     let spoken = |codes: &str, outcome| {
         let mut steps = vec![agent_step("do", "go")];
-        if let Action::Agent { agent } = &mut steps[0].action {
+        if let StepAction::Agent { agent } = &mut steps[0].action {
             agent.ok_exit_codes = serde_json::from_str(codes).unwrap();
         }
-        let mut told = Told::begin(plan(steps), no_input());
+        let mut told = TestRun::begin(plan(steps), no_input());
         told.tell(ended("do", 1, outcome));
         told.task_status("do")
     };
@@ -220,11 +217,11 @@ fn only_an_agreed_exit_code_without_a_failed_result_is_a_success() {
 fn needs_approval_asks_before_anything_starts() {
     let mut steps = vec![agent_step("do", "go")];
     steps[0].needs_approval = true;
-    let mut told = Told::begin(plan(steps.clone()), no_input());
+    let mut told = TestRun::begin(plan(steps.clone()), no_input());
     assert_eq!((told.alive().len(), told.waiting()), (0, vec![InterventionKind::StartApproval]));
     assert_eq!(told.starts(resolve(1, Choice::Approve)), ["do/1"]);
     assert_eq!(told.spec("do", 1).approved_by.as_deref(), Some("she"));
-    let mut told = Told::begin(plan(steps), no_input());
+    let mut told = TestRun::begin(plan(steps), no_input());
     told.tell(resolve(1, Choice::Deny));
     assert_eq!(
         (told.status(), told.error().as_str()),
@@ -234,5 +231,5 @@ fn needs_approval_asks_before_anything_starts() {
 
 #[test]
 fn a_run_of_no_steps_is_completed_at_once() {
-    assert_eq!(Told::begin(plan(vec![]), no_input()).status(), WorkflowStatus::Completed);
+    assert_eq!(TestRun::begin(plan(vec![]), no_input()).status(), WorkflowStatus::Completed);
 }

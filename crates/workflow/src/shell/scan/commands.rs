@@ -1,19 +1,19 @@
 //! Commands, word by word.
 
 use super::super::error::ShellProblem;
-use super::super::rules::Spot;
-use super::super::words::Command;
-use super::Quoting;
-use super::Scanner;
+use super::super::rules::ForbiddenSpot;
+use super::super::words::SimpleCommand;
+use super::QuoteContext;
+use super::ShellScanner;
 
-impl Scanner<'_> {
+impl ShellScanner<'_> {
     /// Commands up to a closing parenthesis, or to the end. `opened` is the parenthesis.
     pub(super) fn commands(&mut self, opened: Option<usize>) {
-        self.commands_from(opened, Command::default);
+        self.commands_from(opened, SimpleCommand::default);
     }
 
     /// The same, where each command begins as given.
-    pub(super) fn commands_from(&mut self, opened: Option<usize>, fresh: fn() -> Command) {
+    pub(super) fn commands_from(&mut self, opened: Option<usize>, fresh: fn() -> SimpleCommand) {
         if !self.enter() {
             self.leave();
             return;
@@ -71,7 +71,7 @@ impl Scanner<'_> {
         self.leave();
     }
 
-    pub(super) fn end_word(&mut self, command: &mut Command, cases: &mut usize) {
+    pub(super) fn end_word(&mut self, command: &mut SimpleCommand, cases: &mut usize) {
         let ended = command.end_word();
         if ended.opens_case {
             *cases += 1;
@@ -89,7 +89,7 @@ impl Scanner<'_> {
     }
 
     /// Quotes and `$` in a command.
-    pub(super) fn expansion(&mut self, next: char, command: &mut Command) {
+    pub(super) fn expansion(&mut self, next: char, command: &mut SimpleCommand) {
         command.begin();
         let start = self.at;
         match next {
@@ -102,7 +102,7 @@ impl Scanner<'_> {
             '`' => self.backticks(),
             _ => {
                 let spot = command.spot();
-                self.dollar(Quoting::Bare, spot, command);
+                self.dollar(QuoteContext::Bare, spot, command);
                 return;
             }
         }
@@ -111,11 +111,13 @@ impl Scanner<'_> {
         quoted.chars().for_each(|c| command.push(c));
     }
 
-    pub(super) fn parenthesis(&mut self, command: &mut Command, cases: &mut usize) {
+    pub(super) fn parenthesis(&mut self, command: &mut SimpleCommand, cases: &mut usize) {
         if self.starts_with("((") && command.may_calculate() {
             let opened = self.at;
             self.skip(2);
-            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(opened, "))"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(opened, "))");
+            });
             return;
         }
         let in_word = command.in_word();
@@ -125,14 +127,19 @@ impl Scanner<'_> {
             // `name()`: what follows is a new command.
             self.skip(1);
             self.end_word(command, cases);
-            *command = Command::default();
+            *command = SimpleCommand::default();
             return;
         }
-        let fresh = if command.assigns() { Command::list } else { Command::default };
+        let fresh = if command.assigns() { SimpleCommand::list } else { SimpleCommand::default };
         self.commands_from(Some(opened), fresh);
     }
 
-    pub(super) fn redirection(&mut self, next: char, command: &mut Command, cases: &mut usize) {
+    pub(super) fn redirection(
+        &mut self,
+        next: char,
+        command: &mut SimpleCommand,
+        cases: &mut usize,
+    ) {
         if (next == '<' || next == '>') && self.rest()[1..].starts_with('(') {
             let opened = self.at + 1;
             command.begin();

@@ -1,14 +1,19 @@
 //! Everything that begins with `$`.
 
 use super::super::error::ShellProblem;
-use super::super::rules::Spot;
-use super::super::words::Command;
-use super::{Quoting, Scanner};
-use crate::template::{Reference, Segment, reference_at};
+use super::super::rules::ForbiddenSpot;
+use super::super::words::SimpleCommand;
+use super::{QuoteContext, ShellScanner};
+use crate::template::{PathSegment, VariableReference, reference_at};
 
-impl Scanner<'_> {
+impl ShellScanner<'_> {
     /// Everything that begins with `$`.
-    pub(super) fn dollar(&mut self, quoting: Quoting, spot: Option<Spot>, command: &mut Command) {
+    pub(super) fn dollar(
+        &mut self,
+        quoting: QuoteContext,
+        spot: Option<ForbiddenSpot>,
+        command: &mut SimpleCommand,
+    ) {
         let start = self.at;
         if self.starts_with("$${") {
             // One dollar is ours and goes; the rest is the shell's own.
@@ -20,21 +25,25 @@ impl Scanner<'_> {
             self.braces(quoting, spot, command);
         } else if self.starts_with("$((") {
             self.skip(3);
-            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(start, "))"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(start, "))");
+            });
         } else if self.starts_with("$(") {
             self.skip(2);
             let commands = |scanner: &mut Self| scanner.commands(Some(start + 1));
             match spot {
                 // What a substitution prints inside `eval` is executed as well.
-                Some(spot) => self.refusing(spot, commands),
+                Some(spot) => self.while_forbidden(spot, commands),
                 None => commands(self),
             }
         } else if self.starts_with("$[") {
             self.skip(2);
-            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(start, "]"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(start, "]");
+            });
         } else {
             self.skip(1);
-            if quoting == Quoting::Bare && self.starts_with("'") {
+            if quoting == QuoteContext::Bare && self.starts_with("'") {
                 self.single_quotes();
             } else {
                 // A lone `$`, or `$name`: the name is the shell's own. It is part of the word.
@@ -50,7 +59,7 @@ impl Scanner<'_> {
             return;
         }
         let mut open = 0_usize;
-        let mut command = Command::default();
+        let mut command = SimpleCommand::default();
         while let Some(next) = self.peek() {
             if open == 0 && self.starts_with(close) {
                 self.skip(close.len());
@@ -76,11 +85,16 @@ impl Scanner<'_> {
     }
 
     /// `${...}`: a variable of ours, or the shell's own.
-    pub(super) fn braces(&mut self, quoting: Quoting, spot: Option<Spot>, command: &mut Command) {
+    pub(super) fn braces(
+        &mut self,
+        quoting: QuoteContext,
+        spot: Option<ForbiddenSpot>,
+        command: &mut SimpleCommand,
+    ) {
         let start = self.at;
         let window = &self.source[..self.end];
         match reference_at(window, start) {
-            Ok(reference) if is_ours(&reference) => {
+            Ok(reference) if is_workflow_variable(&reference) => {
                 self.at = start + reference.length;
                 self.variable(reference, quoting, spot, command);
             }
@@ -102,10 +116,10 @@ impl Scanner<'_> {
 
     pub(super) fn variable(
         &mut self,
-        reference: Reference,
-        quoting: Quoting,
-        spot: Option<Spot>,
-        command: &mut Command,
+        reference: VariableReference,
+        quoting: QuoteContext,
+        spot: Option<ForbiddenSpot>,
+        command: &mut SimpleCommand,
     ) {
         let (offset, length) = (reference.offset, reference.length);
         let spot = self.refused.clone().or(spot).or_else(|| command.spot());
@@ -119,8 +133,8 @@ impl Scanner<'_> {
         self.copy_to(offset);
         self.copied = offset + length;
         let text = match quoting {
-            Quoting::Bare => format!("\"${{COVEN_V{number}}}\""),
-            Quoting::Double => format!("${{COVEN_V{number}}}"),
+            QuoteContext::Bare => format!("\"${{COVEN_V{number}}}\""),
+            QuoteContext::Double => format!("${{COVEN_V{number}}}"),
         };
         self.found.text.push_str(&text);
         self.found.uses.push((reference, number));
@@ -129,9 +143,9 @@ impl Scanner<'_> {
     /// `${NAME...}` that is the shell's own, up to its `}`; at the `$` when called.
     pub(super) fn parameter(
         &mut self,
-        quoting: Quoting,
-        spot: Option<&Spot>,
-        command: &mut Command,
+        quoting: QuoteContext,
+        spot: Option<&ForbiddenSpot>,
+        command: &mut SimpleCommand,
     ) {
         let opened = self.at;
         self.skip(2);
@@ -141,25 +155,27 @@ impl Scanner<'_> {
         let start = self.at;
         let end = self.rest().find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         self.skip(end.unwrap_or(self.rest().len()));
-        if let Ok(name) = Reference::parse(&self.source[start..self.at]) {
+        if let Ok(name) = VariableReference::parse(&self.source[start..self.at]) {
             let length = self.at - opened;
-            self.found.own.push(Reference { offset: opened, length, ..name });
+            self.found.own.push(VariableReference { offset: opened, length, ..name });
         }
         if self.starts_with("[") {
             let opened = self.at;
             self.skip(1);
-            self.refusing(Spot::Arithmetic, |scanner| scanner.arithmetic(opened, "]"));
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.arithmetic(opened, "]");
+            });
         }
         let operator = self.rest().strip_prefix(':').unwrap_or(self.rest());
         if operator.starts_with(['-', '=', '?', '+']) {
             self.parameter_word(opened, quoting, spot, command);
         } else if operator.len() < self.rest().len() {
-            self.refusing(Spot::Arithmetic, |scanner| {
-                scanner.parameter_word(opened, quoting, None, &mut Command::default());
+            self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
+                scanner.parameter_word(opened, quoting, None, &mut SimpleCommand::default());
             });
         } else {
-            self.refusing(Spot::Pattern, |scanner| {
-                scanner.parameter_word(opened, quoting, None, &mut Command::default());
+            self.while_forbidden(ForbiddenSpot::Pattern, |scanner| {
+                scanner.parameter_word(opened, quoting, None, &mut SimpleCommand::default());
             });
         }
     }
@@ -167,9 +183,9 @@ impl Scanner<'_> {
     pub(super) fn parameter_word(
         &mut self,
         opened: usize,
-        quoting: Quoting,
-        spot: Option<&Spot>,
-        command: &mut Command,
+        quoting: QuoteContext,
+        spot: Option<&ForbiddenSpot>,
+        command: &mut SimpleCommand,
     ) {
         if !self.enter() {
             self.leave();
@@ -183,7 +199,7 @@ impl Scanner<'_> {
                     return;
                 }
                 '\\' => drop(self.skip_escape()),
-                '\'' if quoting == Quoting::Bare => self.single_quotes(),
+                '\'' if quoting == QuoteContext::Bare => self.single_quotes(),
                 '"' => self.double_quotes(command, spot),
                 '`' => self.backticks(),
                 '$' => self.dollar(quoting, spot.cloned(), command),
@@ -197,9 +213,9 @@ impl Scanner<'_> {
 
 /// Whether a variable is the workflow's: the shell's own are in ALL CAPS, or have no path and an
 /// operator, which `-` is.
-pub(super) fn is_ours(reference: &Reference) -> bool {
+pub(super) fn is_workflow_variable(reference: &VariableReference) -> bool {
     let capitals = !reference.name.contains(|c: char| c.is_ascii_lowercase());
-    let keys = reference.path.iter().any(|segment| matches!(segment, Segment::Key(_)));
+    let keys = reference.path.iter().any(|segment| matches!(segment, PathSegment::Key(_)));
     !reference.name.contains('-') && (keys || !capitals)
 }
 

@@ -1,21 +1,21 @@
 //! Here-documents, and text in which nothing is expanded.
 
-use super::super::rules::Spot;
-use super::super::words::Command;
-use super::dollar::is_ours;
-use super::{Heredoc, Quoting, Scanner};
+use super::super::rules::ForbiddenSpot;
+use super::super::words::SimpleCommand;
+use super::dollar::is_workflow_variable;
+use super::{PendingHeredoc, QuoteContext, ShellScanner};
 use crate::template::reference_at;
 
-impl Scanner<'_> {
+impl ShellScanner<'_> {
     /// `<<WORD`: remembers what to look for behind the end of the line.
-    pub(super) fn heredoc_start(&mut self, spot: Option<Spot>) {
+    pub(super) fn heredoc_start(&mut self, spot: Option<ForbiddenSpot>) {
         self.skip(2);
         let tabs = self.starts_with("-");
         self.skip(usize::from(tabs));
         while self.peek().is_some_and(|c| c == ' ' || c == '\t') {
             self.skip(1);
         }
-        let mut heredoc = Heredoc { delimiter: String::new(), quoted: false, tabs, spot };
+        let mut heredoc = PendingHeredoc { delimiter: String::new(), quoted: false, tabs, spot };
         while let Some(next) = self.peek() {
             match next {
                 '\'' | '"' => {
@@ -57,10 +57,10 @@ impl Scanner<'_> {
             }
             let outer_end = std::mem::replace(&mut self.end, body_end);
             if heredoc.quoted {
-                self.refusing(Spot::QuotedHeredoc, Self::literal);
+                self.while_forbidden(ForbiddenSpot::QuotedHeredoc, Self::literal);
             } else {
                 let spot = heredoc.spot;
-                self.doubly_quoted(None, spot.as_ref(), &mut Command::inert());
+                self.doubly_quoted(None, spot.as_ref(), &mut SimpleCommand::no_command());
             }
             self.end = outer_end;
             self.at = after;
@@ -72,7 +72,8 @@ impl Scanner<'_> {
         while let Some(found) = self.rest().find("${") {
             self.skip(found);
             let start = self.at;
-            let ours = reference_at(&self.source[..self.end], start).ok().filter(is_ours);
+            let ours =
+                reference_at(&self.source[..self.end], start).ok().filter(is_workflow_variable);
             if self.source[self.copied..start].ends_with('$') {
                 // One dollar is ours and goes.
                 self.copy_to(start - 1);
@@ -80,7 +81,12 @@ impl Scanner<'_> {
                 self.skip(2);
             } else if let Some(reference) = ours {
                 self.at = start + reference.length;
-                self.variable(reference, Quoting::Double, None, &mut Command::inert());
+                self.variable(
+                    reference,
+                    QuoteContext::Double,
+                    None,
+                    &mut SimpleCommand::no_command(),
+                );
             } else {
                 self.skip(2);
             }

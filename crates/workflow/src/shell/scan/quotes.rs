@@ -1,11 +1,11 @@
 //! Quotes and backticks.
 
 use super::super::error::ShellProblem;
-use super::super::rules::Spot;
-use super::super::words::Command;
-use super::{Quoting, Scanner};
+use super::super::rules::ForbiddenSpot;
+use super::super::words::SimpleCommand;
+use super::{QuoteContext, ShellScanner};
 
-impl Scanner<'_> {
+impl ShellScanner<'_> {
     pub(super) fn single_quotes(&mut self) {
         let opened = self.at;
         let ansi = self.source[..opened].ends_with('$');
@@ -17,12 +17,16 @@ impl Scanner<'_> {
             return;
         };
         let outer_end = std::mem::replace(&mut self.end, self.at + close);
-        self.refusing(Spot::SingleQuotes, Self::literal);
+        self.while_forbidden(ForbiddenSpot::SingleQuotes, Self::literal);
         self.end = outer_end;
         self.skip(1);
     }
 
-    pub(super) fn double_quotes(&mut self, command: &mut Command, spot: Option<&Spot>) {
+    pub(super) fn double_quotes(
+        &mut self,
+        command: &mut SimpleCommand,
+        spot: Option<&ForbiddenSpot>,
+    ) {
         let opened = self.at;
         self.skip(1);
         self.doubly_quoted(Some(opened), spot, command);
@@ -32,8 +36,8 @@ impl Scanner<'_> {
     pub(super) fn doubly_quoted(
         &mut self,
         opened: Option<usize>,
-        spot: Option<&Spot>,
-        command: &mut Command,
+        spot: Option<&ForbiddenSpot>,
+        command: &mut SimpleCommand,
     ) {
         if !self.enter() {
             self.leave();
@@ -54,7 +58,7 @@ impl Scanner<'_> {
                 '`' => self.backticks(),
                 '$' => {
                     let spot = command.spot().or_else(|| spot.cloned());
-                    self.dollar(Quoting::Double, spot, command);
+                    self.dollar(QuoteContext::Double, spot, command);
                 }
                 other => {
                     command.push(other);
@@ -88,13 +92,12 @@ impl Scanner<'_> {
             return;
         };
         let outer_end = std::mem::replace(&mut self.end, self.at + end);
-        self.refusing(Spot::Backticks, Self::literal);
+        self.while_forbidden(ForbiddenSpot::Backticks, Self::literal);
         self.end = outer_end;
         self.skip(1);
     }
 }
 
-/// Where `$'...'` ends.
 fn ansi_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {

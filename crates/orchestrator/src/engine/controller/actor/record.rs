@@ -16,9 +16,9 @@ use crate::error::ExecuteError;
 use crate::event::{Live, Published};
 use crate::orchestrator::RecordedFacts;
 use crate::snapshot::SessionSnapshot;
-use crate::state::best_effort;
 use crate::state::blocking::blocking;
 use crate::state::{Recorded, caller};
+use coven_folder::best_effort;
 
 impl Actor {
     /// Decides, records, acts and publishes, in this order. What cannot be recorded is tried again
@@ -198,6 +198,7 @@ impl Actor {
             .await;
         }
         if is_over {
+            self.finish_view().await;
             self.stay();
             self.context.ended.notify_one();
         }

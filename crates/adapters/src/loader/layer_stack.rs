@@ -4,24 +4,26 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{Problem, Report, Source};
+use coven_notation::{FileProblem, Report, Source};
 use serde_json::Value;
 
-use super::{AdapterConfigLoader, Layer, LoadError, Loaded, Origin, Standing};
+use super::{
+    AdapterConfigLoader, AdapterLayer, ConfigOrigin, LoadError, LoadedAdapter, OriginStatus,
+};
 use crate::config::{Config, merge};
 
 /// No adapter file is larger.
-const LARGEST: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Layers on their way to becoming one.
-pub(super) struct Pile<'a> {
+pub(super) struct LayerStack<'a> {
     loader: &'a AdapterConfigLoader,
     value: Option<Value>,
-    origins: Vec<Origin>,
+    origins: Vec<ConfigOrigin>,
     reports: Vec<Report>,
 }
 
-impl<'a> Pile<'a> {
+impl<'a> LayerStack<'a> {
     pub(super) fn new(loader: &'a AdapterConfigLoader) -> Self {
         Self { loader, value: None, origins: Vec::new(), reports: Vec::new() }
     }
@@ -30,7 +32,7 @@ impl<'a> Pile<'a> {
         let source = Source::new(format!("built-in {kind}"), text);
         let read = Config::read(&source);
         if let Some(node) = read.node.filter(|_| read.value.is_some()) {
-            self.lay(Layer::BuiltIn, None, Standing::Used, Some(node.to_json()));
+            self.add_layer(AdapterLayer::BuiltIn, None, OriginStatus::Used, Some(node.to_json()));
             return Ok(());
         }
         let report = Box::new(Report::new(source, read.problems));
@@ -39,7 +41,7 @@ impl<'a> Pile<'a> {
 
     pub(super) fn file(
         &mut self,
-        layer: Layer,
+        layer: AdapterLayer,
         path: PathBuf,
         trusted: bool,
     ) -> Result<(), LoadError> {
@@ -47,31 +49,35 @@ impl<'a> Pile<'a> {
             return Ok(());
         };
         if !trusted {
-            self.lay(layer, Some(path), Standing::Untrusted, None);
+            self.add_layer(layer, Some(path), OriginStatus::Untrusted, None);
             return Ok(());
         }
         match parse(&path, bytes) {
             Ok((value, report)) => {
                 self.loader.remember(&path, &value);
                 self.reports.extend(report);
-                self.lay(layer, Some(path), Standing::Used, Some(value));
+                self.add_layer(layer, Some(path), OriginStatus::Used, Some(value));
             }
             Err(report) => {
                 self.reports.push(report);
                 let last_good = self.loader.last_good(&path);
                 let standing =
-                    if last_good.is_some() { Standing::LastGood } else { Standing::Broken };
-                self.lay(layer, Some(path), standing, last_good);
+                    if last_good.is_some() { OriginStatus::LastGood } else { OriginStatus::Broken };
+                self.add_layer(layer, Some(path), standing, last_good);
             }
         }
         Ok(())
     }
 
     /// A file that the caller named must be there and must be right.
-    pub(super) fn explicit(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
-        self.file(Layer::Explicit, path.to_owned(), true)?;
+    pub(super) fn add_explicit_file(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
+        self.file(AdapterLayer::Explicit, path.to_owned(), true)?;
         match self.origins.last() {
-            Some(Origin { layer: Layer::Explicit, standing: Standing::Broken, .. }) => {
+            Some(ConfigOrigin {
+                layer: AdapterLayer::Explicit,
+                standing: OriginStatus::Broken,
+                ..
+            }) => {
                 let report = self.reports.pop().map_or_else(
                     || {
                         Box::new(Report::new(
@@ -83,7 +89,7 @@ impl<'a> Pile<'a> {
                 );
                 Err(LoadError::Broken { kind: kind.to_owned(), report })
             }
-            Some(Origin { layer: Layer::Explicit, .. }) => Ok(()),
+            Some(ConfigOrigin { layer: AdapterLayer::Explicit, .. }) => Ok(()),
             _ => Err(LoadError::Read {
                 path: path.to_owned(),
                 error: io::ErrorKind::NotFound.into(),
@@ -91,14 +97,14 @@ impl<'a> Pile<'a> {
         }
     }
 
-    fn lay(
+    fn add_layer(
         &mut self,
-        layer: Layer,
+        layer: AdapterLayer,
         path: Option<PathBuf>,
-        standing: Standing,
+        standing: OriginStatus,
         value: Option<Value>,
     ) {
-        self.origins.push(Origin { layer, path, standing });
+        self.origins.push(ConfigOrigin { layer, path, standing });
         if let Some(over) = value {
             self.value = Some(match self.value.take() {
                 Some(under) => merge(under, over),
@@ -107,9 +113,9 @@ impl<'a> Pile<'a> {
         }
     }
 
-    pub(super) fn finish(mut self, kind: &str) -> Result<Loaded, LoadError> {
+    pub(super) fn finish(mut self, kind: &str) -> Result<LoadedAdapter, LoadError> {
         let Some(value) = self.value else {
-            let broken = self.origins.iter().any(|origin| origin.standing == Standing::Broken);
+            let broken = self.origins.iter().any(|origin| origin.standing == OriginStatus::Broken);
             return Err(match self.reports.pop() {
                 Some(report) if broken => {
                     LoadError::Broken { kind: kind.to_owned(), report: Box::new(report) }
@@ -118,7 +124,7 @@ impl<'a> Pile<'a> {
             });
         };
         let (config, rules) = self.loader.compiled(kind, value)?;
-        Ok(Loaded { config, rules, origins: self.origins, reports: self.reports })
+        Ok(LoadedAdapter { config, rules, origins: self.origins, reports: self.reports })
     }
 }
 
@@ -128,7 +134,7 @@ fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Value, Option<Report>), Report>
     let read = Config::read(&source);
     let problems = read.problems;
     match read.node {
-        Some(node) if !problems.iter().any(Problem::is_error) => {
+        Some(node) if !problems.iter().any(FileProblem::is_error) => {
             let report = (!problems.is_empty()).then(|| Report::new(source, problems));
             Ok((node.to_json(), report))
         }
@@ -152,9 +158,9 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
     if !metadata.is_file() {
         return Err(failed(io::Error::other("it is no regular file")));
     }
-    if metadata.len() > LARGEST {
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(failed(io::Error::other(format!(
-            "it has {} bytes; {LARGEST} is the limit",
+            "it has {} bytes; {MAX_FILE_BYTES} is the limit",
             metadata.len()
         ))));
     }

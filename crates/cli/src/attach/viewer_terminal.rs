@@ -6,10 +6,10 @@ use std::time::Duration;
 use coven_api::attach::FromDaemon;
 use tokio::time::{Instant, sleep_until};
 
-use crate::mirror::Mirror;
+use crate::mirror::ScreenMirror;
 
 /// How long changes are gathered before they are painted.
-const PAINT: Duration = Duration::from_millis(16);
+const PAINT_INTERVAL: Duration = Duration::from_millis(16);
 
 /// Sets back whatever an agent may have turned on. It is said one by one, because a hard reset
 /// would clear what a person has scrolled away.
@@ -25,11 +25,10 @@ pub(crate) const LEAVE: &str = concat!(
 );
 
 /// A terminal that shows another. Dropping it leaves it as it was, also on a panic.
-pub(super) struct Outside {
+pub(super) struct ViewerTerminal {
     name: String,
     size: (u16, u16),
-    /// The agent's terminal.
-    agent: Mirror,
+    agent: ScreenMirror,
     /// Whether nothing can be typed here.
     read_only: bool,
     /// Whether the keyboard is here. Only then does the agent get our size.
@@ -38,10 +37,10 @@ pub(super) struct Outside {
     due: Option<Instant>,
 }
 
-impl Outside {
+impl ViewerTerminal {
     /// Moves what the terminal shows up into its own history, and keeps its title for later.
     pub(super) fn enter(name: &str, size: (u16, u16), read_only: bool) -> io::Result<Self> {
-        let agent = Mirror::new(size, size);
+        let agent = ScreenMirror::new(size, size);
         let outside =
             Self { name: name.to_owned(), size, agent, read_only, types: false, due: None };
         let (rows, up) = (size.1, "\r\n".repeat(usize::from(size.1)));
@@ -53,13 +52,12 @@ impl Outside {
     pub(super) fn show(&mut self, bytes: &[u8]) -> io::Result<()> {
         let through = self.agent.feed(bytes);
         if through.is_empty() {
-            self.due.get_or_insert_with(|| Instant::now() + PAINT);
+            self.due.get_or_insert_with(|| Instant::now() + PAINT_INTERVAL);
             return Ok(());
         }
         write(through)
     }
 
-    /// When to paint.
     pub(super) async fn due(&self) {
         match self.due {
             Some(due) => sleep_until(due).await,
@@ -91,7 +89,7 @@ impl Outside {
                 self.types = yours;
                 self.decide()?;
                 if !yours && !self.read_only {
-                    self.say("somebody else types (Ctrl-] t takes the keyboard)")?;
+                    self.say("another viewer types (Ctrl-] t takes the keyboard)")?;
                 }
             }
             FromDaemon::Refused { .. } => write(b"\x07")?,
@@ -133,7 +131,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-impl Drop for Outside {
+impl Drop for ViewerTerminal {
     fn drop(&mut self) {
         // Below what the agent painted, so that it stays readable.
         let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.agent.end());

@@ -1,19 +1,18 @@
 //! Whether something that a person asks for can be done now, and if not, why.
 //!
-//! A decision ignores what cannot be done; whoever takes wishes from people asks here first, to
-//! have something to say to them.
+//! `decide` ignores what cannot be done. A caller that takes requests from people asks here first,
+//! so that the answer can say why.
 
 use coven_model::event::{Decision, StoppingEnd};
 use coven_model::{Choice, Digest, InterventionId, Mode, TaskId, TaskStatus, Work, WorkflowStatus};
 
-use super::{Phase, Progress, Run, State};
+use super::{Run, RunPhase, State, StepProgress};
 use crate::input::Input;
-use crate::rules::Rule;
+use crate::rules::DecisionRule;
 
 /// Why something cannot be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is no session.
     #[error("the session does not exist")]
     NoSession,
     /// There is one already.
@@ -22,16 +21,12 @@ pub enum Refused {
     /// It can only be looked at.
     #[error("the session can only be looked at: {0}")]
     Closed(String),
-    /// The run began already.
     #[error("the run has begun already")]
     Begun,
-    /// The run has not begun.
     #[error("the run has not begun")]
     NotBegun,
-    /// The run has ended.
     #[error("the run is {0}")]
     Over(WorkflowStatus),
-    /// The run has not ended.
     #[error("the run is {0}; cancel it first")]
     NotOver(WorkflowStatus),
     /// The run is about to end.
@@ -43,7 +38,6 @@ pub enum Refused {
     /// Not among the choices.
     #[error("`{choice}` is not possible here; choose {}", list(options))]
     NotAnOption {
-        /// What was chosen.
         choice: Choice,
         /// What can be chosen.
         options: Vec<Choice>,
@@ -59,22 +53,16 @@ pub enum Refused {
     NoTask(TaskId),
     /// The task has no live job.
     #[error("task `{task}` is {status}, so there is nothing to do about it")]
-    NotLive {
-        /// The task.
-        task: TaskId,
-        /// Where it stands.
-        status: TaskStatus,
-    },
+    NotLive { task: TaskId, status: TaskStatus },
     /// Only interactive tasks can be called done.
     #[error("task `{0}` is not interactive; it is done when its process ends")]
     NotInteractive(TaskId),
     /// The job is being stopped already.
     #[error("task `{0}` is being stopped already")]
     TaskStopping(TaskId),
-    /// Nothing failed.
     #[error("nothing failed that could be tried again")]
     NothingToRetry,
-    /// Somebody else was faster.
+    /// Another request has started the retry that this one asks for.
     #[error("it was tried again already")]
     AlreadyRetried,
 }
@@ -85,7 +73,7 @@ fn list(options: &[Choice]) -> String {
 }
 
 impl State {
-    /// Whether a wish can be fulfilled now. What is no wish but a report is always admitted.
+    /// Whether a request can be carried out now. Reports of what happened are always admitted.
     pub fn admits(&self, input: &Input) -> Result<(), Refused> {
         if let Some(why) = &self.closed {
             return Err(Refused::Closed(why.clone()));
@@ -98,7 +86,7 @@ impl State {
         };
         match input {
             Input::Create(_) => Err(Refused::Exists),
-            Input::Begin if run.phase == Phase::Created => Ok(()),
+            Input::Begin if run.phase == RunPhase::Created => Ok(()),
             Input::Begin => Err(Refused::Begun),
             Input::Resolve { intervention, decision, digest } => {
                 run.admits_decision(intervention, decision, digest.as_ref())
@@ -106,12 +94,12 @@ impl State {
             Input::Complete { task, .. } => run.admits_end(task, true),
             Input::StopTask { task, .. } => run.admits_end(task, false),
             Input::Cancel { .. } => match &run.phase {
-                Phase::Stopping { end: StoppingEnd::Cancelled, .. } => Err(Refused::Stopping),
+                RunPhase::Stopping { end: StoppingEnd::Cancelled, .. } => Err(Refused::Stopping),
                 _ if run.is_over() => Err(Refused::Over(run.status())),
                 _ => Ok(()),
             },
             Input::Retry { run: wish, .. } => {
-                if *wish != run.retries && self.rules.hold(Rule::RetriedOnce) {
+                if *wish != run.retries && self.rules.hold(DecisionRule::RetriedOnce) {
                     return Err(Refused::AlreadyRetried);
                 }
                 run.retryable().map(|_| ())
@@ -124,7 +112,7 @@ impl State {
 
 /// What trying again means for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retryable {
+pub(crate) enum RetryTarget {
     /// It failed and goes on with the step that failed.
     Failed,
     /// It waits, and this decision about this intervention is what trying again means.
@@ -132,11 +120,11 @@ pub(crate) enum Retryable {
 }
 
 impl Run {
-    fn under_way(&self) -> Result<(), Refused> {
+    fn require_running(&self) -> Result<(), Refused> {
         match &self.phase {
-            Phase::Created => Err(Refused::NotBegun),
-            Phase::Running => Ok(()),
-            Phase::Stopping { .. } => Err(Refused::Stopping),
+            RunPhase::Created => Err(Refused::NotBegun),
+            RunPhase::Running => Ok(()),
+            RunPhase::Stopping { .. } => Err(Refused::Stopping),
             _ => Err(Refused::Over(self.status())),
         }
     }
@@ -150,7 +138,7 @@ impl Run {
         let Some((_, pending)) = self.pending(id) else {
             return Err(Refused::NoIntervention(id.clone()));
         };
-        self.under_way()?;
+        self.require_running()?;
         let options = &pending.intervention.options;
         if !options.contains(&decision.choice) {
             let options = options.clone();
@@ -174,7 +162,7 @@ impl Run {
             let status = self.task_status(id).unwrap_or_default();
             return Err(Refused::NotLive { task: id.clone(), status });
         };
-        self.under_way()?;
+        self.require_running()?;
         let interactive =
             matches!(&live.spec.work, Work::Agent(agent) if agent.mode == Mode::Interactive);
         if as_done && !interactive {
@@ -187,19 +175,21 @@ impl Run {
     }
 
     /// What trying again means now.
-    pub(crate) fn retryable(&self) -> Result<Retryable, Refused> {
-        if matches!(self.phase, Phase::Failed { .. }) {
-            return Ok(Retryable::Failed);
+    pub(crate) fn retryable(&self) -> Result<RetryTarget, Refused> {
+        if matches!(self.phase, RunPhase::Failed { .. }) {
+            return Ok(RetryTarget::Failed);
         }
-        self.under_way()?;
+        self.require_running()?;
         let blocked = self.current().and_then(|(_, _, step)| match step.progress {
-            Progress::Blocked { intervention } => self.interventions.get_key_value(&intervention),
+            StepProgress::Blocked { intervention } => {
+                self.interventions.get_key_value(&intervention)
+            }
             _ => None,
         });
         let (number, pending) = blocked.ok_or(Refused::NothingToRetry)?;
         let again = [Choice::Retry, Choice::RetryFailed].into_iter();
         let mut again = again.filter(|choice| pending.intervention.options.contains(choice));
         let choice = again.next().ok_or(Refused::NothingToRetry)?;
-        Ok(Retryable::Blocked(*number, choice))
+        Ok(RetryTarget::Blocked(*number, choice))
     }
 }

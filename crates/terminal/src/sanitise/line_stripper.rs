@@ -1,6 +1,6 @@
 //! Line mode: each line as it stood when the program left it.
 
-use crate::parser::{Csi, Parser, Sink};
+use crate::parser::{ControlSequence, ParserSink, SequenceParser};
 
 /// Longest line that is kept to be overwritten, in characters. What a longer line has before that
 /// is handed over and can no longer be changed, so that a line without end cannot eat memory.
@@ -10,12 +10,12 @@ const MAX_LINE: usize = 64 * 1024;
 /// one character back, and what is printed then overwrites; erase-in-line erases. The output has
 /// no control but tab and line feed.
 #[derive(Clone, Debug, Default)]
-pub struct Liner {
-    parser: Parser,
-    pub(super) line: Line,
+pub struct LineStripper {
+    parser: SequenceParser,
+    pub(super) line: PendingLine,
 }
 
-impl Liner {
+impl LineStripper {
     /// A liner at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
@@ -23,12 +23,12 @@ impl Liner {
 
     /// Reads the next bytes and hands over every line that became complete, with its line feed.
     pub fn feed(&mut self, bytes: &[u8], out: impl FnMut(&str)) {
-        self.parser.feed(bytes, &mut Lines { line: &mut self.line, out });
+        self.parser.feed(bytes, &mut LineSink { line: &mut self.line, out });
     }
 
     /// Ends the stream: hands over the last line, which has no line feed.
     pub fn finish(&mut self, out: impl FnMut(&str)) {
-        let mut lines = Lines { line: &mut self.line, out };
+        let mut lines = LineSink { line: &mut self.line, out };
         self.parser.finish(&mut lines);
         lines.hand_over();
     }
@@ -37,18 +37,18 @@ impl Liner {
 /// The unfinished line. Zero-width marks are characters of their own here: line mode has no
 /// columns, only what was printed after what.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct PendingLine {
     pub(super) chars: Vec<char>,
     /// Where the next character goes; beyond the end after an erase, and padded then.
     at: usize,
 }
 
-struct Lines<'a, F> {
-    line: &'a mut Line,
+struct LineSink<'a, F> {
+    line: &'a mut PendingLine,
     out: F,
 }
 
-impl<F: FnMut(&str)> Lines<'_, F> {
+impl<F: FnMut(&str)> LineSink<'_, F> {
     fn hand_over(&mut self) {
         let text: String = self.line.chars.drain(..).collect();
         self.line.at = 0;
@@ -58,7 +58,7 @@ impl<F: FnMut(&str)> Lines<'_, F> {
     }
 
     fn print(&mut self, char: char) {
-        let Line { chars, at } = &mut *self.line;
+        let PendingLine { chars, at } = &mut *self.line;
         if let Some(old) = chars.get_mut(*at) {
             *old = char;
         } else {
@@ -72,7 +72,7 @@ impl<F: FnMut(&str)> Lines<'_, F> {
     }
 }
 
-impl<F: FnMut(&str)> Sink for Lines<'_, F> {
+impl<F: FnMut(&str)> ParserSink for LineSink<'_, F> {
     fn text(&mut self, text: &str) {
         for char in text.chars() {
             self.print(char);
@@ -92,11 +92,11 @@ impl<F: FnMut(&str)> Sink for Lines<'_, F> {
         }
     }
 
-    fn csi(&mut self, csi: &Csi<'_>) {
+    fn csi(&mut self, csi: &ControlSequence<'_>) {
         if (csi.last, csi.marker, csi.intermediates) != (b'K', 0, &[]) {
             return;
         }
-        let Line { chars, at } = &mut *self.line;
+        let PendingLine { chars, at } = &mut *self.line;
         match csi.params.get(0) {
             0 => chars.truncate(*at),
             1 if *at + 1 < chars.len() => chars[..=*at].fill(' '),

@@ -1,5 +1,4 @@
 //! Opening one base directory never makes another wait.
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +6,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use coven_api::system::{OpenBaseDir, SetTrust};
-use coven_api::workflow::{Definition, ListQuery, StartWorkflow};
-use coven_service::{Config, Places, Service, ServiceOptions};
+use coven_api::workflow::{ListQuery, StartWorkflow, WorkflowDefinition};
+use coven_service::{Config, Service};
+
+use crate::{folder, service, service_with};
 
 /// How long a request that waits for nothing may take on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -16,28 +17,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const HELD: &str =
     "name: held\ndescription: H.\nsteps:\n  - {name: say, type: script, command: echo hello}\n";
 
-fn service(home: &Path) -> Service {
-    service_with(home, Config::default())
-}
-
-fn service_with(home: &Path, config: Config) -> Service {
-    let (config_dir, state_dir) = (home.join("config"), home.join("state"));
-    for folder in [&config_dir, &state_dir] {
-        std::fs::create_dir(folder).unwrap();
-    }
-    let places = Places { config_dir, state_dir };
-    Service::new(ServiceOptions { places, program: "coven".into(), config }).unwrap()
-}
-
-fn folder(home: &Path, name: &str) -> String {
-    let path = home.join(name);
-    std::fs::create_dir(&path).unwrap();
-    path.display().to_string()
-}
-
 /// A session that has not begun, so that no program is needed to hold its jobs.
 async fn hold(service: &Service, base_dir: &str) -> String {
-    let definition = Definition { name: "held.yaml".to_owned(), text: HELD.to_owned() };
+    let definition = WorkflowDefinition { name: "held.yaml".to_owned(), text: HELD.to_owned() };
     let start = StartWorkflow {
         definition: Some(definition),
         base_dir: Some(base_dir.to_owned()),

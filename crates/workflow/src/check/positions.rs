@@ -2,33 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use coven_notation::{Node, Source};
+use coven_notation::{Source, SourceNode};
 
-use crate::plan::Place;
+use crate::plan::SourceLocation;
 
 /// Finds places one after another. A file may be one line of megabytes, so what was counted once
 /// is not counted again.
-pub(crate) struct Places<'a> {
+pub(crate) struct PositionFinder<'a> {
     source: &'a Source,
     at: usize,
     line: u32,
     column: u32,
 }
 
-impl<'a> Places<'a> {
+impl<'a> PositionFinder<'a> {
     pub(crate) fn new(source: &'a Source) -> Self {
         Self { source, at: 0, line: 1, column: 1 }
     }
 
     /// The places of all fields of a step or task, by name: `prompt`, `env.NAME`,
     /// `arbiter.prompt`.
-    pub(crate) fn of(&mut self, node: &Node, prefix: &str) -> BTreeMap<String, Place> {
+    pub(crate) fn of(
+        &mut self,
+        node: &SourceNode,
+        prefix: &str,
+    ) -> BTreeMap<String, SourceLocation> {
         let mut places = BTreeMap::new();
         self.collect(node, prefix, &mut places);
         places
     }
 
-    fn collect(&mut self, node: &Node, prefix: &str, places: &mut BTreeMap<String, Place>) {
+    fn collect(
+        &mut self,
+        node: &SourceNode,
+        prefix: &str,
+        places: &mut BTreeMap<String, SourceLocation>,
+    ) {
         for entry in node.entries() {
             let name = format!("{prefix}{}", entry.key);
             if matches!(entry.key.as_str(), "env" | "arbiter") {
@@ -39,12 +48,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn place(&mut self, offset: usize) -> Place {
+    fn place(&mut self, offset: usize) -> SourceLocation {
         if offset < self.at {
             // Behind an alias, what lies inside stands further up.
             let position = self.source.position(offset);
             let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            return Place { line: number(position.line), column: number(position.column) };
+            return SourceLocation { line: number(position.line), column: number(position.column) };
         }
         let between = self.source.text().get(self.at..offset).unwrap_or_default();
         for character in between.chars() {
@@ -56,6 +65,6 @@ impl<'a> Places<'a> {
             }
         }
         self.at = offset;
-        Place { line: self.line, column: self.column }
+        SourceLocation { line: self.line, column: self.column }
     }
 }

@@ -1,7 +1,7 @@
-//! Which known names somebody may have meant.
+//! Suggestions for a name that is not known: the known names that are spelled almost like it.
 
 /// How many suggestions help; more is a list.
-const MOST: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// The candidates that `word` is probably a slip of, best first, at most three.
 ///
@@ -11,7 +11,7 @@ where
     I: IntoIterator<Item = &'a S>,
     S: AsRef<str> + ?Sized + 'a,
 {
-    // Nobody mistypes a name this long, and the distance is quadratic.
+    // The distance is quadratic in the length, and a name this long is no typing error.
     if word.len() > 200 {
         return Vec::new();
     }
@@ -38,7 +38,7 @@ where
         .collect();
     found.sort_unstable();
     found.dedup();
-    found.into_iter().take(MOST).map(|(_, candidate)| candidate).collect()
+    found.into_iter().take(MAX_SUGGESTIONS).map(|(_, candidate)| candidate).collect()
 }
 
 fn plain(word: &str) -> String {

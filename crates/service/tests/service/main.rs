@@ -1,0 +1,28 @@
+//! The service without a transport.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod opening;
+mod showing;
+
+use std::path::Path;
+
+use coven_service::{Config, Places, Service, ServiceOptions};
+
+fn service(home: &Path) -> Service {
+    service_with(home, Config::default())
+}
+
+fn service_with(home: &Path, config: Config) -> Service {
+    let (config_dir, state_dir) = (home.join("config"), home.join("state"));
+    for folder in [&config_dir, &state_dir] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let places = Places { config_dir, state_dir };
+    Service::new(ServiceOptions { places, program: "coven".into(), config }).unwrap()
+}
+
+fn folder(home: &Path, name: &str) -> String {
+    let path = home.join(name);
+    std::fs::create_dir(&path).unwrap();
+    path.display().to_string()
+}
