@@ -5,6 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use coven_api::workflow::Wish;
+use coven_testkit::programs::TestProgram;
 
 use crate::Plan;
 use crate::place::{Home, until};
@@ -78,6 +79,7 @@ fn private(pid: i32) -> io::Result<u64> {
 
 /// The same of our holders, on average.
 fn holders() -> io::Result<f64> {
+    let program = TestProgram::Agent.path();
     let (mut total, mut count) = (0, 0);
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -85,7 +87,7 @@ fn holders() -> io::Result<f64> {
         };
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
-        let ours = words.next() == Some(env!("CARGO_BIN_EXE_coven-daemon-agent").as_bytes());
+        let ours = words.next() == Some(program.as_os_str().as_encoded_bytes());
         if ours
             && words.next() == Some(b"hold")
             && let Ok(kib) = private(pid)

@@ -11,6 +11,7 @@ use coven_api::workflow::{StartWorkflow, Started, WorkflowDefinition};
 use coven_api::{Client, DaemonAddress};
 use coven_runtime::processes;
 use coven_testkit::bench::asking::CONFIG;
+use coven_testkit::programs::TestProgram;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -67,9 +68,10 @@ impl Home {
     /// Starts the daemon, and says how long it took until it answered.
     pub(crate) async fn daemon(&self) -> io::Result<(Daemon<'_>, Duration)> {
         let errors = File::create(self.path().join("errors"))?;
+        let (program, holder) = (TestProgram::Daemon.path(), TestProgram::Agent.path());
         let begun = Instant::now();
-        let child = Command::new(env!("CARGO_BIN_EXE_coven-daemon-serve"))
-            .arg(env!("CARGO_BIN_EXE_coven-daemon-agent"))
+        let child = Command::new(program)
+            .arg(holder)
             .env_clear()
             .envs(self.env())
             .stdin(Stdio::null())

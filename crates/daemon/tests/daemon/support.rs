@@ -13,6 +13,7 @@ use coven_api::workflow::{StartWorkflow, Started, Workflow, WorkflowDefinition};
 use coven_api::{Client, ClientError, Code, DaemonAddress, Problem};
 use coven_model::WorkflowStatus;
 use coven_runtime::processes;
+use coven_testkit::programs::TestProgram;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -26,7 +27,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// The program that holds jobs and is the demo agent.
 pub(crate) fn agent_program() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_coven-daemon-agent"))
+    TestProgram::Agent.path()
 }
 
 /// Waits until something is so.
@@ -101,7 +102,12 @@ impl Home {
 
     /// The daemon's command line in this home, not yet run.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coven-daemon-serve"));
+        self.command_of(&TestProgram::Daemon.path())
+    }
+
+    /// As [`Self::command`], with a copy of the program.
+    pub(crate) fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
             .arg(agent_program())
             .env_clear()

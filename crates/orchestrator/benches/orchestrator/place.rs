@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use coven_orchestrator::{NewSession, Options, Orchestrator};
+use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
 /// A base directory of its own.
@@ -33,7 +34,7 @@ impl Place {
     }
 
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
-        let program = env!("CARGO_BIN_EXE_coven-orchestrator-agent");
+        let program = TestProgram::Agent.path();
         Ok(Orchestrator::open(Options::new(self.path(), self.state(), program)).await?)
     }
 

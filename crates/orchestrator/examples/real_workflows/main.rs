@@ -5,11 +5,6 @@
 //! nothing but loopback; by hand it is of little use. What it found goes to standard output as
 //! JSON, one line per CLI; what it does is told on standard error.
 
-#[path = "../../../runner/examples/real_agents/cli.rs"]
-#[expect(dead_code, reason = "what a CLI does on a terminal is looked at elsewhere")]
-mod cli;
-#[path = "../../../runner/examples/real_agents/left.rs"]
-mod left;
 mod project;
 
 use std::error::Error;
@@ -17,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use cli::Cli;
 use coven_model::event::{Event, LoopVerdict};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_orchestrator::{Orchestrator, Published};
+use coven_testkit::namespace as left;
+use coven_testkit::real_cli::Cli;
 use project::Project;
 use serde_json::{Value, json};
 

@@ -9,6 +9,7 @@ use coven_model::event::{Decision, Event};
 use coven_model::{Choice, Intervention, SessionId, SessionView, WorkflowStatus};
 use coven_orchestrator::{NewSession, Options, Orchestrator, Published, Subscription};
 use coven_runtime::processes;
+use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
@@ -16,7 +17,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 
 /// The program that is the demo agent and the holder.
 pub(crate) fn program() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_coven-orchestrator-agent"))
+    TestProgram::Agent.path()
 }
 
 /// A base directory of its own.

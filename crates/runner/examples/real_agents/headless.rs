@@ -5,10 +5,10 @@ use coven_runner::{HeadlessRunner, Task};
 use coven_testkit::model::{Scene, USED};
 
 use crate::agent::PATIENCE;
-use crate::cli::Home;
 use crate::left;
 use crate::stage::Stage;
 use crate::{Found, Mark, Rows};
+use coven_testkit::real_cli::Home;
 
 /// One run with a tool, its conversation continued, and a run that is stopped half-way.
 pub(crate) async fn rows(stage: &Stage, rows: &mut Rows) {

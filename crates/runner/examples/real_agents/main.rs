@@ -5,16 +5,15 @@
 //! JSON, one line per CLI; what it does is told on standard error.
 
 mod agent;
-mod cli;
 mod headless;
-mod left;
 mod rows;
 mod stage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cli::Cli;
+use coven_testkit::namespace as left;
+use coven_testkit::real_cli::Cli;
 use serde_json::json;
 use stage::Stage;
 

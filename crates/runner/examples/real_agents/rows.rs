@@ -5,9 +5,9 @@ use coven_runner::{DeliveryError, Message, Task};
 use coven_testkit::model::Scene;
 
 use crate::agent::{Agent, PATIENCE, Told};
-use crate::cli::{Cli, Home};
 use crate::stage::Stage;
 use crate::{Found, Mark, Rows};
+use coven_testkit::real_cli::{Cli, Home};
 
 /// More dialogs than any of them has; only a loop has more.
 const MOST_DIALOGS: usize = 8;

@@ -15,7 +15,7 @@ use coven_testkit::model::{ModelExchange, ModelServer};
 use tempfile::TempDir;
 
 use crate::agent::PATIENCE;
-use crate::cli::{Cli, Home};
+use coven_testkit::real_cli::{Cli, Home};
 
 /// Where one CLI is driven.
 pub(crate) struct Stage {

@@ -9,6 +9,7 @@ use coven_runtime::domain::{Domain, Pane, ReadOutcome, SpawnConfig, Stop};
 use coven_runtime::hold::Folder;
 use coven_runtime::processes::Identity;
 use coven_runtime::{HolderDomain, LocalDomain};
+use coven_testkit::programs::TestProgram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, waitpid};
 
@@ -40,7 +41,7 @@ impl Kind {
     fn domain(self) -> Box<dyn Domain> {
         match self {
             Self::Local => Box::new(LocalDomain::new()),
-            Self::Holder => Box::new(HolderDomain::new(env!("CARGO_BIN_EXE_coven-holder"))),
+            Self::Holder => Box::new(HolderDomain::new(TestProgram::Holder.path())),
         }
     }
 }

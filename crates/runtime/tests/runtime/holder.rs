@@ -14,9 +14,10 @@ use coven_runtime::machine;
 use coven_runtime::processes::{self, Identity};
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_testkit::panes::{self, Printed};
+use coven_testkit::programs::TestProgram;
 
 pub(crate) fn domain() -> HolderDomain {
-    HolderDomain::new(env!("CARGO_BIN_EXE_coven-holder"))
+    HolderDomain::new(TestProgram::Holder.path())
 }
 
 /// A folder for attempts that leaves no process behind, whatever a test does.
@@ -265,7 +266,7 @@ fn half_started(attempts: &Attempts, script: &str, ticket: &str) -> SpawnConfig 
 }
 
 fn late_holder(config: &SpawnConfig, ticket: &str) -> std::process::Output {
-    std::process::Command::new(env!("CARGO_BIN_EXE_coven-holder"))
+    std::process::Command::new(TestProgram::Holder.path())
         .arg("hold")
         .arg(config.folder.clone().unwrap())
         .args(["--job", &config.job, "--pipes", "--ticket", ticket, "--"])
