@@ -16,7 +16,8 @@ pub fn without_root<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         return work();
     }
     let as_nobody = || {
-        become_nobody().expect("root may become anyone");
+        let done = become_nobody();
+        assert!(done.is_ok(), "root may become anyone: {done:?}");
         work()
     };
     std::thread::scope(|scope| scope.spawn(as_nobody).join())
@@ -41,7 +42,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let closed = folder.path().join("closed");
         std::fs::write(&closed, "").unwrap();
-        let none = std::os::unix::fs::PermissionsExt::from_mode(0);
+        let none = std::os::unix::fs::PermissionsExt::from_mode(0o000);
         std::fs::set_permissions(&closed, none).unwrap();
         let denied = without_root(|| std::fs::read(&closed)).unwrap_err();
         assert_eq!(denied.kind(), std::io::ErrorKind::PermissionDenied);

@@ -207,14 +207,13 @@ fn whatever_stands_in_the_place_of_a_file_is_an_error_and_no_hang() {
 
 #[test]
 fn a_file_that_may_not_be_read_is_an_error_that_names_it() {
-    let place = Place::new();
-    let path = place.write("user", "claude", "{}");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read(&path).is_ok() {
-        return; // Nothing is closed to root.
-    }
-    let error = place.loader().load("claude", None).unwrap_err();
-    assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    coven_testkit::nobody::without_root(|| {
+        let place = Place::new();
+        let path = place.write("user", "claude", "{}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+        let error = place.loader().load("claude", None).unwrap_err();
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    });
 }
 
 #[test]

@@ -227,7 +227,9 @@ fn the_end_is_recorded_on_a_disk_that_stays_full() {
 
 fn on_a_full_disk(full_to_the_end: bool) {
     // Only root may mount; elsewhere the tape's own tests show the same with a failing file.
-    let Some(disk) = SmallDisk::new("1m") else { return };
+    let Some(disk) = SmallDisk::new("1m") else {
+        return coven_testkit::skip::skip("only root may mount a small disk");
+    };
     let attempts = Attempts::new();
     let script = "read line; seq 1 400000; read line; echo after; exit 3";
     let mut config = attempts.config(script, coven_runtime::domain::Connection::Pipes);
