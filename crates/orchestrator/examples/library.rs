@@ -5,6 +5,8 @@
 //! cargo run -p coven-orchestrator --example library
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -7,6 +7,8 @@
 //!
 //! Interrupt it and start it again without arguments: it goes on where it stood.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
+
 use std::error::Error;
 use std::io::{BufRead, stdin};
 use std::path::Path;

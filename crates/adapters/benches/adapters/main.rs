@@ -7,6 +7,8 @@
 //! cargo xtask bench adapters -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
+
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;

@@ -5,6 +5,8 @@
 //! nothing but loopback; by hand it is of little use. What it found goes to standard output as
 //! JSON, one line per CLI; what it does is told on standard error.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
+
 mod project;
 
 use std::error::Error;
