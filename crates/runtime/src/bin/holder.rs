@@ -1,6 +1,5 @@
 //! A holder on its own: what `coven hold` does, without the rest of `coven`. The tests of this
-//! crate start it. Its one line of output is for the program that starts it; there is nobody to
-//! talk to.
+//! crate start it. Its one line of output is for the program that starts it.
 
 use std::fs::File;
 use std::os::fd::AsFd;
