@@ -20,7 +20,7 @@ pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A pane that tells nothing for this long has nothing to tell: buffers are passed on within
 /// microseconds.
-const QUIET: Duration = Duration::from_millis(300);
+const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// A command for `sh -c` in a folder, with a small environment and a job of its own.
 pub fn shell(script: &str, connection: Connection, folder: &Path) -> SpawnConfig {
@@ -273,7 +273,7 @@ pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
                 Err(error) => panic!("writing failed: {error}"),
             }
             // Buffers empty into each other for a moment. Then nothing moves any more.
-            if !becomes_ready(&*pane, QUIET) {
+            if !becomes_ready(&*pane, QUIET_TIME) {
                 break;
             }
             wakes += 1;

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 /// A key that opens nothing. Long, because one CLI hides it wherever it finds it.
 const KEY: &str = "no-key-for-a-scripted-model";
 
-/// A CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cli {
     Claude,
@@ -30,7 +29,7 @@ pub enum Home {
 }
 
 impl Cli {
-    pub const EVERY: [Self; 5] =
+    pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Qwen];
 
     /// The type of its adapter, which is also its command.

@@ -36,7 +36,7 @@ enum Change {
 }
 
 impl Change {
-    const EVERY: [Self; 2] = [Self::Whole, Self::Line];
+    const ALL: [Self; 2] = [Self::Whole, Self::Line];
 
     fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ fn section(frames: u32, rounds: usize) -> io::Result<String> {
          On a living agent there are at most 60 looks in a second, however much it prints.\n"
     );
     text.push_str(&header("screen", ["patterns", "feed, µs", "look, µs", "look / feed"]));
-    for change in Change::EVERY {
+    for change in Change::ALL {
         for size in SIZES {
             for patterns in PATTERNS {
                 let cost = measure(change, size, patterns, frames, rounds)?;

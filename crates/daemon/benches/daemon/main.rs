@@ -31,11 +31,10 @@ struct Plan {
     /// Agents that ask at once, and how often each does.
     agents: usize,
     questions: usize,
-    /// How often somebody attaches.
+    /// How often a viewer attaches.
     attaches: usize,
     /// Sessions that are listed.
     sessions: usize,
-    /// How many follow.
     followers: &'static [usize],
     /// Steps of the run they follow.
     steps: usize,
@@ -99,7 +98,6 @@ async fn measure(plan: &Plan) -> io::Result<String> {
     ))
 }
 
-/// Times, sorted.
 struct Times(Vec<Duration>);
 
 impl Times {

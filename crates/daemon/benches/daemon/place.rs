@@ -18,10 +18,9 @@ use tempfile::TempDir;
 /// How long anything may take on a busy machine; only what is stuck takes longer.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(10);
 
-/// How often something is looked at that nobody tells of.
-const GLANCE: Duration = Duration::from_millis(1);
+/// How often a condition without an event of its own is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A home.
 pub(crate) struct Home {
     folder: TempDir,
 }
@@ -91,7 +90,7 @@ pub(crate) async fn until<T>(
     what: &str,
     mut look: impl AsyncFnMut() -> Option<T>,
 ) -> io::Result<T> {
-    let mut ticks = tokio::time::interval(GLANCE);
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
     let looked = async {
         loop {
             ticks.tick().await;

@@ -159,7 +159,8 @@ async fn a_thousand_followers_hear_every_fact_once_and_in_order() {
     let approve = Decide { decision: Choice::Approve, answer: None, digest: None, why: None };
     daemon.client.decide(&asked, &approve).await.unwrap();
     daemon.ends(&id, WorkflowStatus::Completed).await;
-    // The number of an answer is from before its content, so that nobody misses anything between.
+    // The number of an answer is from before its content, so that a client that follows from there
+    // misses no fact.
     let last = daemon.client.workflow(&id).await.unwrap().last_seq;
     let wanted: Vec<u64> = (1..=last).collect();
     for mut stream in followers {

@@ -23,7 +23,7 @@ async fn a_killed_daemon_comes_back_to_the_same_agent_and_the_same_question() {
     daemon.kill();
     assert_eq!(home.running(), alive, "its death kills no agent");
 
-    // Nobody has to ask for the folder: it is known.
+    // No request has to name the folder: the daemon remembers it.
     let daemon = home.daemon().await;
     let again = daemon.asked(&id).await;
     assert_eq!(again.intervention.id, asked.intervention.id);

@@ -22,8 +22,8 @@ use crate::http::{Request, Response, Server};
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
-/// How often a condition is looked at that nobody tells of.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often a condition without an event of its own is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The program that holds jobs and is the demo agent.
 pub(crate) fn agent_program() -> PathBuf {
@@ -35,7 +35,7 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut look: impl FnMut() -> F,
 ) -> T {
-    let mut ticks = tokio::time::interval(GLANCE);
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
     let found = async {
         loop {
             ticks.tick().await;

@@ -1,5 +1,5 @@
 //! What goes wrong with the disk under a run: full, read-only, deleted, cleaned, damaged, newer,
-//! or kept by somebody else.
+//! or kept by another process.
 
 mod disk;
 
@@ -244,7 +244,7 @@ async fn who_finds_a_base_directory_taken_is_told_by_whom() {
     first.close().await;
 }
 
-/// A session that waits for a person, and one beside it, with nobody keeping them.
+/// A session that waits for a person, and one beside it, in no process's memory.
 async fn two_that_wait(base: &Base) -> [(coven_model::SessionId, PathBuf); 2] {
     let orchestrator = base.open().await;
     let mut ids = Vec::new();

@@ -84,7 +84,7 @@ pub(crate) fn state_of(base: &Path) -> PathBuf {
     base.with_file_name("state")
 }
 
-/// Deletes a folder under whoever writes to it at this moment.
+/// Deletes a folder while a session writes to it.
 pub(crate) fn delete(folder: &Path) {
     let begun = std::time::Instant::now();
     while let Err(error) = std::fs::remove_dir_all(folder) {
@@ -132,7 +132,6 @@ pub(crate) async fn fact<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-/// The next intervention.
 pub(crate) async fn intervention(events: &mut Subscription) -> Intervention {
     fact(events, "an intervention", |event| match event {
         Event::InterventionRequired { intervention, .. } => Some((**intervention).clone()),

@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
-    for cli in Cli::EVERY.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
+    for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         eprintln!("== {}", cli.name());
         let stage = match Stage::new(cli, &installed, &holder, &evidence) {
             Ok(stage) => stage,

@@ -94,7 +94,6 @@ pub(crate) async fn wait<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-/// The next question.
 pub(crate) async fn question(events: &mut Subscription) -> Question {
     wait(events, "a question", |event| match event {
         Event::Awaiting(question) => Some(question),

@@ -16,7 +16,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, waitpid}
 /// Longer than anything takes on a loaded machine; only what is stuck takes this long.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(5);
 
-/// Which domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Local,
@@ -62,7 +61,6 @@ impl Fleet {
         Self { kind, domain: kind.domain(), root: root.to_owned(), panes, folders }
     }
 
-    /// Starts one more.
     pub(crate) fn spawn(&mut self, mut config: SpawnConfig) -> io::Result<&mut dyn Pane> {
         if self.kind == Kind::Holder {
             let path = self.root.join(&config.job);
@@ -82,7 +80,6 @@ impl Fleet {
         self.folders.last().ok_or_else(|| io::Error::other("there is no folder"))
     }
 
-    /// The holders.
     pub(crate) fn holders(&self) -> io::Result<Vec<Identity>> {
         let mut holders = Vec::with_capacity(self.folders.len());
         for folder in &self.folders {

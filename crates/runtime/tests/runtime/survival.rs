@@ -1,6 +1,6 @@
-//! What must hold when whoever started a job is killed: every byte, the exact screen, the exit
-//! status, and no process left. The number of runs is small here and large in `cargo xtask soak`
-//! (`COVEN_SOAK_RUNS`, `COVEN_SOAK_BYTES`).
+//! What must hold when the process that started a job is killed: every byte, the exact screen, the
+//! exit status, and no process left. The number of runs is small here and large in `cargo xtask
+//! soak` (`COVEN_SOAK_RUNS`, `COVEN_SOAK_BYTES`).
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
@@ -26,7 +26,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 }
 
 /// A line of the flood is `seq` with seven digits: eight bytes, nine on a terminal.
-const LINE: u64 = 9;
+const LINE_BYTES: u64 = 9;
 
 fn flood(lines: u64) -> String {
     format!("seq 1000000 {}; exit 7", 1_000_000 + lines - 1)
@@ -111,7 +111,7 @@ fn read_tape(folder: &Folder) -> Vec<u8> {
 /// Spec: RT.3, RT.4
 #[test]
 fn a_creator_killed_during_a_flood_loses_nothing() {
-    let lines = number("COVEN_SOAK_BYTES", 2_000_000) / LINE;
+    let lines = number("COVEN_SOAK_BYTES", 2_000_000) / LINE_BYTES;
     let mut expected_screen = Screen::new(Size::default());
     let mut expected = Vec::new();
     for line in flooded(lines) {

@@ -11,7 +11,7 @@ use coven_testkit::nobody::without_root;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Base, TIME, id, said};
+use super::{Base, FACT_TIME, id, said};
 
 /// Spec: C1.12.2
 /// Spec: C1.12.3
@@ -19,7 +19,7 @@ use super::{Base, TIME, id, said};
 fn a_session_is_written_below_its_base_directory_and_found_there_again() {
     let (one, other) = (Base::new(), Base::new());
     let mut session = Session::<Value>::create(&one.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("hello")]).unwrap();
+    session.append(FACT_TIME, &[said("hello")]).unwrap();
     let real = fs::canonicalize(one.path()).unwrap();
     assert_eq!(session.base_dir(), real);
     assert_eq!(session.path(), real.join(".coven/sessions").join(id(1).as_str()));
@@ -107,7 +107,7 @@ fn links_in_the_place_of_files_are_not_written_through() {
     }
     session.change_view(serde_json::json!({"a": 1}), std::time::Instant::now()).unwrap();
     assert!(!fs::symlink_metadata(folder.join("session.json")).unwrap().is_symlink());
-    assert!(session.append(TIME, &[said(&"x".repeat(100_000))]).is_err());
+    assert!(session.append(FACT_TIME, &[said(&"x".repeat(100_000))]).is_err());
     assert_eq!(session.last(), 0);
     drop(session);
     fs::rename(folder.join("journal.jsonl"), base.path().join("moved")).unwrap();

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use coven_store::Lock;
 use coven_store::lock::{Holder, LockError, Standing};
 
-use super::{Base, TIME};
+use super::{Base, FACT_TIME};
 
 fn me() -> Holder {
-    Holder::this_process("coven 0.1.0", TIME, Some(PathBuf::from("/run/coven.sock")))
+    Holder::this_process("coven 0.1.0", FACT_TIME, Some(PathBuf::from("/run/coven.sock")))
 }
 
 #[test]
