@@ -49,6 +49,7 @@ fn standings(loaded: &LoadedAdapter) -> Vec<(AdapterLayer, OriginStatus)> {
     loaded.origins.iter().map(|origin| (origin.layer, origin.standing.clone())).collect()
 }
 
+/// Spec: AD.1.1
 #[test]
 fn an_edit_counts_for_the_next_start_without_a_restart() {
     let place = Place::new();
@@ -94,6 +95,7 @@ fn later_layers_change_what_they_name_and_leave_the_rest() {
     assert_eq!(layers, [AdapterLayer::BuiltIn, AdapterLayer::User, AdapterLayer::Project]);
 }
 
+/// Spec: AD.4.1
 #[test]
 fn a_file_named_explicitly_counts_over_every_layer() {
     let place = Place::new();
@@ -117,6 +119,7 @@ fn a_file_named_explicitly_must_be_right() {
     assert!(error.to_string().contains("did you mean `command`?"), "{error}");
 }
 
+/// Spec: AD.4.2
 #[test]
 fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
     let nowhere = AdapterFolders {
