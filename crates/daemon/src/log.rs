@@ -53,7 +53,7 @@ impl Log {
             .with_max_level(level.filter())
             .finish();
         // Where something else listens already, that is as good.
-        let _ = tracing::subscriber::set_global_default(subscriber);
+        tracing::subscriber::set_global_default(subscriber).ok();
         // A detached daemon has no stderr, and a panic that is not written down is not found.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {

@@ -67,13 +67,13 @@ fn main() -> io::Result<()> {
 fn section(frames: u32, rounds: usize) -> io::Result<String> {
     let mut text = String::from("## Adapters\n\n`cargo xtask bench adapters`\n\n");
     text.push_str(&machine::sentence());
-    let _ = writeln!(
+    writeln!(
         text,
         "A screen of an agent at work changes and is looked at after every change: a snapshot, all \
          rules, the verdict. *Feed* is the CPU time of the screen for the same bytes, *look* that of \
          snapshot and sniffer, both per change, the least of {rounds} rounds of {frames} changes. \
          On a living agent there are at most 60 looks in a second, however much it prints.\n"
-    );
+    ).ok();
     text.push_str(&header("screen", ["patterns", "feed, µs", "look, µs", "look / feed"]));
     for change in Change::ALL {
         for size in SIZES {
@@ -160,14 +160,14 @@ fn whole(frame: u32, columns: u16, rows: u16) -> String {
         let words =
             format!("  line {} of {frame}: ● the quick brown fox — ", u32::from(row) + frame);
         let words: String = words.chars().cycle().take(width - 1).collect();
-        let _ = write!(text, "\x1b[38;5;{}m{words}\x1b[0m\x1b[K\r\n", 16 + row % 200);
+        write!(text, "\x1b[38;5;{}m{words}\x1b[0m\x1b[K\r\n", 16 + row % 200).ok();
     }
     let rule = "─".repeat(width);
-    let _ = write!(
+    write!(
         text,
         "✻ Brewing… ({frame}s · ↓ 24 tokens)\x1b[K\r\n{rule}❯ \x1b[K\r\n{rule}  ⏸ manual mode on · esc \
          to interrupt\x1b[K\x1b[?2026l"
-    );
+    ).ok();
     text
 }
 

@@ -76,7 +76,7 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        let _ = self.coven(&["daemon", "stop", "--agents"]);
+        self.coven(&["daemon", "stop", "--agents"]).ok();
         for (job, _) in self.agents() {
             processes::end_all(|| processes::of_job(&job), crate::STEP_TIMEOUT);
         }

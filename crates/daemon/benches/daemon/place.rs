@@ -171,8 +171,8 @@ impl Daemon<'_> {
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.kill().ok();
+        self.child.wait().ok();
         let mut folders = vec![self.home.base().join(".coven/sessions")];
         while let Some(folder) = folders.pop() {
             for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|at| at.path()) {

@@ -97,7 +97,7 @@ impl Seat {
     /// Waits until a viewer takes or gives back the keyboard.
     pub(super) async fn changed(&mut self) {
         // The sender lives as long as this seat.
-        let _ = self.changes.changed().await;
+        self.changes.changed().await.ok();
     }
 }
 

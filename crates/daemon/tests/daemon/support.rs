@@ -154,8 +154,8 @@ impl Home {
             }
             std::thread::yield_now();
         }
-        let _ = child.kill();
-        let _ = child.wait();
+        child.kill().ok();
+        child.wait().ok();
         panic!("the daemon did not refuse");
     }
 
@@ -310,8 +310,8 @@ impl Drop for Daemon<'_> {
             if std::thread::panicking() {
                 eprintln!("the daemon's log:\n{}", self.home.log());
             }
-            let _ = child.kill();
-            let _ = child.wait();
+            child.kill().ok();
+            child.wait().ok();
         }
     }
 }

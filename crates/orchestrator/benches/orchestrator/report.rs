@@ -33,11 +33,11 @@ pub(crate) struct Measured {
 pub(crate) fn section(plan: &Plan, load: &str, measured: &Measured) -> String {
     let mut text = String::from("## Orchestrator\n\n`cargo xtask bench orchestrator`\n\n");
     text.push_str(&machine::sentence());
-    let _ = writeln!(
+    writeln!(
         text,
         "The load of the machine was {load} when this began, by other work. The best of {} rounds.\n",
         plan.rounds
-    );
+    ).ok();
     text.push_str("### Durable steps\n\n");
     text.push_str(&steps(plan, measured));
     text.push_str("\n### Sessions that wait\n\n");

@@ -74,7 +74,7 @@ async fn all_over(orchestrator: &Orchestrator, count: usize) {
                 return;
             }
             for entry in entries {
-                let _ = orchestrator.wait(&entry.id, false).await;
+                orchestrator.wait(&entry.id, false).await.ok();
             }
             tokio::task::yield_now().await;
         }
@@ -403,8 +403,8 @@ struct Keeper(std::process::Child);
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 

@@ -188,7 +188,7 @@ impl Agent {
         left.extend(left::since(&self.before));
         drop(self.runner);
         // The listener ends with the runner.
-        let _ = tokio::time::timeout(STEP_TIMEOUT, self.listener).await;
+        tokio::time::timeout(STEP_TIMEOUT, self.listener).await.ok();
         (stopped, left)
     }
 }

@@ -130,7 +130,7 @@ async fn recover(agent: &Agent) {
         agent.runner.interrupt().await;
         let mut verdict = agent.runner.watch();
         let idle = verdict.wait_for(|verdict| verdict.state == AgentState::Idle);
-        let _ = tokio::time::timeout(STEP_TIMEOUT / 12, idle).await;
+        tokio::time::timeout(STEP_TIMEOUT / 12, idle).await.ok();
     }
 }
 

@@ -104,7 +104,7 @@ impl Fleet {
             // A holder that we could not reach ends its job when it is asked to end.
             for holder in &holders {
                 // It may be gone.
-                let _ = holder.signal(Signal::TERM);
+                holder.signal(Signal::TERM).ok();
             }
         }
         for holder in holders {
@@ -161,6 +161,6 @@ fn reap(holder: Identity, deadline: Instant) -> io::Result<()> {
         Err(errno) => return Err(errno.into()),
     }
     // The domain may have been quicker.
-    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    waitpid(Some(pid), WaitOptions::NOHANG).ok();
     Ok(())
 }

@@ -240,13 +240,13 @@ fn adopting(plan: &Plan, adoptions: &[Adoption]) -> String {
             .map(|time| marked(format!("{:.2}", time.as_secs_f64() * 1e3), time > MAX_ATTACH_TIME));
         row(&mut text, &format!("{}, {saved}", adoption.stream), times);
     }
-    let _ = write!(
+    write!(
         text,
         "\nThe least of {} times, on the clock where nothing else is said. The mark: attaching to \
          the exact screen takes less than 50 ms. What misses it is bold. Whoever follows a job saves its screen at every quiet moment and at the \
          latest after 4 MiB.\n",
         plan.adoptions,
-    );
+    ).ok();
     text
 }
 

@@ -66,7 +66,7 @@ fn creator() {
             ReadOutcome::Pending => panes::wait_ready(&*pane, Instant::now() + panes::DEADLINE),
             ReadOutcome::End => {
                 // Stays until it is killed.
-                let _ = std::io::stdin().read_line(&mut String::new());
+                std::io::stdin().read_line(&mut String::new()).ok();
             }
         }
     }
@@ -211,7 +211,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+        Command::new("umount").arg("-l").arg(self.0.path()).status().ok();
     }
 }
 

@@ -36,12 +36,13 @@ pub(crate) fn section(
     text.push_str(&list(plan, listing));
     text.push_str("\n### Views\n\n");
     text.push_str(&viewing(views));
-    let _ = writeln!(
+    writeln!(
         text,
         "\nTimes on the clock, the best of {} rounds. The machine ran other work as well, and a \
          sync waits for its disk: compare the ratios.",
         plan.rounds
-    );
+    )
+    .ok();
     text
 }
 

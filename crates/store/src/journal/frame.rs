@@ -61,7 +61,7 @@ impl Header {
 pub(crate) fn encode_line(json: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(json);
     // Writing to memory does not fail.
-    let _ = writeln!(out, "\t{:08x}", crc32fast::hash(json));
+    writeln!(out, "\t{:08x}", crc32fast::hash(json)).ok();
 }
 
 /// The JSON of a line that ends with its newline.

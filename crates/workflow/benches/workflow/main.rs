@@ -45,10 +45,11 @@ fn main() -> io::Result<()> {
 fn sequence(steps: usize) -> String {
     let mut text = "name: sequence\ndescription: Scripts in a row.\nsteps:\n".to_owned();
     for step in 0..steps {
-        let _ = writeln!(
+        writeln!(
             text,
             "  - {{name: step-{step}, type: script, command: \"true\", output: out_{step}}}"
-        );
+        )
+        .ok();
     }
     text
 }

@@ -24,7 +24,7 @@ fn lines(kind: &str) -> String {
                 }
                 Err(error) => error.to_string(),
             };
-            let _ = writeln!(text, "{:<11} {level:<9}  {said}", request.mode);
+            writeln!(text, "{:<11} {level:<9}  {said}", request.mode).ok();
         }
     }
     text

@@ -384,13 +384,14 @@ impl Drop for Browser {
                 "DELETE /session/{} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
                 self.session, self.port
             );
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
+            stream.set_read_timeout(Some(Duration::from_secs(20))).ok();
             if stream.write_all(request.as_bytes()).is_ok() {
-                let _ = stream.read(&mut [0; 1024]);
+                // It answers when the browser has gone.
+                stream.read_exact(&mut [0; 1]).ok();
             }
         }
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
+        self.driver.kill().ok();
+        self.driver.wait().ok();
         // A browser that took its time is ended here: nothing outlives a test.
         processes::end_all(|| living_in(self.profile.path()), Duration::from_secs(20));
     }

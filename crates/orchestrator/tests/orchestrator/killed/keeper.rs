@@ -293,7 +293,7 @@ impl Keeper {
 
     pub(super) fn kill(&mut self) {
         // One that has ended needs no end.
-        let _ = self.0.kill();
+        self.0.kill().ok();
         self.0.wait().unwrap();
     }
 }
