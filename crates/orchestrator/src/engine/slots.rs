@@ -230,7 +230,7 @@ impl Place {
         let slot = self.slot.take().or_else(|| self.taken.try_recv().ok()?.ok());
         if let Some(mut slot) = slot {
             // If it cannot be told how the job ended, that it has ended is seen all the same.
-            let _ = slot.end.write_all(&[u8::from(!ok)]);
+            slot.end.write_all(&[u8::from(!ok)]).ok();
         }
     }
 }

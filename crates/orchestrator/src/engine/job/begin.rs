@@ -17,10 +17,10 @@ use super::{JobDetails, Runner, failed};
 use crate::engine::shell::Shell;
 
 /// The file with the variables of the run, for scripts.
-const VARIABLES: &str = "variables.json";
+const VARIABLES_FILE: &str = "variables.json";
 
-/// The terminal of an agent that nobody has attached to.
-const SIZE: (u16, u16) = (120, 40);
+/// The columns and rows of an agent's terminal until a viewer attaches and resizes it.
+const AGENT_TERMINAL_SIZE: (u16, u16) = (120, 40);
 
 /// What became of a job before it is begun here.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl JobDetails {
         let mut task = Task::interactive(self.spec.job.to_string(), None);
         task.mode = self.mode();
         task.ok_codes = self.ok_codes();
-        task.size = Size::new(SIZE.0, SIZE.1);
+        task.size = Size::new(AGENT_TERMINAL_SIZE.0, AGENT_TERMINAL_SIZE.1);
         task.secrets.clone_from(&self.secrets);
         match &self.spec.work {
             Work::Shell(_) => task.prompt = Some("-".to_owned()),
@@ -144,8 +144,8 @@ impl JobDetails {
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if matches!(self.spec.work, Work::Shell(_)) {
             let text = Value::Object(self.variables.clone()).to_string();
-            self.attempt.folder().replace(VARIABLES, text.as_bytes(), Durability::Cache)?;
-            env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES).into());
+            self.attempt.folder().replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
+            env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES_FILE).into());
         }
         Ok(Place {
             domain: self.executor.shared.domain.clone(),
@@ -216,7 +216,7 @@ impl JobDetails {
         }
     }
 
-    /// How a job ended that nobody followed.
+    /// How a job ended that no process of ours followed, from what its holder recorded.
     fn read_end(&self, adapter: &dyn AgentAdapter) -> Outcome {
         let folder = Folder::new(self.attempt.path());
         let exit = folder.exit().ok().flatten();

@@ -42,7 +42,7 @@ impl Offers {
         let offer = self.all().remove(&number);
         if let Some(offer) = offer {
             // One that has gone needs no reason.
-            let _ = offer.send(Err(reason));
+            offer.send(Err(reason)).ok();
         }
     }
 
@@ -77,12 +77,12 @@ impl Domain for SlotDomain {
         match StandIn::new() {
             Ok((stand_in, end)) => {
                 // If the job has gone meanwhile, the slot is dropped here, and is free at once.
-                let _ = offer.send(Ok(Slot { end }));
+                offer.send(Ok(Slot { end })).ok();
                 Ok(Box::new(stand_in))
             }
             Err(source) => {
                 let error = SpawnError::Exhausted { what: "file descriptors", source };
-                let _ = offer.send(Err(error.to_string()));
+                offer.send(Err(error.to_string())).ok();
                 Err(error)
             }
         }

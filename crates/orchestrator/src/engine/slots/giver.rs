@@ -96,7 +96,7 @@ impl Giver {
         let entry = self.runtime.board().command(command);
         if entry.is_some_and(|entry| !matches!(entry.state(), CommandState::Executing { .. })) {
             // It may have ended, and is then about to be forgotten.
-            let _ = self.runtime.cancel(command);
+            self.runtime.cancel(command).ok();
         }
     }
 
@@ -148,7 +148,7 @@ impl Giver {
             let number = completion.command.0;
             self.offers.refuse(number, completion.outcome.to_string());
             // Nothing depends on it, so it can be forgotten.
-            let _ = self.runtime.forget(completion.command);
+            self.runtime.forget(completion.command).ok();
         }
     }
 
