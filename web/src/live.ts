@@ -5,7 +5,7 @@ import { batch, effect, untracked } from "@preact/signals";
 import type { Envelope, Interventions, Snapshot, Workflow } from "./api";
 import { isOver } from "./api";
 import { Refused, ask, get, ofWorkflow, token } from "./http";
-import { share } from "./share";
+import { shareStream } from "./shared-stream";
 import { follow, type Health, type Message } from "./sse";
 import { arrive, connection, world } from "./store";
 
@@ -130,7 +130,7 @@ const ASIDE = new Set(["snapshot", "gap", "lagged", "bye", "stopping", "end", "t
 
 const read = <T>(message: Message): T => JSON.parse(message.data) as T;
 
-/** Follows everything as long as somebody is signed in. */
+/** Follows the stream of all sessions as long as the page is signed in. */
 export function connect(): void {
   effect(() => {
     if (token.value === null) {
@@ -144,7 +144,7 @@ export function connect(): void {
 
 function followEverything(): () => void {
   const gathered = gatherer(take);
-  const shared = share({
+  const shared = shareStream({
     open: (told) => follow({
       cursor: () => (told.fresh() ? null : world.value.pos?.toString() ?? null),
       open: (after, signal) =>

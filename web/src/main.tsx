@@ -6,7 +6,7 @@ import "./styles/attention.css";
 import "./styles/session.css";
 import "./styles/forms.css";
 import { render } from "preact";
-import { heed } from "./heed";
+import { startNotifications } from "./notifications";
 import { keepToken } from "./http";
 import { connect } from "./live";
 import { followAddress, takeCode } from "./route";
@@ -30,7 +30,7 @@ async function begin(): Promise<void> {
     });
   }
   connect();
-  heed();
+  startNotifications();
   const root = document.getElementById("page");
   if (root) render(<App failed={failed} />, root);
 }

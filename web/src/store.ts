@@ -54,7 +54,7 @@ export type Arrival =
   | { type: "waiting"; items: readonly InterventionItem[] }
   | { type: "listed"; items: readonly WorkflowItem[] }
   | { type: "forgotten"; id: string }
-  /** What nobody looks at may go. */
+  /** Details and timelines that no view shows may be dropped. */
   | { type: "tidied"; watched: string | null };
 
 export function reduce(world: World, arrival: Arrival): World {
@@ -112,7 +112,7 @@ function forget(world: World, id: string): World {
 }
 
 /** Without the details of all but the newest sessions that are over, and with the facts of only those
- *  that were read last. Either is asked for again when somebody looks. */
+ *  that were read last. Either is asked for again when a view shows the session. */
 function tidied(world: World, watched: string | null): World {
   const over = [...world.details.values()].filter((one) => isOver(one.status) && one.id !== watched);
   const timelines = [...world.timelines.keys()].filter((id) => id !== watched);

@@ -1,4 +1,4 @@
-// Times in words. One clock for the whole page, which stands still while nobody looks.
+// Times in words. One clock for the whole page, which stands still while the page is hidden.
 import { signal } from "@preact/signals";
 
 export const now = signal(Date.now());

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CHOICE, KIND, STATUS, TASK, AGENT } from "../src/words";
+import { CHOICE, KIND, STATUS, TASK, AGENT } from "../src/labels";
 
 interface Schema {
   properties?: Record<string, unknown>;

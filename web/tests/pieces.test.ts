@@ -6,7 +6,7 @@ import { between, parseCast, sizeOf, withoutPauses } from "../src/terminal/cast"
 import { age, duration } from "../src/time";
 import { pieces } from "../src/views/editor";
 import { layOut } from "../src/views/graph";
-import { dollars, shortPath, usage } from "../src/words";
+import { dollars, shortPath, usage } from "../src/labels";
 
 test("every place survives being written as an address and read again", () => {
   const places: Place[] = [

@@ -1,6 +1,8 @@
 //! The project's own chores, so that a person and the machine that guards the main branch run the
 //! same thing: `cargo xtask --help` lists them. One file per verb.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the terminal")]
+
 mod bench;
 mod browser;
 mod cargo;

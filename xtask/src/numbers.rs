@@ -3,11 +3,12 @@
 //! with another (`--root`).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cargo;
 use crate::error::Error;
 use crate::tidy::lexer::{code, comments, tokens};
+use crate::tidy::names::{COMPONENT_NAMES, MOST_DEFINITIONS, is_production, without_tests};
 use crate::tidy::tree::{self, TreeFile};
 
 #[derive(clap::Args)]
@@ -20,18 +21,11 @@ pub(crate) struct Args {
     names: bool,
 }
 
-/// Names that are the same in every component and are used with their module.
-const COMPONENT_NAMES: [&str; 8] =
-    ["Args", "Arguments", "Builder", "Command", "Config", "Error", "Options", "State"];
-
 /// Words that stand where a technical noun should.
 const VAGUE_WORDS: [&str; 3] = ["whoever", "nobody", "somebody"];
 
 /// A doc comment of at most so many words says nothing that the name does not.
 const SHORT_DOC_WORDS: usize = 3;
-
-/// From so many definitions on, a name is listed.
-const REPEATED_DEFINITIONS: usize = 4;
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let root = args.root.clone().unwrap_or_else(cargo::root);
@@ -39,15 +33,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let counts = Counts::of(files.iter().filter(|file| is_production(&file.path)));
     print!("{}", counts.report(args.names));
     Ok(())
-}
-
-/// Whether a file is part of what users run. Tests, benches, examples and the tools of the project
-/// are not.
-fn is_production(path: &str) -> bool {
-    let other = ["tests", "benches", "examples", "xtask", "testkit", "fuzz", "tests.rs"];
-    Path::new(path).extension().is_some_and(|extension| extension == "rs")
-        && path.contains("src/")
-        && !path.split('/').any(|part| other.contains(&part))
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +89,7 @@ impl Counts {
         let one_word: usize =
             self.types.iter().filter(|(name, _)| is_one_word(name)).map(|(_, count)| count).sum();
         let repeated = |names: &BTreeMap<String, usize>| {
-            let often = |(_, count): &(&String, &usize)| **count >= REPEATED_DEFINITIONS;
+            let often = |(_, count): &(&String, &usize)| **count > MOST_DEFINITIONS;
             let unusual = |(name, _): &(&String, &usize)| !COMPONENT_NAMES.contains(&name.as_str());
             let mut found: Vec<_> = names.iter().filter(often).filter(unusual).collect();
             found.sort_by_key(|(name, count)| (usize::MAX - **count, (*name).clone()));
@@ -121,11 +106,11 @@ impl Counts {
                 percent(one_word, definitions)
             ),
             format!(
-                "type names with {REPEATED_DEFINITIONS} or more definitions: {}",
+                "type names with more than {MOST_DEFINITIONS} definitions: {}",
                 repeated(&self.types).join(", ")
             ),
             format!(
-                "constants with {REPEATED_DEFINITIONS} or more definitions: {}",
+                "constants with more than {MOST_DEFINITIONS} definitions: {}",
                 repeated(&self.constants).join(", ")
             ),
             format!("comment lines with vague words {vague_lines}: {}", vague.join(", ")),
@@ -162,11 +147,6 @@ fn count(names: &mut BTreeMap<String, usize>, name: &str) {
 /// Whether a type's name has one hump, such as `Place`.
 fn is_one_word(name: &str) -> bool {
     name.chars().filter(char::is_ascii_uppercase).count() == 1
-}
-
-/// A file up to the tests in it.
-fn without_tests(text: &str) -> &str {
-    text.find("#[cfg(test)]\nmod tests {").map_or(text, |at| &text[..at])
 }
 
 /// The doc comments of items and fields: neighbouring lines are one.
@@ -206,13 +186,5 @@ mod tests {
         assert_eq!((counts.docs, counts.short_docs, counts.discarded), (2, 1, 1));
         assert_eq!(counts.vague["nobody"], 1);
         assert!(counts.report(true).contains("types 2, with one word 1 (50 %)"));
-    }
-
-    #[test]
-    fn only_what_users_run_is_production() {
-        assert!(is_production("crates/store/src/lock.rs"));
-        for path in ["crates/store/tests/store/lock.rs", "xtask/src/main.rs", "docs/EVENTS.md"] {
-            assert!(!is_production(path), "{path}");
-        }
     }
 }

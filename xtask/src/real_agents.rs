@@ -79,7 +79,7 @@ struct CheckRow {
 /// What drives a CLI, and the package it is an example of: alone, and in whole workflows.
 const DRIVERS: [(&str, &str); 2] =
     [("coven-runner", "real_agents"), ("coven-orchestrator", "real_workflows")];
-const HOLDER: &str = "coven-runner-agent";
+const HOLDER: &str = "coven-test-agent";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let chosen = if args.clis.is_empty() { AgentCli::value_variants() } else { &args.clis };
@@ -124,7 +124,7 @@ fn build() -> Result<(Vec<PathBuf>, PathBuf), Error> {
     for (package, example) in DRIVERS {
         drivers.push(built(package, "--example", example)?);
     }
-    Ok((drivers, built("coven-runner", "--bin", HOLDER)?))
+    Ok((drivers, built("coven-test-programs", "--bin", HOLDER)?))
 }
 
 /// Builds one program, and says where it is.

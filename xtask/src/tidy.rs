@@ -10,11 +10,11 @@ mod length;
 pub(crate) mod lexer;
 mod links;
 mod markdown;
-mod modules;
+pub(crate) mod names;
 mod page;
-mod printing;
 mod problem;
 mod spec;
+mod streams;
 pub(crate) mod tree;
 
 use std::path::Path;
@@ -53,11 +53,11 @@ fn check(files: &[TreeFile], packages: &[layers::Package], root: &Path) -> Vec<T
 
     let mut problems = layers::check(page(layers::PAGE), packages);
     problems.extend(spec::check(page(spec::PAGE), &rust));
+    problems.extend(names::check(&rust));
     for file in &rust {
         problems.extend(headers::check(&file.path, &file.text));
         problems.extend(length::check(&file.path, &file.text));
-        problems.extend(modules::check(&file.path));
-        problems.extend(printing::check(&file.path, &file.text));
+        problems.extend(streams::check(&file.path, &file.text));
     }
     for file in &prose {
         problems.extend(links::check(&file.path, &file.text, |path| root.join(path).exists()));

@@ -191,7 +191,7 @@ impl LaunchSpec {
             (None, _) => return Ok(()),
         };
         let grant = grant(level).ok_or_else(|| {
-            let known: Vec<&str> = PermissionLevel::EVERY
+            let known: Vec<&str> = PermissionLevel::ALL
                 .into_iter()
                 .filter(|level| grant(*level).is_some())
                 .map(PermissionLevel::as_str)

@@ -273,7 +273,7 @@ impl Drop for RecordingPlayer {
     fn drop(&mut self) {
         if let Some(mirror) = &mut self.mirror {
             // Nothing more can be done for a terminal that is gone.
-            let _ = output::write(&format!("{LEAVE}\x1b[{};1H\r\n", mirror.end()));
+            output::write(&format!("{LEAVE}\x1b[{};1H\r\n", mirror.end())).ok();
         }
     }
 }

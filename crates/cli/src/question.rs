@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn no_question_has_two_choices_on_one_key() {
-        for kind in InterventionKind::EVERY {
+        for kind in InterventionKind::ALL {
             let mut keys: Vec<char> = kind.options().iter().copied().map(key).collect();
             keys.sort_unstable();
             let all = keys.len();

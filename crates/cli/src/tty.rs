@@ -77,6 +77,6 @@ impl TerminalKeyboard {
 impl Drop for TerminalKeyboard {
     fn drop(&mut self) {
         // Nothing more can be done for a terminal that is gone.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+        tcsetattr(io::stdin(), OptionalActions::Drain, &self.before).ok();
     }
 }

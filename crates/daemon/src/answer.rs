@@ -17,13 +17,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The largest body that is read.
-pub(crate) const BODY_LIMIT: usize = 4 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 4 << 20;
 
 /// So much is heard of one that is too large.
-const HEARD_LIMIT: usize = 64 << 20;
+const MAX_DISCARDED_BODY_BYTES: usize = 64 << 20;
 
 /// How long a body may take to arrive: 4 MiB need less even through a slow tunnel.
-const BODY_TIME: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A problem, as an answer.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for MayRead<T> {
 
 async fn body<T: DeserializeOwned>(request: Request) -> Result<Option<T>, Problem> {
     let (parts, body) = request.into_parts();
-    let bytes = tokio::time::timeout(BODY_TIME, collect(body))
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, collect(body))
         .await
         .map_err(|_| Problem::new(Code::RequestTimeout, "the body took too long to arrive"))??;
     if bytes.is_empty() {
@@ -136,15 +136,18 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, Problem> {
         let broken = |_| Problem::new(Code::BadRequest, "the body ended before it was complete");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         heard += data.len();
-        if heard > HEARD_LIMIT {
+        if heard > MAX_DISCARDED_BODY_BYTES {
             break;
         }
-        if heard <= BODY_LIMIT {
+        if heard <= MAX_BODY_BYTES {
             bytes.extend_from_slice(&data);
         }
     }
-    if heard > BODY_LIMIT {
-        return Err(Problem::new(Code::TooLarge, format!("a body has at most {BODY_LIMIT} bytes")));
+    if heard > MAX_BODY_BYTES {
+        return Err(Problem::new(
+            Code::TooLarge,
+            format!("a body has at most {MAX_BODY_BYTES} bytes"),
+        ));
     }
     Ok(bytes)
 }

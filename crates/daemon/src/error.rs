@@ -23,18 +23,14 @@ pub enum Error {
     /// Something of its own cannot be read or written.
     #[error("cannot use {}: {source}", path.display())]
     File {
-        /// What.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// The port is taken, or may not be used.
     #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another `port` in config.yaml")]
     Port {
-        /// The port.
         port: u16,
-        /// Why.
         #[source]
         source: io::Error,
     },

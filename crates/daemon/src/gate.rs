@@ -20,7 +20,7 @@ use crate::peer::{Caller, Via};
 use crate::state::Daemon;
 
 /// The size of all headers together.
-const HEADERS: usize = 16 * 1024;
+const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 /// Lets in who may come in, and says who it is.
 pub(crate) async fn gate(
@@ -41,7 +41,7 @@ pub(crate) async fn gate(
     }
 }
 
-/// What somebody wants who may come in.
+/// What an admitted request may do.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     via: Via,
@@ -55,8 +55,8 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Wish, Problem> {
     let headers = request.headers();
     let size: usize =
         headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if size + request.uri().to_string().len() > HEADERS {
-        let detail = format!("the headers have more than {HEADERS} bytes together");
+    if size + request.uri().to_string().len() > MAX_HEADER_BYTES {
+        let detail = format!("the headers have more than {MAX_HEADER_BYTES} bytes together");
         return Err(Problem::new(Code::HeadersTooLarge, detail));
     }
     refuse_token_in_url(request)?;

@@ -1,7 +1,7 @@
 //! Takes connections, on the socket and on loopback, and hands their requests to the router.
 //!
-//! Whoever connects is bounded: in number, in how long headers may take, and in how long they may
-//! leave what we send unread.
+//! Clients are bounded: in number, in how long headers may take, and in how long they may leave
+//! what we send unread.
 
 mod guarded;
 
@@ -25,22 +25,22 @@ use self::guarded::Guarded;
 use crate::peer::{Via, credentials};
 
 /// How many connections there are at once, both listeners together.
-const CONNECTIONS: usize = 2048;
+const MAX_CONNECTIONS: usize = 2048;
 
 /// How long the headers of a request may take.
-const HEADER_TIME: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is read of headers at all. Our own limit is lower and answered with a problem.
-const HEADER_BUFFER: usize = 64 * 1024;
+const MAX_HEADER_BUFFER_BYTES: usize = 64 * 1024;
 
 /// How many headers there may be.
-const HEADER_COUNT: usize = 200;
+const MAX_HEADERS: usize = 200;
 
 /// How long to wait when the system has no room for another connection.
-const BREATH: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// How long requests that are under way may take once the daemon stops.
-const GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Takes connections until it is told to stop.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct Listening {
 
 impl Listening {
     pub(crate) fn new(router: Router, stopping: CancellationToken) -> Self {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         Self { router, places, stopping, connections: TaskTracker::new() }
     }
 
@@ -75,7 +75,6 @@ impl Listening {
         }
     }
 
-    /// Connections on loopback.
     pub(crate) async fn tcp(self, listener: TcpListener, local: SocketAddr) {
         while let Some(accepted) = self.stopping.run_until_cancelled(listener.accept()).await {
             let Ok((stream, peer)) = accepted else {
@@ -83,14 +82,19 @@ impl Listening {
                 continue;
             };
             // Small answers must not wait for each other.
-            let _ = stream.set_nodelay(true);
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!("could not set TCP_NODELAY on a connection: {error}");
+            }
             self.take(stream, Via::Tcp { peer, local });
         }
     }
 
     async fn breathe(&self) {
         // Accepting fails when there are too many files; only time helps.
-        let _ = tokio::time::timeout(BREATH, self.stopping.cancelled()).await;
+        tokio::select! {
+            () = tokio::time::sleep(ACCEPT_RETRY_DELAY) => {}
+            () = self.stopping.cancelled() => {}
+        }
     }
 
     fn take<S>(&self, stream: S, via: Via)
@@ -111,7 +115,9 @@ impl Listening {
     /// Waits for what is under way. What takes longer than a moment is cut off.
     pub(crate) async fn finish(&self) {
         self.connections.close();
-        let _ = tokio::time::timeout(GRACE, self.connections.wait()).await;
+        if tokio::time::timeout(SHUTDOWN_GRACE, self.connections.wait()).await.is_err() {
+            tracing::debug!("stopped with {} connections still open", self.connections.len());
+        }
     }
 }
 
@@ -130,9 +136,9 @@ async fn serve<S>(
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .max_buf_size(HEADER_BUFFER)
-        .max_headers(HEADER_COUNT)
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BUFFER_BYTES)
+        .max_headers(MAX_HEADERS)
         .serve_connection(
             TokioIo::new(Guarded::new(stream, place)),
             TowerToHyperService::new(service),
@@ -153,7 +159,7 @@ async fn serve<S>(
 
 /// Says that there is no room, without reading anything.
 async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
-    let detail = format!("there are {CONNECTIONS} connections already");
+    let detail = format!("there are {MAX_CONNECTIONS} connections already");
     let problem = Problem::new(Code::TooMany, detail).with_hint("close some, or try again later");
     let body = serde_json::to_string(&problem).unwrap_or_default();
     let text = format!(
@@ -166,5 +172,7 @@ async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
         stream.write_all(text.as_bytes()).await?;
         stream.shutdown().await
     };
-    let _ = tokio::time::timeout(Duration::from_secs(1), said).await;
+    if !matches!(tokio::time::timeout(Duration::from_secs(1), said).await, Ok(Ok(()))) {
+        tracing::debug!("could not tell a client that there are too many connections");
+    }
 }

@@ -14,12 +14,11 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::error::Error;
 
 /// A file is turned over when it has so many bytes.
-const LARGE: u64 = 8 << 20;
+const MAX_LOG_BYTES: u64 = 8 << 20;
 
 /// So many older files stay: `daemon.log.1` to `daemon.log.3`.
-const OLDER: u32 = 3;
+const MAX_OLD_LOGS: u32 = 3;
 
-/// The log.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     inner: Arc<Mutex<Open>>,
@@ -35,7 +34,7 @@ struct Open {
 
 impl Log {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Self::turning_at(path, LARGE).map_err(|source| Error::file(path, source))
+        Self::turning_at(path, MAX_LOG_BYTES).map_err(|source| Error::file(path, source))
     }
 
     fn turning_at(path: &Path, large: u64) -> io::Result<Self> {
@@ -54,7 +53,7 @@ impl Log {
             .with_max_level(level.filter())
             .finish();
         // Where something else listens already, that is as good.
-        let _ = tracing::subscriber::set_global_default(subscriber);
+        tracing::subscriber::set_global_default(subscriber).ok();
         // A detached daemon has no stderr, and a panic that is not written down is not found.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -80,9 +79,9 @@ impl Open {
 
     fn turn_over(&mut self) -> io::Result<()> {
         let older = |number: u32| PathBuf::from(format!("{}.{number}", self.path.display()));
-        for number in (1..OLDER).rev() {
+        for number in (1..MAX_OLD_LOGS).rev() {
             // There may not be so many yet.
-            let _ = fs::rename(older(number), older(number + 1));
+            drop(fs::rename(older(number), older(number + 1)));
         }
         fs::rename(&self.path, older(1))?;
         self.file = append_to(&self.path)?;
@@ -122,7 +121,7 @@ impl Drop for Line {
         let line = plain(&String::from_utf8_lossy(&self.text));
         let mut open = self.log.inner.lock().unwrap_or_else(PoisonError::into_inner);
         // A full disk must not stop the daemon, and there is nowhere else to say so.
-        let _ = open.line(&line);
+        drop(open.line(&line));
     }
 }
 

@@ -18,7 +18,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual options.
     pub fn new(places: Places, program: impl AsRef<Path>) -> Self {
         Self { places, program: program.as_ref().to_owned(), port: None, tcp: true }
     }

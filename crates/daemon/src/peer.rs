@@ -13,9 +13,9 @@ use coven_api::{Code, Problem};
 use coven_service::{JOB_VARIABLE, ProcessIdentity, machine};
 
 /// How many ancestors are looked at; there are no longer lines in practice.
-const ANCESTORS: usize = 256;
+const MAX_ANCESTORS: usize = 256;
 
-/// How somebody came in.
+/// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
     /// Over the socket, as this process.
@@ -24,12 +24,7 @@ pub(crate) enum Via {
         peer: Option<ProcessIdentity>,
     },
     /// Over loopback, from this address.
-    Tcp {
-        /// The client's end.
-        peer: SocketAddr,
-        /// Our end.
-        local: SocketAddr,
-    },
+    Tcp { peer: SocketAddr, local: SocketAddr },
 }
 
 /// Who is asking. In the extensions of every request.
@@ -101,7 +96,7 @@ pub fn inside_agent() -> bool {
 /// Whether a process is an agent or descends from a holder. One that is gone may have been.
 pub(crate) fn is_agent(pid: i32) -> bool {
     let (mut child, mut next) = (pid, pid);
-    for _ in 0..ANCESTORS {
+    for _ in 0..MAX_ANCESTORS {
         if has_job(next) || is_holder(next) {
             return true;
         }

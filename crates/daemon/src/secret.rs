@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use crate::error::Error;
 
 /// The bytes of a token: 256 bits.
-const BYTES: usize = 32;
+const TOKEN_BYTES: usize = 32;
 
 /// Something that must be known to come in. It is never shown by accident.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Secret {
 impl Secret {
     /// A new one, from the system's own randomness.
     pub(crate) fn new() -> io::Result<Self> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
@@ -36,7 +36,8 @@ impl Secret {
     pub(crate) fn load(path: &Path) -> Result<Self, Error> {
         let wrong = |source| Error::file(path, source);
         if let Ok(text) = fs::read_to_string(path) {
-            let right = URL_SAFE_NO_PAD.decode(text.trim()).is_ok_and(|bytes| bytes.len() == BYTES);
+            let right =
+                URL_SAFE_NO_PAD.decode(text.trim()).is_ok_and(|bytes| bytes.len() == TOKEN_BYTES);
             let about = fs::metadata(path).map_err(wrong)?;
             if right && private_file::is_private(&about) {
                 return Ok(Self(text.trim().to_owned()));
@@ -47,12 +48,13 @@ impl Secret {
         Ok(secret)
     }
 
-    /// Whether somebody knows it. Takes as long for a wrong guess as for any other.
+    /// Whether a client's guess is right. Takes equally long for every wrong guess, so that the
+    /// time says nothing about the secret.
     pub(crate) fn is(&self, guess: &str) -> bool {
         self.0.as_bytes().ct_eq(guess.as_bytes()).into()
     }
 
-    /// The text, for whoever may have it.
+    /// The text. Only for the file of the secret and for answers to clients that were let in.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

@@ -24,16 +24,16 @@ use crate::server;
 use crate::state::Daemon;
 
 /// The longest path of a socket that the system takes.
-const SOCKET_PATH: usize = 107;
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// How many files may be open: a connection and a follower each, and some for every agent.
-const FILES: u64 = 16 * 1024;
+const MAX_OPEN_FILES: u64 = 16 * 1024;
 
 /// How long a lock may outlive the daemon that had it.
-const LEFT_OVER: Duration = Duration::from_secs(2);
+const STALE_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often it is looked at meanwhile.
-const GLANCE: Duration = Duration::from_millis(10);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Who is the daemon.
 #[derive(Debug, Serialize, Deserialize)]
@@ -93,8 +93,11 @@ pub async fn serve(options: Options) -> Result<(), Error> {
         () = stopping.cancelled() => tracing::info!("told to stop by a request"),
     }
     service.stop(false);
-    // Nobody new from here on; a client that comes now finds no socket and may start the next.
-    let _ = fs::remove_file(places.socket());
+    // No new connections from here on: a client that comes now finds no socket and may start the
+    // next daemon.
+    if let Err(error) = fs::remove_file(places.socket()) {
+        tracing::debug!("could not remove the socket: {error}");
+    }
     while listeners.join_next().await.is_some() {}
     listening.finish().await;
     service.close().await;
@@ -106,10 +109,12 @@ pub async fn serve(options: Options) -> Result<(), Error> {
 /// the same room then; programs that cannot use it do not notice.
 fn make_room() {
     let now = getrlimit(Resource::Nofile);
-    let wanted = now.maximum.unwrap_or(FILES).min(FILES);
+    let wanted = now.maximum.unwrap_or(MAX_OPEN_FILES).min(MAX_OPEN_FILES);
     if now.current.is_some_and(|current| current < wanted) {
         // With less there are just fewer clients at once.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..now });
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..now }) {
+            tracing::debug!("could not raise the limit of open files: {error}");
+        }
     }
 }
 
@@ -120,8 +125,8 @@ async fn take_lock(path: &Path) -> Result<File, Error> {
     let begun = Instant::now();
     loop {
         match try_lock(path) {
-            Err(Error::Running { pid: None }) if begun.elapsed() < LEFT_OVER => {
-                tokio::time::sleep(GLANCE).await;
+            Err(Error::Running { pid: None }) if begun.elapsed() < STALE_LOCK_TIMEOUT => {
+                tokio::time::sleep(LOCK_POLL_INTERVAL).await;
             }
             other => return other,
         }
@@ -142,7 +147,8 @@ fn try_lock(path: &Path) -> Result<File, Error> {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut text = String::new();
-            let _ = file.read_to_string(&mut text);
+            // A note that cannot be read names no process, which the error then says.
+            drop(file.read_to_string(&mut text));
             let owner = serde_json::from_str::<Note>(&text).ok().map(|note| note.process);
             let owner = owner.filter(|owner| owner.is_running());
             Err(Error::Running { pid: owner.map(|owner| owner.pid as u32) })
@@ -163,9 +169,9 @@ fn write_note(file: &mut File, places: &Places, address: Option<SocketAddr>) -> 
     written.map_err(|source| Error::file(places.lock(), source))
 }
 
-/// The socket. One that is left over belongs to nobody, because we have the lock.
+/// The socket. One that is left over is from a daemon that died, because we have the lock.
 fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
-    if path.as_os_str().len() > SOCKET_PATH {
+    if path.as_os_str().len() > MAX_SOCKET_PATH_BYTES {
         return Err(Error::LongSocket(path.to_owned()));
     }
     let wrong = |source| Error::file(path, source);
@@ -173,7 +179,7 @@ fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
         _ => {}
     }
-    // Its folder is the user's alone, so nobody gets in between binding and this.
+    // Its folder is the user's alone, so no other user can connect between binding and this.
     let listener = UnixListener::bind(path).map_err(wrong)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(wrong)?;
     Ok(listener)

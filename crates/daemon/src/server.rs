@@ -23,7 +23,7 @@ use crate::{route, stream};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest name that a client may give a request.
-const LONGEST_ID: usize = 128;
+const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// Every route with everything around it.
 pub(crate) fn router(daemon: Daemon) -> Router {
@@ -78,7 +78,7 @@ async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> R
 fn request_id(request: &Request) -> String {
     let given = request.headers().get(&REQUEST_ID).and_then(|id| id.to_str().ok());
     let decent = |id: &&str| {
-        (1..=LONGEST_ID).contains(&id.len())
+        (1..=MAX_REQUEST_ID_BYTES).contains(&id.len())
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
     };
     given.filter(decent).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)

@@ -11,13 +11,14 @@ use coven_api::{Code, Problem};
 use crate::secret::Secret;
 
 /// How long a code is worth something.
-const LIFE: Duration = Duration::from_mins(1);
+const CODE_LIFETIME: Duration = Duration::from_mins(1);
 
 /// How many codes may wait at once.
-const WAITING: usize = 16;
+const MAX_OPEN_CODES: usize = 16;
 
-/// How many wrong codes are heard in a minute, altogether, before nobody is heard.
-const WRONG: usize = 10;
+/// How many wrong codes of all clients together are checked in a minute. After that every code is
+/// refused, so that the codes cannot be guessed by trying.
+const MAX_WRONG_CODES: usize = 10;
 
 /// Codes that wait to be exchanged.
 #[derive(Debug, Default)]
@@ -32,11 +33,10 @@ struct State {
 }
 
 impl SignIn {
-    /// A new code.
     pub(crate) fn code(&self, now: Instant) -> Result<Secret, Problem> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.codes.retain(|(_, made)| now.duration_since(*made) < LIFE);
-        if state.codes.len() >= WAITING {
+        state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
+        if state.codes.len() >= MAX_OPEN_CODES {
             return Err(Problem::new(Code::TooMany, "too many codes wait to be used")
                 .with_hint("wait a minute, then ask again"));
         }
@@ -50,12 +50,12 @@ impl SignIn {
     /// Uses a code up.
     pub(crate) fn exchange(&self, guess: &str, now: Instant) -> Result<(), Problem> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.wrong.retain(|at| now.duration_since(*at) < LIFE);
-        if state.wrong.len() >= WRONG {
+        state.wrong.retain(|at| now.duration_since(*at) < CODE_LIFETIME);
+        if state.wrong.len() >= MAX_WRONG_CODES {
             return Err(Problem::new(Code::TooMany, "there were too many wrong codes")
                 .with_hint("wait a minute, then open the page anew with `coven ui`"));
         }
-        state.codes.retain(|(_, made)| now.duration_since(*made) < LIFE);
+        state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
         // All are compared, so that the time tells nothing.
         let mut found = None;
         for (index, (code, _)) in state.codes.iter().enumerate() {
@@ -84,18 +84,18 @@ mod tests {
         assert!(sign_in.exchange(code.reveal(), start).is_ok());
         assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, Code::Unauthorized);
         let old = sign_in.code(start).unwrap();
-        assert!(sign_in.exchange(old.reveal(), start + LIFE).is_err());
+        assert!(sign_in.exchange(old.reveal(), start + CODE_LIFETIME).is_err());
     }
 
     #[test]
     fn guessing_is_soon_heard_no_more() {
         let (sign_in, start) = (SignIn::default(), Instant::now());
         let code = sign_in.code(start).unwrap();
-        for _ in 0..WRONG {
+        for _ in 0..MAX_WRONG_CODES {
             assert_eq!(sign_in.exchange("guess", start).unwrap_err().code, Code::Unauthorized);
         }
         assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, Code::TooMany);
-        let later = start + LIFE;
+        let later = start + CODE_LIFETIME;
         let code = sign_in.code(later).unwrap();
         assert!(sign_in.exchange(code.reveal(), later).is_ok());
     }

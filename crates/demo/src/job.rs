@@ -143,10 +143,11 @@ impl Drop for RunningCommand {
             return;
         }
         if let Some(group) = self.own_group() {
-            let _ = kill_process_group(group, Signal::KILL);
+            kill_process_group(group, Signal::KILL).ok();
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // It may have ended in between.
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 

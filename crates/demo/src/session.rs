@@ -120,7 +120,7 @@ impl DemoSessionStore {
     pub(crate) fn begin_turn(&self, session: &DemoSession, prompt: &str) {
         let mut begun = session.clone();
         begun.remember(prompt);
-        let _ = self.save(&begun);
+        self.save(&begun).ok();
     }
 
     fn path(&self, id: &str) -> Result<PathBuf, Error> {

@@ -20,14 +20,14 @@ pub(crate) fn pause(time: Duration) {
             return;
         }
         // Nothing to wait for but the time; a signal that interrupts changes nothing.
-        let _ = ready([], Some(left));
+        ready([], Some(left)).ok();
     }
 }
 
 /// Lets time pass for ever.
 pub(crate) fn forever() -> ! {
     loop {
-        let _ = ready([], None);
+        ready([], None).ok();
     }
 }
 

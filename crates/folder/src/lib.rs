@@ -270,7 +270,7 @@ impl Folder {
         let written = self.write_draft(&draft, bytes, durability);
         if let Err(error) = written {
             // The draft is only in the way; the file itself is as it was.
-            let _ = self.remove(&draft);
+            best_effort("remove a draft", self.remove(&draft));
             return Err(self.error("write", name, error));
         }
         self.rename(&draft, self, name)?;

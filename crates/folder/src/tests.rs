@@ -74,13 +74,15 @@ fn only_an_absolute_path_without_dots_is_opened_without_links() {
 
 #[test]
 fn a_folder_that_may_only_be_passed_through_is_passed_through() {
-    let place = Place::new();
-    let inner = place.path("outer/inner");
-    fs::create_dir_all(&inner).unwrap();
-    fs::set_permissions(place.path("outer"), fs::Permissions::from_mode(0o311)).unwrap();
-    let opened = Folder::open_without_links(&inner);
-    fs::set_permissions(place.path("outer"), fs::Permissions::from_mode(0o755)).unwrap();
-    opened.unwrap();
+    coven_testkit::nobody::without_root(|| {
+        let place = Place::new();
+        let inner = place.path("outer/inner");
+        fs::create_dir_all(&inner).unwrap();
+        fs::set_permissions(place.path("outer"), fs::Permissions::from_mode(0o311)).unwrap();
+        let opened = Folder::open_without_links(&inner);
+        fs::set_permissions(place.path("outer"), fs::Permissions::from_mode(0o755)).unwrap();
+        opened.unwrap();
+    });
 }
 
 #[test]

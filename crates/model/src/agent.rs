@@ -64,7 +64,7 @@ pub enum PermissionLevel {
 
 impl PermissionLevel {
     /// All levels, from least to most.
-    pub const EVERY: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::Edits, Self::All];
+    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::Edits, Self::All];
 
     /// The name used in files.
     pub fn as_str(self) -> &'static str {

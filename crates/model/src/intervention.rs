@@ -43,7 +43,7 @@ pub enum InterventionKind {
 
 impl InterventionKind {
     /// All kinds, in the order of their definition.
-    pub const EVERY: [Self; 13] = [
+    pub const ALL: [Self; 13] = [
         Self::Approval,
         Self::Question,
         Self::Choice,

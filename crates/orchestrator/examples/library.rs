@@ -5,8 +5,7 @@
 //! cargo run -p coven-orchestrator --example library
 //! ```
 
-#[path = "../../runner/src/bin/agent.rs"]
-mod agent;
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use std::process::ExitCode;
 use coven_model::WorkflowStatus;
 use coven_model::event::Event;
 use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+use coven_testkit::agent;
 
 const DEFINITION: &str = "
 name: greet
@@ -27,7 +27,7 @@ steps:
 
 fn main() -> ExitCode {
     // Jobs outlive the process that starts them: a copy of the program holds each of them.
-    if std::env::args().nth(1).as_deref() == Some("hold") {
+    if agent::is_asked_for() {
         return agent::main();
     }
     let done = || -> Result<(), Box<dyn Error>> {

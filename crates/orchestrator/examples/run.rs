@@ -7,8 +7,7 @@
 //!
 //! Interrupt it and start it again without arguments: it goes on where it stood.
 
-#[path = "../../runner/src/bin/agent.rs"]
-mod agent;
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
 
 use std::error::Error;
 use std::io::{BufRead, stdin};
@@ -18,10 +17,11 @@ use std::process::ExitCode;
 use coven_model::event::{Decision, Event};
 use coven_model::{Choice, Intervention, SessionId, WorkflowStatus};
 use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+use coven_testkit::agent;
 
 fn main() -> ExitCode {
     // The same program holds jobs and is the demo agent.
-    if matches!(std::env::args().nth(1).as_deref(), Some("hold" | coven_demo::SUBCOMMAND)) {
+    if agent::is_asked_for() {
         return agent::main();
     }
     let reactor = match tokio::runtime::Runtime::new() {

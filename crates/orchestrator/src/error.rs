@@ -26,7 +26,7 @@ pub enum OpenError {
     /// The registry of its sessions cannot be opened.
     #[error("its sessions cannot be registered: {0}")]
     Registry(#[from] RegisterError),
-    /// Somebody else keeps its sessions.
+    /// Another process keeps its sessions.
     #[error(transparent)]
     Locked(#[from] LockError),
 }
@@ -76,7 +76,7 @@ pub enum ExecuteError {
     /// The key was used for another request.
     #[error("the key `{key}` was used for another request; use a new one for this")]
     KeyReused {
-        /// The key.
+        /// The idempotency key that was given again.
         key: String,
     },
     /// An event from outside has the name of one of ours.
@@ -87,7 +87,7 @@ pub enum ExecuteError {
         /// The type of the event.
         kind: String,
     },
-    /// It cannot begin.
+    /// The session was made and cannot begin.
     #[error(transparent)]
     Request(#[from] RequestError),
 }
@@ -126,7 +126,7 @@ pub enum RequestError {
         "the session cannot be written down now: {problem}; what you asked for happens when it can"
     )]
     NotWritten {
-        /// Why.
+        /// What the disk said to the last write.
         problem: String,
     },
     /// The session is not live.
@@ -146,7 +146,7 @@ pub enum RequestError {
     /// The task has not been started yet.
     #[error("the task {0} has not been started yet")]
     NotStarted(TaskId),
-    /// Nobody can talk to the agent of the task.
+    /// The agent of the task is headless, so no message can be sent to it.
     #[error("the task {0} is not interactive, so nothing can be said to it")]
     NotInteractive(TaskId),
     /// A message did not reach the agent.

@@ -18,22 +18,22 @@ pub struct Envelope {
     /// Where a fact stands in the [feed](crate::Feed); always grows. What is not kept has none,
     /// and neither has a fact that is read again from the journal of one session.
     pub pos: Option<u64>,
-    /// The session.
+    /// The session in which it happened.
     pub session: SessionId,
-    /// When it happened.
+    /// When it was recorded, by the clock of the orchestrator.
     pub time: Timestamp,
-    /// What happened.
+    /// The fact, or what is told and not kept.
     pub what: Published,
 }
 
-/// What happened.
+/// A fact of the journal, or live news that no journal keeps.
 #[derive(Clone, Debug)]
 pub enum Published {
     /// A fact with its number in the session; on the disk before anybody hears of it.
     Fact {
         /// Its number, contiguous in the session.
         seq: u64,
-        /// The fact.
+        /// The fact as the journal has it.
         event: Arc<Event>,
     },
     /// Something that is told and not kept.
@@ -45,20 +45,20 @@ pub enum Published {
 pub enum Live {
     /// An agent printed something.
     Output {
-        /// The job.
+        /// The attempt whose process it is.
         job: AttemptId,
-        /// The stream.
+        /// Which of its streams it was printed to.
         stream: Stream,
         /// Where in its output this begins.
         offset: u64,
-        /// How many bytes.
+        /// How many bytes of the tape this is.
         length: usize,
         /// The same as clean text.
         clean: Arc<str>,
     },
     /// What an agent is doing changed.
     State {
-        /// The job.
+        /// The attempt whose process it is.
         job: AttemptId,
         /// What it is doing, with the evidence.
         verdict: Box<Verdict>,
@@ -67,12 +67,12 @@ pub enum Live {
     Restored,
     /// Facts cannot be written down; the run waits until they can.
     Storage {
-        /// Why.
+        /// What the disk said to the last write.
         problem: String,
     },
     /// A grimoire that a fact should have started was not.
     Trigger {
-        /// Which, and why.
+        /// The grimoire and why it was not started, as text for people.
         problem: String,
     },
 }

@@ -1,8 +1,8 @@
 //! Everything that all orchestrators of one process tell, in one order.
 //!
 //! Each fact gets a position when it is told, which is after it is durable. Positions grow over the
-//! life of the process and, in a folder, over restarts too; whoever names the last position they
-//! saw gets everything since. What is told live is passed on and has no position.
+//! life of the process and, in a folder, over restarts too; a subscriber that names the last
+//! position it saw gets everything since. What is told live is passed on and has no position.
 
 mod replay;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use crate::event::{Envelope, Published};
 use crate::state::{Ledger, Mark, Place};
 
 /// How far a subscriber may be behind before it reads the ledger instead.
-const EVENTS: usize = 4096;
+const MAX_EVENT_LAG: usize = 4096;
 
 /// The feed of a process. Clones are handles to the same feed.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ struct Book {
 /// What a subscriber of a feed is told.
 #[derive(Clone, Debug)]
 pub enum FeedItem {
-    /// Something happened.
+    /// The next event, in the order of the feed.
     Event(Envelope),
     /// What happened since the position that was asked for is not known any more, or never was.
     /// What follows is what happens from now on; how everything stands has to be asked.
@@ -74,7 +74,7 @@ impl Feed {
 
     fn new(ledger: Ledger) -> Self {
         let book = Mutex::new(Book { ledger, homes: HashMap::new() });
-        let events = Mutex::new(Some(broadcast::Sender::new(EVENTS)));
+        let events = Mutex::new(Some(broadcast::Sender::new(MAX_EVENT_LAG)));
         Self { shared: Arc::new(Shared { book, events }) }
     }
 
@@ -95,7 +95,7 @@ impl Feed {
     /// Everything after a position, then what happens; without a position, what happens.
     pub fn subscribe(&self, after: Option<u64>) -> FeedSubscription {
         let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
-        // The receiver of a channel nobody can send to says at once that all is over.
+        // The receiver of a channel without a sender says at once that all is over.
         let receiver =
             events.as_ref().map_or_else(|| broadcast::channel(1).1, broadcast::Sender::subscribe);
         drop(events);
@@ -111,8 +111,8 @@ impl Feed {
     fn send(&self, envelope: &Envelope) {
         let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(events) = &*events {
-            // Nobody has to listen.
-            let _ = events.send(envelope.clone());
+            // It fails only without subscribers; a later one reads the event from its journal.
+            drop(events.send(envelope.clone()));
         }
     }
 
@@ -151,7 +151,7 @@ impl Feed {
     }
 
     /// Says below which base directory the journals of sessions lie. What is asked of their past
-    /// is read there, also while nobody keeps the base directory open.
+    /// is read there, also while no orchestrator has the base directory open.
     pub fn locate<'a>(&self, base_dir: &Path, ids: impl IntoIterator<Item = &'a SessionId>) {
         let base_dir: Arc<Path> = base_dir.into();
         let mut book = self.book();
@@ -161,7 +161,7 @@ impl Feed {
     }
 
     /// Takes note of a session that was there before, and tells what its journal has and the feed
-    /// does not: a process that dies may have written facts down and told nobody.
+    /// does not: a process that dies may have written facts down and not told its subscribers.
     pub(crate) fn take_up(&self, base: &BaseDir, entry: &Entry) {
         let Some(session) = uuid(&entry.id) else { return };
         self.locate(base.path(), [&entry.id]);
@@ -177,7 +177,7 @@ impl Feed {
             return;
         };
         let Ok(records) = reader.read_from::<Event>(seq + 1) else { return };
-        // What cannot be read is said by whoever opens the session.
+        // What cannot be read is an error when the session is opened.
         for record in records.map_while(Result::ok) {
             let what = Published::Fact { seq: record.seq, event: Arc::new(record.fact) };
             self.tell(&entry.id, record.time, what);

@@ -187,8 +187,8 @@ impl Orchestrator {
     /// Goes on with a session from where its journal ends, or begins one that has not begun.
     ///
     /// Its jobs get the environment that the session was made with. Of one that is over that is
-    /// not kept, so whoever is about to [retry](Self::retry) it gives theirs here; without any it
-    /// is the one of this process.
+    /// not kept, so a caller that is about to [retry](Self::retry) it gives its own here; without
+    /// any it is the one of this process.
     pub async fn resume(
         &self,
         id: &SessionId,
@@ -341,8 +341,8 @@ impl Orchestrator {
         self.shared.closing.load(Ordering::Relaxed)
     }
 
-    /// Stops following all sessions. Their agents go on under their holders, and whoever opens the
-    /// base directory next takes them up.
+    /// Stops following all sessions. Their agents go on under their holders, and the orchestrator
+    /// that opens the base directory next takes them up.
     pub async fn close(&self) {
         // First, so that nothing starts in the places of those that are let go.
         self.shared.executor.close();

@@ -65,7 +65,7 @@ impl LiveJobs {
 /// The newest attempt of a task that was started.
 #[derive(Clone, Debug)]
 pub struct TaskSnapshot {
-    /// The attempt.
+    /// The id of the attempt within its session.
     pub attempt: AttemptId,
     /// The status of the task.
     pub status: TaskStatus,
@@ -108,7 +108,7 @@ impl SessionSnapshot {
         Self { id, last_seq, state, viewer, jobs, view, plan }
     }
 
-    /// The session's id.
+    /// The id of the session this is a snapshot of.
     pub fn id(&self) -> &SessionId {
         &self.id
     }

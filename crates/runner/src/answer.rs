@@ -104,7 +104,6 @@ pub(crate) struct HeldAnswer<R> {
 #[derive(Debug)]
 pub(crate) enum Release<R> {
     None,
-    /// Look again then.
     Wait(Duration),
     /// Give it now, if its question still stands.
     Give(HeldAnswer<R>),

@@ -61,7 +61,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const EVERY: [Self; 5] =
+    pub const ALL: [Self; 5] =
         [Self::Accepted, Self::Typed, Self::Echoed, Self::Submitted, Self::TurnStarted];
 
     /// What has been done with the message, in words.

@@ -12,9 +12,7 @@ use crate::delivery::Stage;
 /// Something that happened to an agent.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// It printed something.
     Output {
-        /// On which stream.
         stream: Stream,
         /// Where in all of its output this begins, over all streams.
         offset: u64,
@@ -26,14 +24,12 @@ pub enum Event {
     },
     /// Its terminal has another size now; what it printed before was for the old one.
     Resized {
-        /// The size.
         size: Size,
         /// How many times it was resized, with this one; see [`View`](crate::View::resizes).
         number: u64,
     },
     /// What it is doing changed.
     State(Verdict),
-    /// It asks something.
     Awaiting(Question),
     /// What it asked is no longer there.
     NoLongerAwaiting(Digest),
@@ -48,16 +44,13 @@ pub enum Event {
     Usage(Usage),
     /// A message on its way to it.
     Delivery {
-        /// Which message.
         id: u64,
         /// How far it came.
         stage: Stage,
     },
     /// A queued input could not be delivered, and those behind it were not tried.
     DeliveryFailed {
-        /// Which message.
         id: u64,
-        /// Why.
         reason: String,
     },
     /// The task is over. Nothing follows, unless the process was to be kept alive.
@@ -82,7 +75,6 @@ pub struct Question {
 /// What a subscriber is told.
 #[derive(Clone, Debug)]
 pub enum Update {
-    /// Something happened.
     Event(Event),
     /// The subscriber was too slow and missed this many events. The output is on the tape.
     Lagged(u64),

@@ -13,7 +13,7 @@ use coven_runtime::domain::{Connection, SpawnConfig, SpawnError};
 use crate::task::{Place, Task};
 
 /// The mode of the folder of an attempt: for its owner alone.
-const PRIVATE: u32 = 0o700;
+const PRIVATE_MODE: u32 = 0o700;
 
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +26,7 @@ pub enum StartError {
     Spawn(#[from] SpawnError),
     /// The file with a long prompt could not be written.
     #[error("the prompt could not be written to {path}: {source}")]
-    Prompt {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Prompt { path: PathBuf, source: io::Error },
     /// The task is for the other kind of runner.
     #[error("this runner is for {wanted} tasks")]
     Mode {
@@ -75,7 +70,7 @@ pub(crate) fn prepare(
 ) -> Result<SpawnConfig, StartError> {
     if let (Some((name, text)), Some(folder)) = (&launch.prompt_file, &place.folder) {
         // An agent that ran before may have put a link there, which must not be written through.
-        let written = Folder::make_without_links(folder, PRIVATE)
+        let written = Folder::make_without_links(folder, PRIVATE_MODE)
             .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
         let path = folder.join(name);
         written.map_err(|error| StartError::Prompt { path, source: error.into() })?;

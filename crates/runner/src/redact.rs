@@ -4,7 +4,7 @@
 const MASK: &str = "[redacted]";
 
 /// A shorter text is no secret: taking it out would take out half of everything.
-const SHORTEST: usize = 4;
+const MIN_SECRET_BYTES: usize = 4;
 
 /// Takes secrets out of text that comes in pieces.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ impl Redactor {
     /// leave the rest behind. Texts of fewer than four bytes are left alone.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> =
-            secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect();
+            secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES).collect();
         secrets.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         secrets.dedup();
         Self { secrets, held: String::new() }

@@ -15,9 +15,7 @@ use coven_terminal::screen::Size;
 pub struct Task {
     /// Tells this job from all others; the agent has it as `COVEN_JOB`.
     pub job: String,
-    /// Terminal or headless.
     pub mode: Mode,
-    /// The first message.
     pub prompt: Option<String>,
     /// Arguments of the task's own.
     pub extra_args: Vec<String>,
@@ -77,7 +75,6 @@ impl Task {
 /// Which exit codes count as success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OkCodes {
-    /// Only these codes.
     These(Vec<i32>),
     /// Whatever the program says: any exit is success.
     Any,
@@ -104,7 +101,6 @@ impl OkCodes {
 pub struct Place {
     /// What starts its process.
     pub domain: Arc<dyn Domain>,
-    /// Its working directory.
     pub cwd: PathBuf,
     /// The whole environment it starts from; the adapter changes it.
     pub env: BTreeMap<OsString, OsString>,

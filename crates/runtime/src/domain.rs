@@ -39,11 +39,8 @@ pub enum Connection {
 pub struct SpawnConfig {
     /// The program and its arguments. The program is looked up in the `PATH` of `env`.
     pub argv: Vec<OsString>,
-    /// The working directory.
     pub cwd: PathBuf,
-    /// The whole environment.
     pub env: BTreeMap<OsString, OsString>,
-    /// Terminal or pipes.
     pub connection: Connection,
     /// What the process may write to, if it is confined.
     pub sandbox: Option<Sandbox>,
@@ -67,7 +64,6 @@ pub struct Sandbox {
 pub enum Stream {
     /// Standard output, or everything on a terminal.
     Output,
-    /// Standard error.
     Error,
 }
 
@@ -167,56 +163,31 @@ pub enum SpawnError {
     /// The command line is empty.
     #[error("the command line is empty")]
     EmptyCommand,
-    /// No such program.
     #[error("`{program}` was not found in PATH ({path})")]
     NotFound {
         /// What was looked for.
         program: String,
-        /// Where.
         path: String,
     },
     /// The program is there but cannot be run.
     #[error("`{program}` cannot be run: {source}")]
-    NotExecutable {
-        /// The program.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
+    NotExecutable { program: String, source: io::Error },
     /// The working directory is missing or closed to us.
     #[error("the working directory {path} cannot be entered: {source}")]
-    WorkingDirectory {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    WorkingDirectory { path: PathBuf, source: io::Error },
     /// Arguments and environment are too long for the system.
     #[error("the arguments and environment of `{program}` are too long for the system")]
-    TooLong {
-        /// The program.
-        program: String,
-    },
+    TooLong { program: String },
     /// No more terminals or descriptors.
     #[error("the system has no more {what}: {source}")]
-    Exhausted {
-        /// What ran out.
-        what: &'static str,
-        /// Why.
-        source: io::Error,
-    },
+    Exhausted { what: &'static str, source: io::Error },
     /// The sandbox cannot be set up.
     #[error("the sandbox cannot be set up: {reason}")]
-    Sandbox {
-        /// Why.
-        reason: String,
-    },
-    /// Anything else.
+    Sandbox { reason: String },
     #[error("{step}: {source}")]
     Io {
         /// What was being done.
         step: &'static str,
-        /// Why it failed.
         source: io::Error,
     },
     /// The domain says no, for reasons of its own.
@@ -226,10 +197,8 @@ pub enum SpawnError {
 
 /// Somewhere processes can be started.
 pub trait Domain: Send + Sync {
-    /// The domain's name.
     fn id(&self) -> DomainId;
 
-    /// Starts a process.
     fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError>;
 
     /// Whether its processes live on without us.
@@ -246,7 +215,6 @@ pub struct DomainRegistry {
 }
 
 impl DomainRegistry {
-    /// An empty registry.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,6 +1,6 @@
 //! Processes that outlive us. Each is owned by a small process of its own, the holder
 //! (`coven hold`), which keeps its terminal, writes its tape and records its end. We are a client
-//! of the holder: our death, restart or upgrade leaves the process running, and whoever comes next
+//! of the holder: our death, restart or upgrade leaves the process running, and the next daemon
 //! adopts it from its folder alone.
 
 mod adopt;

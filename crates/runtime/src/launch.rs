@@ -28,7 +28,6 @@ pub(crate) struct Launched {
     pub(crate) streams: Streams,
 }
 
-/// Our ends.
 pub(crate) enum Streams {
     /// A terminal. The other end stays open here, so that reading never fails only because the
     /// process closed its own for a while.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Child;
 use std::time::Duration;
 
+use coven_folder::best_effort;
 use coven_terminal::screen::Size;
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -27,7 +28,6 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct LocalDomain;
 
 impl LocalDomain {
-    /// The domain.
     pub fn new() -> Self {
         Self
     }
@@ -140,7 +140,7 @@ impl LocalPane {
         {
             self.status = Some(status.into());
             // The descriptor of an ended process stays readable; it has said what it had to say.
-            let _ = self.readiness.remove(self.process.as_fd());
+            best_effort("stop watching a process", self.readiness.remove(self.process.as_fd()));
         }
         if self.status.is_some() && !self.cleared {
             self.end_rest();
@@ -269,6 +269,6 @@ impl Pane for LocalPane {
 impl Drop for LocalPane {
     fn drop(&mut self) {
         // An error means that there is nothing left to end.
-        let _ = self.stop(Stop::Force);
+        best_effort("end a process whose pane is dropped", self.stop(Stop::Force));
     }
 }

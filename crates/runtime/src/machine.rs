@@ -48,7 +48,6 @@ pub struct ProcessInfo {
 /// What is at the other end of a unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketPeer {
-    /// The user.
     pub uid: u32,
     /// The process that connected.
     pub pid: i32,
@@ -66,7 +65,6 @@ pub struct TerminalLimits {
 /// Something that Coven promises elsewhere and cannot do on this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limitation {
-    /// A short name.
     pub name: &'static str,
     /// What does not hold, and what happens instead.
     pub what: &'static str,
@@ -154,8 +152,8 @@ pub(crate) fn die_with_parent(parent: rustix::process::Pid) -> io::Result<()> {
     system::die_with_parent(parent)
 }
 
-/// Marks every descriptor from 3 on to be closed at exec, whoever left it open. Safe between fork
-/// and exec.
+/// Marks every descriptor from 3 on to be closed at exec, also those that libraries or our parent
+/// left open. Safe between fork and exec.
 pub(crate) fn close_on_exec() -> io::Result<()> {
     system::close_on_exec()
 }

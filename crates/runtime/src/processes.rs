@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use coven_folder::best_effort;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,6 @@ pub const JOB_VARIABLE: &str = "COVEN_JOB";
 /// A process that cannot be mistaken for a later one with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Identity {
-    /// The process id.
     pub pid: i32,
     /// When it started, in a unit of the system's own (on Linux clock ticks since the system did).
     pub start: u64,
@@ -32,7 +32,6 @@ impl Identity {
         Some(Self { pid, start: info.start })
     }
 
-    /// This process.
     pub fn own() -> io::Result<Self> {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         Self::of(pid).ok_or_else(|| io::Error::other("the system does not know this process"))
@@ -76,15 +75,16 @@ fn all() -> BTreeMap<i32, ProcessInfo> {
 }
 
 /// How often a parent may end during one look.
-const ORPHANED: usize = 8;
+const MAX_LOST_PARENTS: usize = 8;
 
 /// Looks again at those whose parent is not among the others. It ended after they were looked at,
-/// and by now they have been handed to somebody else; without that they would belong to nobody.
+/// and the kernel has given them another parent since; without the second look they would be
+/// outside of every tree and outlive the stop of their job.
 fn follow_orphans(
     all: &mut BTreeMap<i32, ProcessInfo>,
     mut read: impl FnMut(i32) -> Option<ProcessInfo>,
 ) {
-    for _ in 0..ORPHANED {
+    for _ in 0..MAX_LOST_PARENTS {
         let lost = |stat: &ProcessInfo| stat.parent != 0 && !all.contains_key(&stat.parent);
         let orphans: Vec<(i32, i32)> = all
             .iter()
@@ -167,9 +167,7 @@ pub struct Ended {
 /// A process that should have been gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remnant {
-    /// Which one.
     pub process: Identity,
-    /// Its name.
     pub name: String,
 }
 
@@ -201,7 +199,7 @@ pub fn end_all(mut find: impl FnMut() -> Vec<Identity>, patience: Duration) -> E
                 ended.forced.push(Remnant::of(*process));
             }
             // It may have ended by itself meanwhile.
-            let _ = handle.signal(Signal::KILL);
+            best_effort("kill a process", handle.signal(Signal::KILL));
         }
         for (_, handle) in &handles {
             wait_for_end(handle, deadline);
@@ -214,7 +212,8 @@ fn wait_for_end(handle: &ProcessHandle, deadline: Instant) {
     let left = deadline.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).ok();
     // Whatever it says, the next look at the processes decides.
-    let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], timeout.as_ref());
+    let ended = poll(&mut [PollFd::new(handle, PollFlags::IN)], timeout.as_ref());
+    best_effort("wait for the end of a process", ended);
 }
 
 /// What became of our children.
@@ -226,7 +225,7 @@ pub(crate) struct Reaped {
 }
 
 /// Takes note of every child that has ended. Only for a process all of whose children are one
-/// job's: elsewhere it would take the end of a child from whoever waits for it.
+/// job's: elsewhere it would take the exit status from the code that waits for that child.
 pub(crate) fn reap() -> Reaped {
     let mut ended = Vec::new();
     loop {
@@ -242,7 +241,7 @@ pub(crate) fn reap() -> Reaped {
 pub(crate) fn signal_group(group: i32, signal: Signal) {
     if let Some(group) = Pid::from_raw(group) {
         // A group that is gone needs no signal.
-        let _ = kill_process_group(group, signal);
+        best_effort("signal a process group", kill_process_group(group, signal));
     }
 }
 

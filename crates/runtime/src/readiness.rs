@@ -20,9 +20,7 @@ use std::time::Duration;
 pub enum Interest {
     /// Something to read, or the end.
     Read,
-    /// Room to write.
     Write,
-    /// Either.
     ReadOrWrite,
 }
 

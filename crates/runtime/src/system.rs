@@ -28,7 +28,7 @@ pub(crate) fn before_exec(
 }
 
 /// Sets every signal back to what it does by default. Exec keeps ignored signals ignored, and
-/// whoever started us may have ignored some. (Two that the C library keeps for itself cannot be set.)
+/// our parent may have ignored some. (Two that the C library keeps for itself cannot be set.)
 pub(crate) fn reset_signals() {
     #[cfg(target_os = "linux")]
     let last = libc::SIGRTMAX();

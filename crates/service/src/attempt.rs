@@ -23,11 +23,11 @@ use crate::text::printable;
 /// A piece of what a process printed, as the request wants it.
 #[derive(Clone, Debug)]
 pub enum TaskOutput {
-    /// Readable text.
+    /// The output as readable text, without terminal sequences.
     Text(OutputText),
     /// The bytes as they came.
     Raw {
-        /// The bytes.
+        /// What the process printed, unchanged.
         bytes: Vec<u8>,
         /// Where the next piece begins.
         next: u64,

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn whatever_waits_has_an_answer_that_it_offers_and_a_second_try_is_the_last() {
         for auto in [AutoAnswer::Allow, AutoAnswer::Deny] {
-            for kind in InterventionKind::EVERY {
+            for kind in InterventionKind::ALL {
                 for retried in [false, true] {
                     let choice = choose(auto, kind, retried);
                     assert!(kind.options().contains(&choice), "{auto:?} {kind} {choice}");

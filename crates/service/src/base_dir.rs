@@ -33,7 +33,6 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 /// when that was begun. Opening takes milliseconds, unless a disk is slow or hangs.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One base directory.
 #[derive(Debug)]
 pub(crate) struct BaseDirectory {
     path: PathBuf,

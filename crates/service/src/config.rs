@@ -25,9 +25,9 @@ pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot use {}: {source}", path.display())]
     File {
-        /// The file.
+        /// The configuration file that was to be read.
         path: PathBuf,
-        /// Why not.
+        /// Why the file could not be opened or read.
         #[source]
         source: io::Error,
     },
@@ -64,16 +64,16 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What went wrong.
+    /// Only failures that need attention.
     Error,
-    /// And what is strange.
+    /// Also what is unexpected but handled.
     Warn,
-    /// And what is changed.
+    /// Also starts, stops, and requests that change something or are refused.
     #[default]
     Info,
-    /// And every request.
+    /// Also requests that only read, and failures that change nothing.
     Debug,
-    /// Everything.
+    /// Also what libraries log about their own work, for developers.
     Trace,
 }
 
@@ -91,11 +91,11 @@ pub struct Keep {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hooks {
-    /// It waits for a person.
+    /// The command for a run that begins to wait for a person.
     pub blocked: Option<String>,
-    /// It failed.
+    /// The command for a run that has failed.
     pub failed: Option<String>,
-    /// It is done.
+    /// The command for a run that has completed.
     pub completed: Option<String>,
 }
 

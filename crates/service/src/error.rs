@@ -74,7 +74,7 @@ pub enum ServiceError {
     UnknownAttempt {
         /// What was asked for.
         wanted: u32,
-        /// The newest one.
+        /// The number of the newest attempt of the task.
         newest: u32,
     },
     /// The task has no recording because it has not been started.
@@ -102,9 +102,9 @@ pub enum ServiceError {
     /// The intervention was decided before.
     #[error("{by} decided it before: {choice}")]
     AlreadyDecided {
-        /// Who decided it.
+        /// The person or policy that decided first.
         by: String,
-        /// What they decided.
+        /// The decision that stands.
         choice: Choice,
     },
     /// The intervention was withdrawn.
@@ -147,7 +147,7 @@ pub enum ServiceError {
     /// The daemon is going away.
     #[error("the daemon is stopping")]
     Stopping,
-    /// Something failed inside.
+    /// A fault of the service itself, such as a task that panicked.
     #[error("{0}")]
     Internal(String),
 }

@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::sessions::Sessions;
 
 /// The longest type of an event from outside.
-const LONGEST_KIND: usize = 200;
+const MAX_EVENT_TYPE_BYTES: usize = 200;
 
 /// A session whose events can be followed.
 #[derive(Clone, Debug)]
@@ -36,7 +36,9 @@ impl Service {
     /// Tells the grimoires of a folder of an event, which may start runs.
     pub async fn post_event(&self, event: PostEvent) -> Result<TriggeredSessions, ServiceError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:/".contains(&byte);
-        if !(1..=LONGEST_KIND).contains(&event.kind.len()) || !event.kind.bytes().all(allowed) {
+        if !(1..=MAX_EVENT_TYPE_BYTES).contains(&event.kind.len())
+            || !event.kind.bytes().all(allowed)
+        {
             let detail = "the type of an event has letters, digits, and `. - _ : /`, 200 at most";
             return Err(ServiceError::BadRequest(detail.to_owned()));
         }

@@ -15,18 +15,18 @@ use crate::sessions::Sessions;
 use crate::text::excerpt;
 
 /// How many sessions a page has unless the request says.
-const DEFAULT_PAGE: u32 = 100;
+const DEFAULT_PAGE_SESSIONS: u32 = 100;
 /// How many sessions a page has at most.
-const LARGEST_PAGE: u32 = 1000;
+const MAX_PAGE_SESSIONS: u32 = 1000;
 /// How many of the newest sessions a snapshot has.
-const NEWEST: usize = 200;
+const MAX_SNAPSHOT_SESSIONS: usize = 200;
 
 impl Service {
     /// A page of sessions, the newest first.
     pub async fn list(&self, query: &ListQuery) -> Result<WorkflowPage, ServiceError> {
-        let limit = query.limit.unwrap_or(DEFAULT_PAGE);
-        if !(1..=LARGEST_PAGE).contains(&limit) {
-            return Err(ServiceError::BadRequest(format!("`limit` is 1 to {LARGEST_PAGE}")));
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE_SESSIONS);
+        if !(1..=MAX_PAGE_SESSIONS).contains(&limit) {
+            return Err(ServiceError::BadRequest(format!("`limit` is 1 to {MAX_PAGE_SESSIONS}")));
         }
         let statuses = statuses(query.status.as_deref())?;
         let after = match &query.after {
@@ -87,7 +87,8 @@ impl Service {
         let mut count = 0;
         all.retain(|(entry, _)| {
             count += 1;
-            count <= NEWEST || (!entry.foreign && (!entry.status.is_final() || entry.kept))
+            count <= MAX_SNAPSHOT_SESSIONS
+                || (!entry.foreign && (!entry.status.is_final() || entry.kept))
         });
         let workflows = Self::items(&bases, all);
         let interventions = self.open_interventions().await;

@@ -24,7 +24,7 @@ impl std::fmt::Debug for Metrics {
 const METADATA: Metadata<'static> = Metadata::new("coven", Level::INFO, None);
 
 /// What each number is.
-const ABOUT: [(&str, Unit, &str, bool); 14] = [
+const METRIC_DESCRIPTIONS: [(&str, Unit, &str, bool); 14] = [
     ("coven_requests_total", Unit::Count, "Requests by method and status.", true),
     ("coven_request_seconds", Unit::Seconds, "How long requests took.", true),
     ("coven_facts_total", Unit::Count, "Facts that were told, by type.", true),
@@ -54,7 +54,7 @@ const ABOUT: [(&str, Unit, &str, bool); 14] = [
 impl Metrics {
     pub(crate) fn new() -> Self {
         let recorder = PrometheusBuilder::new().build_recorder();
-        for (name, unit, about, counts) in ABOUT {
+        for (name, unit, about, counts) in METRIC_DESCRIPTIONS {
             let (key, about) = (name.into(), about.into());
             match (counts, unit) {
                 (true, Unit::Seconds) => recorder.describe_histogram(key, Some(unit), about),
@@ -66,7 +66,6 @@ impl Metrics {
         Self { recorder: Arc::new(recorder), handle }
     }
 
-    /// Counts something.
     pub(crate) fn count(&self, name: &'static str, labels: &[(&'static str, &str)], by: u64) {
         self.recorder.register_counter(&key(name, labels), &METADATA).increment(by);
     }

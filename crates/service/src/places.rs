@@ -38,7 +38,7 @@ impl Places {
         Ok(Self { config_dir, state_dir })
     }
 
-    /// The daemon's socket.
+    /// The Unix socket that the daemon listens on.
     pub fn socket(&self) -> PathBuf {
         self.state_dir.join("run/coven.sock")
     }
@@ -48,7 +48,7 @@ impl Places {
         self.state_dir.join("token")
     }
 
-    /// The daemon's log.
+    /// The file that the daemon logs to.
     pub fn log(&self) -> PathBuf {
         self.state_dir.join("daemon.log")
     }
@@ -71,7 +71,7 @@ impl Places {
         self.state_dir.join("trust.json")
     }
 
-    /// The user's configuration.
+    /// The user's `config.yaml`; it need not exist.
     pub fn config(&self) -> PathBuf {
         self.config_dir.join("config.yaml")
     }

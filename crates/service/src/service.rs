@@ -33,18 +33,18 @@ use crate::versions::InstalledVersions;
 
 /// How long the service waits before it tries a base directory again that another program has; the
 /// wait doubles each time.
-const FIRST_RETRY: Duration = Duration::from_millis(250);
+const FIRST_OPEN_RETRY_DELAY: Duration = Duration::from_millis(250);
 /// The longest of these waits.
-const LONGEST_RETRY: Duration = Duration::from_mins(1);
+const MAX_OPEN_RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// What a service is made with.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
-    /// The user's folders.
+    /// Where the user's configuration, state and socket are.
     pub places: Places,
     /// The `coven` program: holds jobs, and is the demo agent.
     pub program: PathBuf,
-    /// What `config.yaml` says.
+    /// What `config.yaml` says, read before the service starts.
     pub config: Config,
 }
 
@@ -124,7 +124,7 @@ impl Service {
     /// Opens a base directory. One that another program has is tried again: that may end, and what
     /// the last daemon was just starting when it died keeps the lock for a moment.
     async fn open_until_it_works(self, base: Arc<BaseDirectory>, begun: Option<OpeningGuard>) {
-        let (context, mut pause) = (self.context(), FIRST_RETRY);
+        let (context, mut pause) = (self.context(), FIRST_OPEN_RETRY_DELAY);
         let mut opened = match begun {
             Some(begun) => base.open_begun(context, begun).await,
             None => base.orchestrator(context).await,
@@ -139,7 +139,7 @@ impl Service {
             if waited.is_none() {
                 return;
             }
-            pause = (pause * 2).min(LONGEST_RETRY);
+            pause = (pause * 2).min(MAX_OPEN_RETRY_DELAY);
             opened = base.orchestrator(context).await;
         }
     }
@@ -207,7 +207,7 @@ impl Service {
         &self.shared.context
     }
 
-    /// The user's folders.
+    /// Where the user's configuration, state and socket are.
     pub fn places(&self) -> &Places {
         &self.context().places
     }

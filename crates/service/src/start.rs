@@ -16,7 +16,7 @@ use crate::service::Service;
 use crate::text::excerpt;
 
 /// The longest idempotency key.
-const LONGEST_KEY: usize = 200;
+const MAX_KEY_BYTES: usize = 200;
 
 impl Service {
     /// Starts a run. `key` makes the same request twice the same run.
@@ -84,10 +84,10 @@ fn with_default_adapter(
 
 fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
     let Some(key) = key else { return Ok(()) };
-    if (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(());
     }
-    let detail = format!("an idempotency key has 1 to {LONGEST_KEY} visible ASCII characters");
+    let detail = format!("an idempotency key has 1 to {MAX_KEY_BYTES} visible ASCII characters");
     Err(ServiceError::BadRequest(detail))
 }
 

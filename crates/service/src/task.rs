@@ -99,7 +99,6 @@ impl Service {
     }
 }
 
-/// Keys by name.
 fn keys(names: &[String]) -> Result<Vec<Key>, ServiceError> {
     if names.is_empty() || names.len() > MAX_KEYS {
         return Err(ServiceError::BadRequest(format!("`keys` has 1 to {MAX_KEYS} names")));

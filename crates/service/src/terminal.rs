@@ -32,9 +32,9 @@ pub struct Terminal {
 /// What a terminal shows at one moment.
 #[derive(Clone, Debug)]
 pub struct TerminalPicture {
-    /// Its columns.
+    /// The width of the terminal, in columns.
     pub cols: u16,
-    /// Its rows.
+    /// The height of the terminal, in rows.
     pub rows: u16,
     /// How much of the output is in it.
     pub offset: u64,
@@ -48,12 +48,12 @@ pub struct TerminalPicture {
 }
 
 impl Terminal {
-    /// The session.
+    /// The session that the attempt belongs to.
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
-    /// The attempt.
+    /// The attempt whose terminal this is.
     pub fn attempt(&self) -> &AttemptId {
         &self.attempt
     }

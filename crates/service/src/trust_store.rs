@@ -129,7 +129,7 @@ pub(crate) enum Agreement {
     Content(String),
     /// The folder may be used though these can write to it too.
     Owners(FolderOwners),
-    /// Neither any more.
+    /// Takes back what was agreed to before.
     Nothing,
 }
 

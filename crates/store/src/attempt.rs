@@ -1,5 +1,5 @@
 //! The folder of one attempt: what was started, how it ended, what it printed, and what we made of
-//! that. All but the outcome is written by whoever holds the process.
+//! that. All but the outcome is written by the process's holder.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ const ROOM: &str = "room";
 
 /// How many bytes there must be room for before a process is started: its description, the
 /// beginning of its tape, and how it ended.
-const NEEDED: usize = 64 * 1024;
+const MIN_FREE_BYTES: usize = 64 * 1024;
 
 /// The newest version of these files that is known.
-const VERSION: u32 = 1;
+const ATTEMPT_VERSION: u32 = 1;
 
 /// A file of an attempt cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -29,27 +29,16 @@ pub enum AttemptError {
     File(#[from] FileError),
     /// A file is not what it should be.
     #[error("{} is damaged: {source}. Without it the attempt counts as lost", path.display())]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: serde_json::Error,
-    },
+    Damaged { path: PathBuf, source: serde_json::Error },
     /// A newer program wrote it.
-    #[error("{} has version {version}, newer than this program knows ({VERSION}): use the newer one",
+    #[error("{} has version {version}, newer than this program knows ({ATTEMPT_VERSION}): use the newer one",
         path.display())]
-    Newer {
-        /// Which file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    Newer { path: PathBuf, version: u32 },
 }
 
 /// A process that cannot be mistaken for a later one with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// The process id.
     pub pid: i32,
     /// When it started, in clock ticks since the system did.
     pub start: u64,
@@ -59,7 +48,6 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spawn {
-    /// The job.
     pub job: String,
     /// The command line, for people.
     pub argv: Vec<String>,
@@ -118,7 +106,6 @@ struct Versioned {
     version: u32,
 }
 
-/// `outcome.json`.
 #[derive(Serialize)]
 struct OutcomeFile<'a> {
     version: u32,
@@ -138,7 +125,7 @@ impl Attempt {
         Self { folder }
     }
 
-    /// Where it is. Whoever starts the process is given this path.
+    /// Where it is. The runtime is given this path to start the process in.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -149,9 +136,10 @@ impl Attempt {
         &self.folder
     }
 
-    /// Makes sure that there is room for what whoever holds the process writes before it starts.
+    /// Makes sure that there is room for what the holder writes before the process starts: a full
+    /// disk is then an error of the start, not of a job that runs.
     pub fn make_room(&self) -> Result<(), FileError> {
-        self.folder.replace(ROOM, &vec![0; NEEDED], Durability::Cache)?;
+        self.folder.replace(ROOM, &vec![0; MIN_FREE_BYTES], Durability::Cache)?;
         self.folder.remove(ROOM)?;
         Ok(())
     }
@@ -161,7 +149,7 @@ impl Attempt {
         self.read(SPAWN)
     }
 
-    /// How it ended, if it did and somebody saw it.
+    /// How it ended. Nothing if it runs, or if its holder was killed before it could record the end.
     pub fn exit(&self) -> Result<Option<Exit>, AttemptError> {
         self.read(EXIT)
     }
@@ -182,7 +170,7 @@ impl Attempt {
         if let Some(decided) = self.outcome()? {
             return Ok(decided);
         }
-        let file = OutcomeFile { version: VERSION, outcome };
+        let file = OutcomeFile { version: ATTEMPT_VERSION, outcome };
         let mut text = serde_json::to_vec_pretty(&file)
             .map_err(|source| AttemptError::Damaged { path: self.path().join(OUTCOME), source })?;
         text.push(b'\n');
@@ -200,7 +188,7 @@ impl Attempt {
         let path = || self.path().join(name);
         let damaged = |source| AttemptError::Damaged { path: path(), source };
         let Versioned { version } = serde_json::from_slice(&text).map_err(damaged)?;
-        if version > VERSION {
+        if version > ATTEMPT_VERSION {
             return Err(AttemptError::Newer { path: path(), version });
         }
         serde_json::from_slice(&text).map(Some).map_err(damaged)

@@ -30,7 +30,7 @@ use crate::layout::BaseDir;
 pub const FILE: &str = "index.jsonl";
 
 /// So many lines may be superfluous before the cache is written anew.
-const SLACK: usize = 1000;
+const MAX_STALE_LINES: usize = 1000;
 
 /// All sessions of a base directory, as they were when it was loaded or told.
 #[derive(Debug)]
@@ -89,7 +89,6 @@ impl Index {
         self.sessions.values().map(|known| &known.entry)
     }
 
-    /// One session.
     pub fn get(&self, id: &SessionId) -> Option<&Entry> {
         self.sessions.get(id).map(|known| &known.entry)
     }
@@ -120,7 +119,7 @@ impl Index {
         let known = Known { entry, journal: journal_bytes };
         let line = cache::line(&known);
         self.sessions.insert(known.entry.id.clone(), known);
-        let room = 2 * self.sessions.len() + SLACK;
+        let room = 2 * self.sessions.len() + MAX_STALE_LINES;
         let Some(lines) = self.lines.filter(|lines| *lines < room) else { return self.save() };
         let folder = self.base.sessions();
         let mut file = match folder.file(FILE, OFlags::WRONLY | OFlags::APPEND) {
@@ -144,13 +143,13 @@ impl Index {
     }
 
     /// Forgets the sessions that are over and whose folders were deleted. One that goes on is put
-    /// back by whoever has it.
+    /// back by the session manager that has it open.
     pub fn forget_missing(&mut self, base: &BaseDir) {
         self.sessions
             .retain(|id, known| !known.entry.status.is_final() || base.session_path(id).exists());
     }
 
-    /// Writes the cache anew. For whoever holds the lock of the base directory.
+    /// Writes the cache anew. Only the process that holds the lock of the base directory may do so.
     pub fn save(&mut self) -> Result<(), FileError> {
         if self.newer {
             return Ok(());

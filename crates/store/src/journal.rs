@@ -16,7 +16,7 @@
 //! - When [`Journal::append`] returns, the facts are on the disk. When it fails, the file is as it
 //!   was, or the journal refuses to go on.
 //! - A last line that is not whole, or has NUL bytes in it, is left from a power cut or a kill while
-//!   it was written. Nobody was told of it, so opening cuts it off and says so.
+//!   it was written. It was never acknowledged, so opening cuts it off and says so.
 //! - Anything else that does not hold is damage. Opening refuses it, with the place, and changes
 //!   nothing. A complete last line with a wrong checksum is damage too: a write that was cut short
 //!   cannot look like that.
@@ -59,6 +59,5 @@ pub struct Record<T> {
     pub seq: u64,
     /// When it was recorded.
     pub time: Timestamp,
-    /// What happened.
     pub fact: T,
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use coven_folder::{FileError, Folder, Obstacle, absent_is_none};
+use coven_folder::{FileError, Folder, Obstacle, absent_is_none, best_effort};
 use coven_model::{AttemptId, SessionId};
 
 use crate::ownership::{self, FolderOwners, NotOwned};
@@ -16,9 +16,9 @@ const SESSIONS: &str = "sessions";
 const TASKS: &str = "tasks";
 
 /// Sessions may hold what agents saw, so they are for their owner alone.
-const PRIVATE: u32 = 0o700;
+const PRIVATE_MODE: u32 = 0o700;
 /// `.coven` also holds files that people share: the umask decides.
-const SHARED: u32 = 0o777;
+const SHARED_MODE: u32 = 0o777;
 
 /// What git is not to see. People may change the file; it is never written again.
 const GITIGNORE: &str = "\
@@ -67,9 +67,9 @@ impl BaseDir {
     }
 
     fn create_in(folder: Folder) -> Result<Self, FileError> {
-        let coven = folder.make(COVEN, SHARED)?;
+        let coven = folder.make(COVEN, SHARED_MODE)?;
         write_gitignore(&coven)?;
-        let sessions = coven.make(SESSIONS, PRIVATE)?;
+        let sessions = coven.make(SESSIONS, PRIVATE_MODE)?;
         Ok(Self { folder, coven, sessions })
     }
 
@@ -117,7 +117,6 @@ impl BaseDir {
         &self.folder
     }
 
-    /// The folder `.coven`.
     pub fn coven(&self) -> &Folder {
         &self.coven
     }
@@ -156,7 +155,7 @@ pub(crate) fn attempt(
     for name in [TASKS, attempt.task.as_str(), &number] {
         folder = match (make, folder.find(name)?) {
             (_, Some(found)) => found,
-            (true, None) => folder.make(name, PRIVATE)?,
+            (true, None) => folder.make(name, PRIVATE_MODE)?,
             (false, None) => return Ok(None),
         };
     }
@@ -166,9 +165,9 @@ pub(crate) fn attempt(
 /// The folder of an attempt that begins now: it was not there before. What a process put in its
 /// place beforehand is removed.
 pub(crate) fn new_attempt(session: &Folder, attempt: &AttemptId) -> Result<Folder, FileError> {
-    let tasks = session.make(TASKS, PRIVATE)?;
-    let task = tasks.make(attempt.task.as_str(), PRIVATE)?;
-    task.make_anew(&attempt.attempt.to_string(), PRIVATE)
+    let tasks = session.make(TASKS, PRIVATE_MODE)?;
+    let task = tasks.make(attempt.task.as_str(), PRIVATE_MODE)?;
+    task.make_anew(&attempt.attempt.to_string(), PRIVATE_MODE)
 }
 
 /// The attempts that have a folder, in order.
@@ -189,14 +188,14 @@ pub(crate) fn attempts(session: &Folder) -> Result<Vec<AttemptId>, FileError> {
 
 /// Makes a folder for our eyes only.
 pub(crate) fn make_private(parent: &Folder, name: &str) -> Result<Folder, FileError> {
-    parent.make(name, PRIVATE)
+    parent.make(name, PRIVATE_MODE)
 }
 
 /// Makes a folder for our eyes only, with those above it, and opens it.
 pub(crate) fn make_private_path(path: &Path) -> Result<Folder, FileError> {
     fs::DirBuilder::new()
         .recursive(true)
-        .mode(PRIVATE)
+        .mode(PRIVATE_MODE)
         .create(path)
         .map_err(|source| FileError::new("create", path, source))?;
     Folder::open(path)
@@ -218,7 +217,7 @@ fn write_gitignore(coven: &Folder) -> Result<(), FileError> {
     };
     file.write_all(GITIGNORE.as_bytes()).map_err(|source| {
         // Half of it would never be completed.
-        let _ = coven.remove(name);
+        best_effort("remove a file that was not written whole", coven.remove(name));
         coven.error("write", name, source)
     })
 }

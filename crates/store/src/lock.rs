@@ -1,13 +1,13 @@
 //! One lock per base directory, with a note that says who holds it.
 //!
 //! The lock is the system's (`flock` on `.coven/lock`) and goes with the process, however that
-//! ends. The note in the file is for people: it may be left from somebody who is gone.
+//! ends. The note in the file is for people: it may be left from a process that was killed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
-use coven_folder::{FileError, Folder, Obstacle, same_file};
+use coven_folder::{FileError, Folder, Obstacle, best_effort, same_file};
 use coven_model::Timestamp;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::layout::BaseDir;
 use crate::machine::{boot_id, start_of};
 
-const FILE: &str = "lock";
+const LOCK_FILE: &str = "lock";
 
 /// How often the file may be replaced between opening and locking it. More is no accident.
-const TRIES: usize = 10;
+const MAX_LOCK_TRIES: usize = 10;
 
 /// Who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,6 @@ const TRIES: usize = 10;
 pub struct Holder {
     /// The version of this note.
     pub version: u32,
-    /// The process.
     pub pid: i32,
     /// When it started, in a unit of the system's own: tells it from a later process with the same
     /// id.
@@ -36,7 +35,6 @@ pub struct Holder {
     pub boot_id: String,
     /// The program and its version.
     pub program: String,
-    /// Since when.
     pub since: Timestamp,
     /// Where it can be reached, if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,10 +58,9 @@ impl Holder {
 /// A base directory cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody holds it.
+    /// Another process holds it.
     #[error("{} is in use by {}", path.display(), described(holder.as_deref()))]
     Held {
-        /// The base directory.
         path: PathBuf,
         /// Who, if the note can be read.
         holder: Option<Box<Holder>>,
@@ -94,10 +91,9 @@ pub struct Lock {
 /// What became of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is held.
     Held,
-    /// Its file was deleted or replaced, so that somebody else could take one as well. Nothing more
-    /// may be written; [`Lock::take`] it again first.
+    /// Its file was deleted or replaced, so that another process could take one as well. Nothing
+    /// more may be written; [`Lock::take`] it again first.
     Lost,
 }
 
@@ -106,12 +102,12 @@ impl Lock {
     pub fn take(base: &BaseDir, holder: &Holder) -> Result<Self, LockError> {
         // The folder may have been deleted since it was opened.
         let coven = BaseDir::create(base.path())?.coven().clone();
-        for _ in 0..TRIES {
-            let opened = coven.file(FILE, OFlags::RDWR | OFlags::CREATE);
+        for _ in 0..MAX_LOCK_TRIES {
+            let opened = coven.file(LOCK_FILE, OFlags::RDWR | OFlags::CREATE);
             let (mut file, is_ours_to_write) = match opened {
                 Ok(file) => (file, true),
                 Err(error) if error.obstacle == Obstacle::HardLink => {
-                    (coven.file(FILE, OFlags::RDONLY)?, false)
+                    (coven.file(LOCK_FILE, OFlags::RDONLY)?, false)
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -121,34 +117,35 @@ impl Lock {
                     let holder = read(&mut file).map(Box::new);
                     return Err(LockError::Held { path: base.path().to_path_buf(), holder });
                 }
-                Err(errno) => return Err(coven.error("lock", FILE, errno.into()).into()),
+                Err(errno) => return Err(coven.error("lock", LOCK_FILE, errno.into()).into()),
             }
             if !is_ours_to_write {
                 // The note would be written into a file that has a name elsewhere. No process holds
                 // the lock, so it can be made anew.
-                coven.remove(FILE)?;
+                coven.remove(LOCK_FILE)?;
                 continue;
             }
-            let mut lock = Self { path: coven.path().join(FILE), coven: coven.clone(), file };
-            // It may have been replaced after it was opened, and then this is nobody's lock.
+            let mut lock = Self { path: coven.path().join(LOCK_FILE), coven: coven.clone(), file };
+            // The file may have been replaced after it was opened. A lock on the old one keeps no
+            // other process out.
             if lock.standing()? == Standing::Held {
-                lock.note(holder).map_err(|source| coven.error("write", FILE, source))?;
+                lock.note(holder).map_err(|source| coven.error("write", LOCK_FILE, source))?;
                 return Ok(lock);
             }
         }
-        Err(coven.error("lock", FILE, io::ErrorKind::ResourceBusy.into()).into())
+        Err(coven.error("lock", LOCK_FILE, io::ErrorKind::ResourceBusy.into()).into())
     }
 
     /// Who holds the lock of a base directory, as far as the note tells. Does not try to take it.
     pub fn holder(base: &BaseDir) -> Result<Option<Holder>, FileError> {
-        let note = base.coven().read(FILE)?;
+        let note = base.coven().read(LOCK_FILE)?;
         let holder: Option<Holder> = note.and_then(|note| serde_json::from_slice(&note).ok());
         Ok(holder.filter(Holder::is_alive))
     }
 
     /// Whether the file that is locked is still the one that others would lock.
     pub fn standing(&self) -> Result<Standing, FileError> {
-        let failed = |errno: Errno| self.coven.error("look at", FILE, errno.into());
+        let failed = |errno: Errno| self.coven.error("look at", LOCK_FILE, errno.into());
         let ours = rustix::fs::fstat(&self.file).map_err(failed)?;
         match rustix::fs::lstat(&self.path) {
             Ok(there) if same_file(&ours, &there) => Ok(Standing::Held),
@@ -171,9 +168,10 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // The file stays, because deleting it would let two processes lock two files. The note
         // goes; if that fails it is a stale note, which is harmless.
-        let _ = self.file.set_len(0);
+        best_effort("clear the note in the lock file", self.file.set_len(0));
         // Closing the file would not do: a process that is just being started has it open too.
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        let unlocked = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        best_effort("unlock the base directory", unlocked);
     }
 }
 

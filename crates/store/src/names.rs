@@ -46,7 +46,7 @@ terrapin thrush tiger toad toucan trout turtle viper vole vulture wagtail walrus
 waxwing weasel whale wigeon wolf wombat woodcock woodpecker wren yak zebra";
 
 /// How many pairs are tried before a number is added.
-const TRIES: u64 = 16;
+const MAX_NAME_TRIES: u64 = 16;
 
 /// The name of a session. `taken` tells whether another session has a name.
 pub fn name(id: &SessionId, taken: impl Fn(&str) -> bool) -> String {
@@ -56,7 +56,7 @@ pub fn name(id: &SessionId, taken: impl Fn(&str) -> bool) -> String {
         let (low, high) = (number as u32 as usize, (number >> 32) as usize);
         format!("{}-{}", adjectives[low % adjectives.len()], animals[high % animals.len()])
     };
-    if let Some(free) = (0..TRIES).map(pair).find(|name| !taken(name)) {
+    if let Some(free) = (0..MAX_NAME_TRIES).map(pair).find(|name| !taken(name)) {
         return free;
     }
     let first = pair(0);

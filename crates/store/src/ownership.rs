@@ -1,6 +1,6 @@
 //! Whose a base directory is. What lies in a folder of another user, or in one that every user may
-//! write to, was put there by somebody else, and nothing is run from it unless a person agreed to
-//! that owner.
+//! write to, may have been put there by another user, and nothing is run from it unless the user
+//! agreed to that owner.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -36,12 +36,12 @@ impl FolderOwners {
         Ok(owners)
     }
 
-    /// Whether nobody but the user can write there.
+    /// Whether only the user can write there.
     pub fn is_user_alone(&self) -> bool {
         self.uids.is_empty() && !self.world_writable
     }
 
-    /// Whether somebody who agreed to these owners agreed to those.
+    /// Whether a person who agreed to these owners thereby agreed to the others.
     pub fn covers(&self, others: &Self) -> bool {
         others.uids.is_subset(&self.uids) && (self.world_writable || !others.world_writable)
     }

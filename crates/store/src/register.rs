@@ -14,7 +14,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use coven_folder::{Durability, FileError, Folder, Obstacle, absent_is_none, disk_wait, same_file};
+use coven_folder::{
+    Durability, FileError, Folder, Obstacle, absent_is_none, best_effort, disk_wait, same_file,
+};
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,10 +25,10 @@ use crate::journal::{encode_line, read_line};
 use crate::layout::make_private_path;
 
 /// The version that is written.
-const VERSION: u32 = 1;
+const REGISTER_VERSION: u32 = 1;
 
 /// So many lines may be superfluous before the file is written anew.
-const SLACK: usize = 1000;
+const MAX_STALE_LINES: usize = 1000;
 
 /// A register cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -35,21 +37,11 @@ pub enum RegisterError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A newer program wrote it.
-    #[error("{file} has version {version}, newer than this program writes ({VERSION})")]
-    Newer {
-        /// Which file.
-        file: String,
-        /// Its version.
-        version: u32,
-    },
+    #[error("{file} has version {version}, newer than this program writes ({REGISTER_VERSION})")]
+    Newer { file: String, version: u32 },
     /// An entry cannot be a line: a mistake of the caller.
     #[error("an entry of {file} cannot be written: {why}")]
-    Entry {
-        /// Which file.
-        file: String,
-        /// Why.
-        why: String,
-    },
+    Entry { file: String, why: String },
 }
 
 /// When an entry is on the disk.
@@ -67,8 +59,8 @@ struct Header {
     v: u32,
 }
 
-/// A file of framed lines with one writer: whoever holds the lock of the base directory that it is
-/// about.
+/// A file of framed lines with one writer: the process that holds the lock of the base directory
+/// that it is about.
 #[derive(Debug)]
 pub struct Register {
     folder: PathBuf,
@@ -79,10 +71,13 @@ pub struct Register {
 #[derive(Debug)]
 enum State {
     /// It may be added to.
-    Open { file: File, end: u64, lines: usize },
+    Open {
+        file: File,
+        end: u64,
+        lines: usize,
+    },
     /// It has to be written anew first: there is none, or what it ends with is not known.
     Anew,
-    /// Another version's.
     Newer(u32),
 }
 
@@ -155,17 +150,17 @@ impl Register {
                 });
                 if let Err(source) = written {
                     // Whether or not it can be taken back, nothing is added behind it.
-                    let _ = file.set_len(*end);
+                    best_effort("take back a line that was not written", file.set_len(*end));
                     self.state = State::Anew;
                     return Err(FileError::new("write", &self.path(), source).into());
                 }
                 *end += bytes.len() as u64;
                 *lines += entries.len();
-                if *lines > SLACK {
+                if *lines > MAX_STALE_LINES {
                     let all = all();
-                    if *lines > 2 * all.len() + SLACK {
+                    if *lines > 2 * all.len() + MAX_STALE_LINES {
                         // What was added is there already, so this can wait if it fails.
-                        let _ = self.rewrite(&all);
+                        best_effort("rewrite a register without old lines", self.rewrite(&all));
                     }
                 }
                 Ok(())
@@ -208,7 +203,7 @@ impl Register {
     }
 
     fn rewrite<T: Serialize>(&mut self, all: &[T]) -> Result<(), RegisterError> {
-        let header = Header { coven: self.name.to_owned(), v: VERSION };
+        let header = Header { coven: self.name.to_owned(), v: REGISTER_VERSION };
         let mut bytes = encode(self.name, &[header])?;
         bytes.extend_from_slice(&encode(self.name, all)?);
         // The folder may have been deleted since it was opened.
@@ -244,7 +239,7 @@ impl<T: DeserializeOwned> Content<T> {
             content.damaged = true;
             return content;
         };
-        if header.v > VERSION {
+        if header.v > REGISTER_VERSION {
             content.newer = Some(header.v);
             return content;
         }
@@ -375,7 +370,7 @@ mod tests {
     fn a_file_with_mostly_superfluous_lines_is_written_anew() {
         let place = Place::new();
         let (mut register, _) = place.open();
-        for number in 0..=SLACK + 3 {
+        for number in 0..=MAX_STALE_LINES + 3 {
             let entry = vec![number.to_string()];
             register.add(&entry, When::Later, || entry.clone()).unwrap();
         }

@@ -32,7 +32,7 @@ use crate::layout::BaseDir;
 use crate::machine::boot_id;
 use crate::register::{Register, RegisterError, When};
 
-const FILE: &str = "registered.jsonl";
+const REGISTRY_FILE: &str = "registered.jsonl";
 
 /// The folder of all registries in the state folder.
 const BASES: &str = "bases";
@@ -129,7 +129,8 @@ impl Known {
     }
 }
 
-/// The registry of one base directory, for whoever holds its lock.
+/// The registry of one base directory. Its one writer is the process that holds the directory's
+/// lock.
 #[derive(Debug)]
 pub struct Registry {
     folder: PathBuf,
@@ -142,9 +143,9 @@ impl Registry {
     pub fn open(state_dir: &Path, base: &BaseDir) -> Result<Self, RegisterError> {
         let (directory, key) = Directory::of(base)?;
         let folder = state_dir.join(BASES).join(key);
-        let (register, lines) = Register::open(&folder, FILE)?;
+        let (register, lines) = Register::open(&folder, REGISTRY_FILE)?;
         let mut known = Known::of(lines).only_of(&directory);
-        // The folder of a session may have been deleted while nobody looked.
+        // The folder of a session may have been deleted while no daemon ran.
         known.sessions.retain(|id, _| base.session_path(id).exists());
         let mut registry = Self { folder, register, known };
         if registry.known.directory.as_ref() != Some(&directory) {
@@ -206,7 +207,7 @@ impl Registered {
     /// Reads the registry of a base directory.
     pub fn read(state_dir: &Path, base: &BaseDir) -> Result<Self, FileError> {
         let (directory, key) = Directory::of(base)?;
-        let lines = Register::read(&state_dir.join(BASES).join(key), FILE)?;
+        let lines = Register::read(&state_dir.join(BASES).join(key), REGISTRY_FILE)?;
         Ok(Self { known: Known::of(lines).only_of(&directory) })
     }
 
@@ -226,7 +227,6 @@ impl Registered {
 pub struct RegisteredBase {
     /// The base directory, as it was registered.
     pub path: PathBuf,
-    /// Its sessions.
     pub sessions: Vec<SessionId>,
 }
 
@@ -241,7 +241,7 @@ pub fn registered_bases(state_dir: &Path) -> io::Result<Vec<RegisteredBase>> {
     let mut bases = Vec::new();
     for entry in entries {
         // One that cannot be read hides no other.
-        let Ok(lines) = Register::read(&entry?.path(), FILE) else { continue };
+        let Ok(lines) = Register::read(&entry?.path(), REGISTRY_FILE) else { continue };
         let Known { directory: Some(directory), sessions } = Known::of(lines) else { continue };
         bases.push(RegisteredBase {
             path: directory.path.into(),

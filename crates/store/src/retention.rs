@@ -35,18 +35,12 @@ impl Default for Retention {
 /// A session could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// Somebody writes to it.
+    /// Its journal is open for writing.
     #[error("session {id} is open; cancel it before it is removed")]
-    InUse {
-        /// Which one.
-        id: SessionId,
-    },
+    InUse { id: SessionId },
     /// There is no such session.
     #[error("there is no session {id}")]
-    Missing {
-        /// Which one.
-        id: SessionId,
-    },
+    Missing { id: SessionId },
     /// It could not be moved out of the way, and is as it was.
     #[error(transparent)]
     File(#[from] FileError),
@@ -84,8 +78,8 @@ impl Retention {
         expired.map(|(_, entry)| entry.id.clone()).collect()
     }
 
-    /// Removes the sessions that are to go, and what an earlier time left. For whoever holds the
-    /// lock of the base directory.
+    /// Removes the sessions that are to go, and what an earlier removal left half done. Only for
+    /// the process that holds the lock of the base directory.
     pub fn apply(
         &self,
         base: &BaseDir,

@@ -41,9 +41,8 @@ pub struct Session<V: Serialize> {
 /// Facts that were recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// Their numbers.
     pub seqs: Range<u64>,
-    /// What was put back first, because somebody had deleted it.
+    /// Files that had been deleted from outside and were put back before the facts were written.
     pub restored: Option<Restored>,
 }
 
@@ -106,7 +105,6 @@ impl<V: Serialize> Session<V> {
         Ok(Self { base: base.clone(), id: id.clone(), folder, journal, values, view })
     }
 
-    /// Its id.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -116,7 +114,6 @@ impl<V: Serialize> Session<V> {
         self.base.path()
     }
 
-    /// Its folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -186,7 +183,6 @@ impl<V: Serialize> Session<V> {
         self.journal.reader().with_values(self.values.clone())
     }
 
-    /// Its values.
     pub fn values(&self) -> &Values {
         &self.values
     }

@@ -21,7 +21,7 @@ pub(crate) const FOLDER: &str = "values";
 pub const LIMIT: usize = 64 * 1024;
 
 /// How many files are held open, so that they can be put back if their folder is deleted.
-const HELD: usize = 64;
+const MAX_HELD_FILES: usize = 64;
 
 /// A value cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -38,16 +38,10 @@ pub enum ValueError {
     /// The content is not what its name says.
     #[error("{} is damaged: its content does not have this SHA-256. Put back a copy of the file",
         path.display())]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-    },
+    Damaged { path: PathBuf },
     /// The text is not the SHA-256 of anything, and must not become a path.
     #[error("{text:?} is no SHA-256 in hexadecimal digits")]
-    NotADigest {
-        /// The text.
-        text: String,
-    },
+    NotADigest { text: String },
     /// The place it was taken from is not there any more.
     #[error("there is nothing at {place} that a value could stand for")]
     NoPlace {
@@ -133,7 +127,7 @@ impl Values {
         if held.iter().any(|(known, _)| known == name) {
             return;
         }
-        if held.len() == HELD {
+        if held.len() == MAX_HELD_FILES {
             held.pop_front();
         }
         held.push_back((name.to_owned(), file));

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use coven_folder::{Durability, FileError, Folder};
+use coven_folder::{Durability, FileError, Folder, best_effort};
 use coven_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,8 @@ pub const FILE: &str = "session.json";
 /// The version that is written. The shape is in docs/reference/session-json.md.
 pub const VERSION: u32 = 1;
 
-/// At least this long lies between two writes. Nobody reads faster, and a view of a long session is
-/// much more to write than a fact.
+/// At least this long lies between two writes. People do not read faster, and a view of a long
+/// session is much more to write than a fact.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
 /// A view cannot be written or read.
@@ -29,10 +29,7 @@ pub enum ViewError {
     File(#[from] FileError),
     /// The view of the caller cannot be a file.
     #[error("the view cannot be written: {why}")]
-    Shape {
-        /// Why.
-        why: String,
-    },
+    Shape { why: String },
 }
 
 /// What every view says about itself.
@@ -151,8 +148,8 @@ impl<V: Serialize> View<V> {
 
 impl<V: Serialize> Drop for View<V> {
     fn drop(&mut self) {
-        // Nobody can be told, and the view is rebuilt when the session is opened again.
-        let _ = self.finish();
+        // The view is rebuilt when the session is opened again.
+        best_effort("write the view of a session that is closed", self.finish());
     }
 }
 

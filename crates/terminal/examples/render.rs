@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p coven-terminal --example render -- --cols 80 --rows 25 < bytes`
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
+
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 

@@ -89,7 +89,7 @@ impl ModelServer {
             .with_state(Arc::clone(&shared));
         let listener = listener.tap_io(|stream| {
             // Without it words only come later.
-            let _ = stream.set_nodelay(true);
+            stream.set_nodelay(true).ok();
         });
         runtime.spawn(async move { axum::serve(listener, router).await });
         Ok(Self { address, shared, runtime: Some(runtime) })
@@ -162,7 +162,7 @@ async fn respond(
     let (mut responder, begun) = HttpResponder::new(shared);
     tokio::task::spawn_blocking(move || {
         // A client that went away needs no answer.
-        let _ = answer(&method, uri.path(), &body, &mut responder);
+        answer(&method, uri.path(), &body, &mut responder).ok();
     });
     begun.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }

@@ -20,7 +20,7 @@ pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A pane that tells nothing for this long has nothing to tell: buffers are passed on within
 /// microseconds.
-const QUIET: Duration = Duration::from_millis(300);
+const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// A command for `sh -c` in a folder, with a small environment and a job of its own.
 pub fn shell(script: &str, connection: Connection, folder: &Path) -> SpawnConfig {
@@ -91,7 +91,8 @@ pub fn wait_ready(pane: &dyn Pane, deadline: Instant) {
     assert!(!left.is_zero(), "nothing happened before the deadline");
     let Some(readiness) = pane.readiness() else { return };
     let timeout = Timespec::try_from(left).ok();
-    let _ = poll(&mut [PollFd::new(&readiness, PollFlags::IN)], timeout.as_ref());
+    // A signal that interrupts changes nothing: the caller looks at the pane and waits again.
+    poll(&mut [PollFd::new(&readiness, PollFlags::IN)], timeout.as_ref()).ok();
 }
 
 /// What a pane has printed so far.
@@ -210,10 +211,11 @@ pub fn a_terminal_is_a_real_one(domain: &dyn Domain, config: Config<'_>) {
 
 /// Signals are as by default and no descriptor of ours is left open.
 pub fn nothing_of_ours_is_inherited(domain: &dyn Domain, config: Config<'_>) {
-    let leaked = std::fs::File::open("/dev/null");
-    if let Ok(leaked) = &leaked {
-        let _ = rustix::io::fcntl_setfd(leaked, rustix::io::FdFlags::empty());
-    }
+    let leaked = std::fs::File::open("/dev/null").and_then(|file| {
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?;
+        Ok(file)
+    });
+    assert!(leaked.is_ok(), "a descriptor that could be inherited: {leaked:?}");
     let script = "sed -n 's/^SigIgn:\t//p' /proc/self/status; ls /proc/$$/fd; echo \"$COVEN_JOB\"; \
                   env | cut -d= -f1 | grep -v -e '^_$' -e '^SHLVL$' | sort";
     let config = config(script, Connection::Pipes);
@@ -271,7 +273,7 @@ pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
                 Err(error) => panic!("writing failed: {error}"),
             }
             // Buffers empty into each other for a moment. Then nothing moves any more.
-            if !becomes_ready(&*pane, QUIET) {
+            if !becomes_ready(&*pane, QUIET_TIME) {
                 break;
             }
             wakes += 1;

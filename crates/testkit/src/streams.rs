@@ -3,8 +3,6 @@
 //! A stream ends after a whole line or frame, so it is a little longer than asked for and always
 //! valid UTF-8.
 
-use std::fmt::Write;
-
 use crate::random::Random;
 
 /// The screen the redraws are made for.
@@ -49,11 +47,15 @@ pub fn log(bytes: usize) -> Vec<u8> {
         let level = random.pick(&["INFO ", "INFO ", "DEBUG", "WARN ", "ERROR"]);
         let (minute, second) = (number / 60 % 60, number % 60);
         let millis = random.below(1000);
-        let _ = write!(out, "2026-01-15T08:{minute:02}:{second:02}.{millis:03}Z {level} ");
+        out.push_str(&format!("2026-01-15T08:{minute:02}:{second:02}.{millis:03}Z {level} "));
         let words = if random.below(20) == 0 { 40 } else { 1 + random.below(14) };
         sentence(random, out, words);
         if random.below(3) == 0 {
-            let _ = write!(out, " id={:08x} took={}ms", random.next() as u32, random.below(5000));
+            out.push_str(&format!(
+                " id={:08x} took={}ms",
+                random.next() as u32,
+                random.below(5000)
+            ));
         }
         out.push_str("\r\n");
     })
@@ -131,23 +133,21 @@ fn sentence(random: &mut Random, out: &mut String, words: usize) {
 }
 
 fn color(random: &mut Random, out: &mut String) {
-    let _ = if random.below(4) == 0 {
+    out.push_str(&if random.below(4) == 0 {
         let (r, g, b) = (random.below(256), random.below(256), random.below(256));
-        write!(out, "\x1b[38;2;{r};{g};{b}m")
+        format!("\x1b[38;2;{r};{g};{b}m")
     } else {
-        write!(out, "\x1b[38;5;{}m", 16 + random.below(240))
-    };
+        format!("\x1b[38;5;{}m", 16 + random.below(240))
+    });
 }
 
 fn spinner(out: &mut String, number: usize) {
     const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-    let _ = write!(
-        out,
-        "\x1b[38;5;174m{}\x1b[39m \x1b[3mThinking…\x1b[23m \x1b[38;5;246m({}s · ↓ {} tokens · esc to interrupt)\x1b[39m",
+    out.push_str(&format!("\x1b[38;5;174m{}\x1b[39m \x1b[3mThinking…\x1b[23m \x1b[38;5;246m({}s · ↓ {} tokens · esc to interrupt)\x1b[39m",
         FRAMES[number % FRAMES.len()],
         number / 10,
         number * 7,
-    );
+    ));
 }
 
 /// The old block is erased line by line from below, and written again with what is new above it,
@@ -155,7 +155,7 @@ fn spinner(out: &mut String, number: usize) {
 fn rewrite_block(random: &mut Random, out: &mut String, number: usize) {
     const BLOCK: usize = 7;
     // Wherever the frame before left the cursor, the block stands at the bottom.
-    let _ = write!(out, "\x1b[{ROWS};1H");
+    out.push_str(&format!("\x1b[{ROWS};1H"));
     for _ in 1..BLOCK {
         out.push_str("\x1b[2K\x1b[1A");
     }
@@ -169,14 +169,16 @@ fn rewrite_block(random: &mut Random, out: &mut String, number: usize) {
     }
     spinner(out, number);
     let line = "─".repeat(COLUMNS - 2);
-    let _ = write!(out, "\r\n\r\n\x1b[2m\x1b[38;5;244m╭{line}╮\x1b[22m\r\n");
-    let _ = write!(out, "│\x1b[39m \x1b[1m❯\x1b[22m \x1b[7m \x1b[27m{:114}\x1b[38;5;244m│\r\n", "");
-    let _ = write!(out, "╰{line}╯\x1b[39m\r\n");
+    out.push_str(&format!("\r\n\r\n\x1b[2m\x1b[38;5;244m╭{line}╮\x1b[22m\r\n"));
+    out.push_str(&format!(
+        "│\x1b[39m \x1b[1m❯\x1b[22m \x1b[7m \x1b[27m{:114}\x1b[38;5;244m│\r\n",
+        ""
+    ));
+    out.push_str(&format!("╰{line}╯\x1b[39m\r\n"));
     let percent = number % 100;
-    let _ = write!(
-        out,
+    out.push_str(&format!(
         "  \x1b[48;5;236m\x1b[38;5;180m main \x1b[49m\x1b[39m  {percent}% context left"
-    );
+    ));
     out.push_str("\r\n  ⏵⏵ auto mode on \x1b[38;5;246m(shift+tab to cycle)\x1b[39m");
 }
 
@@ -185,19 +187,19 @@ fn patch_cells(random: &mut Random, out: &mut String, number: usize) {
     out.push_str("\x1b[?25l");
     for _ in 0..=random.below(12) {
         let (row, column) = (1 + random.below(ROWS - 7), 1 + random.below(COLUMNS - 40));
-        let _ = write!(out, "\x1b[{row};{column}H");
+        out.push_str(&format!("\x1b[{row};{column}H"));
         color(random, out);
         if random.below(4) == 0 {
-            let _ = write!(out, "\x1b[48;5;{}m", 232 + random.below(24));
+            out.push_str(&format!("\x1b[48;5;{}m", 232 + random.below(24)));
         }
         let words = 1 + random.below(4);
         sentence(random, out, words);
         out.push_str(random.pick(&["\x1b[K", "\x1b[0m", "\x1b[39;49m", " │", "\x1b[1m·\x1b[22m"]));
         out.push_str("\x1b[0m");
     }
-    let _ = write!(out, "\x1b[{};1H", ROWS - 6);
+    out.push_str(&format!("\x1b[{};1H", ROWS - 6));
     spinner(out, number);
-    let _ = write!(out, "\x1b[K\x1b[{};5H\x1b[?25h", ROWS - 3);
+    out.push_str(&format!("\x1b[K\x1b[{};5H\x1b[?25h", ROWS - 3));
 }
 
 #[cfg(test)]

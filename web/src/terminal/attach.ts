@@ -11,7 +11,7 @@ export interface Attached {
   keyboard: (yours: boolean, holder: string | null) => void;
   state: (verdict: Verdict) => void;
   refused: (reason: string) => void;
-  /** The process has ended, or nobody can attach to it any more. */
+  /** The process has ended, or the daemon lets no viewer attach to it any more. */
   ended: (reason: string) => void;
   /** The connection is there, or is being made again. */
   connected: (yes: boolean) => void;

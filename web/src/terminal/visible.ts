@@ -1,4 +1,4 @@
-// Whether somebody can see an element. What nobody sees is not followed.
+// Whether an element is visible. The stream of an invisible terminal is closed.
 import { useEffect, useState } from "preact/hooks";
 
 /** A moment of grace, so that scrolling past or switching tabs for a second changes nothing. */
@@ -31,8 +31,8 @@ export function useVisible(ref: { readonly current: Element | null }): boolean {
   return visible;
 }
 
-/** Whether somebody can see the page. What is typed into stays alive where it is scrolled to, or
- *  pushed to by what appears above it. */
+/** Whether the page is shown. A terminal that is typed into stays connected also where it is
+ *  scrolled out of view, or pushed out by what appears above it. */
 export function useShown(): boolean {
   const [shown, set] = useState(!document.hidden);
   useEffect(() => {

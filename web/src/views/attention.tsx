@@ -1,14 +1,14 @@
 // What waits for a person, as cards that can be decided on the spot, with the mouse or with keys.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Choice, InterventionItem } from "../api";
-import { decide } from "../act";
+import { decide } from "../actions";
 import { Refused } from "../http";
 import { lookAgain } from "../live";
-import { Settling } from "../lock";
+import { DecisionLock } from "../decision-lock";
 import { go, toSession } from "../route";
 import { details } from "../store";
 import { duration, now } from "../time";
-import { CHOICE, KIND, MEANING, NEEDS_TEXT, TAKES_TEXT, plural, seen, shortPath } from "../words";
+import { CHOICE, KIND, MEANING, NEEDS_TEXT, TAKES_TEXT, plural, seen, shortPath } from "../labels";
 import { Mark, Terminal, Warn } from "./icons";
 import { say } from "./parts";
 
@@ -24,7 +24,7 @@ export function Attention({ items, title, within }: {
   within?: { task: string | null };
 }) {
   const section = useRef<HTMLElement>(null);
-  const settling = useRef(new Settling()).current;
+  const settling = useRef(new DecisionLock()).current;
   const [selected, setSelected] = useState<string | null>(null);
   const [, again] = useState(0);
   const shown = items.slice(0, DRAWN);

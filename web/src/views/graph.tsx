@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PlanLane, PlanRow, PlanView, TaskStatus } from "../api";
 import { duration, now } from "../time";
-import { ofRow, ofTaskStatus, STANDING, TASK, type Standing } from "../words";
+import { ofRow, ofTaskStatus, STANDING, TASK, type Standing } from "../labels";
 
 const LEFT = 22;
 const INDENT = 46;

@@ -1,14 +1,14 @@
-// The bar on top: where we are connected, the sessions there are, what needs somebody.
+// The bar on top: the state of the connection, the sessions there are, what waits for a person.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { WorkflowItem, WorkflowPage } from "../api";
 import { isOver } from "../api";
-import { purge, resume, retry } from "../act";
+import { purge, resume, retry } from "../actions";
 import { get } from "../http";
 import { go, href, place, toSession } from "../route";
 import { notify, theme, wishNotifications, type Theme } from "../settings";
 import { arrive, connection, details, foreignSessions, sessions, waiting, type Connection } from "../store";
-import { FOREIGN, ofWorkflowStatus, shortPath, STATUS } from "../words";
+import { FOREIGN, ofWorkflowStatus, shortPath, STATUS } from "../labels";
 import { Bell, Book, ChevronDown, Logo, Mark, Menu, Moon, Play, Plug, Plus, Retry, Screen, Search, Sun, Trash } from "./icons";
 import { Ago, attempt, say, Sure } from "./parts";
 

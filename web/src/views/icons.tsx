@@ -1,6 +1,6 @@
 // Every picture of the page, drawn in place: no font, no request.
 import type { ComponentChildren, JSX } from "preact";
-import { STANDING, type Standing } from "../words";
+import { STANDING, type Standing } from "../labels";
 
 function Icon({ children, size = 16 }: { children: ComponentChildren; size?: number }) {
   return (

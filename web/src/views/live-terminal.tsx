@@ -179,7 +179,7 @@ export function LiveTerminal({ id, task }: { id: string; task: TaskItem }) {
   );
 }
 
-/** Whether the keyboard may go to the terminal by itself: nobody is typing or choosing elsewhere. */
+/** Whether the focus may go to the terminal by itself: no other field or control has it. */
 function isFree(frame: Element | null): boolean {
   const at = document.activeElement;
   if (!at || at === document.body || frame?.contains(at)) return true;

@@ -1,7 +1,7 @@
 // Starting a run: from a grimoire, from a definition, or one agent.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Adapters, Checked, Diagnostic, Grimoire, Grimoires, InputItem, PlanView, StartWorkflow, Status, Trust } from "../api";
-import { start } from "../act";
+import { start } from "../actions";
 import { get, post, Refused } from "../http";
 import { readInputs } from "../inputs";
 import { go, href, toSession } from "../route";
@@ -217,7 +217,7 @@ export function NewRun({ grimoire }: { grimoire: string | null }) {
 }
 
 /** What was asked for, and until it is there what was known before: a list must not vanish and come
- *  back while somebody chooses from it. */
+ *  back while the user chooses from it. */
 function useStill<T, A extends { value: T | null; error: unknown }>(asked: A): A {
   const last = useRef<T | null>(null);
   if (asked.value !== null || asked.error !== null) last.current = asked.value;

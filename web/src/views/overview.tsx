@@ -1,9 +1,9 @@
-// The first page: what needs somebody, what runs, what ended last.
+// The first page: what waits for a person, what runs, what ended last.
 import type { WorkflowItem } from "../api";
 import { isOver } from "../api";
 import { toSession } from "../route";
 import { details, loaded, sessions, waiting } from "../store";
-import { ofRow, ofWorkflowStatus, plural, shortPath, STATUS } from "../words";
+import { ofRow, ofWorkflowStatus, plural, shortPath, STATUS } from "../labels";
 import { Attention, NothingWaits } from "./attention";
 import { Logo, Mark, Plus } from "./icons";
 import { Ago, Badge, Empty, Loading } from "./parts";

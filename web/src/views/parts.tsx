@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Refused } from "../http";
 import { age, full, now } from "../time";
-import { ofWorkflowStatus, STATUS } from "../words";
+import { ofWorkflowStatus, STATUS } from "../labels";
 import type { WorkflowStatus } from "../api";
 import { Close, Mark, Warn } from "./icons";
 

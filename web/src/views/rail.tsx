@@ -6,7 +6,7 @@ import { isOver } from "../api";
 import { place, toSession } from "../route";
 import { details, foreignSessions, loaded, sessions, waiting } from "../store";
 import { duration, now } from "../time";
-import { FOREIGN, KIND, ofTask, ofWorkflowStatus, plural, STATUS } from "../words";
+import { FOREIGN, KIND, ofTask, ofWorkflowStatus, plural, STATUS } from "../labels";
 import { railOpen } from "./header";
 import { Book, Mark, Plug } from "./icons";
 import { Ago } from "./parts";

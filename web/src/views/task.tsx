@@ -2,11 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Explanation, TaskItem, Workflow } from "../api";
 import { isTaskOver } from "../api";
-import { send, tell, type TaskVerb } from "../act";
+import { send, tell, type TaskVerb } from "../actions";
 import { get, ofTask as pathOf } from "../http";
 import { go, toSession } from "../route";
 import { duration, now } from "../time";
-import { AGENT, ofTask, TASK } from "../words";
+import { AGENT, ofTask, TASK } from "../labels";
 import { Check, Close, Interrupt, Mark, Send, Stop } from "./icons";
 import { LastScreen, LiveTerminal, Replay } from "./terminals";
 import { OutputView } from "./output";

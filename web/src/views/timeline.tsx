@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Envelope, Intervention } from "../api";
 import { toSession } from "../route";
 import { clock, now } from "../time";
-import { CHOICE, EVENT, KIND, usage, type Standing } from "../words";
+import { CHOICE, EVENT, KIND, usage, type Standing } from "../labels";
 import type { Choice, Usage } from "../api";
 import { Mark } from "./icons";
 

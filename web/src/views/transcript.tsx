@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { TaskItem, Transcript, TranscriptEntry } from "../api";
 import { get, ofTask } from "../http";
-import { usage } from "../words";
+import { usage } from "../labels";
 import { ChevronRight, Tool, Warn } from "./icons";
 import { Loading, useAsked, Wrong } from "./parts";
 

@@ -1,7 +1,8 @@
-//! Keeps docs/SPEC.md and the tests honest with each other: an id that a test claims to show
-//! exists and says which test shows it, and every test named there exists.
+//! Keeps docs/SPEC.md and the tests honest with each other: every test named there exists, is run
+//! and claims the id, and every claim of a test is listed there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::lexer::{self, CodeToken};
 use super::markdown::{self, TableRow};
@@ -23,14 +24,14 @@ pub(crate) fn check(page: &str, rust: &[&TreeFile]) -> Vec<TidyProblem> {
         let message = format!("no table with the columns `{}`", COLUMNS.join("`, `"));
         return vec![TidyProblem::error(PAGE, 1, message)];
     }
-    let tests = tests_by_crate(rust);
+    let tests: Vec<TestFunction> = rust.iter().flat_map(|file| tests_in(file)).collect();
     for (id, row) in &rows {
         if let Some(message) = wrong_proof(id, row, &rows, &tests) {
             problems.push(TidyProblem::error(PAGE, row.line, message));
         }
     }
     for file in rust {
-        problems.extend(wrong_claims(file, &rows));
+        problems.extend(wrong_claims(file, &rows, &tests));
     }
     problems
 }
@@ -70,7 +71,7 @@ fn wrong_proof(
     id: &str,
     row: &TableRow,
     rows: &BTreeMap<String, TableRow>,
-    tests: &BTreeMap<String, BTreeSet<String>>,
+    tests: &[TestFunction],
 ) -> Option<String> {
     let cell = row.cell(3);
     let has_parts = || rows.keys().any(|other| is_part_of(other, id));
@@ -83,34 +84,58 @@ fn wrong_proof(
             if named.peek().is_none() {
                 return Some(format!("name a test in backticks, or write `{NOT_YET}`"));
             }
-            named.find(|path| !is_test(path, tests)).map(|path| {
-                format!("{id} is said to be shown by `{path}`, but there is no such test")
-            })
+            named.find_map(|path| wrong_test(id, path, tests))
         }
     }
+}
+
+/// Why a test does not show what a row says.
+fn wrong_test(id: &str, path: &str, tests: &[TestFunction]) -> Option<String> {
+    let found: Vec<&TestFunction> = tests.iter().filter(|test| test.is_at(path)).collect();
+    let why = if found.is_empty() {
+        "there is no such test"
+    } else if found.iter().any(|test| test.ignored) {
+        "that test is ignored"
+    } else if !found.iter().any(|test| test.claims(id)) {
+        "that test has no `Spec:` line with the id"
+    } else {
+        return None;
+    };
+    Some(format!("{id} is said to be shown by `{path}`, but {why}"))
 }
 
 fn is_part_of(id: &str, whole: &str) -> bool {
     id.strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// `terminal::sanitise::name` is a test if the crate `terminal` has a test function `name`.
-fn is_test(path: &str, tests: &BTreeMap<String, BTreeSet<String>>) -> bool {
-    let Some((package, rest)) = path.split_once("::") else {
-        return false;
-    };
-    let name = rest.rsplit("::").next().unwrap_or(rest);
-    tests.get(package).is_some_and(|names| names.contains(name))
+/// A function that carries `#[test]` or an attribute that ends in `::test`.
+#[derive(Debug)]
+struct TestFunction {
+    /// The file's crate and then its folders and name below `src` or `tests`.
+    modules: Vec<String>,
+    name: String,
+    /// The lines from its documentation to its name.
+    lines: RangeInclusive<usize>,
+    file: String,
+    ids: Vec<String>,
+    ignored: bool,
 }
 
-fn tests_by_crate(rust: &[&TreeFile]) -> BTreeMap<String, BTreeSet<String>> {
-    let mut tests: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in rust {
-        if let Some(package) = package_of(&file.path) {
-            tests.entry(package.to_owned()).or_default().extend(tests_in(&file.text));
-        }
+impl TestFunction {
+    /// Whether `crate::module::name` means this test. Folders that say nothing (`tests`, the crate's
+    /// own name again) may be left out.
+    fn is_at(&self, path: &str) -> bool {
+        let Some((modules, name)) = path.rsplit_once("::") else { return false };
+        let mut wanted = modules.split("::");
+        let mut own = self.modules.iter();
+        name == self.name
+            && wanted.next() == own.next().map(String::as_str)
+            && wanted.all(|module| own.any(|one| one == module))
     }
-    tests
+
+    fn claims(&self, id: &str) -> bool {
+        self.ids.iter().any(|claimed| claimed == id)
+    }
 }
 
 /// The crate a file belongs to: `crates/<name>/…`, or a top folder such as `xtask/…`.
@@ -120,12 +145,47 @@ fn package_of(path: &str) -> Option<&str> {
     parts.next().map(|_| package)
 }
 
-/// The names of the functions that carry `#[test]` or an attribute that ends in `::test`.
-fn tests_in(text: &str) -> Vec<String> {
-    let code = lexer::code(text);
+fn tests_in(file: &TreeFile) -> Vec<TestFunction> {
+    let Some(package) = package_of(&file.path) else { return Vec::new() };
+    let below = file.path.split('/').skip_while(|part| !matches!(*part, "src" | "tests")).skip(1);
+    let modules: Vec<String> = std::iter::once(package)
+        .chain(below.map(|part| part.trim_end_matches(".rs")))
+        .map(str::to_owned)
+        .collect();
+    let code = lexer::code(&file.text);
     let tokens = lexer::tokens(&code);
+    let code_lines: Vec<&str> = code.lines().collect();
+    let comments = lexer::comments(&file.text);
+    let comment_lines: Vec<&str> = comments.lines().collect();
+    let test = |at: usize| {
+        let name = function_after(&tokens[at..])?;
+        let first = first_line_of_item(tokens[at].line, &code_lines, &comment_lines);
+        let lines = first..=name.line;
+        let spanned = |all: &[&str]| -> Vec<String> {
+            all[first - 1..name.line].iter().map(|line| (*line).to_owned()).collect()
+        };
+        let comments = spanned(&comment_lines);
+        Some(TestFunction {
+            modules: modules.clone(),
+            name: name.text.to_owned(),
+            lines,
+            file: file.path.clone(),
+            ids: comments.iter().flat_map(|line| claimed_ids(line)).map(str::to_owned).collect(),
+            ignored: spanned(&code_lines).iter().any(|line| line.contains("#[ignore")),
+        })
+    };
     let starts = (0..tokens.len()).filter(|at| begins_test_attribute(&tokens[*at..]));
-    starts.filter_map(|at| function_after(&tokens[at..])).map(str::to_owned).collect()
+    starts.filter_map(test).collect()
+}
+
+/// The first line of the documentation and attributes around a line, counted from 1.
+fn first_line_of_item(line: usize, code: &[&str], comments: &[&str]) -> usize {
+    let belongs = |line: &usize| {
+        let code = code[line - 1].trim_end();
+        let is_comment = !comments[line - 1].trim().is_empty();
+        if code.is_empty() { is_comment } else { !code.ends_with(['{', '}', ';']) }
+    };
+    (1..line).rev().take_while(belongs).last().unwrap_or(line)
 }
 
 fn begins_test_attribute(tokens: &[CodeToken<'_>]) -> bool {
@@ -139,13 +199,18 @@ fn begins_test_attribute(tokens: &[CodeToken<'_>]) -> bool {
     end.and_then(|end| path[..end].last()).is_some_and(|last| last.text == "test")
 }
 
-fn function_after<'a>(tokens: &[CodeToken<'a>]) -> Option<&'a str> {
+fn function_after<'a>(tokens: &[CodeToken<'a>]) -> Option<CodeToken<'a>> {
     let at = tokens.iter().position(|token| token.text == "fn")?;
-    tokens.get(at + 1).map(|token| token.text)
+    tokens.get(at + 1).copied()
 }
 
-/// The `Spec:` lines of a file that name something SPEC.md does not have or does not show.
-fn wrong_claims(file: &TreeFile, rows: &BTreeMap<String, TableRow>) -> Vec<TidyProblem> {
+/// The `Spec:` lines of a file that name something SPEC.md does not have or does not show by the
+/// test below the line.
+fn wrong_claims(
+    file: &TreeFile,
+    rows: &BTreeMap<String, TableRow>,
+    tests: &[TestFunction],
+) -> Vec<TidyProblem> {
     let comments = lexer::comments(&file.text);
     let claims = comments
         .lines()
@@ -153,11 +218,19 @@ fn wrong_claims(file: &TreeFile, rows: &BTreeMap<String, TableRow>) -> Vec<TidyP
         .flat_map(|(index, comment)| claimed_ids(comment).map(move |id| (index + 1, id)));
     claims
         .filter_map(|(line, id)| {
-            let message = match rows.get(id).map(|row| row.cell(3)) {
-                None => format!("{PAGE} knows no id `{id}`"),
-                Some(NOT_YET) => format!("{PAGE} does not say yet which test shows {id}"),
-                Some(ITS_PARTS) => format!("{id} is shown by its parts: name the part"),
-                Some(_) => return None,
+            let test =
+                tests.iter().find(|test| test.file == file.path && test.lines.contains(&line));
+            let message = match (rows.get(id).map(|row| row.cell(3)), test) {
+                (None, _) => format!("{PAGE} knows no id `{id}`"),
+                (Some(NOT_YET), _) => format!("{PAGE} does not say yet which test shows {id}"),
+                (Some(ITS_PARTS), _) => format!("{id} is shown by its parts: name the part"),
+                (Some(_), None) => format!("no test follows that could show {id}"),
+                (Some(cell), Some(test)) => {
+                    if markdown::code_spans(cell).any(|path| test.is_at(path)) {
+                        return None;
+                    }
+                    format!("{PAGE} does not list `{}` for {id}", test.name)
+                }
             };
             Some(TidyProblem::error(&file.path, line, message))
         })
@@ -208,7 +281,7 @@ mod tests {
     fn a_test_that_does_not_exist_shows_nothing() {
         let missing = "docs/SPEC.md:4: C0.3.1 is said to be shown by `terminal::sanitise::strips`, \
                        but there is no such test";
-        let elsewhere = found(SHOWN, "crates/tape/src/lib.rs", "#[test]\nfn strips() {}\n");
+        let elsewhere = found(SHOWN, "crates/tape/src/sanitise.rs", "#[test]\nfn strips() {}\n");
         assert_eq!(elsewhere, [missing]);
         let no_test = found(SHOWN, "crates/terminal/src/lib.rs", "// #[test]\nfn strips() {}\n");
         assert_eq!(no_test, [missing]);
@@ -216,15 +289,52 @@ mod tests {
 
     #[test]
     fn a_claim_must_name_an_id_that_exists_and_is_shown() {
-        let text = format!("{TEST}//! Spec: C9.1, C0.4\n// Spec: C0.3.\n");
+        let text = format!("{TEST}//! Spec: C9.1, C0.4\n// Spec: C0.3.\n// Spec: C0.3.1\n");
         assert_eq!(
-            found(SHOWN, "crates/terminal/src/lib.rs", &text),
+            found(SHOWN, "crates/terminal/src/sanitise.rs", &text),
             [
-                "crates/terminal/src/lib.rs:5: docs/SPEC.md knows no id `C9.1`",
-                "crates/terminal/src/lib.rs:5: docs/SPEC.md does not say yet which test shows C0.4",
-                "crates/terminal/src/lib.rs:6: C0.3 is shown by its parts: name the part",
+                "crates/terminal/src/sanitise.rs:5: docs/SPEC.md knows no id `C9.1`",
+                "crates/terminal/src/sanitise.rs:5: docs/SPEC.md does not say yet which test shows C0.4",
+                "crates/terminal/src/sanitise.rs:6: C0.3 is shown by its parts: name the part",
+                "crates/terminal/src/sanitise.rs:7: no test follows that could show C0.3.1",
             ]
         );
+    }
+
+    #[test]
+    fn a_claim_of_a_test_that_the_page_does_not_list_is_refused() {
+        let text = format!("{TEST}\n/// Spec: C0.3.1\n#[test]\nfn strips_more() {{}}\n");
+        assert_eq!(
+            found(SHOWN, "crates/terminal/src/sanitise.rs", &text),
+            [
+                "crates/terminal/src/sanitise.rs:6: docs/SPEC.md does not list `strips_more` for C0.3.1"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_test_shows_only_what_it_claims_and_only_if_it_is_run() {
+        let said =
+            "docs/SPEC.md:4: C0.3.1 is said to be shown by `terminal::sanitise::strips`, but";
+        let path = "crates/terminal/tests/terminal/sanitise.rs";
+        let silent = "fn other() {}\n\n/// It strips.\n#[test]\nfn strips() {}\n";
+        assert_eq!(
+            found(SHOWN, path, silent),
+            [format!("{said} that test has no `Spec:` line with the id")]
+        );
+        let ignored = TEST.replace("#[test]", "#[test]\n#[ignore = \"slow\"]");
+        assert_eq!(found(SHOWN, path, &ignored), [format!("{said} that test is ignored")]);
+    }
+
+    #[test]
+    fn the_modules_of_a_path_are_those_of_the_file() {
+        let missing = "docs/SPEC.md:4: C0.3.1 is said to be shown by `terminal::sanitise::strips`, \
+                       but there is no such test";
+        let elsewhere = found(SHOWN, "crates/terminal/src/screen.rs", TEST);
+        assert_eq!(elsewhere[0], missing);
+        for path in ["src/sanitise/tests.rs", "tests/terminal/sanitise.rs", "src/a/sanitise/b.rs"] {
+            assert_eq!(found(SHOWN, &format!("crates/terminal/{path}"), TEST), [""; 0], "{path}");
+        }
     }
 
     #[test]
@@ -261,7 +371,9 @@ mod tests {
                     #[tokio::test(flavor = \"x\")]\nasync fn b() {}\n\
                     proptest! {\n #[test]\n fn c(x in 0..9) {} }\n\
                     #[cfg(test)]\nmod tests { fn helper() {} }\n";
-        assert_eq!(tests_in(text), ["a", "b", "c"]);
+        let file = TreeFile { path: "crates/a/src/lib.rs".to_owned(), text: text.to_owned() };
+        let names: Vec<String> = tests_in(&file).into_iter().map(|test| test.name).collect();
+        assert_eq!(names, ["a", "b", "c"]);
     }
 
     #[test]

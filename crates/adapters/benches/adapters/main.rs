@@ -7,6 +7,8 @@
 //! cargo xtask bench adapters -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
+
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
@@ -34,7 +36,7 @@ enum Change {
 }
 
 impl Change {
-    const EVERY: [Self; 2] = [Self::Whole, Self::Line];
+    const ALL: [Self; 2] = [Self::Whole, Self::Line];
 
     fn name(self) -> &'static str {
         match self {
@@ -65,15 +67,15 @@ fn main() -> io::Result<()> {
 fn section(frames: u32, rounds: usize) -> io::Result<String> {
     let mut text = String::from("## Adapters\n\n`cargo xtask bench adapters`\n\n");
     text.push_str(&machine::sentence());
-    let _ = writeln!(
+    writeln!(
         text,
         "A screen of an agent at work changes and is looked at after every change: a snapshot, all \
          rules, the verdict. *Feed* is the CPU time of the screen for the same bytes, *look* that of \
          snapshot and sniffer, both per change, the least of {rounds} rounds of {frames} changes. \
          On a living agent there are at most 60 looks in a second, however much it prints.\n"
-    );
+    ).ok();
     text.push_str(&header("screen", ["patterns", "feed, µs", "look, µs", "look / feed"]));
-    for change in Change::EVERY {
+    for change in Change::ALL {
         for size in SIZES {
             for patterns in PATTERNS {
                 let cost = measure(change, size, patterns, frames, rounds)?;
@@ -158,14 +160,14 @@ fn whole(frame: u32, columns: u16, rows: u16) -> String {
         let words =
             format!("  line {} of {frame}: ● the quick brown fox — ", u32::from(row) + frame);
         let words: String = words.chars().cycle().take(width - 1).collect();
-        let _ = write!(text, "\x1b[38;5;{}m{words}\x1b[0m\x1b[K\r\n", 16 + row % 200);
+        write!(text, "\x1b[38;5;{}m{words}\x1b[0m\x1b[K\r\n", 16 + row % 200).ok();
     }
     let rule = "─".repeat(width);
-    let _ = write!(
+    write!(
         text,
         "✻ Brewing… ({frame}s · ↓ 24 tokens)\x1b[K\r\n{rule}❯ \x1b[K\r\n{rule}  ⏸ manual mode on · esc \
          to interrupt\x1b[K\x1b[?2026l"
-    );
+    ).ok();
     text
 }
 

@@ -119,7 +119,7 @@ impl ConfigCheck<'_> {
     /// The levels are the keys of a map, which the schema does not look at.
     fn permissions(&mut self, file: &SourceNode) {
         let modes = entries(file, "modes").map(|(_, mode)| mode);
-        let known = PermissionLevel::EVERY.map(PermissionLevel::as_str);
+        let known = PermissionLevel::ALL.map(PermissionLevel::as_str);
         for place in std::iter::once(file).chain(modes) {
             let levels = place.get("permissions").map_or(&[][..], SourceNode::entries);
             for level in levels.iter().filter(|level| !known.contains(&level.key.as_str())) {

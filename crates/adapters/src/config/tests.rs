@@ -42,6 +42,7 @@ fn the_plain_form_with_three_keys_is_taken_as_it_is() {
     );
 }
 
+/// Spec: AD.9.1
 #[test]
 fn states_and_arguments_come_from_the_same_file() {
     let config = Config::read(&Source::new("plain", PLAIN)).value.unwrap();

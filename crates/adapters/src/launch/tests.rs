@@ -38,6 +38,7 @@ const HEADLESS: LaunchRequest<'static> = LaunchRequest {
 
 const INTERACTIVE: LaunchRequest<'static> = LaunchRequest { mode: Mode::Interactive, ..HEADLESS };
 
+/// Spec: AD.3.1
 #[test]
 fn interactive_gemini_gets_its_prompt_right_behind_i() {
     let extra = ["--debug".to_owned()];
@@ -45,6 +46,7 @@ fn interactive_gemini_gets_its_prompt_right_behind_i() {
     assert_eq!(args("gemini", &request), ["-m", "pro", "--debug", "-i", "do it"]);
 }
 
+/// Spec: AD.3.2
 #[test]
 fn headless_gemini_approves_everything_and_takes_a_plain_prompt() {
     let launch = built_in("gemini", &HEADLESS).unwrap();
@@ -55,6 +57,7 @@ fn headless_gemini_approves_everything_and_takes_a_plain_prompt() {
     assert_eq!(args("gemini", &less), ["-o", "stream-json", "--approval-mode", "plan", "do it"]);
 }
 
+/// Spec: C1.3.1, AD.9.2
 #[test]
 fn the_mode_that_was_asked_for_gives_the_arguments() {
     let config = config(
@@ -74,6 +77,7 @@ fn vec_of(args: &[&str]) -> Vec<String> {
     args.iter().map(|&arg| arg.to_owned()).collect()
 }
 
+/// Spec: AD.9.3
 #[test]
 fn the_file_decides_whether_the_prompt_is_last_or_behind_an_option() {
     let last = config(r#"{"modes": {"headless": {"promptPosition": "last"}}}"#);
@@ -86,6 +90,7 @@ fn the_file_decides_whether_the_prompt_is_last_or_behind_an_option() {
     assert_eq!((typed.args, typed.typed_prompt), (Vec::new(), Some("do it".to_owned())));
 }
 
+/// Spec: AD.10.1
 #[test]
 fn asking_for_interactive_gives_a_terminal_and_the_prompt_in_its_place() {
     for kind in crate::builtin::types() {
@@ -97,6 +102,7 @@ fn asking_for_interactive_gives_a_terminal_and_the_prompt_in_its_place() {
     }
 }
 
+/// Spec: AD.10.2
 #[test]
 fn asking_for_headless_gives_a_run_that_asks_nobody() {
     for kind in crate::builtin::types().filter(|kind| *kind != "shell") {
@@ -107,6 +113,7 @@ fn asking_for_headless_gives_a_run_that_asks_nobody() {
     }
 }
 
+/// Spec: AD.10.3
 #[test]
 fn extra_arguments_stand_behind_mode_and_permission_and_before_the_prompt() {
     let extra = ["--extra".to_owned(), "value with spaces".to_owned()];
@@ -128,6 +135,7 @@ fn extra_arguments_stand_behind_mode_and_permission_and_before_the_prompt() {
     }
 }
 
+/// Spec: C0.2.1
 #[test]
 fn program_arguments_and_environment_are_said_exactly() {
     let launch = built_in("gemini", &INTERACTIVE).unwrap();
@@ -156,6 +164,7 @@ fn a_variable_of_the_task_counts_over_one_that_the_adapter_takes_away() {
     assert!(!launch.unset.contains(&"CI".to_owned()));
 }
 
+/// Spec: C0.4.3
 #[test]
 fn a_task_that_asks_for_automatic_approval_gets_the_arguments_for_it() {
     let request = LaunchRequest { auto_approve: true, ..INTERACTIVE };

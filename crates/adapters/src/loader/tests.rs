@@ -49,6 +49,7 @@ fn standings(loaded: &LoadedAdapter) -> Vec<(AdapterLayer, OriginStatus)> {
     loaded.origins.iter().map(|origin| (origin.layer, origin.standing.clone())).collect()
 }
 
+/// Spec: AD.1.1
 #[test]
 fn an_edit_counts_for_the_next_start_without_a_restart() {
     let place = Place::new();
@@ -94,6 +95,7 @@ fn later_layers_change_what_they_name_and_leave_the_rest() {
     assert_eq!(layers, [AdapterLayer::BuiltIn, AdapterLayer::User, AdapterLayer::Project]);
 }
 
+/// Spec: AD.4.1
 #[test]
 fn a_file_named_explicitly_counts_over_every_layer() {
     let place = Place::new();
@@ -117,6 +119,7 @@ fn a_file_named_explicitly_must_be_right() {
     assert!(error.to_string().contains("did you mean `command`?"), "{error}");
 }
 
+/// Spec: AD.4.2
 #[test]
 fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
     let nowhere = AdapterFolders {
@@ -207,14 +210,13 @@ fn whatever_stands_in_the_place_of_a_file_is_an_error_and_no_hang() {
 
 #[test]
 fn a_file_that_may_not_be_read_is_an_error_that_names_it() {
-    let place = Place::new();
-    let path = place.write("user", "claude", "{}");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read(&path).is_ok() {
-        return; // Nothing is closed to root.
-    }
-    let error = place.loader().load("claude", None).unwrap_err();
-    assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    coven_testkit::nobody::without_root(|| {
+        let place = Place::new();
+        let path = place.write("user", "claude", "{}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+        let error = place.loader().load("claude", None).unwrap_err();
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    });
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn fixed() -> (AdapterRegistry, AdapterMetadata) {
     (registry, metadata)
 }
 
+/// Spec: AD.6.1
 #[test]
 fn a_registered_type_can_be_made_by_its_name() {
     let (registry, metadata) = fixed();
@@ -67,6 +68,7 @@ fn a_name_that_could_leave_its_folder_is_no_type() {
     }
 }
 
+/// Spec: C1.6.5, AD.6.2
 #[test]
 fn each_adapter_is_made_anew_with_its_own_options() {
     let options = |name: &str| Options {
@@ -88,6 +90,7 @@ fn each_adapter_is_made_anew_with_its_own_options() {
     assert_ne!(sniffer.verdict(), other.verdict());
 }
 
+/// Spec: C1.6.6
 #[test]
 fn an_adapter_carries_the_name_it_was_given_or_that_of_its_type() {
     let named = Options { name: Some("reviewer".to_owned()), ..Options::default() };
@@ -95,6 +98,7 @@ fn an_adapter_carries_the_name_it_was_given_or_that_of_its_type() {
     assert_eq!(default_registry().create("codex", Options::default()).unwrap().name(), "codex");
 }
 
+/// Spec: C1.8.2, AD.6.3
 #[test]
 fn an_unknown_type_is_an_error_that_names_near_ones() {
     let error = |kind: &str| {
@@ -121,6 +125,7 @@ fn every_built_in_type_is_there_from_the_start() {
     }
 }
 
+/// Spec: AD.12.2
 #[test]
 fn a_type_tells_its_name_its_icon_and_its_modes() {
     let gemini = default_registry().metadata("gemini").unwrap();
@@ -132,11 +137,13 @@ fn a_type_tells_its_name_its_icon_and_its_modes() {
     assert_eq!(gemini.tested_version.as_deref(), Some("0.61.0"));
 }
 
+/// Spec: AD.12.3
 #[test]
 fn an_unknown_type_has_no_metadata_and_is_no_error() {
     assert_eq!(default_registry().metadata("gemni"), None);
 }
 
+/// Spec: AD.11.1
 #[test]
 fn a_type_without_a_name_and_an_icon_is_shown_by_its_type() {
     let metadata = AdapterMetadata::new("my-cli", &Config::default());
@@ -144,6 +151,7 @@ fn a_type_without_a_name_and_an_icon_is_shown_by_its_type() {
     assert!(metadata.modes.is_empty());
 }
 
+/// Spec: AD.5.1
 #[test]
 fn a_file_alone_adds_a_type_to_a_registry_that_is_already_in_use() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,6 +175,7 @@ fn a_file_alone_adds_a_type_to_a_registry_that_is_already_in_use() {
     assert_eq!(sniffer.verdict().state.as_str(), "idle");
 }
 
+/// Spec: C0.2.2
 #[test]
 fn an_adapter_may_bring_a_policy_and_need_not() {
     let gemini = default_registry().create("gemini", Options::default()).unwrap();

@@ -65,6 +65,7 @@ fn settled(sniffer: &mut ScreenSniffer, text: &str, now: u64) -> AgentState {
     sniffer.verdict().state
 }
 
+/// Spec: AD.8.1
 #[test]
 fn rules_and_text_are_enough_to_find_a_state() {
     let mut sniffer = sniffer();

@@ -212,13 +212,14 @@ impl History {
             (!matches_mark(verdict, wanted)).then(|| {
                 let mut line = format!("{:<36} {:>8.2} s  ", self.cast, time.as_secs_f64());
                 let evidence = &verdict.evidence;
-                let _ = write!(
+                write!(
                     line,
                     "{label:<28} {:<20} by {}: {}",
                     word(verdict),
                     evidence.rule,
                     evidence.text
-                );
+                )
+                .ok();
                 line
             })
         });

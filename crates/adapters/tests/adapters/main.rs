@@ -1,5 +1,6 @@
 //! The crate from outside.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test says what it did")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod adversarial;

@@ -8,6 +8,8 @@
 //! cargo xtask bench cli -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
+
 mod home;
 mod report;
 

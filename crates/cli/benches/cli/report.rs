@@ -15,17 +15,18 @@ const READY: Duration = Duration::from_millis(300);
 pub(crate) fn section(plan: &Plan, first: Duration, found: Duration, rows: &[Row]) -> String {
     let mut text = String::from("## Command line\n\n`cargo xtask bench cli`\n\n");
     text.push_str(&machine::sentence());
-    let _ = writeln!(
+    writeln!(
         text,
         "Whole commands, as a shell sees them, with {} sessions on disk.\n",
         plan.sessions
-    );
+    )
+    .ok();
     text.push_str(&header("", ["median, ms", "slowest, ms"]));
     for one in rows {
         let mark = if one.name == "coven ls" { LIST } else { Duration::MAX };
         row(&mut text, one.name, [marked(one.median, mark), millis(one.slowest)]);
     }
-    let _ = writeln!(
+    writeln!(
         text,
         "\n`coven daemon start` took {} ms, and {} ms until the first list of everything. The \
          marks: a list in less than 50 ms, a daemon that answers in less than 300 ms. What misses \
@@ -33,7 +34,8 @@ pub(crate) fn section(plan: &Plan, first: Duration, found: Duration, rows: &[Row
         marked(first, READY),
         millis(found),
         plan.rounds
-    );
+    )
+    .ok();
     text
 }
 

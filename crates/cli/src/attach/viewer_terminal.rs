@@ -136,6 +136,6 @@ impl Drop for ViewerTerminal {
         // Below what the agent painted, so that it stays readable.
         let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.agent.end());
         // Nothing more can be done for a terminal that is gone.
-        let _ = write(text.as_bytes());
+        write(text.as_bytes()).ok();
     }
 }

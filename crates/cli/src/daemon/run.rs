@@ -11,7 +11,7 @@ pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
     if detached {
         // Of its own session, so that closing the terminal does not end it. It fails only for who
         // has one already.
-        let _ = rustix::process::setsid();
+        rustix::process::setsid().ok();
     }
     let places = folders::places()?;
     let program = program().map_err(|error| {

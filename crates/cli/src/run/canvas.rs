@@ -58,7 +58,8 @@ fn visible(line: &str) -> usize {
 impl Drop for LineCanvas {
     fn drop(&mut self) {
         if self.hidden {
-            let _ = io::Write::write_all(&mut io::stdout(), b"\x1b[?25h");
+            // Nothing more can be done for a terminal that is gone.
+            io::Write::write_all(&mut io::stdout(), b"\x1b[?25h").ok();
         }
     }
 }

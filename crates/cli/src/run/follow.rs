@@ -317,7 +317,8 @@ impl RunFollower {
 
     fn blocked(&mut self, workflow: &Workflow) -> CommandFailure {
         if matches!(self.how, FollowMode::Tree(_)) && self.canvas.clear().is_ok() {
-            let _ = end::tree(workflow);
+            // What it waits for is said below whether the tree can be shown or not.
+            end::tree(workflow).ok();
         }
         let alone = workflow.interventions.len() == 1;
         let Some(asked) = workflow.interventions.first() else {

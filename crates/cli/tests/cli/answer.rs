@@ -21,6 +21,7 @@ fn an_agent_is_approved_and_denied() {
     assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).ok().out, "completed\n");
 }
 
+/// Spec: GR.2.3
 #[test]
 fn a_gate_that_was_mended_is_tried_again() {
     let home = Home::new();

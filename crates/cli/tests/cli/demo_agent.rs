@@ -13,7 +13,7 @@ use std::time::Instant;
 use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
-use crate::PATIENCE;
+use crate::STEP_TIMEOUT;
 use crate::terminal::Terminal;
 
 /// A place for an agent to work in and to remember.
@@ -44,7 +44,7 @@ impl Home {
 
 /// Asks again and again until there is an answer. For what no descriptor tells.
 pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + STEP_TIMEOUT;
     loop {
         if let Some(answer) = ask() {
             return answer;

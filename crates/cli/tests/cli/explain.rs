@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::PATIENCE;
+use crate::STEP_TIMEOUT;
 use crate::home::Home;
 
 #[test]
@@ -22,7 +22,7 @@ fn what_an_agent_does_it_does_since_then_also_under_another_daemon() {
     let home = Home::new();
     let name = home.asking("approve true; hang");
     let explained = |state: &str| -> Value {
-        let end = std::time::Instant::now() + PATIENCE;
+        let end = std::time::Instant::now() + STEP_TIMEOUT;
         loop {
             let json = home.coven(&["explain", &format!("{name}/agent"), "--json"]).ok().json();
             if json["verdict"]["state"] == state {

@@ -10,7 +10,7 @@ use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::PATIENCE;
+use crate::STEP_TIMEOUT;
 use crate::terminal::Terminal;
 
 /// The size of a terminal that tests run in.
@@ -192,7 +192,7 @@ impl Home {
         let number = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
         let pid = rustix::process::Pid::from_raw(number).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + STEP_TIMEOUT;
         let runs = || {
             let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
             stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -227,7 +227,7 @@ impl Drop for Home {
             return;
         }
         assert_eq!(stopped.code, 0, "{}{}", stopped.out, stopped.err);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + STEP_TIMEOUT;
         let mut left = self.left();
         while !left.is_empty() {
             assert!(Instant::now() < end, "these were left: {left:#?}");

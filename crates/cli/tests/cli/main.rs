@@ -51,7 +51,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 /// How long anything may take before a test fails. Nothing takes that long unless it is broken.
-const PATIENCE: Duration = Duration::from_mins(1);
+const STEP_TIMEOUT: Duration = Duration::from_mins(1);
 
 fn coven(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_coven")).args(args).output().unwrap()

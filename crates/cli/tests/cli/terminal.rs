@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal as Kill, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::PATIENCE;
+use crate::STEP_TIMEOUT;
 
 /// A program on a terminal. It has no controlling terminal, so signals have to be sent by hand.
 pub(crate) struct Terminal {
@@ -110,7 +110,7 @@ impl Terminal {
 
     /// Reads until the screen is as it should be.
     pub(crate) fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + STEP_TIMEOUT;
         while !is_so(self) {
             let left = end.saturating_duration_since(Instant::now());
             assert!(!left.is_zero() && !self.ended, "no {what}, but\n{}", self.text());
@@ -153,7 +153,7 @@ impl Terminal {
     /// Reads everything up to the end of the output, which is when no process has the terminal
     /// open.
     pub(crate) fn read_to_end(&mut self) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + STEP_TIMEOUT;
         while !self.ended {
             let left = end.saturating_duration_since(Instant::now());
             assert!(!left.is_zero(), "no end, but\n{}", self.text());

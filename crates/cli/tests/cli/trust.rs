@@ -7,6 +7,7 @@ use crate::home::Home;
 const MINE: &str =
     "name: mine\ndescription: Mine.\nsteps:\n  - {name: a, type: script, command: 'true'}\n";
 
+/// Spec: GR.1.2
 #[test]
 fn a_folder_is_used_only_as_it_was_agreed_to() {
     let home = Home::new();

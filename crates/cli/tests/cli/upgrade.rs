@@ -76,9 +76,9 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        let _ = self.coven(&["daemon", "stop", "--agents"]);
+        self.coven(&["daemon", "stop", "--agents"]).ok();
         for (job, _) in self.agents() {
-            processes::end_all(|| processes::of_job(&job), crate::PATIENCE);
+            processes::end_all(|| processes::of_job(&job), crate::STEP_TIMEOUT);
         }
     }
 }
@@ -94,7 +94,7 @@ fn begin(installed: &Installed) -> (String, String) {
     let prompt = "say one\nthink 100000";
     let works = installed.coven(&["new", "demo", prompt, "--detach"]).ok().out.trim().to_owned();
     installed.coven(&["wait", &asks, "--until", "blocked", "--timeout", "60s"]).code(3);
-    let end = Instant::now() + crate::PATIENCE;
+    let end = Instant::now() + crate::STEP_TIMEOUT;
     while installed.agents().len() < 2 {
         assert!(Instant::now() < end, "two agents never ran");
         std::thread::yield_now();

@@ -5,23 +5,23 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use coven_api::workflow::Wish;
+use coven_testkit::programs::TestProgram;
 
 use crate::Plan;
 use crate::place::{Home, until};
 
 /// Agents of one session.
-const SESSION: usize = 100;
+const AGENTS_PER_SESSION: usize = 100;
 
 /// An agent that waits at its prompt.
-const IDLE: &str = r"printf '\033[?2004hready> '; read -r line";
+const IDLE_SCRIPT: &str = r"printf '\033[?2004hready> '; read -r line";
 
-/// What it cost.
 pub(crate) struct Measured {
     /// How long it took until all were there.
     pub(crate) started: Duration,
     /// CPU time of the daemon in each second, as a share of one core.
     pub(crate) cpu: f64,
-    /// KiB of the daemon for each agent, and of an agent's holder, that are shared with nobody.
+    /// KiB of the daemon for each agent, and of an agent's holder, shared with no other process.
     pub(crate) daemon: f64,
     pub(crate) holder: f64,
 }
@@ -33,9 +33,9 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
     let before = private(pid)?;
     let begun = Instant::now();
     let mut sessions = Vec::new();
-    for first in (0..plan.idle).step_by(SESSION) {
-        let agents = SESSION.min(plan.idle - first);
-        sessions.push((daemon.paint(agents, IDLE, &[]).await?, agents));
+    for first in (0..plan.idle).step_by(AGENTS_PER_SESSION) {
+        let agents = AGENTS_PER_SESSION.min(plan.idle - first);
+        sessions.push((daemon.paint(agents, IDLE_SCRIPT, &[]).await?, agents));
     }
     for (session, agents) in &sessions {
         until("all agents are there", async || {
@@ -66,7 +66,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
     Ok(Measured { started, cpu, daemon: daemon_kib, holder })
 }
 
-/// KiB of a process that it shares with nobody.
+/// KiB of a process that it shares with no other.
 fn private(pid: i32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let field = |name: &str| {
@@ -78,6 +78,7 @@ fn private(pid: i32) -> io::Result<u64> {
 
 /// The same of our holders, on average.
 fn holders() -> io::Result<f64> {
+    let program = TestProgram::Agent.path();
     let (mut total, mut count) = (0, 0);
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -85,7 +86,7 @@ fn holders() -> io::Result<f64> {
         };
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
-        let ours = words.next() == Some(env!("CARGO_BIN_EXE_coven-daemon-agent").as_bytes());
+        let ours = words.next() == Some(program.as_os_str().as_encoded_bytes());
         if ours
             && words.next() == Some(b"hold")
             && let Ok(kib) = private(pid)

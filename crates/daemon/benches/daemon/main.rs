@@ -9,6 +9,7 @@
 //! cargo xtask bench daemon -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
 mod attaching;
@@ -30,11 +31,10 @@ struct Plan {
     /// Agents that ask at once, and how often each does.
     agents: usize,
     questions: usize,
-    /// How often somebody attaches.
+    /// How often a viewer attaches.
     attaches: usize,
     /// Sessions that are listed.
     sessions: usize,
-    /// How many follow.
     followers: &'static [usize],
     /// Steps of the run they follow.
     steps: usize,
@@ -98,7 +98,6 @@ async fn measure(plan: &Plan) -> io::Result<String> {
     ))
 }
 
-/// Times, sorted.
 struct Times(Vec<Duration>);
 
 impl Times {

@@ -11,16 +11,16 @@ use coven_api::workflow::{StartWorkflow, Started, WorkflowDefinition};
 use coven_api::{Client, DaemonAddress};
 use coven_runtime::processes;
 use coven_testkit::bench::asking::CONFIG;
+use coven_testkit::programs::TestProgram;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long anything may take on a busy machine; only what is stuck takes longer.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(10);
 
-/// How often something is looked at that nobody tells of.
-const GLANCE: Duration = Duration::from_millis(1);
+/// How often a condition without an event of its own is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A home.
 pub(crate) struct Home {
     folder: TempDir,
 }
@@ -67,9 +67,10 @@ impl Home {
     /// Starts the daemon, and says how long it took until it answered.
     pub(crate) async fn daemon(&self) -> io::Result<(Daemon<'_>, Duration)> {
         let errors = File::create(self.path().join("errors"))?;
+        let (program, holder) = (TestProgram::Daemon.path(), TestProgram::Agent.path());
         let begun = Instant::now();
-        let child = Command::new(env!("CARGO_BIN_EXE_coven-daemon-serve"))
-            .arg(env!("CARGO_BIN_EXE_coven-daemon-agent"))
+        let child = Command::new(program)
+            .arg(holder)
             .env_clear()
             .envs(self.env())
             .stdin(Stdio::null())
@@ -89,7 +90,7 @@ pub(crate) async fn until<T>(
     what: &str,
     mut look: impl AsyncFnMut() -> Option<T>,
 ) -> io::Result<T> {
-    let mut ticks = tokio::time::interval(GLANCE);
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
     let looked = async {
         loop {
             ticks.tick().await;
@@ -170,8 +171,8 @@ impl Daemon<'_> {
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.kill().ok();
+        self.child.wait().ok();
         let mut folders = vec![self.home.base().join(".coven/sessions")];
         while let Some(folder) = folders.pop() {
             for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|at| at.path()) {

@@ -15,7 +15,7 @@ use crate::questions::{Measured, painted, since_epoch, variables};
 use crate::{Plan, Times};
 
 /// How often the screens are looked at.
-const EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Measures; nothing if there is no tmux.
 pub(crate) async fn measure(plan: &Plan) -> io::Result<Option<Measured>> {
@@ -36,7 +36,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Option<Measured>> {
         said(command.envs(variables(plan)))?;
     }
     let (mut delays, mut doubled, mut seen) = (Vec::new(), 0, BTreeSet::new());
-    let mut ticks = tokio::time::interval(EVERY);
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
     let begun = tokio::time::Instant::now();
     // The server ends with the last agent.
     while let Ok(panes) = server.run(&["list-sessions", "-F", "#{session_name}"]) {
@@ -55,7 +55,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Option<Measured>> {
             } else {
                 doubled += 1;
             }
-            let _ = server.run(&["send-keys", "-t", pane, "y"]);
+            server.run(&["send-keys", "-t", pane, "y"]).ok();
         }
     }
     let asked = plan.agents * plan.questions;
@@ -84,6 +84,6 @@ fn said(command: &mut Command) -> io::Result<String> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        let _ = self.run(&["kill-server"]);
+        self.run(&["kill-server"]).ok();
     }
 }

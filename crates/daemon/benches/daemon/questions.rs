@@ -15,7 +15,7 @@ use crate::place::{DEADLINE, Home};
 use crate::{Plan, Times};
 
 /// How many lines are printed between two questions, at most.
-const FLOOD: usize = 2000;
+const MAX_FLOOD_LINES: usize = 2000;
 
 /// What came of all agents.
 pub(crate) struct Measured {
@@ -26,7 +26,7 @@ pub(crate) struct Measured {
 
 /// The variables of the agents.
 pub(crate) fn variables(plan: &Plan) -> [(&'static str, String); 2] {
-    [("QUESTIONS", plan.questions.to_string()), ("FLOOD", FLOOD.to_string())]
+    [("QUESTIONS", plan.questions.to_string()), ("FLOOD", MAX_FLOOD_LINES.to_string())]
 }
 
 pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
@@ -57,7 +57,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
                         let digest = asked.digest;
                         let decide = Decide { decision, answer: None, digest, why: None };
                         // One that is gone by now is asked again, and counted then.
-                        let _ = client.decide(&asked.id, &decide).await;
+                        client.decide(&asked.id, &decide).await.ok();
                     });
                 }
                 "workflow.completed" | "workflow.failed" => break,

@@ -15,7 +15,7 @@ use crate::place::{Daemon, Home, until};
 use crate::{Plan, Times};
 
 /// How often the list is asked for.
-const ASKED: usize = 50;
+const LIST_REQUESTS: usize = 50;
 
 /// A run that is copied.
 const RUN: &str = "
@@ -26,7 +26,6 @@ steps:
   - {name: two, type: script, command: echo two}
 ";
 
-/// What it took.
 pub(crate) struct Measured {
     /// From starting the program to its first answer.
     pub(crate) answers: Duration,
@@ -57,7 +56,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
     list(&daemon, plan, 1).await?;
     let knows = begun.elapsed();
     let (mut times, mut long_times) = (Vec::new(), Vec::new());
-    for _ in 0..ASKED {
+    for _ in 0..LIST_REQUESTS {
         times.push(list(&daemon, plan, 100).await?);
         long_times.push(list(&daemon, plan, 1000).await?);
     }

@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, HeaderName, header};
 use coven_api::{Code, Problem};
 
 /// Names of this machine that cannot be made to mean another.
-const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+const LOCAL_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Headers that browsers send by themselves and programs do not.
-const BROWSER: [&str; 6] = [
+const BROWSER_HEADERS: [&str; 6] = [
     "sec-fetch-site",
     "sec-fetch-mode",
     "sec-fetch-dest",
@@ -31,7 +31,7 @@ pub(super) fn check(headers: &HeaderMap, local: SocketAddr, changes: bool) -> Re
         if !ours {
             return Err(forbidden("the request comes from another origin"));
         }
-    } else if changes && BROWSER.iter().any(|name| headers.contains_key(*name)) {
+    } else if changes && BROWSER_HEADERS.iter().any(|name| headers.contains_key(*name)) {
         return Err(forbidden("a browser sent this without saying from which page"));
     }
     let site = HeaderName::from_static("sec-fetch-site");
@@ -53,7 +53,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
 }
 
 fn is_ours(host: &str, port: u16) -> bool {
-    NAMES.iter().any(|name| {
+    LOCAL_HOSTS.iter().any(|name| {
         let rest = host.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name));
         rest.and_then(|_| host[name.len()..].strip_prefix(':')) == Some(port.to_string().as_str())
     })

@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
 /// How long a client may leave everything unread that the system holds for it.
-const UNREAD: Duration = Duration::from_mins(1);
+const UNREAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A connection with a place.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Guarded<S> {
 
 impl<S> Guarded<S> {
     pub(super) fn new(stream: S, place: OwnedSemaphorePermit) -> Self {
-        let patience = Box::pin(tokio::time::sleep(UNREAD));
+        let patience = Box::pin(tokio::time::sleep(UNREAD_TIMEOUT));
         Self { stream, patience, waiting: false, _place: place }
     }
 
@@ -39,7 +39,7 @@ impl<S> Guarded<S> {
         }
         if !self.waiting {
             self.waiting = true;
-            self.patience.as_mut().reset(Instant::now() + UNREAD);
+            self.patience.as_mut().reset(Instant::now() + UNREAD_TIMEOUT);
         }
         ready!(self.patience.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
@@ -109,7 +109,11 @@ mod tests {
         let begun = Instant::now();
         let written = guarded(ours).await.write_all(&[0; 64]).await;
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert!((UNREAD..UNREAD * 2).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        assert!(
+            (UNREAD_TIMEOUT..UNREAD_TIMEOUT * 2).contains(&begun.elapsed()),
+            "{:?}",
+            begun.elapsed()
+        );
         drop(theirs);
     }
 
@@ -119,7 +123,7 @@ mod tests {
         let slow = async {
             let mut read = 0;
             while read < 64 {
-                tokio::time::sleep(UNREAD / 2).await;
+                tokio::time::sleep(UNREAD_TIMEOUT / 2).await;
                 read += theirs.read(&mut [0; 8]).await.unwrap();
             }
         };

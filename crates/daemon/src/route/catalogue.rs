@@ -8,7 +8,6 @@ use coven_api::catalogue::{
 use crate::answer::{Answer, Json, Path, Query, Read};
 use crate::state::Daemon;
 
-/// `GET /grimoires`.
 pub(super) async fn grimoires(
     State(daemon): State<Daemon>,
     Query(query): Query<BaseDirQuery>,
@@ -16,7 +15,6 @@ pub(super) async fn grimoires(
     Ok(Json(daemon.service.grimoires(query.base_dir).await?))
 }
 
-/// `GET /grimoires/{name}`.
 pub(super) async fn grimoire(
     State(daemon): State<Daemon>,
     Path(name): Path<String>,
@@ -25,7 +23,6 @@ pub(super) async fn grimoire(
     Ok(Json(daemon.service.grimoire(name, query.base_dir).await?))
 }
 
-/// `POST /grimoires/check`.
 pub(super) async fn check(
     State(daemon): State<Daemon>,
     Read(check): Read<CheckRequest>,
@@ -33,7 +30,6 @@ pub(super) async fn check(
     Ok(Json(daemon.service.check(check).await?))
 }
 
-/// `GET /adapters`.
 pub(super) async fn adapters(
     State(daemon): State<Daemon>,
     Query(query): Query<BaseDirQuery>,

@@ -6,7 +6,6 @@ use coven_api::event::{PostEvent, TriggeredSessions};
 use crate::answer::{Answer, Json, Read};
 use crate::state::Daemon;
 
-/// `POST /events`.
 pub(super) async fn post(
     State(daemon): State<Daemon>,
     Read(event): Read<PostEvent>,

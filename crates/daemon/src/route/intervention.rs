@@ -8,7 +8,6 @@ use crate::answer::{Answer, Json, Path, Query, Read};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
-/// `GET /interventions`.
 pub(super) async fn list(
     State(daemon): State<Daemon>,
     Query(query): Query<InterventionQuery>,
@@ -16,7 +15,6 @@ pub(super) async fn list(
     Ok(Json(daemon.service.interventions(&query).await?))
 }
 
-/// `POST /interventions/{session}/{number}`.
 pub(super) async fn decide(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,

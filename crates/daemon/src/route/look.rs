@@ -11,7 +11,6 @@ use futures_util::stream;
 use crate::answer::{Answer, Failure, Json, Path, Query};
 use crate::state::Daemon;
 
-/// `GET …/screen`.
 pub(super) async fn screen(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
@@ -20,7 +19,6 @@ pub(super) async fn screen(
     Ok(Json(daemon.service.screen(&id, &task, query).await?))
 }
 
-/// `GET …/output`.
 pub(super) async fn output(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
@@ -38,7 +36,6 @@ pub(super) async fn output(
     })
 }
 
-/// `GET …/transcript`.
 pub(super) async fn transcript(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
@@ -47,7 +44,6 @@ pub(super) async fn transcript(
     Ok(Json(daemon.service.transcript(&id, &task, query).await?))
 }
 
-/// `GET …/recording`.
 pub(super) async fn recording(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
@@ -64,7 +60,6 @@ pub(super) async fn recording(
     Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
-/// `GET …/explain`.
 pub(super) async fn explain(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,

@@ -16,13 +16,11 @@ use crate::answer::{Answer, Done, Failure, Json, MayRead, Read};
 use crate::peer::{Caller, Via};
 use crate::state::Daemon;
 
-/// `GET /health`.
 pub(super) async fn health(State(daemon): State<Daemon>) -> Json<HealthResponse> {
     let status = if daemon.service.stopping().is_cancelled() { "stopping" } else { "ok" };
     Json(HealthResponse { status: status.to_owned() })
 }
 
-/// `GET /version`.
 pub(super) async fn version() -> Json<VersionResponse> {
     Json(VersionResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -32,7 +30,6 @@ pub(super) async fn version() -> Json<VersionResponse> {
     })
 }
 
-/// `GET /openapi.json`.
 pub(super) async fn document() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], openapi::text()).into_response()
 }
@@ -54,7 +51,6 @@ pub(super) async fn code(
     Ok((StatusCode::CREATED, Json(SignInCode { code, url })).into_response())
 }
 
-/// `POST /sign-in`.
 pub(super) async fn sign_in(
     State(daemon): State<Daemon>,
     Read(sign_in): Read<SignIn>,
@@ -63,7 +59,6 @@ pub(super) async fn sign_in(
     Ok(Json(SignedIn { token: daemon.token().reveal().to_owned() }))
 }
 
-/// `POST /shutdown`.
 pub(super) async fn shutdown(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
@@ -74,7 +69,6 @@ pub(super) async fn shutdown(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `GET /status`.
 pub(super) async fn status(State(daemon): State<Daemon>) -> Json<StatusResponse> {
     let address = daemon.address().map(|address| address.to_string());
     Json(StatusResponse { address, ..daemon.service.status().await })
@@ -88,7 +82,6 @@ pub(super) async fn open_base_dir(
     Ok(Json(daemon.service.open_base_dir(&open).await?))
 }
 
-/// `GET /metrics`.
 pub(super) async fn metrics(State(daemon): State<Daemon>) -> Response {
     let text = daemon.service.metrics_text().await;
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()

@@ -9,7 +9,6 @@ use crate::answer::{Done, Path, Read};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
-/// `POST …/input`.
 pub(super) async fn input(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
@@ -20,7 +19,6 @@ pub(super) async fn input(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/resize`.
 pub(super) async fn resize(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
@@ -30,7 +28,6 @@ pub(super) async fn resize(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/interrupt`.
 pub(super) async fn interrupt(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
@@ -39,7 +36,6 @@ pub(super) async fn interrupt(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/complete`.
 pub(super) async fn complete(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
@@ -49,7 +45,6 @@ pub(super) async fn complete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/stop`.
 pub(super) async fn stop(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,

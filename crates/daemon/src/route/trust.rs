@@ -7,7 +7,6 @@ use coven_api::system::{SetTrust, Trust};
 use crate::answer::{Answer, Json, Query, Read};
 use crate::state::Daemon;
 
-/// `GET /trust`.
 pub(super) async fn show(
     State(daemon): State<Daemon>,
     Query(query): Query<BaseDirQuery>,
@@ -15,7 +14,6 @@ pub(super) async fn show(
     Ok(Json(daemon.service.trust(query.base_dir).await?))
 }
 
-/// `POST /trust`.
 pub(super) async fn set(State(daemon): State<Daemon>, Read(set): Read<SetTrust>) -> Answer<Trust> {
     Ok(Json(daemon.service.set_trust(set).await?))
 }

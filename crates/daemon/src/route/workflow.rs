@@ -11,7 +11,6 @@ use crate::answer::{Answer, Done, Failure, Json, MayRead, Path, Query, Read};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
-/// `POST /workflows`.
 pub(super) async fn start(
     State(daemon): State<Daemon>,
     headers: HeaderMap,
@@ -28,7 +27,6 @@ pub(super) async fn start(
     Ok((StatusCode::CREATED, Json(started)).into_response())
 }
 
-/// `GET /workflows`.
 pub(super) async fn list(
     State(daemon): State<Daemon>,
     Query(query): Query<ListQuery>,
@@ -36,12 +34,10 @@ pub(super) async fn list(
     Ok(Json(daemon.service.list(&query).await?))
 }
 
-/// `GET /workflows/{id}`.
 pub(super) async fn show(State(daemon): State<Daemon>, Path(id): Path<String>) -> Answer<Workflow> {
     Ok(Json(daemon.service.show(&id).await?))
 }
 
-/// `DELETE /workflows/{id}`.
 pub(super) async fn cancel(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
@@ -51,7 +47,6 @@ pub(super) async fn cancel(
     Ok(Json(daemon.service.cancel(&id, wish, &caller.name()).await?))
 }
 
-/// `POST /workflows/{id}/resume`.
 pub(super) async fn resume(
     State(daemon): State<Daemon>,
     Path(id): Path<String>,
@@ -60,7 +55,6 @@ pub(super) async fn resume(
     Ok(Json(daemon.service.resume(&id, wish).await?))
 }
 
-/// `POST /workflows/{id}/retry`.
 pub(super) async fn retry(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
@@ -70,7 +64,6 @@ pub(super) async fn retry(
     Ok(Json(daemon.service.retry(&id, wish, &caller.name()).await?))
 }
 
-/// `POST /workflows/{id}/purge`.
 pub(super) async fn purge(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,

@@ -22,15 +22,14 @@ use tokio::time::Instant;
 
 use self::push::Pushes;
 use super::followers::Streams;
-use super::socket::{LAST_WORDS, PING, SILENCE, speaking};
+use super::socket::{CLIENT_TIMEOUT, CLOSE_TIMEOUT, PING_INTERVAL, speaking};
 use crate::answer::{Failure, parse};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
 /// How many commands of one interface may be under way.
-const COMMANDS: usize = 64;
+const MAX_PENDING_COMMANDS: usize = 64;
 
-/// Opens the conversation.
 pub(super) async fn ipc(
     State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
@@ -49,7 +48,6 @@ pub(super) async fn ipc(
     }))
 }
 
-/// One interface.
 struct Interface {
     service: Service,
     caller: Caller,
@@ -68,14 +66,14 @@ impl Interface {
         let stopping = self.service.stopping();
         let mut events = self.service.all_events(None);
         let mut pushes = Pushes::default();
-        let mut ping = tokio::time::interval(PING);
+        let mut ping = tokio::time::interval(PING_INTERVAL);
         let mut heard = Instant::now();
         loop {
             // Nothing more is taken in while something waits to be sent: an interface that does not
             // read holds up only itself.
             while let Some(text) = self.ready.pop_front() {
                 let sent = socket.send(Message::Text(text.into()));
-                match tokio::time::timeout(SILENCE, sent).await {
+                match tokio::time::timeout(CLIENT_TIMEOUT, sent).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => return,
                 }
@@ -102,11 +100,11 @@ impl Interface {
                     None => return going_away(socket).await,
                 },
                 _ = ping.tick() => {
-                    if heard.elapsed() > SILENCE {
+                    if heard.elapsed() > CLIENT_TIMEOUT {
                         return;
                     }
                     let sent = socket.send(Message::Ping(axum::body::Bytes::new()));
-                    if !matches!(tokio::time::timeout(SILENCE, sent).await, Ok(Ok(()))) {
+                    if !matches!(tokio::time::timeout(CLIENT_TIMEOUT, sent).await, Ok(Ok(()))) {
                         return;
                     }
                 }
@@ -145,8 +143,8 @@ impl Interface {
             let detail = "a command needs an `id`: a number or a text".to_owned();
             return Err(wrong(&id, Code::BadRequest, detail));
         }
-        if self.commands.len() >= COMMANDS {
-            let detail = format!("{COMMANDS} commands are under way already");
+        if self.commands.len() >= MAX_PENDING_COMMANDS {
+            let detail = format!("{MAX_PENDING_COMMANDS} commands are under way already");
             return Err(wrong(&id, Code::TooMany, detail));
         }
         serde_json::from_value(value).map_err(|error| {
@@ -165,5 +163,7 @@ async fn going_away(mut socket: WebSocket) {
             while let Some(Ok(_)) = socket.recv().await {}
         }
     };
-    let _ = tokio::time::timeout(LAST_WORDS, goodbye).await;
+    if tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await.is_err() {
+        tracing::debug!("an interface did not answer the close of its connection");
+    }
 }

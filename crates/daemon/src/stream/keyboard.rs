@@ -10,7 +10,7 @@ use tokio::sync::watch;
 /// The terminal of one attempt.
 type Place = (SessionId, AttemptId);
 
-/// The keyboards of all terminals that somebody looks at.
+/// The keyboards of all terminals that have a viewer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keyboards {
     shared: Arc<Shared>,
@@ -52,7 +52,7 @@ impl Keyboards {
     }
 }
 
-/// A viewer's seat. Whoever leaves gives the keyboard back.
+/// A viewer's seat at a terminal. Dropping it gives the keyboard back.
 #[derive(Debug)]
 pub(super) struct Seat {
     keyboard: Arc<Keyboard>,
@@ -66,12 +66,12 @@ impl Seat {
         self.keyboard.holder.borrow().as_ref() == Some(&self.me)
     }
 
-    /// Takes the keyboard, whoever has it.
+    /// Takes the keyboard, also from another viewer.
     pub(super) fn take(&self) {
         self.keyboard.holder.send_replace(Some(self.me.clone()));
     }
 
-    /// Takes the keyboard if nobody has it.
+    /// Takes the keyboard if no other viewer has it.
     pub(super) fn take_if_free(&self) {
         self.keyboard.holder.send_if_modified(|holder| {
             let free = holder.is_none();
@@ -94,10 +94,10 @@ impl Seat {
         self.changes.borrow_and_update().clone()
     }
 
-    /// Waits until somebody takes or gives back the keyboard.
+    /// Waits until a viewer takes or gives back the keyboard.
     pub(super) async fn changed(&mut self) {
         // The sender lives as long as this seat.
-        let _ = self.changes.changed().await;
+        self.changes.changed().await.ok();
     }
 }
 

@@ -9,12 +9,11 @@ use axum::extract::ws::Message;
 use coven_api::attach::FromDaemon;
 
 /// How many bytes a viewer may be behind. A new picture of the screen is smaller than this.
-const BEHIND: usize = 1 << 20;
+const MAX_OUTBOX_BYTES: usize = 1 << 20;
 
 /// How many bytes go into one message.
-const MESSAGE: usize = 64 * 1024;
+const MAX_OUTPUT_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// Something to send.
 #[derive(Debug)]
 enum Piece {
     Said(FromDaemon),
@@ -59,12 +58,12 @@ impl Outbox {
     /// More of the stream. Says whether there was room; if not, the stream is lost.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> bool {
         self.bytes += bytes.len();
-        if self.bytes > BEHIND {
+        if self.bytes > MAX_OUTBOX_BYTES {
             self.forget();
             return false;
         }
         match self.pieces.back_mut() {
-            Some(Piece::Bytes(last)) if last.len() + bytes.len() <= MESSAGE => {
+            Some(Piece::Bytes(last)) if last.len() + bytes.len() <= MAX_OUTPUT_MESSAGE_BYTES => {
                 last.extend_from_slice(bytes);
             }
             _ => self.pieces.push_back(Piece::Bytes(bytes.to_vec())),
@@ -83,7 +82,6 @@ impl Outbox {
         });
     }
 
-    /// The next message.
     pub(super) fn next(&mut self) -> Option<Message> {
         Some(match self.pieces.pop_front()? {
             Piece::Said(said) => {
@@ -134,7 +132,7 @@ mod tests {
         outbox.say(keyboard(true));
         let chunk = vec![b'x'; 100_000];
         let pushed = (0..20).take_while(|_| outbox.bytes(&chunk)).count();
-        assert_eq!(pushed, BEHIND / chunk.len());
+        assert_eq!(pushed, MAX_OUTBOX_BYTES / chunk.len());
         assert_eq!(all(&mut outbox), [r#"{"type":"keyboard","yours":true,"holder":null}"#]);
         assert!(outbox.bytes(&chunk), "there is room again");
     }

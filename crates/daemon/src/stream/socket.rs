@@ -10,19 +10,19 @@ use coven_api::{Code, Problem};
 use coven_service::text::printable;
 
 /// How often a client is asked whether it is still there.
-pub(super) const PING: Duration = Duration::from_secs(15);
+pub(super) const PING_INTERVAL: Duration = Duration::from_secs(15);
 
 /// How long a client may neither say nor take anything.
-pub(super) const SILENCE: Duration = Duration::from_mins(1);
+pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long the last words to a client may take; a daemon that stops waits for them.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The largest message that is taken. Whoever pastes more sends it in pieces.
-pub(super) const LARGEST_MESSAGE: usize = 1 << 20;
+/// The largest message that is taken. A client sends a longer paste in pieces.
+pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
-/// A WebSocket that is to speak this subprotocol. Whoever asks for another, or for none, may mean
-/// another version; and a token that stands among the subprotocols is never sent back.
+/// A WebSocket that is to speak this subprotocol. A client that asks for another, or for none, may
+/// mean another version; and a token that stands among the subprotocols is never sent back.
 pub(super) fn speaking(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     subprotocol: &'static str,
@@ -36,10 +36,10 @@ pub(super) fn speaking(
         let detail = format!("the subprotocol `{subprotocol}` is not among those asked for");
         return Err(Problem::new(Code::BadRequest, detail).with_hint(hint));
     }
-    Ok(upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE))
+    Ok(upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES))
 }
 
-/// What others are told about whoever connects: the program, as it calls itself.
+/// What other viewers are told about a new one: the program, as it calls itself.
 pub(super) fn name(headers: &HeaderMap) -> String {
     let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok());
     let agent = agent.unwrap_or_default();

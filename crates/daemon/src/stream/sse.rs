@@ -2,7 +2,7 @@
 //!
 //! Without a cursor a follower first gets a `snapshot` and then what happens; with one, what
 //! happened since. Nothing is pushed: a connection asks for the next piece when it has sent the
-//! one before, so a client that does not read holds nobody up but itself. What it misses of what is
+//! one before, so a client that does not read holds up only itself. What it misses of what is
 //! live is gone, of facts nothing: they are read from the journals.
 //!
 //! Besides what happened there are `snapshot`, `gap`, `lagged`, `end` (nothing more will come, do
@@ -42,7 +42,6 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// How soon a page that loses its connection comes back.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// `GET /workflows/{id}/events`.
 pub(super) async fn session(
     State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
@@ -74,7 +73,6 @@ pub(super) async fn session(
     Ok(follower.answer())
 }
 
-/// `GET /events`.
 pub(super) async fn everything(
     State(daemon): State<Daemon>,
     Extension(streams): Extension<Streams>,
@@ -260,7 +258,7 @@ impl Follower {
     }
 
     /// A session that is over, with no agent left alive, has nothing more to tell. It may be tried
-    /// again later; whoever waits for that follows everything.
+    /// again later; a client that waits for that follows the stream of all sessions.
     fn see_whether_over(&mut self, workflow: &Workflow) {
         let item = &workflow.item;
         if item.status.is_final() && !item.kept && self.told >= workflow.last_seq {

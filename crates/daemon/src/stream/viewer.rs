@@ -16,12 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::keyboard::Seat;
 use super::outbox::Outbox;
-use super::socket::{LAST_WORDS, PING, SILENCE};
+use super::socket::{CLIENT_TIMEOUT, CLOSE_TIMEOUT, PING_INTERVAL};
 
 /// How many messages are on their way to the connection; the rest waits where it can be dropped.
-const UNDER_WAY: usize = 2;
+const MAX_MESSAGES_IN_FLIGHT: usize = 2;
 
-/// One viewer.
 #[derive(Debug)]
 pub(super) struct Viewer {
     terminal: Terminal,
@@ -73,7 +72,7 @@ impl Viewer {
     /// Talks until the viewer leaves or the process ends.
     pub(super) async fn show(mut self, socket: WebSocket) {
         let (sink, mut messages) = socket.split();
-        let (outgoing, queue) = mpsc::channel(UNDER_WAY);
+        let (outgoing, queue) = mpsc::channel(MAX_MESSAGES_IN_FLIGHT);
         let sending = send(sink, queue);
         tokio::pin!(sending);
         let end = tokio::select! {
@@ -81,22 +80,25 @@ impl Viewer {
             () = &mut sending => return,
             end = self.talk(&outgoing, &mut messages) => end,
         };
-        // Whoever saw the end gets all of it; a daemon that stops cannot wait for long.
+        // A viewer that saw the end gets all of it; a daemon that stops cannot wait for long.
         let (code, reason, time) = match end {
-            End::Ended => (close_code::NORMAL, "the process has ended", SILENCE),
-            End::Left => (close_code::AWAY, "the daemon is stopping", LAST_WORDS),
+            End::Ended => (close_code::NORMAL, "the process has ended", CLIENT_TIMEOUT),
+            End::Left => (close_code::AWAY, "the daemon is stopping", CLOSE_TIMEOUT),
             End::Gone => return,
         };
         let close = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
         let last_words = async {
-            let _ = outgoing.send(Message::Close(Some(close))).await;
+            // It fails only if the connection is broken, and then there is nothing to close.
+            drop(outgoing.send(Message::Close(Some(close))).await);
             drop(outgoing);
         };
         // The viewer answers the goodbye. Who does not wait for that takes away what it may still
         // have to read.
         let answer = async { while let Some(Ok(_)) = messages.next().await {} };
         let goodbye = async { tokio::join!(last_words, sending, answer) };
-        let _ = tokio::time::timeout(time, goodbye).await;
+        if tokio::time::timeout(time, goodbye).await.is_err() {
+            tracing::debug!("a viewer did not answer the close of its connection");
+        }
     }
 
     async fn talk(
@@ -110,7 +112,7 @@ impl Viewer {
         let mut over = !self.picture(false).await;
         self.say_holder();
         self.say_state();
-        let mut ping = tokio::time::interval(PING);
+        let mut ping = tokio::time::interval(PING_INTERVAL);
         let stopping = self.stopping.clone();
         loop {
             let waiting = self.lost || !self.outbox.is_empty();
@@ -142,11 +144,11 @@ impl Viewer {
                 }
                 () = self.seat.changed() => self.say_holder(),
                 _ = ping.tick() => {
-                    if self.heard.elapsed() > SILENCE {
+                    if self.heard.elapsed() > CLIENT_TIMEOUT {
                         return End::Gone;
                     }
                     // A connection that is full does not need to be asked.
-                    let _ = outgoing.try_send(Message::Ping(axum::body::Bytes::new()));
+                    drop(outgoing.try_send(Message::Ping(axum::body::Bytes::new())));
                 }
                 () = stopping.cancelled() => return End::Left,
             }
@@ -276,12 +278,13 @@ impl Viewer {
     }
 }
 
-/// Sends what there is to send, until there is nothing more or nobody takes it.
+/// Sends what there is to send, until there is nothing more or the client takes no more.
 async fn send(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Message>) {
     while let Some(message) = queue.recv().await {
         if sink.send(message).await.is_err() {
             return;
         }
     }
-    let _ = sink.close().await;
+    // The client may have closed it first.
+    drop(sink.close().await);
 }

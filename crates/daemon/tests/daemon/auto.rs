@@ -1,4 +1,4 @@
-//! Runs whose questions nobody is asked.
+//! Runs whose questions are answered by policies, without a person.
 
 use coven_api::intervention::{InterventionQuery, InterventionState};
 use coven_model::AutoAnswer;
@@ -54,7 +54,7 @@ async fn what_was_wanted_is_remembered_by_the_next_daemon() {
     let id = daemon.start(&start).await.id.to_string();
     daemon.see(&id, |workflow| workflow.tasks.iter().any(|task| task.live)).await;
     daemon.kill();
-    // The question comes up while nobody is there, and waits when somebody is.
+    // The question comes up while no daemon runs, and is open when the next one has started.
     std::fs::write(home.base().join("go"), "").unwrap();
     let daemon = home.daemon().await;
     daemon.ends(&id, WorkflowStatus::Completed).await;

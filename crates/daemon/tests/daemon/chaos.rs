@@ -1,4 +1,4 @@
-//! Many agents at work while the daemon dies again and again, at moments nobody chose.
+//! Many agents at work while the daemon is killed again and again, at random moments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

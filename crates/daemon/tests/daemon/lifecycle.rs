@@ -6,6 +6,8 @@ use coven_api::Code;
 use coven_api::system::ShutdownRequest;
 use coven_api::workflow::ListQuery;
 use coven_model::WorkflowStatus;
+use coven_testkit::nobody::without_root;
+use coven_testkit::programs::TestProgram;
 use serde_json::json;
 
 use crate::support::{Home, code, until};
@@ -56,15 +58,19 @@ async fn a_state_folder_that_cannot_be_written_is_told_by_its_path() {
     std::fs::write(home.path().join("state/coven"), "in the way").unwrap();
     let (status, said) = home.refused(home.command());
     assert!(!status.success() && said.contains("state/coven"), "{said}");
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
-    let home = Home::new();
-    let state = home.path().join("state");
-    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o500)).unwrap();
-    let (status, said) = home.refused(home.command());
-    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).unwrap();
-    assert!(!status.success() && said.contains("state/coven"), "{said}");
+    // The way to the program that was built may be closed to other users.
+    let open = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = open.path().join("daemon");
+    std::fs::copy(TestProgram::Daemon.path(), &program).unwrap();
+    without_root(|| {
+        let home = Home::new();
+        let state = home.path().join("state");
+        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o500)).unwrap();
+        let (status, said) = home.refused(home.command_of(&program));
+        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(!status.success() && said.contains("state/coven"), "{said}");
+    });
 }
 
 #[tokio::test]

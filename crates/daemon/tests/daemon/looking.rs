@@ -50,7 +50,7 @@ async fn no_route_that_looks_makes_or_opens_anything() {
     let daemon = home.daemon().await;
     let id = completed(&daemon).await;
     daemon.stop().await;
-    // Another folder has a copy, of which nobody knows.
+    // Another folder has a copy, which is in no registry.
     let copy = home.path().join("copy");
     let copied = std::process::Command::new("cp").arg("-a").arg(home.base()).arg(&copy).status();
     assert!(copied.unwrap().success());
@@ -63,7 +63,7 @@ async fn no_route_that_looks_makes_or_opens_anything() {
             let query = folder.map(|folder| format!("?baseDir={}", folder.display()));
             let request = daemon.raw("GET", &(path.clone() + &query.unwrap_or_default()));
             let response = request.send().await.unwrap();
-            // A stream goes on for as long as somebody reads it.
+            // A stream goes on for as long as its client reads it.
             if !matches!(route.answers, RouteAnswer::Events(_)) {
                 response.bytes().await.unwrap();
             }

@@ -1,4 +1,6 @@
 //! The daemon as others see it: a real process, asked over its socket and over loopback.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test says what it did")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::http::Response;
 use crate::support::{Home, problem};
 
-const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
+const UNKNOWN_SESSION: &str = "01890000-0000-7000-8000-000000000000";
 
 /// The path of a route with something in it that does not exist.
 fn path(route: &ApiRoute) -> String {
     route
         .path
-        .replace("{id}", NOBODY)
-        .replace("{session}", NOBODY)
+        .replace("{id}", UNKNOWN_SESSION)
+        .replace("{session}", UNKNOWN_SESSION)
         .replace("{task}", "nothing")
         .replace("{number}", "1")
         .replace("{name}", "nothing")

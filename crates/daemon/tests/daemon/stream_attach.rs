@@ -260,7 +260,7 @@ async fn many_look_one_types_and_whoever_takes_the_keyboard_has_it() {
     second.say(FromViewer::Resize { cols: 1, rows: 20 }).await;
     assert!(second.refused().await.contains("columns"));
 
-    // Given back, it is free; whoever leaves gives it back too.
+    // Given back, it is free; a viewer that leaves gives it back too.
     second.say(FromViewer::Release).await;
     assert_eq!(first.keyboard(false).await, None);
     second.write("x").await;

@@ -1,5 +1,5 @@
-//! Events as they happen: told to everybody who follows, each fact once, none left out, whoever is
-//! slow and whatever is killed in between.
+//! Events as they happen: every follower gets each fact once and none is left out, also if other
+//! followers are slow or the daemon is killed in between.
 
 use coven_api::client::{Scope, Streamed};
 use coven_api::event::{EventEnvelope, EventGap, EventSnapshot, SessionSnapshot};
@@ -258,7 +258,7 @@ async fn followers_go_on_with_neither_gap_nor_double_when_the_daemon_is_killed_i
     assert_eq!(kills.next(), None, "every kill was in the middle");
     daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
     assert_eq!(facts, journal(&daemon, started.id.as_str()).await);
-    // Whoever followed everything and read nothing meanwhile has missed nothing either.
+    // The follower of all sessions that read nothing meanwhile has missed nothing either.
     let mut pos = 0;
     while told.len() < facts.len() {
         match next(&mut everything).await.unwrap() {

@@ -13,6 +13,7 @@ use coven_api::workflow::{StartWorkflow, Started, Workflow, WorkflowDefinition};
 use coven_api::{Client, ClientError, Code, DaemonAddress, Problem};
 use coven_model::WorkflowStatus;
 use coven_runtime::processes;
+use coven_testkit::programs::TestProgram;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,12 +22,12 @@ use crate::http::{Request, Response, Server};
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
-/// How often a condition is looked at that nobody tells of.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often a condition without an event of its own is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The program that holds jobs and is the demo agent.
 pub(crate) fn agent_program() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_coven-daemon-agent"))
+    TestProgram::Agent.path()
 }
 
 /// Waits until something is so.
@@ -34,7 +35,7 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut look: impl FnMut() -> F,
 ) -> T {
-    let mut ticks = tokio::time::interval(GLANCE);
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
     let found = async {
         loop {
             ticks.tick().await;
@@ -101,7 +102,12 @@ impl Home {
 
     /// The daemon's command line in this home, not yet run.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coven-daemon-serve"));
+        self.command_of(&TestProgram::Daemon.path())
+    }
+
+    /// As [`Self::command`], with a copy of the program.
+    pub(crate) fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
             .arg(agent_program())
             .env_clear()
@@ -148,8 +154,8 @@ impl Home {
             }
             std::thread::yield_now();
         }
-        let _ = child.kill();
-        let _ = child.wait();
+        child.kill().ok();
+        child.wait().ok();
         panic!("the daemon did not refuse");
     }
 
@@ -304,8 +310,8 @@ impl Drop for Daemon<'_> {
             if std::thread::panicking() {
                 eprintln!("the daemon's log:\n{}", self.home.log());
             }
-            let _ = child.kill();
-            let _ = child.wait();
+            child.kill().ok();
+            child.wait().ok();
         }
     }
 }

@@ -99,7 +99,8 @@ impl Drop for RawTerminal<'_> {
         self.last_will.lock().execute(self.output);
         self.signals.close();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            // Its panic has been printed already.
+            thread.join().ok();
         }
     }
 }
@@ -107,7 +108,8 @@ impl Drop for RawTerminal<'_> {
 impl LastWill {
     fn execute(&mut self, output: BorrowedFd<'_>) {
         if let Some(group) = self.job.take() {
-            let _ = kill_process_group(group, Signal::KILL);
+            // It may have ended by itself.
+            kill_process_group(group, Signal::KILL).ok();
         }
         if let Some(saved) = self.terminal.take() {
             saved.restore();
@@ -116,7 +118,7 @@ impl LastWill {
             if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
                 .is_ok_and(|ready| ready > 0)
             {
-                let _ = UnbufferedOutput(output).write_all(self.last_words.as_bytes());
+                UnbufferedOutput(output).write_all(self.last_words.as_bytes()).ok();
             }
         }
     }
@@ -124,7 +126,8 @@ impl LastWill {
 
 impl SavedTermios {
     fn restore(self) {
-        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.termios);
+        // Nothing more can be done for a terminal that is gone.
+        tcsetattr(&self.terminal, OptionalActions::Now, &self.termios).ok();
     }
 }
 
@@ -134,7 +137,8 @@ fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_
     for signal in ending.forever() {
         if !signals::ignored() {
             last_will.lock().execute(output);
-            let _ = signals::die_by_signal(signal);
+            // If that fails, the next signal tries again.
+            signals::die_by_signal(signal).ok();
         }
     }
 }

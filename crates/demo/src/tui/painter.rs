@@ -1,8 +1,6 @@
 //! Paints on a terminal in one of two ways that agents have: inline, below what is already there,
 //! or on the alternate screen, which belongs to the agent alone.
 
-use std::fmt::Write;
-
 use super::TuiSize;
 use super::line::{ConversationBlock, ConversationHistory, StyledLine};
 use crate::text;
@@ -102,7 +100,7 @@ impl InlinePainter {
         }
         if let Some((row, column)) = frame.cursor {
             up(&mut out, frame.lines.len() - 1 - row);
-            let _ = write!(out, "\x1b[{}G{SHOW_CURSOR}", column + 1);
+            out.push_str(&format!("\x1b[{}G{SHOW_CURSOR}", column + 1));
         }
         out.push_str(SYNC_END);
         self.drawn = Some(frame);
@@ -162,12 +160,12 @@ impl AlternatePainter {
         }
         for (row, line) in rows.iter().enumerate() {
             if self.painted.get(row) != Some(line) {
-                let _ = write!(out, "\x1b[{};1H\x1b[2K", row + 1);
+                out.push_str(&format!("\x1b[{};1H\x1b[2K", row + 1));
                 push_words(&mut out, line);
             }
         }
         if let Some((row, column)) = cursor {
-            let _ = write!(out, "\x1b[{};{}H{SHOW_CURSOR}", row + 1, column + 1);
+            out.push_str(&format!("\x1b[{};{}H{SHOW_CURSOR}", row + 1, column + 1));
         }
         out.push_str(SYNC_END);
         (self.painted, self.cursor) = (rows, cursor);
@@ -177,7 +175,7 @@ impl AlternatePainter {
 
 fn up(out: &mut String, rows: usize) {
     if rows > 0 {
-        let _ = write!(out, "\x1b[{rows}A");
+        out.push_str(&format!("\x1b[{rows}A"));
     }
 }
 
@@ -194,7 +192,7 @@ fn push_words(out: &mut String, line: &StyledLine) {
         let bare = word.trim_end_matches(' ');
         if !bare.is_empty() {
             if column > 0 {
-                let _ = write!(out, "\x1b[{}G", column + 1);
+                out.push_str(&format!("\x1b[{}G", column + 1));
             }
             out.push_str(bare);
         }

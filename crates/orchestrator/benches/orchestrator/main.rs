@@ -8,6 +8,7 @@
 //! cargo xtask bench orchestrator -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
 mod place;
@@ -41,7 +42,7 @@ const QUICK: Plan = Plan { processes: 20, in_process: 300, facts: 1000, rounds: 
 const ACTORS: usize = 10;
 
 /// How many sessions there are where there are many.
-const MANY: usize = 100;
+const CONCURRENT_SESSIONS: usize = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), None)?;

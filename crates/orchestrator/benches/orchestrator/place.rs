@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use coven_orchestrator::{NewSession, Options, Orchestrator};
+use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
 /// A base directory of its own.
@@ -33,7 +34,7 @@ impl Place {
     }
 
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
-        let program = env!("CARGO_BIN_EXE_coven-orchestrator-agent");
+        let program = TestProgram::Agent.path();
         Ok(Orchestrator::open(Options::new(self.path(), self.state(), program)).await?)
     }
 
@@ -49,7 +50,7 @@ impl Place {
 pub(crate) fn scripts(steps: usize, asks: bool) -> String {
     let mut text = "name: bench\ndescription: Scripts in a row.\nsteps:\n".to_owned();
     for step in 0..steps {
-        let _ = writeln!(text, "  - {{name: step-{step}, type: script, command: \"true\"}}");
+        writeln!(text, "  - {{name: step-{step}, type: script, command: \"true\"}}").ok();
     }
     if asks {
         text.push_str("  - {name: ask, type: gate, message: Go on?}\n");
@@ -61,7 +62,7 @@ pub(crate) fn scripts(steps: usize, asks: bool) -> String {
 pub(crate) fn gates(steps: usize) -> String {
     let mut text = "name: bench\ndescription: Gates in a row.\nsteps:\n".to_owned();
     for step in 0..steps {
-        let _ = writeln!(text, "  - {{name: step-{step}, type: gate, message: Go on?}}");
+        writeln!(text, "  - {{name: step-{step}, type: gate, message: Go on?}}").ok();
     }
     text
 }

@@ -10,13 +10,13 @@ use coven_testkit::bench::table::{header, row};
 use crate::running::Ran;
 use crate::steps::Alone;
 use crate::waiting::Waiting;
-use crate::{ACTORS, MANY, Plan};
+use crate::{ACTORS, CONCURRENT_SESSIONS, Plan};
 
 /// Durable steps per second in one session that we want, where a step is no process.
-const STEPS: f64 = 3000.0;
+const MIN_STEPS_PER_SECOND: f64 = 3000.0;
 
 /// How long taking up all sessions may take when the program starts.
-const START: Duration = Duration::from_millis(300);
+const MAX_START_TIME: Duration = Duration::from_millis(300);
 
 /// Everything that was measured.
 pub(crate) struct Measured {
@@ -33,11 +33,11 @@ pub(crate) struct Measured {
 pub(crate) fn section(plan: &Plan, load: &str, measured: &Measured) -> String {
     let mut text = String::from("## Orchestrator\n\n`cargo xtask bench orchestrator`\n\n");
     text.push_str(&machine::sentence());
-    let _ = writeln!(
+    writeln!(
         text,
         "The load of the machine was {load} when this began, by other work. The best of {} rounds.\n",
         plan.rounds
-    );
+    ).ok();
     text.push_str("### Durable steps\n\n");
     text.push_str(&steps(plan, measured));
     text.push_str("\n### Sessions that wait\n\n");
@@ -81,12 +81,12 @@ fn steps(plan: &Plan, measured: &Measured) -> String {
         ];
         row(&mut text, name, cells);
     };
-    line("no process, one session", plan.in_process, alone.took, alone.bare, STEPS);
+    line("no process, one session", plan.in_process, alone.took, alone.bare, MIN_STEPS_PER_SECOND);
     line("with the actor, one session", plan.in_process, gated[0], alone.bare, 0.0);
     let name = format!("with the actor, {ACTORS} sessions at once");
     line(&name, plan.in_process, gated[1], alone.bare, 0.0);
     line("a process each, one session", processes.steps, processes.took, processes.bare, 0.0);
-    let name = format!("a process each, {MANY} sessions at once, 8 slots");
+    let name = format!("a process each, {CONCURRENT_SESSIONS} sessions at once, 8 slots");
     line(&name, many.steps, many.took, many.bare, 0.0);
     text.push_str(
         "\nThe mark: 3,000 durable steps a second in one session whose jobs are no processes. What \
@@ -97,16 +97,16 @@ fn steps(plan: &Plan, measured: &Measured) -> String {
 
 fn waits(waiting: &Waiting, (facts, long): (u64, Duration)) -> String {
     let mut text = format!(
-        "{MANY} sessions, each blocked by a question to a person, in one process. Memory is what \
+        "{CONCURRENT_SESSIONS} sessions, each blocked by a question to a person, in one process. Memory is what \
          the process grew by, for each. *Taken up* is from opening the base directory until every \
          session answers.\n\n",
     );
     text.push_str(&header("", [""]));
     row(&mut text, "memory per session, KiB", [format!("{:.0}", waiting.memory)]);
-    row(&mut text, &format!("{MANY} made, ms"), [millis(waiting.made)]);
-    let taken_up = marked(millis(waiting.taken_up), waiting.taken_up > START);
-    row(&mut text, &format!("{MANY} taken up, ms"), [taken_up]);
-    let long = marked(millis(long), long > START);
+    row(&mut text, &format!("{CONCURRENT_SESSIONS} made, ms"), [millis(waiting.made)]);
+    let taken_up = marked(millis(waiting.taken_up), waiting.taken_up > MAX_START_TIME);
+    row(&mut text, &format!("{CONCURRENT_SESSIONS} taken up, ms"), [taken_up]);
+    let long = marked(millis(long), long > MAX_START_TIME);
     row(&mut text, &format!("one with {facts} facts taken up, ms"), [long]);
     text.push_str(
         "\nThe mark: less than 300 ms until the program has started. What misses it is bold.\n",

@@ -10,7 +10,7 @@ use coven_model::{Choice, WorkflowStatus};
 use coven_orchestrator::{NewSession, Orchestrator, Published};
 
 use crate::place::{Place, gates, scripts};
-use crate::{MANY, Plan};
+use crate::{CONCURRENT_SESSIONS, Plan};
 
 /// What a run of steps takes, and as many processes alone.
 pub(crate) struct Ran {
@@ -102,7 +102,7 @@ pub(crate) async fn many(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
     let orchestrator = place.open().await?;
     let begun = Instant::now();
     let mut controllers = Vec::new();
-    for _ in 0..MANY {
+    for _ in 0..CONCURRENT_SESSIONS {
         let id = orchestrator.execute_workflow(Place::session(&definition)).await?;
         controllers.push(orchestrator.controller(&id).ok_or("it is not live")?);
     }
@@ -113,7 +113,7 @@ pub(crate) async fn many(plan: &Plan) -> Result<Ran, Box<dyn Error>> {
     }
     let took = begun.elapsed();
     orchestrator.close().await;
-    let steps = MANY * STEPS;
+    let steps = CONCURRENT_SESSIONS * STEPS;
     let bare = shells(plan.processes)?.mul_f64(steps as f64 / plan.processes as f64);
     Ok(Ran { steps, took, bare })
 }

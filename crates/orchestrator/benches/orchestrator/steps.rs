@@ -21,7 +21,6 @@ use crate::place::{Place, scripts};
 
 /// What steps without a process take.
 pub(crate) struct Alone {
-    /// All of them.
     pub(crate) took: Duration,
     /// How many appends there were.
     pub(crate) appends: usize,

@@ -7,7 +7,7 @@ use coven_model::WorkflowStatus;
 use coven_orchestrator::Orchestrator;
 
 use crate::place::{Place, memory, scripts};
-use crate::{MANY, Plan, steps};
+use crate::{CONCURRENT_SESSIONS, Plan, steps};
 
 /// What sessions that wait take.
 pub(crate) struct Waiting {
@@ -27,11 +27,11 @@ pub(crate) async fn measure() -> Result<Waiting, Box<dyn Error>> {
     waits(&orchestrator, &definition).await?;
     let before = memory();
     let begun = Instant::now();
-    for _ in 0..MANY {
+    for _ in 0..CONCURRENT_SESSIONS {
         waits(&orchestrator, &definition).await?;
     }
     let made = begun.elapsed();
-    let memory = (memory().saturating_sub(before)) as f64 / MANY as f64;
+    let memory = (memory().saturating_sub(before)) as f64 / CONCURRENT_SESSIONS as f64;
     orchestrator.close().await;
     drop(orchestrator);
 

@@ -5,11 +5,8 @@
 //! nothing but loopback; by hand it is of little use. What it found goes to standard output as
 //! JSON, one line per CLI; what it does is told on standard error.
 
-#[path = "../../../runner/examples/real_agents/cli.rs"]
-#[expect(dead_code, reason = "what a CLI does on a terminal is looked at elsewhere")]
-mod cli;
-#[path = "../../../runner/examples/real_agents/left.rs"]
-mod left;
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
+
 mod project;
 
 use std::error::Error;
@@ -17,19 +14,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use cli::Cli;
 use coven_model::event::{Event, LoopVerdict};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_orchestrator::{Orchestrator, Published};
+use coven_testkit::namespace as left;
+use coven_testkit::real_cli::Cli;
 use project::Project;
 use serde_json::{Value, json};
 
 /// How long a whole workflow may take: nine agents one after the other, each of which needs half a
 /// minute to start on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(10);
+const WORKFLOW_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// How long what was left may take to go.
-const GONE: Duration = Duration::from_secs(10);
+const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a row found: a note, or why it failed.
 type Found = Result<String, Box<dyn Error>>;
@@ -49,7 +47,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
-    for cli in Cli::EVERY.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
+    for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         let mut rows = Vec::new();
         for workflow in [Workflow::ReviewLoop, Workflow::ImplementBead] {
             let found = Project::new(cli, &installed, &holder);
@@ -142,7 +140,7 @@ fn nothing_left(before: &std::collections::BTreeSet<u32>) -> Result<(), String> 
         if left.is_empty() {
             return Ok(());
         }
-        if begun.elapsed() > GONE {
+        if begun.elapsed() > LEFTOVER_TIMEOUT {
             return Err(format!("left behind: {}", left.join("; ")));
         }
         std::thread::park_timeout(Duration::from_millis(20));
@@ -156,12 +154,12 @@ async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow)
     let commit = project.head()?;
     let id = orchestrator.execute_workflow(new).await?;
     let controller = orchestrator.controller(&id).ok_or("the session is not live")?;
-    let status = tokio::time::timeout(PATIENCE, controller.wait(true)).await;
+    let status = tokio::time::timeout(WORKFLOW_TIMEOUT, controller.wait(true)).await;
     let view = controller.snapshot().view().cloned().ok_or("the session has no view")?;
     let Ok(status) = status else {
         orchestrator.cancel(&id, "real-agents", "it took too long").await?;
         controller.wait(false).await;
-        return Err(format!("still at {:?} after {PATIENCE:?}", view.current_step).into());
+        return Err(format!("still at {:?} after {WORKFLOW_TIMEOUT:?}", view.current_step).into());
     };
     if status != WorkflowStatus::Completed {
         let asked: Vec<_> = view.interventions.iter().map(|asked| &asked.reason).collect();

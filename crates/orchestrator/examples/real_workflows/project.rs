@@ -13,7 +13,7 @@ use coven_testkit::model::{ModelServer, Scene};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cli::{Cli, Home};
+use coven_testkit::real_cli::{Cli, Home};
 
 /// What the agents are told to do: the tag makes the model use its tool once.
 pub(crate) const TASK: &str = "the greeting play:shell";

@@ -23,10 +23,10 @@ use crate::state::{Environment, JournalWriter, SessionManager, WorkflowSession};
 use coven_folder::best_effort;
 
 /// How many messages may wait for a session.
-const MAILBOX: usize = 256;
+const MAX_MAILBOX_MESSAGES: usize = 256;
 
 /// How many events a subscriber may be behind before it reads the journal instead.
-const EVENTS: usize = 1024;
+const MAX_EVENT_LAG: usize = 1024;
 
 /// How long a request waits for a disk that takes nothing, before it is told so. What it asked for
 /// happens when the disk takes it.
@@ -100,9 +100,9 @@ impl SessionController {
         executor: WorkflowExecutor,
         start: SessionStart,
     ) -> Self {
-        let (requests, mailbox) = mpsc::channel(MAILBOX);
-        let (reports, reported) = mpsc::channel(MAILBOX);
-        let events = broadcast::Sender::new(EVENTS);
+        let (requests, mailbox) = mpsc::channel(MAX_MAILBOX_MESSAGES);
+        let (reports, reported) = mpsc::channel(MAX_MAILBOX_MESSAGES);
+        let events = broadcast::Sender::new(MAX_EVENT_LAG);
         let jobs = LiveJobs::default();
         // Published before the actor runs, because a session may be looked at as soon as it is
         // opened.
@@ -133,12 +133,12 @@ impl SessionController {
         controller
     }
 
-    /// The session's id.
+    /// The id of the session that this controls.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// The session after its last durable fact. Asks nobody and reads no file.
+    /// The session after its last durable fact. Neither asks the actor nor reads a file.
     pub fn snapshot(&self) -> Arc<SessionSnapshot> {
         self.snapshot.borrow().clone()
     }

@@ -40,7 +40,7 @@ const RUNNER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason of the outcome of a job whose end was not recorded.
-const LOST: &str = "its process is gone, and nobody saw how it ended";
+const LOST_REASON: &str = "its process is gone, and nobody saw how it ended";
 
 /// How many orders may wait for a job.
 const ORDER_CAPACITY: usize = 64;
@@ -84,12 +84,14 @@ impl RunnerSlot {
 /// What a session orders.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// End it.
+    /// End the process of the job.
     Stop,
-    /// Answer it.
     Answer(Box<AgentAnswer>),
     /// Send it a message.
-    Send { number: u32, text: String },
+    Send {
+        number: u32,
+        text: String,
+    },
 }
 
 /// A session's handle to one of its jobs.
@@ -112,7 +114,7 @@ impl JobHandle {
     pub(crate) fn order(&self, order: Order) {
         // A job that has ended needs no orders; one whose queue is full is stuck, and gets the
         // same orders again when the session is recovered.
-        let _ = self.orders.try_send(order);
+        drop(self.orders.try_send(order));
     }
 
     /// Closes when the job is over.
@@ -310,7 +312,7 @@ impl Job {
             }
             Err(NotBegun::Lost) => {
                 let details = self.details.clone();
-                let lost = failed(Ending::Lost, LOST.to_owned());
+                let lost = failed(Ending::Lost, LOST_REASON.to_owned());
                 let lost = blocking(move || details.with_touched(lost)).await;
                 let job = self.id();
                 self.tell(if lost.touched.is_empty() {
@@ -372,8 +374,8 @@ async fn tell(reports: &mpsc::Sender<Input>, input: Input) {
     drop(reports.send(input).await);
 }
 
-/// Waits for the order to stop. Says whether it came; it does not if nobody follows the job any
-/// more.
+/// Waits for the order to stop. Says whether it came; it does not if the session actor has dropped
+/// its handle to the job.
 async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
     loop {
         match orders.recv().await {
@@ -391,7 +393,7 @@ fn end_from_disk(attempt: &Attempt, outcome: Outcome) -> Outcome {
         return outcome;
     }
     let folder = Folder::new(attempt.path());
-    let _ = folder.mark_killed();
+    best_effort("mark a job as killed", folder.mark_killed());
     if matches!(attempt.spawn(), Ok(Some(_))) {
         end_process(&folder, Instant::now() + END_TIMEOUT);
     }

@@ -12,7 +12,6 @@ use coven_model::ShellWork;
 const BASH: [&str; 4] = ["bash", "-euo", "pipefail", "-c"];
 const SH: [&str; 3] = ["sh", "-eu", "-c"];
 
-/// One command.
 pub(super) struct Shell {
     work: ShellWork,
     config: Config,

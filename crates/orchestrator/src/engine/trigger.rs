@@ -21,9 +21,9 @@
 //! - after that the claim alone decides, so a session that was purged meanwhile stays gone;
 //! - a session that was made and did not begin is begun when the base directory is opened.
 //!
-//! A session cannot be purged with facts that nobody looked at: it is over, for everybody else,
-//! only after its last fact was looked at. Which sessions have facts to look at is noted before
-//! their first fact, so after a crash nobody has to search all of them.
+//! A session cannot be purged with facts that were not looked at: for every other request it is
+//! over only after its last fact was looked at. Which sessions have facts to look at is noted
+//! before their first fact, so after a crash not all journals have to be searched.
 //!
 //! Noting is not synced. After a power cut some facts may be looked at twice; the claims are synced
 //! and make sure that nothing starts twice. Only a trigger that was written in those few seconds
@@ -33,7 +33,7 @@
 //!
 //! Grimoires of a project that is not trusted; those with errors, among them every circle of
 //! grimoires that would certainly start each other. A circle that depends on more than names is cut
-//! after [`DEEPEST`] sessions that started one another, and that is told.
+//! after [`MAX_TRIGGER_DEPTH`] sessions that started one another, and that is told.
 
 use std::fs;
 use std::path::Path;
@@ -50,11 +50,11 @@ use coven_workflow::{Known, Plan, VariableScope, bind_event};
 use serde_json::{Map, Value};
 
 /// How many sessions may start one another, one after the other. More is a circle.
-pub(crate) const DEEPEST: u32 = 16;
+pub(crate) const MAX_TRIGGER_DEPTH: u32 = 16;
 
 /// Facts about steps come by the thousand; for those the folders of grimoires are looked through at
 /// most this often.
-const PATIENCE: Duration = Duration::from_millis(100);
+const RELOAD_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether a fact can start anything.
 pub(crate) fn can_start(event: &Event) -> bool {
@@ -125,7 +125,7 @@ impl Triggers {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cached) = &*cached
             && !is_rare(kind)
-            && cached.at.elapsed() < PATIENCE
+            && cached.at.elapsed() < RELOAD_INTERVAL
         {
             return cached.plans.clone();
         }
@@ -149,7 +149,7 @@ impl Triggers {
 /// What an event means to a grimoire.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Meaning {
-    /// Nothing.
+    /// The grimoire's trigger does not want this event.
     Nothing,
     /// It starts, with these inputs.
     Starts(Map<String, Value>),

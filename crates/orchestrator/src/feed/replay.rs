@@ -17,10 +17,10 @@ use crate::state::replay::{Follower, Log, Piece};
 use crate::state::{Mark, Place};
 
 /// How many positions are looked up at a time.
-const CHUNK: usize = 256;
+const POSITIONS_PER_READ: usize = 256;
 
 /// How many journals are held open by one subscriber.
-const JOURNALS: usize = 32;
+const MAX_OPEN_JOURNALS: usize = 32;
 
 /// Follows the feed. No fact is left out or comes twice, however slow the reader is; of what is
 /// told live, a slow reader misses some. Of a session that was given up meanwhile, a later reader
@@ -80,7 +80,7 @@ impl Log for FeedLog {
                 next = ledger.last() + 1;
                 items.push(FeedItem::Gap { oldest: ledger.oldest() });
             }
-            ledger.read(next, CHUNK)
+            ledger.read(next, POSITIONS_PER_READ)
         };
         let Some((last, _)) = places.last() else {
             return Ok(Piece { items, next, has_more: false });
@@ -181,7 +181,7 @@ impl FeedLog {
             let home = self.feed.book().homes.get(&session).cloned()?;
             let home = BaseDir::find(&home).ok()??;
             let reader = Look::open(&home, id).ok()?.reader().ok()?;
-            if self.journals.len() >= JOURNALS {
+            if self.journals.len() >= MAX_OPEN_JOURNALS {
                 self.journals.clear();
             }
             self.journals.insert(session, reader);

@@ -84,7 +84,7 @@ async fn a_subscriber_that_is_much_too_slow_misses_no_fact_and_hears_none_twice(
     let mut slow = teller.feed.subscribe(None);
     for round in 0..300 {
         teller.fact();
-        for _ in 0..(2 * EVENTS / 300) {
+        for _ in 0..(2 * MAX_EVENT_LAG / 300) {
             teller.live();
         }
         if round == 150 {

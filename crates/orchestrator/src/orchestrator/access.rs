@@ -17,7 +17,7 @@ use crate::state::{PastSession, decided};
 /// The newest attempt of a task.
 #[derive(Clone, Debug)]
 pub struct TaskAccess {
-    /// The attempt.
+    /// The id of the attempt within its session.
     pub attempt: AttemptId,
     /// Its folder, with the tape of what it printed once it was launched.
     pub folder: PathBuf,

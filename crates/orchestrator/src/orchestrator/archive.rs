@@ -42,7 +42,7 @@ impl Archive {
         self.index.entries().rev().cloned().collect()
     }
 
-    /// One session.
+    /// The index entry of a session, live or over.
     pub fn entry(&self, id: &SessionId) -> Option<Entry> {
         self.index.get(id).cloned()
     }

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::make::new_id;
 use super::{Orchestrator, Shared};
-use crate::engine::trigger::{self, DEEPEST, Meaning, Triggers};
+use crate::engine::trigger::{self, MAX_TRIGGER_DEPTH, Meaning, Triggers};
 use crate::error::{ExecuteError, RequestError};
 use crate::options::{NewSession, What};
 use crate::state::blocking::blocking;
@@ -29,7 +29,7 @@ use coven_folder::best_effort;
 const FACTS_PER_LOOK: usize = 256;
 
 /// Events from outside may not be taken for ours.
-const RESERVED: &str = "workflow.";
+const RESERVED_EVENT_PREFIX: &str = "workflow.";
 
 /// An event from outside.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub struct PostedEvent {
     pub kind: String,
     /// What conditions see, and what inputs are taken from, by name.
     pub data: Map<String, Value>,
-    /// The environment of whoever posts it, which the jobs of new sessions get.
+    /// The environment of the client that posts it, which the jobs of new sessions get.
     pub env: BTreeMap<OsString, OsString>,
 }
 
@@ -92,7 +92,7 @@ impl Once {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says that nobody begins sessions any more, and waits until nobody does. Those that are still
+    /// Ends the task that begins triggered sessions, and waits for its end. Sessions that are still
     /// waiting begin when the base directory is opened the next time.
     pub(super) async fn stop(&self) {
         let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -307,7 +307,7 @@ impl Orchestrator {
 
     /// Starts the grimoires that wait for this event, once each, and says which sessions those are.
     pub async fn post_event(&self, event: PostedEvent) -> Result<Posted, ExecuteError> {
-        if event.kind.starts_with(RESERVED) {
+        if event.kind.starts_with(RESERVED_EVENT_PREFIX) {
             return Err(ExecuteError::Reserved { kind: event.kind });
         }
         let id = event.id.as_ref().map(|id| Digest::of_bytes(id.as_bytes()).as_str().to_owned());
@@ -383,9 +383,9 @@ impl Orchestrator {
                 }
                 Meaning::Starts(input) => input,
             };
-            if depth > DEEPEST {
+            if depth > MAX_TRIGGER_DEPTH {
                 problems.push(format!(
-                    "`{name}` was not started: {DEEPEST} sessions have started one another \
+                    "`{name}` was not started: {MAX_TRIGGER_DEPTH} sessions have started one another \
                      already, and that looks like a circle"
                 ));
                 continue;
@@ -449,8 +449,8 @@ impl Orchestrator {
     }
 }
 
-/// What is asked for, in short. The environment is not part of it: whoever repeats a request may
-/// do so from elsewhere.
+/// What is asked for, in short. The environment is not part of it: a client may repeat its request
+/// from another shell.
 fn digest(new: &NewSession) -> Digest {
     let what = match &new.what {
         What::Grimoire(name) => json!({"grimoire": name}),

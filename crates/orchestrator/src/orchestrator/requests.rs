@@ -121,7 +121,7 @@ impl Orchestrator {
         if let Some(turn) = self.ended_turn(id, task) {
             let decision = Decision::new(Choice::Send, by).with_text(text);
             match self.answer(&turn, decision, None).await {
-                // Somebody was faster, or the agent went on: it is a message like any other.
+                // Another answer was faster, or the agent went on: it is a message like any other.
                 Err(RequestError::Refused(Refused::NoIntervention(_))) => {}
                 other => return other,
             }

@@ -1,4 +1,4 @@
-//! The environment of whoever asked for a session, kept beside its journal while it runs.
+//! The environment of the client that asked for a session, kept beside its journal while it runs.
 //!
 //! The next process that goes on with the session starts its jobs with it. It may hold secrets, so
 //! it is for its owner alone, stands in no journal and no view, and goes when the session is over.
@@ -11,14 +11,13 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coven_folder::{Durability, Folder};
+use coven_folder::{Durability, Folder, best_effort};
 use serde::{Deserialize, Serialize};
 
-/// An environment.
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
-const FILE: &str = "caller-env";
-const VERSION: u32 = 1;
+const CALLER_ENV_FILE: &str = "caller-env";
+const CALLER_ENV_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Written {
@@ -53,24 +52,25 @@ impl Text {
 /// Keeps an environment in the folder of a session, in the place of the one that was there.
 pub(crate) fn keep(folder: &Path, env: &Environment) -> io::Result<()> {
     let env = env.iter().map(|(name, value)| (Text::new(name), Text::new(value))).collect();
-    let text = serde_json::to_vec(&Written { version: VERSION, env })?;
+    let text = serde_json::to_vec(&Written { version: CALLER_ENV_VERSION, env })?;
     let folder = Folder::open_without_links(folder)?;
-    Ok(folder.replace(FILE, &text, Durability::Synced)?)
+    Ok(folder.replace(CALLER_ENV_FILE, &text, Durability::Synced)?)
 }
 
 /// The environment that is kept in the folder of a session. One that a newer program wrote, or
 /// that cannot be read, is none.
 pub(crate) fn kept(folder: &Path) -> Option<Environment> {
-    let text = Folder::open_without_links(folder).ok()?.read(FILE).ok()??;
+    let text = Folder::open_without_links(folder).ok()?.read(CALLER_ENV_FILE).ok()??;
     let written: Written = serde_json::from_slice(&text).ok()?;
-    let pairs = Some(written).filter(|written| written.version <= VERSION)?.env;
+    let pairs = Some(written).filter(|written| written.version <= CALLER_ENV_VERSION)?.env;
     pairs.into_iter().map(|(name, value)| Some((name.read()?, value.read()?))).collect()
 }
 
-/// Forgets it.
 pub(crate) fn forget(folder: &Path) {
     // What is not there needs no removing, and what cannot be removed is removed with the session.
-    let _ = Folder::open_without_links(folder).and_then(|folder| folder.remove(FILE));
+    let removed =
+        Folder::open_without_links(folder).and_then(|folder| folder.remove(CALLER_ENV_FILE));
+    best_effort("remove the environment of a session", removed);
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
             fs::create_dir(&session).unwrap();
             let victim = root.join("victim");
             fs::write(&victim, "not yours").unwrap();
-            for name in [FILE, "caller-env.new"] {
+            for name in [CALLER_ENV_FILE, "caller-env.new"] {
                 if is_symbolic {
                     symlink(&victim, session.join(name)).unwrap();
                 } else {
@@ -110,8 +110,8 @@ mod tests {
             keep(&session, &env).unwrap();
             assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");
             assert_eq!(kept(&session), Some(env.clone()));
-            fs::rename(session.join(FILE), root.join("moved")).unwrap();
-            symlink(root.join("moved"), session.join(FILE)).unwrap();
+            fs::rename(session.join(CALLER_ENV_FILE), root.join("moved")).unwrap();
+            symlink(root.join("moved"), session.join(CALLER_ENV_FILE)).unwrap();
             assert_eq!(kept(&session), None, "that of another session");
             forget(&session);
             assert!(root.join("moved").exists());
@@ -133,7 +133,7 @@ mod tests {
         let env = BTreeMap::from([("PATH".into(), "/bin".into()), ("ODD".into(), odd.clone())]);
         keep(&folder, &env).unwrap();
         assert_eq!(kept(&folder), Some(env));
-        let mode = fs::metadata(folder.join(FILE)).unwrap().permissions().mode();
+        let mode = fs::metadata(folder.join(CALLER_ENV_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         keep(&folder, &BTreeMap::from([(odd, "1".into())])).unwrap();
         assert_eq!(kept(&folder).unwrap().len(), 1, "the newer one counts");
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_a_newer_program_wrote_is_left_alone() {
         let (_root, folder) = folder();
-        fs::write(folder.join(FILE), r#"{"version":2,"env":[]}"#).unwrap();
+        fs::write(folder.join(CALLER_ENV_FILE), r#"{"version":2,"env":[]}"#).unwrap();
         assert_eq!(kept(&folder), None);
     }
 }

@@ -1,13 +1,13 @@
 //! Which session was made for what: so that one request, or one event, makes one session, however
 //! often it is told and whenever the process dies.
 //!
-//! Whoever is to make a session for a key first **claims** the key. The claim has the id that the
-//! session will have and is on the disk before the session exists. Then the session is made, and
-//! then the claim says so. Whoever comes with the same key afterwards finds one of three things:
+//! A request that is to make a session for a key first **claims** the key. The claim has the id
+//! that the session will have and is on the disk before the session exists. Then the session is
+//! made, and then the claim says so. A later request with the same key finds one of three things:
 //!
 //! - no claim: nothing was made, and it makes the claim;
-//! - a claim of which nobody said that its session was made: it was cut short, and the session is
-//!   made now, with the same id, so that it cannot be made twice;
+//! - a claim that does not say that its session was made: the earlier request was cut short, and
+//!   the session is made now, with the same id, so that it cannot be made twice;
 //! - a claim whose session was made: that is the session. It may be gone since, purged or deleted;
 //!   it is not made again.
 //!
@@ -29,13 +29,13 @@ use coven_store::{BaseDir, FileError, Register};
 use serde::{Deserialize, Serialize};
 
 /// The name of the file, in the state folder of the base directory.
-const FILE: &str = "claims.jsonl";
+const CLAIMS_FILE: &str = "claims.jsonl";
 
 /// How long a claim is kept. Who repeats a request does so within minutes.
-const AGE: Duration = Duration::from_hours(30 * 24);
+const MAX_CLAIM_AGE: Duration = Duration::from_hours(30 * 24);
 
 /// How many claims are kept.
-const MOST: usize = 10_000;
+const MAX_CLAIMS: usize = 10_000;
 
 /// A key cannot be claimed.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum ClaimError {
     /// It was used for something else.
     #[error("the key `{key}` was used for another request; use a new one for this")]
     Reused {
-        /// The key.
+        /// The idempotency key that the request gave.
         key: String,
     },
     /// The claim cannot be written down.
@@ -71,7 +71,6 @@ pub(crate) enum Claimed {
     Made(SessionId),
 }
 
-/// One claim.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Claim {
@@ -178,7 +177,7 @@ impl Known {
     /// Drops what is too old, and the oldest of what is too much.
     fn prune(&mut self, now: Timestamp) {
         while let Some((_, oldest)) = self.claims.first_key_value()
-            && (self.claims.len() > MOST || now.since(oldest.at) > AGE)
+            && (self.claims.len() > MAX_CLAIMS || now.since(oldest.at) > MAX_CLAIM_AGE)
         {
             let key = oldest.key.clone();
             self.remove(&key);
@@ -205,9 +204,10 @@ impl Inner {
 }
 
 impl Claims {
-    /// Reads the claims of a base directory from its state folder, for whoever holds its lock.
+    /// Reads the claims of a base directory from its state folder. Only the process that holds the
+    /// lock of the base directory may do so, because it becomes their writer.
     pub(crate) fn open(folder: &Path, base: &BaseDir, now: Timestamp) -> Result<Self, FileError> {
-        let (register, lines) = Register::open(folder, FILE)?;
+        let (register, lines) = Register::open(folder, CLAIMS_FILE)?;
         let mut known = Known::default();
         for line in lines {
             known.take(line);
@@ -407,7 +407,7 @@ mod tests {
         let place = Place::new();
         let claims = place.open();
         claim(&claims, "old", 1);
-        let late = Timestamp::from_millis(0).after(AGE + Duration::from_mins(1));
+        let late = Timestamp::from_millis(0).after(MAX_CLAIM_AGE + Duration::from_mins(1));
         assert_eq!(
             claim(&place.open_at(late), "old", 2),
             Claimed::Make(id(2)),
@@ -415,7 +415,7 @@ mod tests {
         );
         let other = Place::new();
         let claims = other.open();
-        for number in 0..=u32::try_from(MOST).unwrap() {
+        for number in 0..=u32::try_from(MAX_CLAIMS).unwrap() {
             let mut inner = claims.lock();
             let claim = Claim {
                 key: number.to_string(),
@@ -430,7 +430,7 @@ mod tests {
             inner.known.prune(Timestamp::from_millis(1));
         }
         assert!(!claims.is_known("0") && claims.is_known("1"));
-        assert_eq!(claims.lock().known.by_session.len(), MOST);
+        assert_eq!(claims.lock().known.by_session.len(), MAX_CLAIMS);
     }
 
     #[test]

@@ -23,25 +23,24 @@ use self::disk::Disk;
 use coven_folder::best_effort;
 
 /// How many positions a stretch has at most.
-const STRETCH: usize = 16 * 1024;
+const MAX_STRETCH_POSITIONS: usize = 16 * 1024;
 
 /// How many positions are kept at least.
-const KEEP: usize = 200_000;
+const MIN_KEPT_POSITIONS: usize = 200_000;
 
 /// How long before a stretch is full the file of the next one is made.
-const ROOM: usize = 1024;
+const PREPARE_AHEAD_POSITIONS: usize = 1024;
 
 /// How far positions jump where some may have been told and lost: more than two stretches have, and
 /// all but the newest two are known to be on the disk.
-const JUMP: u64 = 1_000_000;
+const POSITION_JUMP: u64 = 1_000_000;
 
 /// How many sessions are remembered of which no position is kept any more.
-const FLOOR: usize = 10_000;
+const MAX_FLOOR_SESSIONS: usize = 10_000;
 
 /// Where a fact is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The session.
     pub(crate) session: Uuid,
     /// The number of the fact in it.
     pub(crate) seq: u64,
@@ -54,7 +53,7 @@ pub(crate) struct Place {
 /// What has to be known of a fact without its journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Nothing.
+    /// Only its place has to be known.
     #[default]
     None,
     /// The run is over with it.
@@ -126,7 +125,7 @@ struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { stretch: STRETCH, keep: KEEP }
+        Self { stretch: MAX_STRETCH_POSITIONS, keep: MIN_KEPT_POSITIONS }
     }
 }
 
@@ -186,7 +185,7 @@ impl Ledger {
         }
         let mut disk = found.disk;
         if found.may_have_lost {
-            let first = ledger.next() + JUMP;
+            let first = ledger.next() + POSITION_JUMP;
             let mut stretch = Stretch::new(first);
             // It is on the disk before the folder says that all is well again.
             disk.begin(&mut stretch)?;
@@ -250,8 +249,9 @@ impl Ledger {
 
     /// Whether the disk should be prepared before so many positions are given.
     pub(crate) fn needs_room(&self, positions: usize) -> bool {
-        let nearly_full =
-            |stretch: &Stretch| stretch.places.len() + positions + ROOM >= self.limits.stretch;
+        let nearly_full = |stretch: &Stretch| {
+            stretch.places.len() + positions + PREPARE_AHEAD_POSITIONS >= self.limits.stretch
+        };
         let is_prepared = self.prepared.as_ref().map(|prepared| prepared.first);
         self.disk.is_some()
             && (self.unsynced.is_some()
@@ -287,7 +287,7 @@ impl Ledger {
                     self.floor.insert(place.session, place.seq);
                 }
             }
-            while self.floor.len() > FLOOR {
+            while self.floor.len() > MAX_FLOOR_SESSIONS {
                 self.floor.pop_first();
             }
             if let Some(disk) = &self.disk {

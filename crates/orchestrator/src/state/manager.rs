@@ -38,7 +38,7 @@ impl SessionManager {
         let base = BaseDir::create_owned(base_dir, agreed_owners)?;
         let lock = Lock::take(&base, &Holder::this_process(keeper, clock.now(), None))?;
         // What is left of removals and creations that were cut short was never missed.
-        let _ = retention::sweep(&base);
+        best_effort("remove what earlier removals left", retention::sweep(&base));
         let registry = Registry::open(state_dir, &base)?;
         let index = Index::load(&base)?.with_own(|id| registry.contains(id));
         let (index, registry) = (Mutex::new(index), Mutex::new(registry));
@@ -70,7 +70,7 @@ impl SessionManager {
     /// Takes that back, because it could not be made. What lies in its place is not ours.
     pub(crate) fn unregister(&self, id: &SessionId) {
         // If even this cannot be written down, the next process finds no folder to go with it.
-        let _ = self.registry().remove(id);
+        best_effort("unregister a session", self.registry().remove(id));
     }
 
     /// Whether this user made the session in this base directory. No other is opened for writing.
@@ -93,7 +93,7 @@ impl SessionManager {
         self.clock.now()
     }
 
-    /// The base directory.
+    /// The base directory below which the sessions are kept.
     pub fn base(&self) -> BaseDir {
         self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -131,7 +131,7 @@ impl SessionManager {
         self.index().entries().rev().cloned().collect()
     }
 
-    /// One session.
+    /// The index entry of a session, live or over.
     pub fn entry(&self, id: &SessionId) -> Option<Entry> {
         self.index().get(id).cloned()
     }
@@ -189,7 +189,7 @@ impl SessionManager {
         retention.expired(&self.index(), self.now(), needed)
     }
 
-    /// Removes the folder of a session that nobody writes to any more, and forgets it.
+    /// Removes the folder of a session whose journal has no writer any more, and forgets it.
     pub(crate) fn remove(&self, id: &SessionId) -> Result<(), RemoveError> {
         match retention::remove(&self.base(), id) {
             // What could not be removed lies in the trash, and goes the next time.

@@ -1,4 +1,4 @@
-//! A session that is only looked at: one that is over and that nobody holds in memory.
+//! A session that is only looked at: one that is over and that no actor holds in memory.
 
 use coven_model::event::{Decision, Event};
 use coven_model::{AttemptId, Intervention, InterventionId, JobSpec, SessionId};

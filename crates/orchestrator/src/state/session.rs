@@ -33,7 +33,6 @@ pub struct WorkflowSession {
 /// Facts that were written down.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    /// Their numbers.
     pub(crate) seqs: Range<u64>,
     /// The folder had been deleted and was restored.
     pub(crate) restored: bool,
@@ -76,7 +75,7 @@ impl WorkflowSession {
         self.viewer.record(fact);
     }
 
-    /// The session's id.
+    /// The id that names the session and its folder.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -116,7 +115,6 @@ impl WorkflowSession {
         self.files.clone()
     }
 
-    /// Its folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

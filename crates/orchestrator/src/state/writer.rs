@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::files::SharedFiles;
 
 /// How many threads there are at most.
-const THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// How many batches may wait for a thread; a session has at most one on its way.
 const QUEUED_BATCHES: usize = 256;
@@ -29,7 +29,7 @@ const BATCHES_PER_TURN: usize = 64;
 /// The journal writer of a process. Clones share its threads, which end with the last of them.
 #[derive(Clone, Debug, Default)]
 pub struct JournalWriter {
-    threads: Arc<[WriterThread; THREADS]>,
+    threads: Arc<[WriterThread; MAX_THREADS]>,
 }
 
 /// A thread, started by its first session.
@@ -70,7 +70,7 @@ impl JournalWriter {
         let batch = Batch { files: files.clone(), facts, time, reply };
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
-        let thread = &self.threads[(hasher.finish() % THREADS as u64) as usize];
+        let thread = &self.threads[(hasher.finish() % MAX_THREADS as u64) as usize];
         thread.sender()?.send(batch).await.map_err(|_| WriterFailed)?;
         answer.await.map_err(|_| WriterFailed)
     }

@@ -1,5 +1,5 @@
 //! What is said to agents: conversations that go on after a crash, a no with its reason, and
-//! secrets that nobody is shown.
+//! secrets that are shown in no view, event or error.
 
 use std::path::PathBuf;
 
@@ -280,7 +280,7 @@ steps:
     assert_eq!(view.variables["printed"], "caller [redacted] step [redacted]");
     assert_eq!(view.variables["said"], "[redacted]");
     assert!(view.errors[0].error.contains("no [redacted]"), "{:?}", view.errors);
-    // Only the prompt has it, because whoever wrote the definition wrote it there.
+    // Only the prompt has it, because the definition itself contains it.
     let told = |text: &str| text.matches(secret).count();
     let mut live = String::new();
     loop {

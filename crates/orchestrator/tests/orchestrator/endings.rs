@@ -1,5 +1,5 @@
-//! Ends that somebody wants at a bad moment: before the agent runs, while it asks, while it is
-//! being taken up again, and of agents that do not want to end.
+//! Stops at a bad moment: before the agent runs, while it asks, while it is being taken up again,
+//! and of agents that do not want to end.
 
 use coven_model::WorkflowStatus;
 use coven_model::event::Event;

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{Base, end, fact, processes_of};
 
 /// How many there are, if not a few hundred.
-const ITEMS: &str = "COVEN_TEST_ITEMS";
+const ITEMS_VARIABLE: &str = "COVEN_TEST_ITEMS";
 
 fn is_last(event: &Event) -> bool {
     matches!(event, Event::WorkflowCompleted { .. } | Event::WorkflowFailed { .. })
@@ -20,7 +20,7 @@ fn is_last(event: &Event) -> bool {
 /// Spec: GR.3.1, GR.3.2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fan_out_over_hundreds_of_items_gives_a_result_for_each_in_order() {
-    let items: usize = std::env::var(ITEMS).map_or(300, |items| items.parse().unwrap());
+    let items: usize = std::env::var(ITEMS_VARIABLE).map_or(300, |items| items.parse().unwrap());
     let base = Base::new();
     let orchestrator = Orchestrator::open(base.options()).await.unwrap();
     let mut list = String::new();

@@ -219,7 +219,7 @@ async fn a_process_that_is_killed_loses_no_fact_and_tells_none_twice() {
             assert!(begun.elapsed() < DEADLINE, "never came: {moment} bytes");
             std::thread::park_timeout(Duration::from_micros(200));
         }
-        let _ = child.kill();
+        child.kill().ok();
         child.wait().unwrap();
 
         let feed = Feed::open(folder.path()).unwrap();
@@ -227,7 +227,7 @@ async fn a_process_that_is_killed_loses_no_fact_and_tells_none_twice() {
         let mut cursor = feed.subscribe(Some(known));
         let orchestrator = open(&base, &feed).await;
         if orchestrator.list().is_empty() {
-            // Killed before the first fact: the session never was, and nobody heard of it.
+            // Killed before the first fact: the session never was, and the feed does not know it.
             assert_eq!((known, feed.last(), moment), (0, 0, 1));
             orchestrator.close().await;
             continue;

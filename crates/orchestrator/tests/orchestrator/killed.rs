@@ -16,15 +16,15 @@ use self::keeper::{Place, Play, wait_until};
 use self::proof::Proof;
 
 /// Every record is tried if this is set, and a few if it is not.
-const EVERY: &str = "COVEN_TEST_EVERY_RECORD";
+const EVERY_RECORD_VARIABLE: &str = "COVEN_TEST_EVERY_RECORD";
 
 /// How many kills at random moments there are, if not a handful.
-const KILLS: &str = "COVEN_TEST_KILLS";
+const KILLS_VARIABLE: &str = "COVEN_TEST_KILLS";
 
 /// What the random moments come from, if not from the clock.
-const SEED: &str = "COVEN_TEST_SEED";
+const SEED_VARIABLE: &str = "COVEN_TEST_SEED";
 
-/// What the run leaves when nobody disturbs it, and how long it takes.
+/// What the run leaves when it is not killed, and how long it takes.
 fn undisturbed(play: Play) -> (Proof, Duration) {
     let place = Place::new(play);
     let begun = Instant::now();
@@ -55,7 +55,7 @@ fn kill_after(play: Play, record: usize, wanted: &Proof) -> bool {
 /// Kills keepers of the run after one record in so many, or after every one.
 fn kill_through(play: Play, from: usize, step: usize) {
     let (wanted, _) = undisturbed(play);
-    let every = std::env::var_os(EVERY).is_some();
+    let every = std::env::var_os(EVERY_RECORD_VARIABLE).is_some();
     let (mut at, step) = if every { (1, 1) } else { (from, step) };
     let mut kills = 0;
     while kill_after(play, at, &wanted) {
@@ -94,7 +94,7 @@ fn a_keeper_that_can_write_no_more_waits_says_so_and_goes_on_when_it_can() {
     let journal = place.sessions()[0].join("journal.jsonl");
     let before = std::fs::read(&journal).unwrap();
     if !keeper.limit(&(before.len() + 10).to_string()) {
-        return eprintln!("SKIPPED: there is no `prlimit`");
+        return coven_testkit::skip::skip("there is no `prlimit`");
     }
     std::fs::write(place.base().join("go.txt"), "").unwrap();
     wait_until("that nothing can be written down", || {
@@ -119,9 +119,9 @@ fn number(variable: &str) -> Option<u64> {
 /// Spec: C0.8.2
 #[test]
 fn a_run_that_is_killed_again_and_again_at_random_moments_ends_as_if_it_had_not_been() {
-    let kills = number(KILLS).unwrap_or(5);
+    let kills = number(KILLS_VARIABLE).unwrap_or(5);
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos();
-    let seed = number(SEED).unwrap_or_else(|| u64::from(clock));
+    let seed = number(SEED_VARIABLE).unwrap_or_else(|| u64::from(clock));
     eprintln!("{kills} kills from the seed {seed}");
     let mut random = Random::new(seed);
     // Seeds that are near each other begin with numbers that are.

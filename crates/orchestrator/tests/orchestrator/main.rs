@@ -1,5 +1,6 @@
 //! Sessions over real processes: the demo agent under real holders, in a folder of their own.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test says what it did")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

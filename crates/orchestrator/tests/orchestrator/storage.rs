@@ -1,5 +1,5 @@
 //! What goes wrong with the disk under a run: full, read-only, deleted, cleaned, damaged, newer,
-//! or kept by somebody else.
+//! or kept by another process.
 
 mod disk;
 
@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use coven_model::{Choice, WorkflowStatus};
 use coven_orchestrator::{Live, OpenError, Orchestrator, Published, Subscription};
+
+use coven_testkit::skip::skip;
 
 use self::disk::{Frozen, SmallDisk};
 use crate::support::{Base, DEADLINE, decide, delete, end, intervention, nothing_left};
@@ -65,9 +67,7 @@ fn log(base: &std::path::Path) -> String {
 async fn a_run_on_a_full_disk_waits_and_goes_on_when_there_is_room() {
     let base = Base::new();
     let Some(disk) = SmallDisk::mount(base.path()) else {
-        return eprintln!(
-            "SKIPPED: only root may mount a small disk; the limit of a process is tried in its place"
-        );
+        return skip("only root may mount a small disk");
     };
     let orchestrator = base.open().await;
     let id = orchestrator.execute_workflow(base.definition(WAITS)).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_run_whose_folder_becomes_read_only_waits_and_goes_on_when_it_is_not()
     // Root may write whatever a mode says, and a disk with open files cannot be made read-only:
     // what neither may change is a file that is marked so.
     let Some(frozen) = Frozen::freeze(&folder) else {
-        return eprintln!("SKIPPED: files cannot be made unchangeable here (chattr +i)");
+        return skip("files cannot be made unchangeable here (chattr +i)");
     };
     let answering = tokio::spawn({
         let (orchestrator, asked) = (orchestrator.clone(), asked.clone());
@@ -186,7 +186,7 @@ fn clean(base: &Base) {
 async fn git_clean_under_a_run_takes_nothing_from_it_and_that_is_said() {
     let base = Base::new();
     if !git(base.path(), &["init", "-q"]) {
-        return eprintln!("SKIPPED: there is no git");
+        return skip("there is no git");
     }
     let orchestrator = base.open().await;
     let id = orchestrator.execute_workflow(base.definition(ASKS)).await.unwrap();
@@ -211,7 +211,7 @@ async fn git_clean_under_a_run_takes_nothing_from_it_and_that_is_said() {
 async fn git_clean_under_a_running_agent_does_not_lose_its_end() {
     let base = Base::new();
     if !git(base.path(), &["init", "-q"]) {
-        return eprintln!("SKIPPED: there is no git");
+        return skip("there is no git");
     }
     let orchestrator = base.open().await;
     let outside = tempfile::tempdir().unwrap();
@@ -244,7 +244,7 @@ async fn who_finds_a_base_directory_taken_is_told_by_whom() {
     first.close().await;
 }
 
-/// A session that waits for a person, and one beside it, with nobody keeping them.
+/// A session that waits for a person, and one beside it, in no process's memory.
 async fn two_that_wait(base: &Base) -> [(coven_model::SessionId, PathBuf); 2] {
     let orchestrator = base.open().await;
     let mut ids = Vec::new();

@@ -9,6 +9,7 @@ use coven_model::event::{Decision, Event};
 use coven_model::{Choice, Intervention, SessionId, SessionView, WorkflowStatus};
 use coven_orchestrator::{NewSession, Options, Orchestrator, Published, Subscription};
 use coven_runtime::processes;
+use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
@@ -16,7 +17,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 
 /// The program that is the demo agent and the holder.
 pub(crate) fn program() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_coven-orchestrator-agent"))
+    TestProgram::Agent.path()
 }
 
 /// A base directory of its own.
@@ -83,7 +84,7 @@ pub(crate) fn state_of(base: &Path) -> PathBuf {
     base.with_file_name("state")
 }
 
-/// Deletes a folder under whoever writes to it at this moment.
+/// Deletes a folder while a session writes to it.
 pub(crate) fn delete(folder: &Path) {
     let begun = std::time::Instant::now();
     while let Err(error) = std::fs::remove_dir_all(folder) {
@@ -131,7 +132,6 @@ pub(crate) async fn fact<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-/// The next intervention.
 pub(crate) async fn intervention(events: &mut Subscription) -> Intervention {
     fact(events, "an intervention", |event| match event {
         Event::InterventionRequired { intervention, .. } => Some((**intervention).clone()),

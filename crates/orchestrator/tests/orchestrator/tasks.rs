@@ -158,7 +158,7 @@ async fn an_agent_that_is_kept_lives_on_after_its_task_and_another_does_not() {
     assert!(!of("kept").is_empty(), "it lives on");
     assert_eq!(of("ended"), [], "the other has ended");
 
-    // It can be talked to, and it ends when somebody says so.
+    // It can be talked to, and it ends when it is told to.
     let agent = orchestrator.agent(&id, &task("kept")).unwrap();
     let message = coven_runner::Message::new("disobey touch after.txt");
     agent.send(message).await.unwrap();

@@ -74,7 +74,7 @@ async fn all_over(orchestrator: &Orchestrator, count: usize) {
                 return;
             }
             for entry in entries {
-                let _ = orchestrator.wait(&entry.id, false).await;
+                orchestrator.wait(&entry.id, false).await.ok();
             }
             tokio::task::yield_now().await;
         }
@@ -361,17 +361,17 @@ async fn a_request_with_a_key_makes_one_session_however_often_it_comes() {
 }
 
 /// Tells the child which base directory to keep.
-const KEPT: &str = "COVEN_TEST_TRIGGER_BASE";
+const BASE_VARIABLE: &str = "COVEN_TEST_TRIGGER_BASE";
 
 /// Every moment is tried if this is set, and a few if it is not.
-const EVERY: &str = "COVEN_TEST_EVERY_RECORD";
+const EVERY_MOMENT_VARIABLE: &str = "COVEN_TEST_EVERY_RECORD";
 
 /// The process that is killed: asks for a session with a key, and waits until that is over and so
 /// is what its end starts.
 #[test]
 #[ignore = "started by the test below, to be killed"]
 fn keeps_a_session_and_what_it_starts_until_it_is_killed() {
-    let Some(kept) = std::env::var_os(KEPT) else { return };
+    let Some(kept) = std::env::var_os(BASE_VARIABLE) else { return };
     let reactor = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     reactor.block_on(async {
         let state = crate::support::state_of(Path::new(&kept));
@@ -403,8 +403,8 @@ struct Keeper(std::process::Child);
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 
@@ -412,7 +412,7 @@ fn keeper(base: &Path) -> Keeper {
     let test = "triggers::keeps_a_session_and_what_it_starts_until_it_is_killed";
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", test])
-        .env(KEPT, base)
+        .env(BASE_VARIABLE, base)
         .env("HOME", base)
         .env("TMPDIR", base)
         .env("WHO", "the caller")
@@ -455,7 +455,7 @@ fn kill_at(count: usize) -> bool {
 
 #[test]
 fn a_process_that_is_killed_at_any_line_starts_everything_once() {
-    let step = if std::env::var_os(EVERY).is_some() { 1 } else { 3 };
+    let step = if std::env::var_os(EVERY_MOMENT_VARIABLE).is_some() { 1 } else { 3 };
     let (mut at, mut kills) = (2, 0);
     while kill_at(at) {
         kills += 1;

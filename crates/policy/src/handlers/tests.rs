@@ -42,6 +42,7 @@ fn declines() -> impl QuestionHandler {
     FunctionHandler::new("declines", |_: &AgentQuestion<'_>| Ok(None))
 }
 
+/// Spec: C0.12.1
 #[test]
 fn arguments_and_handlers_are_each_optional_and_handlers_keep_their_order() {
     let both: AutoPolicy =
@@ -66,12 +67,14 @@ fn arguments_and_handlers_are_each_optional_and_handlers_keep_their_order() {
     assert_eq!(approval(|question| nothing.resolve(question)).action, None);
 }
 
+/// Spec: C0.13.1
 #[test]
 fn press_enter_answers_with_a_carriage_return() {
     let input = answer(&HandlerName::PressEnter, AwaitingKind::Approval, &["Allow?"]);
     assert_eq!(input.as_deref(), Some("\r"));
 }
 
+/// Spec: C0.14.1
 #[test]
 fn the_first_handler_that_returns_an_action_decides_and_the_others_are_not_asked() {
     let never =
@@ -84,6 +87,7 @@ fn the_first_handler_that_returns_an_action_decides_and_the_others_are_not_asked
     assert!(resolution.to_decision().is_some(), "it is a decision, so no person is called");
 }
 
+/// Spec: C0.14.2
 #[test]
 fn when_every_handler_declines_a_person_is_asked() {
     let automatic = policy(&["confirmYes"]).with(declines());

@@ -8,11 +8,12 @@
 //! cargo xtask bench runner -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, io};
@@ -22,6 +23,7 @@ use coven_runner::{Action, AgentRunner, Event, Place, Task, Update};
 use coven_runtime::hold::HolderDomain;
 use coven_testkit::bench::asking::{AGENT, CONFIG};
 use coven_testkit::bench::{arguments, machine, table};
+use coven_testkit::programs::TestProgram;
 
 struct Plan {
     agents: usize,
@@ -75,9 +77,7 @@ async fn measure(plan: Plan) -> io::Result<Measured> {
 fn place(folder: &Path, plan: &Plan) -> Place {
     let variable = |name: &str, value: OsString| (OsString::from(name), value);
     Place {
-        domain: Arc::new(HolderDomain::new(PathBuf::from(env!(
-            "CARGO_BIN_EXE_coven-runner-agent"
-        )))),
+        domain: Arc::new(HolderDomain::new(TestProgram::Agent.path())),
         cwd: folder.to_owned(),
         env: BTreeMap::from([
             variable("PATH", env::var_os("PATH").unwrap_or_default()),
@@ -115,7 +115,7 @@ async fn follow(
                     doubled += 1;
                 }
                 // A question that is gone by now shows as one that was never counted again.
-                let _ = runner.answer(question.digest, Action::Keys(vec![y])).await;
+                runner.answer(question.digest, Action::Keys(vec![y])).await.ok();
             }
             Update::Event(Event::Done(_)) => break,
             _ => {}

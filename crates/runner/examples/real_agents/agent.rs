@@ -12,7 +12,7 @@ use crate::left;
 use crate::stage::{Scenery, Stage};
 
 /// How long anything may take: the CLIs need half a minute to start on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Something an agent told.
 #[derive(Clone, Debug)]
@@ -46,7 +46,6 @@ impl Agent {
         Ok(Self { runner, scenery, told, listener, before })
     }
 
-    /// Everything it told.
     pub(crate) fn told(&self) -> Vec<Told> {
         self.told.borrow().clone()
     }
@@ -68,9 +67,11 @@ impl Agent {
             all.iter().enumerate().skip(from).find_map(|(at, each)| Some((at, wanted(each)?)))
         };
         let ended = |all: &[Told]| all.iter().any(|each| matches!(each, Told::Done(_)));
-        let came =
-            tokio::time::timeout(PATIENCE, told.wait_for(|all| find(all).is_some() || ended(all)))
-                .await;
+        let came = tokio::time::timeout(
+            STEP_TIMEOUT,
+            told.wait_for(|all| find(all).is_some() || ended(all)),
+        )
+        .await;
         let state = self.runner.verdict();
         match came {
             Ok(Ok(all)) => find(&all).ok_or_else(|| {
@@ -83,7 +84,7 @@ impl Agent {
             Ok(Err(_)) => Err(format!("the runner ended before {what}")),
             Err(_) => Err(format!(
                 "waited {} s in vain for {what}; it is {} by {} ({})",
-                PATIENCE.as_secs(),
+                STEP_TIMEOUT.as_secs(),
                 state.state,
                 state.evidence.rule,
                 state.evidence.text
@@ -95,7 +96,7 @@ impl Agent {
     pub(crate) async fn state(&self, state: AgentState) -> Result<(), String> {
         let mut verdict = self.runner.watch();
         let waited =
-            tokio::time::timeout(PATIENCE, verdict.wait_for(|now| now.state == state)).await;
+            tokio::time::timeout(STEP_TIMEOUT, verdict.wait_for(|now| now.state == state)).await;
         if let Ok(Ok(_)) = waited {
             return Ok(());
         }
@@ -187,7 +188,7 @@ impl Agent {
         left.extend(left::since(&self.before));
         drop(self.runner);
         // The listener ends with the runner.
-        let _ = tokio::time::timeout(PATIENCE, self.listener).await;
+        tokio::time::timeout(STEP_TIMEOUT, self.listener).await.ok();
         (stopped, left)
     }
 }

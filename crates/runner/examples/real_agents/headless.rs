@@ -4,11 +4,11 @@ use coven_model::{Outcome, Usage};
 use coven_runner::{HeadlessRunner, Task};
 use coven_testkit::model::{Scene, USED};
 
-use crate::agent::PATIENCE;
-use crate::cli::Home;
+use crate::agent::STEP_TIMEOUT;
 use crate::left;
 use crate::stage::Stage;
 use crate::{Found, Mark, Rows};
+use coven_testkit::real_cli::Home;
 
 /// One run with a tool, its conversation continued, and a run that is stopped half-way.
 pub(crate) async fn rows(stage: &Stage, rows: &mut Rows) {
@@ -47,7 +47,7 @@ async fn run(
     let ran = Stage::ran(&scenery.place);
     let mut task = Task::headless(&*scenery.job, prompt);
     task.resume = resume;
-    task.timeout = Some(PATIENCE);
+    task.timeout = Some(STEP_TIMEOUT);
     let runner = HeadlessRunner::start(scenery.adapter.clone(), task, &scenery.place, previous)
         .map_err(|error| error.to_string())?;
     let outcome = runner.done().await.ok_or("the runner is gone")?;

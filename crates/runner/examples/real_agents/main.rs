@@ -4,17 +4,18 @@
 //! nothing but loopback; by hand it is of little use. What it found goes to standard output as
 //! JSON, one line per CLI; what it does is told on standard error.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
+
 mod agent;
-mod cli;
 mod headless;
-mod left;
 mod rows;
 mod stage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cli::Cli;
+use coven_testkit::namespace as left;
+use coven_testkit::real_cli::Cli;
 use serde_json::json;
 use stage::Stage;
 
@@ -85,7 +86,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
-    for cli in Cli::EVERY.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
+    for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         eprintln!("== {}", cli.name());
         let stage = match Stage::new(cli, &installed, &holder, &evidence) {
             Ok(stage) => stage,

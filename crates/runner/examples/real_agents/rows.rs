@@ -4,13 +4,13 @@ use coven_model::{AgentState, AwaitingKind, Choice, Ending, PermissionLevel, Ver
 use coven_runner::{DeliveryError, Message, Task};
 use coven_testkit::model::Scene;
 
-use crate::agent::{Agent, PATIENCE, Told};
-use crate::cli::{Cli, Home};
+use crate::agent::{Agent, STEP_TIMEOUT, Told};
 use crate::stage::Stage;
 use crate::{Found, Mark, Rows};
+use coven_testkit::real_cli::{Cli, Home};
 
 /// More dialogs than any of them has; only a loop has more.
-const MOST_DIALOGS: usize = 8;
+const MAX_DIALOGS: usize = 8;
 
 /// A text of several lines, which must arrive as it is.
 const PASTED: &str =
@@ -23,7 +23,7 @@ fn task(job: &str, prompt: Option<&str>) -> Task {
 }
 
 /// The first start: every dialog is seen, answered by its name, and behind the last one waits the
-/// prompt. Then what a CLI leaves behind when nobody keeps it from doing so is stopped.
+/// prompt. Then what the CLI leaves running after its own end is stopped.
 pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) {
     let started = stage.scenery(Home::Fresh).map_err(|error| error.to_string());
     let agent = match started.and_then(|scenery| {
@@ -52,7 +52,7 @@ pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) {
 async fn dialogs(cli: Cli, agent: &Agent) -> Found {
     let mut seen = Vec::new();
     let mut from = 0;
-    while seen.len() < MOST_DIALOGS {
+    while seen.len() < MAX_DIALOGS {
         let next = agent.wait(from, "a dialog or the prompt", |told| match told {
             Told::Asks(question) => Some(Some(question.clone())),
             Told::State(AgentState::Idle) => Some(None),
@@ -130,7 +130,7 @@ async fn recover(agent: &Agent) {
         agent.runner.interrupt().await;
         let mut verdict = agent.runner.watch();
         let idle = verdict.wait_for(|verdict| verdict.state == AgentState::Idle);
-        let _ = tokio::time::timeout(PATIENCE / 12, idle).await;
+        tokio::time::timeout(STEP_TIMEOUT / 12, idle).await.ok();
     }
 }
 
@@ -275,7 +275,7 @@ async fn words(agent: &Agent) -> Result<(), String> {
             events.next().await?;
         }
     };
-    match tokio::time::timeout(PATIENCE, shows).await {
+    match tokio::time::timeout(STEP_TIMEOUT, shows).await {
         Ok(Some(())) => Ok(()),
         Ok(None) => Err("it ended while it answered".to_owned()),
         Err(_) => Err("its answer never showed".to_owned()),

@@ -14,8 +14,8 @@ use coven_runtime::hold::HolderDomain;
 use coven_testkit::model::{ModelExchange, ModelServer};
 use tempfile::TempDir;
 
-use crate::agent::PATIENCE;
-use crate::cli::{Cli, Home};
+use crate::agent::STEP_TIMEOUT;
+use coven_testkit::real_cli::{Cli, Home};
 
 /// Where one CLI is driven.
 pub(crate) struct Stage {
@@ -137,7 +137,7 @@ impl Stage {
     /// Waits until the turns of the agent are as wanted. Says whether they are.
     pub(crate) fn wait(&self, mut wanted: impl FnMut(&[&ModelExchange]) -> bool) -> bool {
         tokio::task::block_in_place(|| {
-            self.server.wait(PATIENCE, |all| {
+            self.server.wait(STEP_TIMEOUT, |all| {
                 let turns: Vec<&ModelExchange> =
                     all.iter().filter(|each| each.scene.is_some()).collect();
                 wanted(&turns)

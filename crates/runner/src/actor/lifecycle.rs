@@ -41,7 +41,6 @@ pub(super) struct Lifecycle<R> {
     grace: Duration,
 }
 
-/// What is due.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Due<R> {
     /// What to do to the process.

@@ -110,7 +110,6 @@ pub(super) enum MessageSource {
     Answer(AnswerReply),
     /// The task's prompt, for an agent that takes none at its start.
     Prompt,
-    /// The task's inputs.
     Inputs,
 }
 

@@ -16,7 +16,7 @@ use crate::event::{Event, Question};
 use crate::mark::StateMark;
 
 /// How long the screen must rest before it is saved.
-const SAVE_AFTER: Duration = Duration::from_secs(1);
+const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
 
 /// How long between two keys that must not become one: programs wait a moment after Escape.
 const KEY_INTERVAL: Duration = Duration::from_millis(80);
@@ -103,7 +103,7 @@ impl Actor {
     pub(super) fn reader_deadline(&self) -> Option<Duration> {
         let AgentReader::Terminal(terminal) = &self.reader else { return None };
         let save = (self.folder.is_some() && terminal.unsaved.bytes > 0)
-            .then(|| terminal.unsaved.last + SAVE_AFTER);
+            .then(|| terminal.unsaved.last + SNAP_AFTER_REST);
         [terminal.deadline(), save].into_iter().flatten().min()
     }
 
@@ -205,10 +205,10 @@ impl Actor {
             return;
         };
         let UnsavedOutput { bytes, last } = terminal.unsaved;
-        if bytes == 0 || (bytes < SNAP_EVERY && now < last + SAVE_AFTER) {
+        if bytes == 0 || (bytes < SNAP_EVERY && now < last + SNAP_AFTER_REST) {
             return;
         }
-        let at_rest = now >= last + SAVE_AFTER && terminal.is_at_rest();
+        let at_rest = now >= last + SNAP_AFTER_REST && terminal.is_at_rest();
         terminal.unsaved = UnsavedOutput { bytes: 0, last: now };
         let snap = Snap::of(terminal.screen.screen(), offset);
         // A screen that could not be saved is drawn from the tape instead, only slower.

@@ -117,7 +117,7 @@ impl<S> DeliveryQueue<S> {
             let before = delivery.stage();
             let step = delivery.step(&view, now);
             let reached = |stage: &Stage| *stage > before && *stage <= delivery.stage();
-            let reached = Stage::EVERY.into_iter().filter(reached);
+            let reached = Stage::ALL.into_iter().filter(reached);
             effects.extend(reached.map(|stage| DeliveryEffect::Reached(delivery.id, stage)));
             let result = match step {
                 Step::Wait(due) => {

@@ -16,7 +16,7 @@ use crate::manners::agent;
 use crate::support::{Home, state, wait};
 
 /// More than all buffers on the way take together.
-const LENGTH: usize = 3 << 20;
+const MESSAGE_BYTES: usize = 3 << 20;
 
 /// Reads nothing for a while, then everything.
 const SCRIPT: &str = "stty raw -echo; printf '> '; sleep 0.8; \
@@ -104,7 +104,7 @@ async fn a_large_input_arrives_whole(home: &Home, mut place: Place) {
         AgentRunner::start(agent(home, SCRIPT), Task::interactive(job, None), &place).unwrap();
     let mut events = runner.subscribe();
     state(&runner, AgentState::Idle).await;
-    let text: Vec<u8> = (0..LENGTH).map(|byte| b'a' + (byte / 11 % 26) as u8).collect();
+    let text: Vec<u8> = (0..MESSAGE_BYTES).map(|byte| b'a' + (byte / 11 % 26) as u8).collect();
     runner.write(text.clone()).await;
     wait(&mut events, "that all was read", |event| match event {
         Event::Output { clean, .. } => clean.contains("all read").then_some(()),

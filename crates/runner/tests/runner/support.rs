@@ -12,6 +12,7 @@ use coven_runner::{AgentRunner, Event, Place, Question, Subscription, Update};
 use coven_runtime::LocalDomain;
 use coven_runtime::domain::Domain;
 use coven_runtime::hold::HolderDomain;
+use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
@@ -19,7 +20,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The program that is the demo agent and the holder.
 pub(crate) fn program() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_coven-runner-agent"))
+    TestProgram::Agent.path()
 }
 
 /// A folder of its own, and everything in it that a test needs.
@@ -93,7 +94,6 @@ pub(crate) async fn wait<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-/// The next question.
 pub(crate) async fn question(events: &mut Subscription) -> Question {
     wait(events, "a question", |event| match event {
         Event::Awaiting(question) => Some(question),

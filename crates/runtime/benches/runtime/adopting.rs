@@ -21,7 +21,7 @@ use crate::output::{feed, follow, options, printer};
 pub(crate) enum Saved {
     /// At the very end: the job was quiet.
     AtTheEnd,
-    /// As far back as it gets while somebody follows a flood.
+    /// As far back as it gets while a client follows a flood.
     FarBack,
     Never,
 }
@@ -30,7 +30,6 @@ pub(crate) enum Saved {
 pub(crate) struct Adoption {
     pub(crate) stream: &'static str,
     pub(crate) saved: Saved,
-    /// On the clock.
     pub(crate) rebuild: Duration,
     /// The same as CPU time, which other work on the machine does not stretch.
     pub(crate) rebuild_cpu: Duration,

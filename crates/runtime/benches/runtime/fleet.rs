@@ -9,13 +9,13 @@ use coven_runtime::domain::{Domain, Pane, ReadOutcome, SpawnConfig, Stop};
 use coven_runtime::hold::Folder;
 use coven_runtime::processes::Identity;
 use coven_runtime::{HolderDomain, LocalDomain};
+use coven_testkit::programs::TestProgram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, waitpid};
 
 /// Longer than anything takes on a loaded machine; only what is stuck takes this long.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(5);
 
-/// Which domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Local,
@@ -40,7 +40,7 @@ impl Kind {
     fn domain(self) -> Box<dyn Domain> {
         match self {
             Self::Local => Box::new(LocalDomain::new()),
-            Self::Holder => Box::new(HolderDomain::new(env!("CARGO_BIN_EXE_coven-holder"))),
+            Self::Holder => Box::new(HolderDomain::new(TestProgram::Holder.path())),
         }
     }
 }
@@ -61,7 +61,6 @@ impl Fleet {
         Self { kind, domain: kind.domain(), root: root.to_owned(), panes, folders }
     }
 
-    /// Starts one more.
     pub(crate) fn spawn(&mut self, mut config: SpawnConfig) -> io::Result<&mut dyn Pane> {
         if self.kind == Kind::Holder {
             let path = self.root.join(&config.job);
@@ -81,7 +80,6 @@ impl Fleet {
         self.folders.last().ok_or_else(|| io::Error::other("there is no folder"))
     }
 
-    /// The holders.
     pub(crate) fn holders(&self) -> io::Result<Vec<Identity>> {
         let mut holders = Vec::with_capacity(self.folders.len());
         for folder in &self.folders {
@@ -106,7 +104,7 @@ impl Fleet {
             // A holder that we could not reach ends its job when it is asked to end.
             for holder in &holders {
                 // It may be gone.
-                let _ = holder.signal(Signal::TERM);
+                holder.signal(Signal::TERM).ok();
             }
         }
         for holder in holders {
@@ -163,6 +161,6 @@ fn reap(holder: Identity, deadline: Instant) -> io::Result<()> {
         Err(errno) => return Err(errno.into()),
     }
     // The domain may have been quicker.
-    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    waitpid(Some(pid), WaitOptions::NOHANG).ok();
     Ok(())
 }

@@ -9,7 +9,7 @@ pub(crate) struct Memory {
     pub(crate) resident: u64,
     /// What it shares counts in parts.
     pub(crate) proportional: u64,
-    /// What it shares with nobody.
+    /// What it shares with no other process.
     pub(crate) private: u64,
 }
 

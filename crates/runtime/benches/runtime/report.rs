@@ -20,10 +20,10 @@ const HOLDER_KIB: f64 = 300.0;
 const OWN_KIB: f64 = 200.0;
 
 /// Part of a core that all idle panes together may take.
-const IDLE: f64 = 0.01;
+const MAX_IDLE_CPU: f64 = 0.01;
 
 /// How long attaching to the exact screen may take.
-const ATTACH: Duration = Duration::from_millis(50);
+const MAX_ATTACH_TIME: Duration = Duration::from_millis(50);
 
 pub(crate) fn section(
     plan: &Plan,
@@ -113,7 +113,7 @@ fn many(scales: &[(Kind, Scale)]) -> String {
 
 /// CPU time in ms; bold if it is more than idle panes may take.
 fn share(time: f64, wall: f64) -> String {
-    marked(format!("{:.2}", time * 1e3), time > wall * IDLE)
+    marked(format!("{:.2}", time * 1e3), time > wall * MAX_IDLE_CPU)
 }
 
 fn method(plan: &Plan, streams: &[Stream]) -> String {
@@ -236,17 +236,17 @@ fn adopting(plan: &Plan, adoptions: &[Adoption]) -> String {
             Saved::Never => "screen never saved",
         };
         let times = [adoption.rebuild, adoption.rebuild_cpu, adoption.adopt];
-        let times =
-            times.map(|time| marked(format!("{:.2}", time.as_secs_f64() * 1e3), time > ATTACH));
+        let times = times
+            .map(|time| marked(format!("{:.2}", time.as_secs_f64() * 1e3), time > MAX_ATTACH_TIME));
         row(&mut text, &format!("{}, {saved}", adoption.stream), times);
     }
-    let _ = write!(
+    write!(
         text,
         "\nThe least of {} times, on the clock where nothing else is said. The mark: attaching to \
          the exact screen takes less than 50 ms. What misses it is bold. Whoever follows a job saves its screen at every quiet moment and at the \
          latest after 4 MiB.\n",
         plan.adoptions,
-    );
+    ).ok();
     text
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::changes::FolderChanges;
 use super::folder::{Exit, Folder, FolderError};
 use super::pane::HolderPane;
-use super::start::START_LIMIT;
+use super::start::START_TIMEOUT;
 use crate::machine;
 use crate::processes::{self, Ended};
 
@@ -72,7 +72,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
 ///
 /// Waits for a holder that is just about to start its process.
 pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
-    let deadline = Instant::now() + START_LIMIT;
+    let deadline = Instant::now() + START_TIMEOUT;
     let mut changes = None;
     loop {
         let Some(record) = folder.spawn_record()? else { return Ok(false) };

@@ -11,7 +11,7 @@ use crate::machine::FolderWatch;
 
 /// The longest single wait. Not every change is one of a file name: a killed holder lets go of its
 /// claim, and a busy one takes connections again. Those are found by looking again.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);
+const MAX_SINGLE_WAIT: Duration = Duration::from_millis(100);
 
 /// The changes of a folder since this was made.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl FolderChanges {
     /// Waits for a change, not longer than until the deadline. It may return without one: the
     /// caller looks at the folder again in any case.
     pub fn wait(&self, deadline: Instant) -> io::Result<()> {
-        let left = deadline.saturating_duration_since(Instant::now()).min(LONGEST_WAIT);
+        let left = deadline.saturating_duration_since(Instant::now()).min(MAX_SINGLE_WAIT);
         let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(&self.changes, PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -51,7 +51,7 @@ mod tests {
         let is_told = || {
             let begun = Instant::now();
             changes.wait(begun + Duration::from_mins(1)).unwrap();
-            begun.elapsed() < LONGEST_WAIT
+            begun.elapsed() < MAX_SINGLE_WAIT
         };
         std::fs::write(path.join("draft"), "1").unwrap();
         assert!(is_told());

@@ -29,7 +29,7 @@ const EXIT: &str = "exit.json";
 /// Says that the process must not start any more.
 const KILLED: &str = "killed";
 
-/// The file that whoever has the claim has locked.
+/// The file that the holder keeps locked while it has the claim.
 const CLAIM: &str = "claim";
 
 /// Where the holder listens.
@@ -39,10 +39,10 @@ const SOCKET: &str = "sock";
 const EXIT_DRAFT: &str = "exit.json.new";
 
 /// Folders that are made are for their owner alone.
-const PRIVATE: u32 = 0o700;
+const PRIVATE_MODE: u32 = 0o700;
 
 /// Room kept for the record of the end, so that it can be written when the disk is full.
-const RESERVED: usize = 4096;
+const RESERVED_EXIT_BYTES: usize = 4096;
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,20 +52,10 @@ pub enum FolderError {
     File(#[from] FileError),
     /// A file is not what it should be.
     #[error("{path} is damaged: {reason}")]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// A file was written by a later release.
     #[error("{path} has version {version}, which is newer than this program knows ({VERSION})")]
-    Newer {
-        /// Which file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    Newer { path: PathBuf, version: u32 },
 }
 
 /// What was started (`spawn.json`). Written before the holder starts, completed by the holder.
@@ -147,7 +137,6 @@ impl Folder {
         Self { path: path.into() }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -159,7 +148,7 @@ impl Folder {
 
     /// Makes it, for us alone to read.
     pub(crate) fn create(&self) -> Result<coven_folder::Folder, FolderError> {
-        Ok(coven_folder::Folder::make_without_links(&self.path, PRIVATE)?)
+        Ok(coven_folder::Folder::make_without_links(&self.path, PRIVATE_MODE)?)
     }
 
     /// Whether there is no such folder any more, also because something else has its name. What
@@ -181,7 +170,7 @@ impl Folder {
     }
 
     /// Takes the one claim there is to this folder's process, until the file is closed. Nothing if
-    /// somebody has it: a holder from before its process starts until it ends.
+    /// another process has it: a holder has it from before its process starts until it ends.
     pub(crate) fn claim(&self) -> Result<Option<File>, FolderError> {
         let folder = self.open()?;
         let file = folder.file(CLAIM, OFlags::WRONLY | OFlags::CREATE)?;
@@ -202,11 +191,12 @@ impl Folder {
         self.read(EXIT)
     }
 
-    /// Takes the room that the record of the end will need, in a file that nobody else has made.
+    /// Takes the room that the record of the end will need, in a file created exclusively: the job
+    /// can write to this folder and may have planted one.
     pub(crate) fn reserve_exit(&self) -> Result<ReservedExit, FolderError> {
         let folder = self.open()?;
         let mut file = folder.create_anew(EXIT_DRAFT)?;
-        let filled = file.write_all(&[b' '; RESERVED]);
+        let filled = file.write_all(&[b' '; RESERVED_EXIT_BYTES]);
         filled.map_err(|source| folder.error("write", EXIT_DRAFT, source))?;
         Ok(ReservedExit(file))
     }

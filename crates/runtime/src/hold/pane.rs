@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use coven_folder::best_effort;
 use coven_tape::Reader;
 use coven_terminal::screen::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -182,7 +183,7 @@ impl HolderPane {
             return self.read_tape();
         }
         // A socket that takes nothing any more is read to its end below, which tells why.
-        let _ = self.flush();
+        best_effort("send to the holder", self.flush());
         let mut buffer = [0; 16 * 1024];
         while matches!(self.state, State::Connected) && self.received.len() - self.at < MAX_BODY {
             let Some(socket) = &mut self.socket else { return Ok(()) };

@@ -15,30 +15,19 @@ pub const VERSION: u32 = 1;
 pub const MAX_BODY: usize = 256 * 1024;
 
 /// Bytes before the body: kind and length.
-const HEAD: usize = 5;
+const FRAME_HEAD_BYTES: usize = 5;
 
 /// What a client says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToHolder<'a> {
     /// The version it speaks and where its copy of the output ends.
-    Hello {
-        /// The version.
-        version: u32,
-        /// The offset.
-        offset: u64,
-    },
+    Hello { version: u32, offset: u64 },
     /// Bytes for the process.
     Input(&'a [u8]),
     /// Nothing more will be written.
     CloseInput,
     /// The terminal's new size.
-    Resize {
-        /// Columns.
-        columns: u16,
-        /// Rows.
-        rows: u16,
-    },
-    /// End it.
+    Resize { columns: u16, rows: u16 },
     Stop {
         /// At once, or after asking.
         force: bool,
@@ -54,27 +43,21 @@ pub enum ToHolder<'a> {
 pub enum ToClient<'a> {
     /// The version it speaks, and the output it has.
     Hello {
-        /// The version.
         version: u32,
         /// First offset that is kept.
         first: u64,
         /// The end so far.
         end: u64,
     },
-    /// Output.
     Data {
-        /// Where it begins.
         offset: u64,
-        /// Which stream.
         stream: Stream,
-        /// The bytes.
         bytes: &'a [u8],
     },
     /// Output that was lost.
     Gap {
         /// Where the loss begins.
         from: u64,
-        /// Where it ends.
         to: u64,
     },
     /// How it ended, as `exit.json` has it. The last frame.
@@ -89,12 +72,7 @@ pub enum Malformed {
     TooLong(usize),
     /// The kind is unknown or the body does not fit it.
     #[error("a frame of kind {kind} with {length} bytes is not known")]
-    Unknown {
-        /// The kind.
-        kind: u8,
-        /// The length.
-        length: usize,
-    },
+    Unknown { kind: u8, length: usize },
 }
 
 /// A whole frame: its kind, its body, and how many bytes it took.
@@ -107,7 +85,7 @@ fn split(buffer: &[u8]) -> Result<Option<Whole<'_>>, Malformed> {
     if length > MAX_BODY {
         return Err(Malformed::TooLong(length));
     }
-    Ok(rest.get(..length).map(|body| (*kind, body, HEAD + length)))
+    Ok(rest.get(..length).map(|body| (*kind, body, FRAME_HEAD_BYTES + length)))
 }
 
 /// The first whole frame of a buffer as `read` understands it, and how many bytes it took.
@@ -245,8 +223,12 @@ impl<'a> ToClient<'a> {
     }
 
     /// What stands before the bytes of a data frame, so that they need not be copied.
-    pub(crate) fn data_head(offset: u64, stream: Stream, length: usize) -> [u8; HEAD + 9] {
-        let mut bytes = [0; HEAD + 9];
+    pub(crate) fn data_head(
+        offset: u64,
+        stream: Stream,
+        length: usize,
+    ) -> [u8; FRAME_HEAD_BYTES + 9] {
+        let mut bytes = [0; FRAME_HEAD_BYTES + 9];
         bytes[0] = b'D';
         bytes[1..5].copy_from_slice(&((length + 9) as u32).to_le_bytes());
         bytes[5..13].copy_from_slice(&offset.to_le_bytes());

@@ -12,20 +12,16 @@ use crate::domain::{Connection, Sandbox};
 /// One process to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldRequest {
-    /// The attempt's folder.
     pub folder: PathBuf,
-    /// The job. The holder does not carry it in its own environment, so that whoever looks for the
+    /// The job. The holder does not carry it in its own environment, so that a search for the
     /// job's processes does not find the holder.
     pub job: String,
-    /// Terminal or pipes.
     pub connection: Connection,
-    /// What confines it.
     pub sandbox: Option<Sandbox>,
     /// How much output is kept on disk, where it is not the usual.
     pub keep: Option<u64>,
     /// The name of the start in the folder's record, which must still be that one.
     pub ticket: Option<String>,
-    /// The command line.
     pub argv: Vec<OsString>,
 }
 
@@ -39,7 +35,6 @@ pub enum HoldVerb {
 }
 
 impl HoldVerb {
-    /// Reads the arguments.
     pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, BadRequest> {
         let args: Vec<OsString> = args.into_iter().collect();
         match &args[..] {
@@ -82,7 +77,6 @@ impl HoldRequest {
         args
     }
 
-    /// Reads them back.
     pub fn from_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, BadRequest> {
         let mut args = args.into_iter();
         let folder = args.next().ok_or_else(|| BadRequest("a folder is missing".to_owned()))?;

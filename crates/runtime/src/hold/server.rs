@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use coven_folder::best_effort;
 use coven_terminal::screen::Options;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setsid;
@@ -33,13 +34,13 @@ use job::Job;
 use snapper::Snapper;
 
 /// What a signal to the holder itself gives the job to end.
-const OWN_GRACE: Duration = Duration::from_secs(5);
+const SIGNAL_GRACE: Duration = Duration::from_secs(5);
 
 /// How long clients may take to fetch the rest once the job has ended. The tape has it anyway.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LAST_READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long until the end is written again after the disk did not take it.
-const RETRY: Duration = Duration::from_millis(500);
+const EXIT_WRITE_RETRY: Duration = Duration::from_millis(500);
 
 /// Why a holder gave up. Its process is never left running.
 #[derive(Debug, thiserror::Error)]
@@ -55,12 +56,7 @@ pub enum HoldError {
     Tape(#[from] coven_tape::Error),
     /// The system refused something.
     #[error("{step}: {source}")]
-    Io {
-        /// What.
-        step: &'static str,
-        /// Why.
-        source: io::Error,
-    },
+    Io { step: &'static str, source: io::Error },
 }
 
 impl HoldError {
@@ -96,8 +92,8 @@ pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldErro
         .map_err(io::Error::from)
         .map_err(HoldError::io("reporting"))?;
     line.push(b'\n');
-    // Whoever started us may be gone already; the job goes on.
-    let _ = report.write_all(&line).and_then(|()| report.flush());
+    // The process that started this holder may be gone already; the job goes on.
+    best_effort("report the start", report.write_all(&line).and_then(|()| report.flush()));
     let holder = started?;
     detach().map_err(HoldError::io("leaving the terminal"))?;
     holder.run()
@@ -110,7 +106,7 @@ pub fn snap(folder: &Folder) -> Result<(), HoldError> {
     snap.save(folder).map_err(HoldError::io("saving the screen"))
 }
 
-/// Lets go of everything that ties us to whoever started us.
+/// Lets go of everything that ties the holder to the process that started it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the process is ours alone and uses no relative path"
@@ -145,18 +141,22 @@ fn drain(pipe: &OwnedFd) -> bool {
     any
 }
 
-/// How often a holder without clients looks whether its folder is still there. Without it nobody
-/// can ever find the job again, and it must not live on unseen.
-const LOOK: Duration = Duration::from_mins(1);
+/// How often a holder without clients looks whether its folder is still there. Without the folder
+/// no daemon can ever find the job again, and it must not live on unseen.
+const FOLDER_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// How far the job is.
 enum Phase {
-    /// It runs.
     Running,
     /// It has ended; the record is still to be written.
-    Ended { exit: Exit, retry: Instant },
+    Ended {
+        exit: Exit,
+        retry: Instant,
+    },
     /// It is recorded; clients may fetch the rest until then.
-    Recorded { until: Instant },
+    Recorded {
+        until: Instant,
+    },
 }
 
 struct Holder {
@@ -167,14 +167,14 @@ struct Holder {
     children: OwnedFd,
     terminated: OwnedFd,
     phase: Phase,
-    /// When to look for the folder, while nobody is connected.
+    /// When to look for the folder, while no client is connected.
     look_at: Option<Instant>,
-    /// As long as we have it nobody takes our start back.
+    /// As long as it is held, no other process can take the start of this job back.
     _claim: File,
 }
 
-/// Takes the claim to the folder's process, if it is still wanted. Whoever started us may have died
-/// since, and the next one may have taken the start back because nothing came of it.
+/// Takes the claim to the folder's process, if it is still wanted. The daemon that started us may
+/// have died since, and the next one may have taken the start back because nothing came of it.
 fn claim(folder: &Folder, ticket: Option<&str>) -> Result<File, HoldError> {
     let refused = |why: &str| {
         HoldError::Spawn(SpawnError::Refused(format!("{} {why}", folder.path().display())))
@@ -191,7 +191,7 @@ fn claim(folder: &Folder, ticket: Option<&str>) -> Result<File, HoldError> {
 impl Holder {
     fn start(request: HoldRequest) -> Result<Self, HoldError> {
         // We may already lead a session, and then need no other.
-        let _ = setsid();
+        best_effort("begin a session", setsid());
         machine::adopt_orphans().map_err(HoldError::io("subreaper"))?;
         let children = on_signals(&[SIGCHLD]).map_err(HoldError::io("signals"))?;
         let terminated = on_signals(&[SIGTERM, SIGINT]).map_err(HoldError::io("signals"))?;
@@ -221,7 +221,7 @@ impl Holder {
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
         let job = Job::new(config.job.clone(), launched, tape, config.connection, snapper);
         complete_record(&folder, &config.job, job.leader())?;
-        let look_at = Some(Instant::now() + LOOK);
+        let look_at = Some(Instant::now() + FOLDER_CHECK_INTERVAL);
         Ok(Self {
             folder,
             reserved,
@@ -243,7 +243,7 @@ impl Holder {
                 self.job.reap();
             }
             if drain(&self.terminated) {
-                self.job.ask_to_end(now, OWN_GRACE);
+                self.job.ask_to_end(now, SIGNAL_GRACE);
             }
             self.job.advance(now, &mut self.clients);
             self.clients.serve(&mut self.job, self.folder.path(), now);
@@ -277,14 +277,14 @@ impl Holder {
         }
     }
 
-    /// Ends a job that nobody can find any more: its folder is gone, and so is its last client.
+    /// Ends a job that no daemon can find any more: its folder is gone, and so is its last client.
     fn look_for_folder(&mut self, now: Instant) {
         if !self.clients.is_empty() {
             self.look_at = None;
         } else if self.look_at.is_none_or(|at| at <= now) {
-            self.look_at = Some(now + LOOK);
+            self.look_at = Some(now + FOLDER_CHECK_INTERVAL);
             if self.folder.is_gone() {
-                self.job.ask_to_end(now, OWN_GRACE);
+                self.job.ask_to_end(now, SIGNAL_GRACE);
             }
         }
     }
@@ -301,13 +301,13 @@ impl Holder {
         {
             // A full disk may have room again; a folder that was removed does not come back.
             if self.folder.write_exit(exit, &self.reserved).is_ok() || self.folder.is_gone() {
-                // From here on the folder says it all; nobody need connect any more.
+                // From here on the folder says it all; no client need connect any more.
                 Clients::close(&self.folder);
                 self.clients.tell_exit(exit);
-                self.phase = Phase::Recorded { until: now + FAREWELL };
+                self.phase = Phase::Recorded { until: now + LAST_READ_TIMEOUT };
                 self.clients.serve(&mut self.job, self.folder.path(), now);
             } else {
-                *retry = now + RETRY;
+                *retry = now + EXIT_WRITE_RETRY;
             }
         }
         let Phase::Recorded { until } = self.phase else { return false };

@@ -1,8 +1,9 @@
 //! The screen of a held process on disk (`screen.snap`), so that adopting it is quick and exact
 //! even when the beginning of its output is no longer kept.
 //!
-//! A snap is a dump of the screen and the offset of the output it stands for. Whoever follows the
-//! output saves one when it is quiet or after some megabytes; whoever comes next feeds the rest.
+//! A snap is a dump of the screen and the offset of the output it stands for. The runner that
+//! follows the output saves one when it is quiet or after some megabytes; the next runner loads it
+//! and feeds the rest.
 //!
 //! The file: `COVENSNP`, version `u32`, CRC-32 of all that follows `u32`, offset `u64`, columns
 //! `u16`, rows `u16`, and the dump. Numbers are little-endian.
@@ -15,21 +16,18 @@ use coven_terminal::screen::{Options, Screen, Size};
 
 use super::folder::Folder;
 
-const FILE: &str = "screen.snap";
-const MAGIC: &[u8; 8] = b"COVENSNP";
-const VERSION: u32 = 1;
+const SNAP_FILE: &str = "screen.snap";
+const SNAP_MAGIC: &[u8; 8] = b"COVENSNP";
+const SNAP_VERSION: u32 = 1;
 
 /// After this much output a snap is due even without a quiet moment. Feeding it takes about 50 ms.
 pub const SNAP_EVERY: u64 = 4 * 1024 * 1024;
 
-/// A saved screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snap {
     /// The end of the output it stands for.
     pub offset: u64,
-    /// Its size.
     pub size: Size,
-    /// What repaints it.
     pub dump: Vec<u8>,
 }
 
@@ -46,24 +44,24 @@ impl Snap {
         body.extend_from_slice(&self.size.columns.to_le_bytes());
         body.extend_from_slice(&self.size.rows.to_le_bytes());
         body.extend_from_slice(&self.dump);
-        let mut file = MAGIC.to_vec();
-        file.extend_from_slice(&VERSION.to_le_bytes());
+        let mut file = SNAP_MAGIC.to_vec();
+        file.extend_from_slice(&SNAP_VERSION.to_le_bytes());
         file.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         file.extend_from_slice(&body);
-        Ok(folder.open()?.replace(FILE, &file, Durability::Cache)?)
+        Ok(folder.open()?.replace(SNAP_FILE, &file, Durability::Cache)?)
     }
 
     /// The saved screen, if there is one that holds. A damaged or newer one is as good as none:
     /// the tape has it all.
     pub fn load(folder: &Folder) -> Option<Self> {
-        Self::read(&folder.open().ok()?.read(FILE).ok()??)
+        Self::read(&folder.open().ok()?.read(SNAP_FILE).ok()??)
     }
 
     fn read(file: &[u8]) -> Option<Self> {
-        let rest = file.strip_prefix(MAGIC)?;
+        let rest = file.strip_prefix(SNAP_MAGIC)?;
         let (version, rest) = rest.split_first_chunk()?;
         let (crc, body) = rest.split_first_chunk()?;
-        if u32::from_le_bytes(*version) != VERSION
+        if u32::from_le_bytes(*version) != SNAP_VERSION
             || u32::from_le_bytes(*crc) != crc32fast::hash(body)
         {
             return None;

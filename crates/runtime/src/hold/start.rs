@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use coven_folder::best_effort;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
@@ -20,17 +21,15 @@ use crate::sandbox::Enforcement;
 
 /// A holder says within milliseconds whether its process started; a machine under heavy load may
 /// take seconds.
-pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a holder says on its standard output, as one line of JSON, before anything else.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Report {
-    /// The process runs.
     Started,
     /// It could not be started.
     Failed {
-        /// Why, in words.
         message: String,
         /// The system's number for it, if it has one.
         errno: Option<i32>,
@@ -63,7 +62,7 @@ pub(super) fn start(
     match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
         Some(Report::Started) => {}
         Some(Report::Failed { message, errno }) => {
-            let _ = holder.wait();
+            best_effort("reap a holder that failed", holder.wait());
             return Err(match errno {
                 Some(errno) => {
                     launch::spawn_error(name(config), io::Error::from_raw_os_error(errno))
@@ -75,7 +74,8 @@ pub(super) fn start(
     }
     let pane = HolderPane::connect(&folder, 0, config.job.clone());
     let pane = pane.map_err(|source| {
-        // A process that hides its folder at once is not left running with nobody to follow it.
+        // A process that removes its folder at once could never be adopted, so it is not left
+        // running.
         end_job(&config.job);
         SpawnError::Io { step: "connecting to the holder", source }
     })?;
@@ -148,7 +148,7 @@ fn spawn_holder(
 
 /// The holder's one line, or that it never came.
 fn hear(mut output: ChildStdout) -> io::Result<Report> {
-    let deadline = Instant::now() + START_LIMIT;
+    let deadline = Instant::now() + START_TIMEOUT;
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
     loop {

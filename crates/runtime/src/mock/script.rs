@@ -8,7 +8,6 @@ use crate::domain::{ExitStatus, Stream};
 /// One step. Each is taken when the pane is read.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Bytes to read.
     Print(Stream, VecDeque<u8>),
     /// Nothing to read this time.
     Wait,
@@ -16,7 +15,6 @@ pub(super) enum Step {
     Hang,
     /// The streams end, and the process lives on.
     CloseStreams,
-    /// The read fails.
     Fail(io::ErrorKind, String),
     /// The process is gone. What is printed after this was printed before and not yet read.
     Exit(Option<ExitStatus>),
@@ -35,7 +33,6 @@ pub struct Script {
 }
 
 impl Script {
-    /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -93,7 +90,7 @@ impl Script {
         self.step(Step::Exit(Some(ExitStatus::Signal(signal))))
     }
 
-    /// Is gone, and nobody knows how.
+    /// Ends without an exit status, as a process does whose holder was killed.
     #[must_use]
     pub fn vanish(self) -> Self {
         self.step(Step::Exit(None))

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Marks every descriptor from 3 on to be closed at exec, whoever left it open.
+/// Marks every descriptor from 3 on to be closed at exec, also those that libraries or our parent
+/// left open.
 pub(crate) fn close_on_exec() -> io::Result<()> {
     const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
     // SAFETY: the call takes three numbers and touches no memory.

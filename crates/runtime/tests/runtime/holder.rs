@@ -14,9 +14,10 @@ use coven_runtime::machine;
 use coven_runtime::processes::{self, Identity};
 use coven_terminal::screen::{Options, Screen, Size};
 use coven_testkit::panes::{self, Printed};
+use coven_testkit::programs::TestProgram;
 
 pub(crate) fn domain() -> HolderDomain {
-    HolderDomain::new(env!("CARGO_BIN_EXE_coven-holder"))
+    HolderDomain::new(TestProgram::Holder.path())
 }
 
 /// A folder for attempts that leaves no process behind, whatever a test does.
@@ -114,7 +115,7 @@ fn a_polite_stop_turns_into_force_by_itself() {
     read_for(&mut *pane, "ready");
     pane.stop(Stop::Polite { grace: Duration::from_millis(50) }).unwrap();
     drop(pane);
-    // Nobody is connected any more; the holder does it alone.
+    // No client is connected any more; the holder does it alone.
     let deadline = Instant::now() + panes::DEADLINE;
     while folder(&config).exit().unwrap().is_none() {
         assert!(Instant::now() < deadline);
@@ -265,7 +266,7 @@ fn half_started(attempts: &Attempts, script: &str, ticket: &str) -> SpawnConfig 
 }
 
 fn late_holder(config: &SpawnConfig, ticket: &str) -> std::process::Output {
-    std::process::Command::new(env!("CARGO_BIN_EXE_coven-holder"))
+    std::process::Command::new(TestProgram::Holder.path())
         .arg("hold")
         .arg(config.folder.clone().unwrap())
         .args(["--job", &config.job, "--pipes", "--ticket", ticket, "--"])
@@ -281,7 +282,7 @@ fn a_start_of_which_nothing_came_is_taken_back_and_a_late_holder_starts_nothing(
     let config = half_started(&attempts, "echo once >> ran.txt", "1-1");
     assert!(take_back(&folder(&config)).unwrap());
     let ran = config.cwd.join("ran.txt");
-    // Its holder comes only now: nobody wants it any more.
+    // Its holder comes only now, after the start was taken back.
     let late = late_holder(&config, "1-1");
     assert!(String::from_utf8_lossy(&late.stdout).contains("not wanted any more"), "{late:?}");
     assert!(!ran.exists());

@@ -79,7 +79,8 @@ fn running_out_of_terminals_says_so_and_recovers() {
                   mount --bind /dev/pts/ptmx /dev/ptmx && exec \"$@\"";
     let through = ["unshare", "--mount", "sh", "-c", script, "sh"];
     let may = Command::new("unshare").args(["--mount", "sh", "-c", script, "sh", "true"]).output();
-    if may.is_ok_and(|output| output.status.success()) {
-        assert!(run_alone("limits::few_terminals_alone", &through));
+    if !may.is_ok_and(|output| output.status.success()) {
+        return coven_testkit::skip::skip("only root may have a set of terminals of its own");
     }
+    assert!(run_alone("limits::few_terminals_alone", &through));
 }

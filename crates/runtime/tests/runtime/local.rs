@@ -75,7 +75,7 @@ fn a_sandbox_lets_read_everywhere_and_write_where_told() {
     let enforced = coven_runtime::sandbox::Enforcement::of_this_kernel();
     if enforced == coven_runtime::sandbox::Enforcement::Nothing {
         assert!(printed.text().contains("in\n"), "{}", printed.text());
-        return;
+        return coven_testkit::skip::skip("this kernel confines nothing");
     }
     assert_eq!(printed.text(), "textnull\nin\nkept out\nnot removed\nnot moved\n");
     assert_eq!(status, Some(ExitStatus::Code(0)));

@@ -1,6 +1,6 @@
-//! What must hold when whoever started a job is killed: every byte, the exact screen, the exit
-//! status, and no process left. The number of runs is small here and large in `cargo xtask soak`
-//! (`COVEN_SOAK_RUNS`, `COVEN_SOAK_BYTES`).
+//! What must hold when the process that started a job is killed: every byte, the exact screen, the
+//! exit status, and no process left. The number of runs is small here and large in `cargo xtask
+//! soak` (`COVEN_SOAK_RUNS`, `COVEN_SOAK_BYTES`).
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
@@ -26,7 +26,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 }
 
 /// A line of the flood is `seq` with seven digits: eight bytes, nine on a terminal.
-const LINE: u64 = 9;
+const LINE_BYTES: u64 = 9;
 
 fn flood(lines: u64) -> String {
     format!("seq 1000000 {}; exit 7", 1_000_000 + lines - 1)
@@ -66,7 +66,7 @@ fn creator() {
             ReadOutcome::Pending => panes::wait_ready(&*pane, Instant::now() + panes::DEADLINE),
             ReadOutcome::End => {
                 // Stays until it is killed.
-                let _ = std::io::stdin().read_line(&mut String::new());
+                std::io::stdin().read_line(&mut String::new()).ok();
             }
         }
     }
@@ -111,7 +111,7 @@ fn read_tape(folder: &Folder) -> Vec<u8> {
 /// Spec: RT.3, RT.4
 #[test]
 fn a_creator_killed_during_a_flood_loses_nothing() {
-    let lines = number("COVEN_SOAK_BYTES", 2_000_000) / LINE;
+    let lines = number("COVEN_SOAK_BYTES", 2_000_000) / LINE_BYTES;
     let mut expected_screen = Screen::new(Size::default());
     let mut expected = Vec::new();
     for line in flooded(lines) {
@@ -211,7 +211,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+        Command::new("umount").arg("-l").arg(self.0.path()).status().ok();
     }
 }
 
@@ -227,7 +227,9 @@ fn the_end_is_recorded_on_a_disk_that_stays_full() {
 
 fn on_a_full_disk(full_to_the_end: bool) {
     // Only root may mount; elsewhere the tape's own tests show the same with a failing file.
-    let Some(disk) = SmallDisk::new("1m") else { return };
+    let Some(disk) = SmallDisk::new("1m") else {
+        return coven_testkit::skip::skip("only root may mount a small disk");
+    };
     let attempts = Attempts::new();
     let script = "read line; seq 1 400000; read line; echo after; exit 3";
     let mut config = attempts.config(script, coven_runtime::domain::Connection::Pipes);

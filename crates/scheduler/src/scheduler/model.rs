@@ -164,10 +164,10 @@ impl State {
                 });
             }
             while let Some(assignment) = board.next_assignment() {
-                let _ = board.assign(assignment);
+                board.assign(assignment).ok();
             }
             for command in board.assigned() {
-                let _ = board.begin(command);
+                board.begin(command).ok();
             }
         }
         false

@@ -98,7 +98,7 @@ impl Scheduler {
         }
         let exit = slot.pane.exit_status();
         // That it is gone may be known already, while its output was not read to the end.
-        let _ = self.board.exited(id, exit, now);
+        self.board.exited(id, exit, now).ok();
         if is_read && let Ok(effects) = self.board.drained(id, now) {
             self.act(effects);
         }

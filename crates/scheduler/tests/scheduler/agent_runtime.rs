@@ -14,9 +14,10 @@ use coven_scheduler::drive::Driver;
 use coven_scheduler::execution::{Failure, Outcome};
 use coven_scheduler::scheduler::Completion;
 use coven_testkit::panes;
+use coven_testkit::programs::TestProgram;
 
 fn domain() -> HolderDomain {
-    HolderDomain::new(env!("CARGO_BIN_EXE_coven-scheduler-holder"))
+    HolderDomain::new(TestProgram::Holder.path())
 }
 
 /// A folder for attempts that leaves no process behind, whatever a test does.

@@ -116,7 +116,7 @@ impl Walk {
                 return;
             }
             for command in open {
-                let _ = self.stage.runtime.cancel(command);
+                self.stage.runtime.cancel(command).ok();
             }
             self.stage.pass(GRACE + Duration::from_secs(1));
             self.tick();

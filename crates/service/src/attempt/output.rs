@@ -12,13 +12,12 @@ const DEFAULT_BYTES: u64 = 1 << 20;
 /// How many bytes a piece has at most.
 const MAX_BYTES: u64 = 16 << 20;
 /// Longer than any escape sequence that a program sends on purpose.
-const LONG_SEQUENCE: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 4096;
 
 /// A piece of what a process printed.
 #[derive(Debug, Default)]
 pub(super) struct OutputPiece {
     pub(super) bytes: Vec<u8>,
-    /// Where it begins.
     pub(super) offset: u64,
     /// Where the next one begins.
     pub(super) next: u64,
@@ -112,7 +111,7 @@ fn is_wanted(wanted: Option<OutputStream>, stream: Stream) -> bool {
 
 /// How many bytes at the end are the beginning of a sequence or of a character.
 fn unfinished(bytes: &[u8]) -> usize {
-    let tail = &bytes[bytes.len().saturating_sub(LONG_SEQUENCE)..];
+    let tail = &bytes[bytes.len().saturating_sub(MAX_SEQUENCE_BYTES)..];
     if let Some(at) = tail.iter().rposition(|byte| *byte == 0x1b) {
         let rest = &tail[at + 1..];
         let complete = match rest.first() {

@@ -29,7 +29,7 @@ async fn hold(service: &Service, base_dir: &str) -> String {
     service.start(start, None).await.unwrap().id.to_string()
 }
 
-/// Lets the policy of a folder be a pipe, so that whoever reads it waits until it is written to.
+/// Lets the policy of a folder be a pipe, so that opening the folder blocks until it is written to.
 async fn with_slow_policy(service: &Service, base_dir: &str) {
     let coven = Path::new(base_dir).join(".coven");
     std::fs::create_dir_all(&coven).unwrap();

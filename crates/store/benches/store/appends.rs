@@ -12,9 +12,8 @@ use coven_model::{AttemptId, Event, TaskId};
 use coven_store::{BaseDir, Session};
 use serde_json::Value;
 
-use crate::{MANY, Plan, TIME, id};
+use crate::{CONCURRENT_SESSIONS, FACT_TIME, Plan, id};
 
-/// Facts per second.
 pub(crate) struct Appends {
     pub(crate) raw_one: Rate,
     pub(crate) one: Rate,
@@ -79,8 +78,10 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Appends> {
         run(1, plan.single, &mut raw_one, |_| raw(directory.path(), 0))?;
         run(1, plan.single, &mut one, |number| session(&base, number, 1))?;
         run(1, plan.single / 10, &mut batches, |number| session(&base, 1000 + number, 10))?;
-        run(MANY, plan.each, &mut raw_many, |number| raw(directory.path(), 1 + number))?;
-        run(MANY, plan.each, &mut many, |number| session(&base, 2000 + number, 1))?;
+        run(CONCURRENT_SESSIONS, plan.each, &mut raw_many, |number| {
+            raw(directory.path(), 1 + number)
+        })?;
+        run(CONCURRENT_SESSIONS, plan.each, &mut many, |number| session(&base, 2000 + number, 1))?;
     }
     let mut batches = batches.rate();
     batches.per_second *= 10.0;
@@ -108,7 +109,7 @@ fn raw(directory: &Path, number: usize) -> io::Result<Recorder> {
 fn session(base: &BaseDir, number: usize, batch: usize) -> io::Result<Recorder> {
     let mut session = Session::<Value>::create(base, &id(number)?).map_err(io::Error::other)?;
     let facts = vec![fact()?; batch];
-    Ok(Box::new(move || session.append(TIME, &facts).map(drop).map_err(io::Error::other)))
+    Ok(Box::new(move || session.append(FACT_TIME, &facts).map(drop).map_err(io::Error::other)))
 }
 
 /// Lets so many threads record so many times each, all beginning together.

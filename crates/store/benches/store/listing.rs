@@ -7,9 +7,8 @@ use std::time::Instant;
 use coven_store::{BaseDir, Index, Session};
 use serde_json::json;
 
-use crate::{Plan, TIME, Took, id, took};
+use crate::{FACT_TIME, Plan, Took, id, took};
 
-/// What listing took.
 pub(crate) struct Listing {
     pub(crate) cached: Took,
     /// With this many sessions that went on since the cache was written.
@@ -21,7 +20,7 @@ pub(crate) struct Listing {
 }
 
 /// How many sessions are under way when the cache is read.
-pub(crate) const CHANGED: usize = 50;
+pub(crate) const CHANGED_SESSIONS: usize = 50;
 
 pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
     // In memory where there is such a place: what counts is the listing, and making ten thousand
@@ -31,7 +30,7 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
     let mut sessions = Vec::new();
     for number in 0..plan.sessions {
         let mut session = Session::create(&base, &id(number)?).map_err(io::Error::other)?;
-        session.append(TIME, &[json!({"type": "x"})]).map_err(io::Error::other)?;
+        session.append(FACT_TIME, &[json!({"type": "x"})]).map_err(io::Error::other)?;
         let view = json!({
             "name": format!("brisk-otter-{number}"),
             "goal": "Find out why the tests fail on some machines, and mend it",
@@ -39,7 +38,7 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
             "history": vec!["something happened and was noted here"; 20],
         });
         session.change_view(view, Instant::now()).map_err(io::Error::other)?;
-        if number < CHANGED {
+        if number < CHANGED_SESSIONS {
             sessions.push(session);
         }
     }
@@ -61,7 +60,7 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
         index.resolve("brisk-otter-77").map(|entry| entry.id.clone()).map_err(io::Error::other)
     })?;
     for session in &mut sessions {
-        session.append(TIME, &[json!({"type": "y"})]).map_err(io::Error::other)?;
+        session.append(FACT_TIME, &[json!({"type": "y"})]).map_err(io::Error::other)?;
     }
     let changed = took(plan.rounds, load)?;
     Ok(Listing { cached, changed, uncached, resolve, views })

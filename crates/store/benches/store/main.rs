@@ -8,6 +8,7 @@
 //! cargo xtask bench store -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
 mod appends;
@@ -48,10 +49,10 @@ const QUICK: Plan =
     Plan { single: 300, each: 10, journals: &[1000, 10_000], sessions: 1000, rounds: 1 };
 
 /// How many sessions record at the same time.
-const MANY: usize = 100;
+const CONCURRENT_SESSIONS: usize = 100;
 
 /// The time of every fact.
-const TIME: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+const FACT_TIME: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 fn main() -> io::Result<()> {
     let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), None)?;
@@ -76,7 +77,6 @@ fn measure(plan: &Plan, arguments: &Arguments) -> io::Result<()> {
     Ok(())
 }
 
-/// A session's id.
 fn id(number: usize) -> io::Result<SessionId> {
     let text = format!("01890a5d-ac96-774b-bcce-{number:012x}");
     SessionId::new(text).map_err(io::Error::other)

@@ -8,7 +8,7 @@ use coven_model::{AttemptId, Event, TaskId, TaskStatus, Timestamp};
 use coven_store::{BaseDir, Session};
 use serde_json::Value;
 
-use crate::{Plan, TIME, id, least};
+use crate::{FACT_TIME, Plan, id, least};
 
 /// What one journal took.
 pub(crate) struct Replay {
@@ -32,7 +32,7 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Vec<Replay>> {
 fn fact(number: usize) -> io::Result<Event> {
     let task = TaskId::new(format!("build.{}", number % 50)).map_err(io::Error::other)?;
     let job = AttemptId { task, attempt: 1 };
-    let at = Timestamp::from_millis(TIME.as_millis() + number as u64);
+    let at = Timestamp::from_millis(FACT_TIME.as_millis() + number as u64);
     Ok(match number % 4 {
         0 => Event::TaskStatus { job, status: TaskStatus::Running, seen: number as u64 },
         1 => Event::StepSkipped {
@@ -58,7 +58,7 @@ fn replay(plan: &Plan, facts: usize) -> io::Result<Replay> {
     let mut session = Session::<Value>::create(&base, &id).map_err(io::Error::other)?;
     let all: Vec<Event> = (0..facts).map(fact).collect::<io::Result<_>>()?;
     for batch in all.chunks(500) {
-        session.append(TIME, batch).map_err(io::Error::other)?;
+        session.append(FACT_TIME, batch).map_err(io::Error::other)?;
     }
     let (bytes, path) = (session.journal_bytes(), session.path().join("journal.jsonl"));
     drop(session);

@@ -8,16 +8,16 @@ use coven_testkit::bench::machine;
 use coven_testkit::bench::table::{header, row};
 
 use crate::appends::{Appends, Rate};
-use crate::listing::{CHANGED, Listing};
+use crate::listing::{CHANGED_SESSIONS, Listing};
 use crate::replay::Replay;
 use crate::views::Written;
-use crate::{MANY, Plan, Took};
+use crate::{CONCURRENT_SESSIONS, Plan, Took};
 
 /// Durable steps per second in one session. A step is one write.
-const STEPS: f64 = 3000.0;
+const MIN_STEPS_PER_SECOND: f64 = 3000.0;
 
 /// How long listing ten thousand sessions may take.
-const LIST: Duration = Duration::from_millis(50);
+const MAX_LIST_TIME: Duration = Duration::from_millis(50);
 
 pub(crate) fn section(
     plan: &Plan,
@@ -36,12 +36,13 @@ pub(crate) fn section(
     text.push_str(&list(plan, listing));
     text.push_str("\n### Views\n\n");
     text.push_str(&viewing(views));
-    let _ = writeln!(
+    writeln!(
         text,
         "\nTimes on the clock, the best of {} rounds. The machine ran other work as well, and a \
          sync waits for its disk: compare the ratios.",
         plan.rounds
-    );
+    )
+    .ok();
     text
 }
 
@@ -65,7 +66,7 @@ fn ratio(one: Duration, other: Duration) -> String {
 fn durable(appends: &Appends) -> String {
     let mut text = format!(
         "A fact of about 250 bytes is appended and synced before the next. *Bare* is a write of as \
-         many bytes and `fdatasync`, and nothing else. {MANY} sessions have a file and a thread \
+         many bytes and `fdatasync`, and nothing else. {CONCURRENT_SESSIONS} sessions have a file and a thread \
          each.\n\n",
     );
     let columns = ["facts/s", "median, µs", "median / bare", "99 of 100, µs"];
@@ -77,10 +78,15 @@ fn durable(appends: &Appends) -> String {
         row(&mut text, name, cells);
     };
     line("1 file, bare", appends.raw_one, appends.raw_one, 0.0);
-    line("1 session", appends.one, appends.raw_one, STEPS);
-    line("1 session, 10 facts a write", appends.batches, appends.raw_one, STEPS);
-    line(&format!("{MANY} files, bare"), appends.raw_many, appends.raw_many, 0.0);
-    line(&format!("{MANY} sessions"), appends.many, appends.raw_many, STEPS);
+    line("1 session", appends.one, appends.raw_one, MIN_STEPS_PER_SECOND);
+    line("1 session, 10 facts a write", appends.batches, appends.raw_one, MIN_STEPS_PER_SECOND);
+    line(&format!("{CONCURRENT_SESSIONS} files, bare"), appends.raw_many, appends.raw_many, 0.0);
+    line(
+        &format!("{CONCURRENT_SESSIONS} sessions"),
+        appends.many,
+        appends.raw_many,
+        MIN_STEPS_PER_SECOND,
+    );
     text.push_str(
         "\nThe mark: 3,000 durable steps a second in one session, of which this is the part that \
          waits for the disk. What misses it is bold.\n",
@@ -121,9 +127,9 @@ fn list(plan: &Plan, listing: &Listing) -> String {
     let mut line = |name: &str, took: Took, mark: Duration| {
         row(&mut text, name, [marked(millis(took.wall), took.wall > mark), millis(took.cpu)]);
     };
-    line("list, from the cache", listing.cached, LIST);
-    let changed = format!("list, {CHANGED} went on since the cache was written");
-    line(&changed, listing.changed, LIST);
+    line("list, from the cache", listing.cached, MAX_LIST_TIME);
+    let changed = format!("list, {CHANGED_SESSIONS} went on since the cache was written");
+    line(&changed, listing.changed, MAX_LIST_TIME);
     line("list, without a cache", listing.uncached, Duration::MAX);
     line("only reading every view", listing.views, Duration::MAX);
     line("find a session by its name", listing.resolve, Duration::MAX);

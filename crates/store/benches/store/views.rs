@@ -8,7 +8,7 @@ use coven_store::view::INTERVAL;
 use coven_store::{Folder, View};
 use serde_json::{Value, json};
 
-use crate::{Plan, TIME, least};
+use crate::{FACT_TIME, Plan, least};
 
 /// What writing a view took.
 pub(crate) struct Written {
@@ -21,7 +21,7 @@ pub(crate) struct Written {
 const HISTORIES: [usize; 3] = [10, 300, 5000];
 
 /// So many writes are measured together.
-const WRITES: usize = 20;
+const WRITES_PER_SAMPLE: usize = 20;
 
 fn view(history: usize) -> Value {
     let entry = json!({"seq": 7, "time": 1_700_000_000_000_u64, "type": "workflow.step.completed",
@@ -40,9 +40,9 @@ fn written(plan: &Plan, history: usize) -> io::Result<Written> {
     let mut writer = View::new(&folder).map_err(io::Error::other)?;
     let mut now = Instant::now();
     let view = least(plan.rounds, || {
-        (0..WRITES as u64).try_for_each(|seq| {
+        (0..WRITES_PER_SAMPLE as u64).try_for_each(|seq| {
             now += INTERVAL;
-            let changed = writer.change(&content, seq, TIME, now).map_err(io::Error::other)?;
+            let changed = writer.change(&content, seq, FACT_TIME, now).map_err(io::Error::other)?;
             assert!(changed, "a view that is due was not written");
             Ok(())
         })
@@ -50,11 +50,11 @@ fn written(plan: &Plan, history: usize) -> io::Result<Written> {
     let bytes = fs::read(directory.path().join("session.json"))?;
     let (draft, path) = (directory.path().join("raw.new"), directory.path().join("raw"));
     let raw = least(plan.rounds, || {
-        (0..WRITES).try_for_each(|_| {
+        (0..WRITES_PER_SAMPLE).try_for_each(|_| {
             fs::write(&draft, &bytes)?;
             fs::rename(&draft, &path)
         })
     })?;
-    let each = |all: Duration| all / WRITES as u32;
+    let each = |all: Duration| all / WRITES_PER_SAMPLE as u32;
     Ok(Written { bytes: bytes.len(), raw: each(raw), view: each(view) })
 }

@@ -12,16 +12,14 @@ use super::{Entry, Known};
 use crate::journal::{encode_line, read_line};
 
 /// The version of the file.
-const VERSION: u32 = 1;
+const INDEX_VERSION: u32 = 1;
 
-/// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     coven: String,
     v: u32,
 }
 
-/// Every other line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Line<'a> {
@@ -64,8 +62,8 @@ pub(super) fn read(bytes: &[u8]) -> Cached<'_> {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let header: Option<Header> = lines.next().and_then(json);
     match header {
-        Some(Header { coven, v: VERSION }) if coven == "index" => {}
-        Some(Header { v, .. }) => return Cached { newer: v > VERSION, ..Cached::default() },
+        Some(Header { coven, v: INDEX_VERSION }) if coven == "index" => {}
+        Some(Header { v, .. }) => return Cached { newer: v > INDEX_VERSION, ..Cached::default() },
         None => return Cached::default(),
     }
     let (mut known, mut count, mut whole) = (HashMap::new(), 0, true);
@@ -109,10 +107,9 @@ pub(super) fn line(known: &Known) -> Vec<u8> {
     line
 }
 
-/// The whole file.
 pub(super) fn all<'a>(sessions: impl Iterator<Item = &'a Known>) -> Vec<u8> {
     let mut text = Vec::new();
-    let header = format!(r#"{{"coven":"index","v":{VERSION}}}"#);
+    let header = format!(r#"{{"coven":"index","v":{INDEX_VERSION}}}"#);
     encode_line(header.as_bytes(), &mut text);
     sessions.for_each(|known| text.extend_from_slice(&line(known)));
     text

@@ -14,24 +14,21 @@ use crate::names;
 use crate::view;
 
 /// How much of a goal a list shows, in characters.
-const GOAL: usize = 300;
+const MAX_GOAL_CHARS: usize = 300;
 
 /// The largest view that a list reads, in bytes.
-const LARGEST_VIEW: u64 = 64 * 1024 * 1024;
+const MAX_VIEW_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The longest name that a session can have.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
     pub id: SessionId,
-    /// Its readable name.
     pub name: String,
     /// What it is for; the beginning, if that is long.
     pub goal: Option<String>,
-    /// Where it stands.
     pub status: WorkflowStatus,
     /// When it was created.
     pub created_at: Timestamp,
@@ -52,7 +49,7 @@ pub struct Entry {
 impl Entry {
     /// The beginning of a goal, as a list shows it.
     pub fn short_goal(goal: &str) -> String {
-        match goal.char_indices().nth(GOAL) {
+        match goal.char_indices().nth(MAX_GOAL_CHARS) {
             Some((end, _)) => format!("{}…", &goal[..end]),
             None => goal.to_owned(),
         }
@@ -87,7 +84,8 @@ pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Entry
         Err(_) => (None, None),
     };
     let fresh = seen.as_ref().is_some_and(|seen| Some(seen.up_to) == last);
-    // What nobody knows is told as it is at the beginning; an id says when it was made.
+    // Without a readable view the entry has the values of a session that has just begun; the id
+    // says when it was made.
     let seen = seen.unwrap_or_else(|| Seen {
         created_at: made_at(id),
         updated_at: made_at(id),
@@ -117,7 +115,7 @@ fn made_at(id: &SessionId) -> Timestamp {
 /// anything, and a name is printed and typed.
 pub(super) fn checked_name(name: String, id: &SessionId) -> String {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(fits) {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(fits) {
         return name;
     }
     names::name(id, |_| false)
@@ -125,7 +123,7 @@ pub(super) fn checked_name(name: String, id: &SessionId) -> String {
 
 fn seen(folder: &Folder) -> Result<Option<Seen>, FileError> {
     // A view that is larger than this was not written by us, and is not read into memory.
-    if folder.stat(view::FILE)?.is_some_and(|stat| stat.st_size as u64 > LARGEST_VIEW) {
+    if folder.stat(view::FILE)?.is_some_and(|stat| stat.st_size as u64 > MAX_VIEW_BYTES) {
         return Ok(None);
     }
     let text = folder.read(view::FILE)?;

@@ -1,16 +1,15 @@
-//! Which session somebody means.
+//! Which session a request means by an id, the beginning of one, or a name.
 
 use coven_model::SessionId;
 
 use super::{Entry, Index};
 
 /// How many candidates a message names.
-const NAMED: usize = 5;
+const MAX_NAMED_CANDIDATES: usize = 5;
 
 /// It is not clear which session is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// None is.
     #[error("no session has the id or name `{text}`; `coven ls` lists them")]
     Unknown {
         /// What was asked for.
@@ -27,9 +26,10 @@ pub enum ResolveError {
 }
 
 fn list(candidates: &[(SessionId, String)]) -> String {
-    let named = candidates.iter().take(NAMED).map(|(id, name)| format!("{id} ({name})"));
+    let named =
+        candidates.iter().take(MAX_NAMED_CANDIDATES).map(|(id, name)| format!("{id} ({name})"));
     let named = named.collect::<Vec<_>>().join(", ");
-    match candidates.len().checked_sub(NAMED) {
+    match candidates.len().checked_sub(MAX_NAMED_CANDIDATES) {
         None | Some(0) => named,
         Some(more) => format!("{named} or {more} more"),
     }

@@ -52,7 +52,6 @@ impl fmt::Display for Damage {
     path.display(), facts(*readable), if *readable == 1 { "is" } else { "are" }
 )]
 pub struct Damaged {
-    /// Which file.
     pub path: PathBuf,
     /// Which line, from 1.
     pub line: u64,
@@ -73,10 +72,7 @@ fn facts(count: u64) -> String {
 pub enum CreateError {
     /// There is one already.
     #[error("{} exists already: a session is created once; open it instead", path.display())]
-    Exists {
-        /// Where.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// A file stands in the way.
     #[error(transparent)]
     File(#[from] FileError),
@@ -94,12 +90,9 @@ pub enum OpenError {
         /// Where it would be.
         path: PathBuf,
     },
-    /// Somebody else writes to it.
+    /// Another process, or another writer of this one, has it open for writing.
     #[error("{} is being written by another; a session has one writer", path.display())]
-    InUse {
-        /// Which file.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// It cannot be trusted.
     #[error(transparent)]
     Damaged(#[from] Damaged),
@@ -107,7 +100,6 @@ pub enum OpenError {
     #[error("{} is the journal of session {found}, not of {expected}; it was moved or copied here",
         path.display())]
     WrongSession {
-        /// Which file.
         path: PathBuf,
         /// The session that was asked for.
         expected: String,
@@ -119,12 +111,7 @@ pub enum OpenError {
         "{} has version {version}, newer than this program writes ({}): it can be read, and going \
          on with it needs the newer program", path.display(), super::VERSION
     )]
-    Newer {
-        /// Which file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    Newer { path: PathBuf, version: u32 },
 }
 
 /// Facts could not be recorded. None of them is in the journal.
@@ -135,7 +122,6 @@ pub enum AppendError {
     Fact {
         /// The number it would have had.
         seq: u64,
-        /// Why.
         why: String,
     },
     /// A fact is longer than a line can be.
@@ -151,7 +137,6 @@ pub enum AppendError {
     Value {
         /// The number it would have had.
         seq: u64,
-        /// Why.
         #[source]
         source: ValueError,
     },
@@ -160,7 +145,6 @@ pub enum AppendError {
     Write {
         /// The number of the first fact that was not recorded.
         seq: u64,
-        /// Why.
         source: FileError,
     },
     /// It could not be written or synced, and the file may not be as it was.
@@ -171,7 +155,6 @@ pub enum AppendError {
     Lost {
         /// The number of the first fact that was not recorded.
         seq: u64,
-        /// Why.
         source: FileError,
     },
     /// It failed like this before, so nothing is written until the session is opened again.
@@ -179,30 +162,17 @@ pub enum AppendError {
         "{} takes no more facts since a write failed ({why}); open the session again",
         path.display()
     )]
-    Poisoned {
-        /// Which file.
-        path: PathBuf,
-        /// What failed then.
-        why: String,
-    },
+    Poisoned { path: PathBuf, why: String },
     /// The journal was deleted under us and could not be put back.
     #[error("{} was deleted while the session runs, and could not be put back: {source}",
         path.display())]
-    NotRestored {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: FileError,
-    },
+    NotRestored { path: PathBuf, source: FileError },
     /// Another journal lies where ours was.
     #[error(
         "{} was replaced by another journal while the session runs; nothing was written. Move that \
          file away, and ours is put back", path.display()
     )]
-    Replaced {
-        /// Which file.
-        path: PathBuf,
-    },
+    Replaced { path: PathBuf },
 }
 
 /// Facts could not be read.
@@ -216,27 +186,12 @@ pub enum ReadError {
     Damaged(#[from] Damaged),
     /// A fact is none that the caller knows.
     #[error("fact {seq} in {} is not one this program knows: {source}", path.display())]
-    Unknown {
-        /// Which file.
-        path: PathBuf,
-        /// Which fact.
-        seq: u64,
-        /// Why.
-        source: serde_json::Error,
-    },
+    Unknown { path: PathBuf, seq: u64, source: serde_json::Error },
     /// A value that lies aside cannot be read.
     #[error("a value of fact {seq} cannot be read: {source}")]
-    Value {
-        /// Which fact.
-        seq: u64,
-        /// Why.
-        source: ValueError,
-    },
+    Value { seq: u64, source: ValueError },
     /// The file is shorter than what was read from it.
     #[error("{} became shorter while it was read: its writer took back what it could not finish. \
         Open it again", path.display())]
-    Shrunk {
-        /// Which file.
-        path: PathBuf,
-    },
+    Shrunk { path: PathBuf },
 }

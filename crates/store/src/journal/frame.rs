@@ -11,13 +11,12 @@ use super::error::Damage;
 use super::{MAX_LINE, VERSION};
 
 /// What follows the JSON: a tab, eight digits, a newline.
-const TRAILER: usize = 10;
+const TRAILER_BYTES: usize = 10;
 
 /// How deep a record may be nested. A reader of JSON gives up at 128 levels, to save its stack, and
 /// a record that cannot be read again must not be written.
-const DEEPEST: usize = 120;
+const MAX_RECORD_DEPTH: usize = 120;
 
-/// The first line.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     coven: String,
@@ -62,12 +61,12 @@ impl Header {
 pub(crate) fn encode_line(json: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(json);
     // Writing to memory does not fail.
-    let _ = writeln!(out, "\t{:08x}", crc32fast::hash(json));
+    writeln!(out, "\t{:08x}", crc32fast::hash(json)).ok();
 }
 
 /// The JSON of a line that ends with its newline.
 pub(crate) fn read_line(line: &[u8]) -> Result<&[u8], Damage> {
-    let at = line.len().checked_sub(TRAILER).ok_or(Damage::Unframed)?;
+    let at = line.len().checked_sub(TRAILER_BYTES).ok_or(Damage::Unframed)?;
     let (json, trailer) = line.split_at(at);
     let [b'\t', digits @ .., b'\n'] = trailer else { return Err(Damage::Unframed) };
     let digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
@@ -103,8 +102,8 @@ pub(super) fn encode_record(
     if memchr::memchr2(b'\n', 0, &json).is_some() {
         return Err("its JSON has a line break or a NUL in it".to_owned());
     }
-    if depth(&json) > DEEPEST {
-        return Err(format!("it is nested deeper than {DEEPEST} levels"));
+    if depth(&json) > MAX_RECORD_DEPTH {
+        return Err(format!("it is nested deeper than {MAX_RECORD_DEPTH} levels"));
     }
     // What could not be read again would make the whole journal unreadable.
     let again = Envelope::read(&json).map_err(|damage| damage.to_string())?;
@@ -148,7 +147,7 @@ fn after_text(mut rest: &[u8]) -> &[u8] {
 
 /// How long the longest JSON of a line is.
 pub(super) const fn longest() -> usize {
-    MAX_LINE - TRAILER
+    MAX_LINE - TRAILER_BYTES
 }
 
 impl Envelope {

@@ -33,11 +33,11 @@ pub struct Reader {
 enum Source {
     /// The writer is in this process.
     Shared(Shared),
-    /// The writer is elsewhere, or nobody.
+    /// The writer is in another process, or there is none.
     Apart(Apart),
 }
 
-/// A file that somebody else may be writing to.
+/// A file that another process may be writing to.
 #[derive(Clone, Debug)]
 struct Apart {
     file: Arc<File>,
@@ -81,7 +81,7 @@ impl Reader {
     }
 
     /// The version it was begun with. If it is newer than [`VERSION`], it may hold facts that
-    /// nobody here knows.
+    /// this build cannot read.
     pub fn version(&self) -> u32 {
         match &self.source {
             Source::Shared(_) => VERSION,

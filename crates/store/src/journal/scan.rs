@@ -14,12 +14,12 @@ use super::frame::{Envelope, Header, read_line};
 use super::{MAX_LINE, VERSION};
 
 /// How much is read at a time.
-const CHUNK: usize = 256 * 1024;
+const SCAN_CHUNK_BYTES: usize = 256 * 1024;
 
 /// How far apart the places are that are remembered for jumping to.
-const STRIDE: u64 = 64 * 1024;
+const MARK_STRIDE_BYTES: u64 = 64 * 1024;
 
-/// A tail that was cut off because nobody had been told of it.
+/// A tail that was cut off. It was never synced, so no reader and no agent can depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Where the file ends now.
@@ -42,7 +42,7 @@ pub(super) struct Marks(Vec<Mark>);
 impl Marks {
     /// Remembers the place if the last one is far enough away.
     pub(super) fn add(&mut self, seq: u64, offset: u64) {
-        if self.0.last().is_none_or(|last| offset >= last.offset + STRIDE) {
+        if self.0.last().is_none_or(|last| offset >= last.offset + MARK_STRIDE_BYTES) {
             self.0.push(Mark { seq, offset });
         }
     }
@@ -66,7 +66,6 @@ pub(crate) struct Lines<F> {
     end: u64,
 }
 
-/// What [`Lines::next`] found.
 pub(crate) enum Line<'a> {
     /// A line with its newline.
     Whole(&'a [u8]),
@@ -74,7 +73,6 @@ pub(crate) enum Line<'a> {
     Partial,
     /// More bytes without a newline than a line may have.
     TooLong,
-    /// Nothing more.
     End,
 }
 
@@ -88,7 +86,6 @@ impl<F: Borrow<File>> Lines<F> {
         self.offset
     }
 
-    /// The next line.
     pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
         let mut searched = self.from;
         loop {
@@ -115,7 +112,8 @@ impl<F: Borrow<File>> Lines<F> {
         let len = self.buffer.len();
         let at = self.offset + len as u64;
         // A long line is read in ever larger pieces.
-        let want = CHUNK.max(len).min(usize::try_from(self.end - at).unwrap_or(usize::MAX));
+        let want =
+            SCAN_CHUNK_BYTES.max(len).min(usize::try_from(self.end - at).unwrap_or(usize::MAX));
         self.buffer.resize(len + want, 0);
         let got = loop {
             match self.file.borrow().read_at(&mut self.buffer[len..], at) {

@@ -1,5 +1,5 @@
-//! How long the disk took to make facts durable, counted for the whole process: whoever runs it
-//! watches the disk by this, and there is one disk for all sessions.
+//! How long the disk took to make facts durable, counted for the whole process: operators watch
+//! the disk by this, and there is one disk for all sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

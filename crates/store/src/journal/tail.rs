@@ -14,7 +14,7 @@ use super::scan::damaged;
 use super::{FILE, MAX_LINE};
 
 /// How much is read first. Most lines are much shorter.
-const WINDOW: u64 = 4096;
+const TAIL_WINDOW_BYTES: u64 = 4096;
 
 /// The number of the last fact in a folder's journal; 0 if there is none. The lines before the last
 /// are not looked at, and a last line that is torn or damaged is an error: who wants to know more
@@ -36,7 +36,7 @@ pub(crate) fn last_seq(folder: &Folder, session: &SessionId) -> Result<u64, Open
 
 /// Where the last line begins, and the line.
 fn last_line(file: &File, len: u64) -> io::Result<(u64, Vec<u8>)> {
-    let mut window = WINDOW;
+    let mut window = TAIL_WINDOW_BYTES;
     loop {
         let from = len.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(len - from).map_err(io::Error::other)?];

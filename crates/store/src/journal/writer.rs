@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_folder::{FileError, Folder, Obstacle, same_file};
+use coven_folder::{FileError, Folder, Obstacle, best_effort, same_file};
 use coven_model::{SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
@@ -55,11 +55,8 @@ enum State {
 /// What lies where the journal was opened.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// The journal.
     Ours,
-    /// Nothing.
     Gone,
-    /// Another file.
     Other,
 }
 
@@ -81,7 +78,7 @@ impl Journal {
         let synced = written().map_err(|source| folder.error("write", FILE, source));
         if let Err(error) = synced.and_then(|()| folder.sync()) {
             // A journal without its first line would be taken for a damaged one.
-            let _ = folder.remove(FILE);
+            best_effort("remove the journal that was not begun", folder.remove(FILE));
             return Err(error.into());
         }
         let (file, end, time) = (Arc::new(file), header.len() as u64, Timestamp::default());
@@ -120,7 +117,6 @@ impl Journal {
         Self { path, shared: Shared::new(durable), state: State::Sound, cut }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -226,7 +222,7 @@ impl Journal {
             // The system may now believe that the pages are clean. They must not be read as facts
             // by the next process that opens the file, so they go; whether the disk follows is not
             // known.
-            let _ = disk::trim(&file, before);
+            best_effort("cut off facts that were not synced", disk::trim(&file, before));
             let source = FileError::new("sync", &self.path, source);
             self.state = State::Poisoned(source.to_string());
             return Err(AppendError::Lost { seq: seqs.start, source });
@@ -308,10 +304,11 @@ impl Journal {
     pub(crate) fn begins_with(&self, other: &File) -> io::Result<bool> {
         let (file, end) = self.durable();
         let len = other.metadata()?.len();
-        let (mut mine, mut theirs) = (vec![0; COPY], vec![0; COPY]);
+        let (mut mine, mut theirs) = (vec![0; COPY_CHUNK_BYTES], vec![0; COPY_CHUNK_BYTES]);
         let mut at = 0;
         while at < len.min(end) {
-            let want = COPY.min(usize::try_from(len.min(end) - at).unwrap_or(COPY));
+            let want = COPY_CHUNK_BYTES
+                .min(usize::try_from(len.min(end) - at).unwrap_or(COPY_CHUNK_BYTES));
             file.read_exact_at(&mut mine[..want], at)?;
             other.read_exact_at(&mut theirs[..want], at)?;
             if mine[..want] != theirs[..want] {
@@ -327,18 +324,19 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // Closing the file would not do: a reader may have it open too, and so may, for a moment,
         // a process that is just being started.
-        let _ = rustix::fs::flock(&*self.durable().0, FlockOperation::Unlock);
+        let unlocked = rustix::fs::flock(&*self.durable().0, FlockOperation::Unlock);
+        best_effort("unlock the journal", unlocked);
     }
 }
 
 /// How much is copied at a time.
-const COPY: usize = 256 * 1024;
+const COPY_CHUNK_BYTES: usize = 256 * 1024;
 
 fn copy_bytes(from: &File, to: &File, end: u64) -> io::Result<()> {
-    let mut buffer = vec![0; COPY];
+    let mut buffer = vec![0; COPY_CHUNK_BYTES];
     let mut at = 0;
     while at < end {
-        let want = COPY.min(usize::try_from(end - at).unwrap_or(COPY));
+        let want = COPY_CHUNK_BYTES.min(usize::try_from(end - at).unwrap_or(COPY_CHUNK_BYTES));
         from.read_exact_at(&mut buffer[..want], at)?;
         disk::write(to, &buffer[..want], at)?;
         at += want as u64;

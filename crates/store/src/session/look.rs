@@ -27,12 +27,10 @@ impl Look {
         Ok(Self { id: id.clone(), folder })
     }
 
-    /// Its id.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// Its folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -7,10 +7,11 @@ use std::process::Command;
 use coven_model::{AttemptId, TaskId};
 use coven_store::journal::{CreateError, OpenError};
 use coven_store::{BaseDir, Folder, Obstacle, Session};
+use coven_testkit::nobody::without_root;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Base, TIME, id, said};
+use super::{Base, FACT_TIME, id, said};
 
 /// Spec: C1.12.2
 /// Spec: C1.12.3
@@ -18,7 +19,7 @@ use super::{Base, TIME, id, said};
 fn a_session_is_written_below_its_base_directory_and_found_there_again() {
     let (one, other) = (Base::new(), Base::new());
     let mut session = Session::<Value>::create(&one.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("hello")]).unwrap();
+    session.append(FACT_TIME, &[said("hello")]).unwrap();
     let real = fs::canonicalize(one.path()).unwrap();
     assert_eq!(session.base_dir(), real);
     assert_eq!(session.path(), real.join(".coven/sessions").join(id(1).as_str()));
@@ -106,7 +107,7 @@ fn links_in_the_place_of_files_are_not_written_through() {
     }
     session.change_view(serde_json::json!({"a": 1}), std::time::Instant::now()).unwrap();
     assert!(!fs::symlink_metadata(folder.join("session.json")).unwrap().is_symlink());
-    assert!(session.append(TIME, &[said(&"x".repeat(100_000))]).is_err());
+    assert!(session.append(FACT_TIME, &[said(&"x".repeat(100_000))]).is_err());
     assert_eq!(session.last(), 0);
     drop(session);
     fs::rename(folder.join("journal.jsonl"), base.path().join("moved")).unwrap();
@@ -144,14 +145,14 @@ fn what_is_no_file_or_no_folder_is_told_as_such() {
 
 #[test]
 fn missing_permission_is_told_with_the_place() {
+    without_root(missing_permission);
+}
+
+fn missing_permission() {
     let base = Base::new();
     let dir = base.path().join("locked");
     fs::create_dir(&dir).unwrap();
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o500)).unwrap();
-    // Root may write anywhere; then there is nothing to see.
-    if fs::create_dir(dir.join("probe")).is_ok() {
-        return;
-    }
     let error = BaseDir::create(&dir).unwrap_err();
     assert_eq!(error.obstacle, Obstacle::Denied);
     let place = fs::canonicalize(&dir).unwrap().join(".coven");

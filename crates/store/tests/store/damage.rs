@@ -1,11 +1,11 @@
-//! A journal that was cut, changed or written by somebody else.
+//! A journal that was cut, changed or written by another program.
 
 use std::fs;
 
 use coven_store::journal::{Cut, Damage, OpenError, ReadError};
 use coven_store::{Journal, Reader};
 
-use super::{Fact, Place, TIME, id, said};
+use super::{FACT_TIME, Fact, Place, id, said};
 
 fn three() -> Place {
     Place::with(&[said("one"), Fact::Counted(2), said("three is the last")])
@@ -38,7 +38,7 @@ fn a_tail_cut_at_any_byte_is_cut_to_the_last_whole_fact_and_told() {
         let cut = Cut { offset: kept as u64, bytes: (len - kept) as u64 };
         assert_eq!(journal.cut(), (len > kept).then_some(cut), "{len} bytes");
         assert_eq!(fs::read(place.file()).unwrap(), whole[..kept]);
-        assert_eq!(journal.append(TIME, &[said("next")]).unwrap().start, facts as u64 + 1);
+        assert_eq!(journal.append(FACT_TIME, &[said("next")]).unwrap().start, facts as u64 + 1);
         drop(journal);
         assert_eq!(place.open().unwrap().cut(), None);
         assert_eq!(place.facts().len(), facts + 1);

@@ -10,7 +10,7 @@ use coven_store::session::Look;
 use coven_store::{Index, Session};
 use serde_json::{Map, Value, json};
 
-use super::{Base, TIME, id};
+use super::{Base, FACT_TIME, id};
 
 /// Spec: C1.12.1
 /// Spec: C1.11.1
@@ -25,17 +25,17 @@ fn the_events_of_the_model_are_kept_and_read_as_they_were() {
         goal: Some("build it".to_owned()),
         base_dir: None,
         auto: None,
-        at: TIME,
+        at: FACT_TIME,
     };
     let job = AttemptId { task: TaskId::new("build.3").unwrap(), attempt: 2 };
     let events = [
         Event::SessionCreated(Box::new(created)),
-        Event::WorkflowStarted { at: TIME },
+        Event::WorkflowStarted { at: FACT_TIME },
         Event::TaskStatus { job, status: TaskStatus::WaitingForUser, seen: 7 },
-        Event::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: TIME },
+        Event::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: FACT_TIME },
     ];
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &events).unwrap();
+    session.append(FACT_TIME, &events).unwrap();
     drop(session);
     let session = Session::<Value>::open(&base.dir(), &id(1)).unwrap();
     let read = session.reader().read_all::<Event>(1).unwrap();
@@ -63,7 +63,7 @@ fn view() -> SessionView {
         interventions: Vec::new(),
         usage: Usage::default(),
         kept: vec![build],
-        created_at: TIME,
+        created_at: FACT_TIME,
         started_at: None,
         ended_at: None,
         retries: 0,
@@ -76,7 +76,7 @@ fn view() -> SessionView {
 fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     let base = Base::new();
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[Event::WorkflowStarted { at: TIME }]).unwrap();
+    session.append(FACT_TIME, &[Event::WorkflowStarted { at: FACT_TIME }]).unwrap();
     session.change_view(view(), Instant::now()).unwrap();
     drop(session);
 
@@ -92,5 +92,5 @@ fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     let entry = index.resolve("brisk-otter").unwrap();
     assert!(entry.fresh && entry.kept);
     assert_eq!((entry.status, entry.goal.as_deref()), (WorkflowStatus::Failed, Some("build it")));
-    assert_eq!((entry.created_at, entry.updated_at), (TIME, TIME));
+    assert_eq!((entry.created_at, entry.updated_at), (FACT_TIME, FACT_TIME));
 }

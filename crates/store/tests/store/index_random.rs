@@ -11,9 +11,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::index::{session, view};
-use super::{Base, TIME, id, said};
+use super::{Base, FACT_TIME, id, said};
 
-/// Something that happens.
 #[derive(Clone, Debug)]
 enum Step {
     Create(u64),
@@ -92,7 +91,7 @@ impl World {
                 let Some(known) = self.truth.get_mut(&id(number)) else { return };
                 known.2 = false;
                 let mut open = Session::<Value>::open(&self.base.dir(), &id(number)).unwrap();
-                open.append(TIME, &[said("unseen")]).unwrap();
+                open.append(FACT_TIME, &[said("unseen")]).unwrap();
             }
             Step::Remove(number) => {
                 if self.truth.remove(&id(number)).is_some() {

@@ -7,7 +7,7 @@ use coven_store::Reader;
 use coven_store::journal::{AppendError, CreateError, OpenError, ReadError};
 use serde_json::{Value, json};
 
-use super::{Fact, Place, TIME, facts, id, said};
+use super::{FACT_TIME, Fact, Place, facts, id, said};
 
 #[test]
 fn a_journal_is_lines_that_a_person_can_read() {
@@ -30,8 +30,8 @@ fn what_was_appended_is_there_after_opening_again_and_numbers_go_on() {
     let place = Place::with(&[said("one"), said("tab\tnewline\nnul\0 \u{1b}[31m é 漢")]);
     let mut journal = place.open().unwrap();
     assert_eq!((journal.last(), journal.cut()), (2, None));
-    assert_eq!(journal.append(TIME, &[said("three"), Fact::Counted(4)]).unwrap(), 3..5);
-    assert_eq!(journal.append::<Fact>(TIME, &[]).unwrap(), 5..5);
+    assert_eq!(journal.append(FACT_TIME, &[said("three"), Fact::Counted(4)]).unwrap(), 3..5);
+    assert_eq!(journal.append::<Fact>(FACT_TIME, &[]).unwrap(), 5..5);
     assert_eq!(journal.bytes(), fs::metadata(place.file()).unwrap().len());
     drop(journal);
     let all = place.facts();
@@ -50,8 +50,8 @@ fn a_reader_finds_any_fact_and_follows_a_journal_that_grows() {
     let text = "x".repeat(500);
     for batch in 0..200_u64 {
         let numbers: Vec<Fact> = (0..10).map(|n| Fact::Counted(batch * 10 + n + 1)).collect();
-        journal.append(TIME, &numbers[..9]).unwrap();
-        journal.append(TIME, &[said(&text)]).unwrap();
+        journal.append(FACT_TIME, &numbers[..9]).unwrap();
+        journal.append(FACT_TIME, &[said(&text)]).unwrap();
         for reader in [&mut inside, &mut beside] {
             let next = batch * 10 + 1;
             let new = reader.read_all::<Fact>(next).unwrap();
@@ -91,13 +91,13 @@ fn lines_of_many_megabytes_are_kept_and_longer_ones_refused() {
     let place = Place::new();
     let mut journal = place.create();
     let long = said(&"0123456789 and so on, without end ".repeat(600_000));
-    journal.append(TIME, &[said("before"), long.clone(), said("after")]).unwrap();
+    journal.append(FACT_TIME, &[said("before"), long.clone(), said("after")]).unwrap();
     let endless = said(&"x".repeat(68_000_000));
-    let error = journal.append(TIME, &[endless]).unwrap_err();
+    let error = journal.append(FACT_TIME, &[endless]).unwrap_err();
     assert!(matches!(error, AppendError::TooLong { seq: 4, .. }), "{error}");
     drop(journal);
     let mut journal = place.open().unwrap();
-    journal.append(TIME, &[said("last")]).unwrap();
+    journal.append(FACT_TIME, &[said("last")]).unwrap();
     let mut reader = journal.reader();
     assert_eq!(reader.read_all::<Fact>(3).unwrap()[0].fact, said("after"));
     assert!(facts(&mut reader) == [said("before"), long, said("after"), said("last")]);
@@ -138,7 +138,7 @@ fn facts_that_could_not_be_read_again_are_refused_and_leave_no_trace() {
     let place = Place::with(&[said("one")]);
     let mut journal = place.open().unwrap();
     for bad in [json!(7), json!(["a"]), json!({"seq": 1}), json!({"v": 3}), json!({"time": "x"})] {
-        let error = journal.append(TIME, &[json!({"type": "nothing"}), bad]).unwrap_err();
+        let error = journal.append(FACT_TIME, &[json!({"type": "nothing"}), bad]).unwrap_err();
         assert!(matches!(error, AppendError::Fact { seq: 3, .. }), "{error}");
     }
     assert_eq!(journal.last(), 1);
@@ -150,7 +150,9 @@ fn facts_that_could_not_be_read_again_are_refused_and_leave_no_trace() {
 fn a_fact_of_an_unknown_type_says_which_it_is() {
     let place = Place::new();
     let mut journal = place.create();
-    journal.append(TIME, &[json!({"type": "said", "data": "a"}), json!({"type": "x"})]).unwrap();
+    journal
+        .append(FACT_TIME, &[json!({"type": "said", "data": "a"}), json!({"type": "x"})])
+        .unwrap();
     let mut reader = journal.reader();
     let mut records = reader.read_from::<Fact>(1).unwrap();
     assert_eq!(records.next().unwrap().unwrap().fact, said("a"));

@@ -8,7 +8,7 @@ use coven_store::{BaseDir, Session};
 use coven_testkit::random::Random;
 use serde_json::Value;
 
-use super::{Base, Fact, TIME, facts, id, said};
+use super::{Base, FACT_TIME, Fact, facts, id, said};
 
 const FOLDER: &str = "COVEN_TEST_BASE";
 
@@ -30,7 +30,7 @@ fn appends_until_it_is_killed() {
     let mut out = std::io::stderr();
     loop {
         let facts = batch(session.last() + 1);
-        let seqs = session.append(TIME, &facts).unwrap().seqs;
+        let seqs = session.append(FACT_TIME, &facts).unwrap().seqs;
         writeln!(out, "recorded {}", seqs.end - 1).unwrap();
     }
 }
@@ -54,7 +54,7 @@ fn every_fact_that_was_acknowledged_survives_a_kill_at_any_moment() {
         let mut last: u64 = told.by_ref().nth(random.below(40)).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had said before it died, and nobody had read.
+        // What the child had printed before it died and this test had not read yet.
         last = told.last().unwrap_or(last);
 
         let session = Session::<Value>::open(&base.dir(), &id(1)).unwrap();

@@ -15,18 +15,18 @@ use coven_tape::{Options, Stream, Tape};
 use serde_json::Value;
 
 use super::index::view;
-use super::{Base, TIME, id, said};
+use super::{Base, FACT_TIME, id, said};
 
 /// Gives a file a second name, as a link to it that was put there would.
 fn linked(base: &Base, file: &Path) -> impl Fn() -> Vec<u8> + use<> {
     let other = base.path().join("elsewhere");
-    let _ = fs::remove_file(&other);
+    fs::remove_file(&other).ok();
     fs::hard_link(file, &other).unwrap();
     move || fs::read(&other).unwrap()
 }
 
 fn holder() -> Holder {
-    Holder::this_process("a test", TIME, None)
+    Holder::this_process("a test", FACT_TIME, None)
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_lock_that_has_a_second_name_is_made_anew_unless_it_is_held() {
 fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("x")]).unwrap();
+    session.append(FACT_TIME, &[said("x")]).unwrap();
     session.change_view(view("n", "g", WorkflowStatus::Running), Instant::now()).unwrap();
     let mut index = Index::load(&base.dir()).unwrap();
     index.save().unwrap();
@@ -77,7 +77,7 @@ fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
 fn a_journal_that_has_a_second_name_is_not_gone_on_with() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("x")]).unwrap();
+    session.append(FACT_TIME, &[said("x")]).unwrap();
     let file = session.path().join("journal.jsonl");
     drop(session);
     let elsewhere = linked(&base, &file);

@@ -42,9 +42,8 @@ fn said(text: &str) -> Fact {
 }
 
 /// The time of everything that has no better one.
-const TIME: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+const FACT_TIME: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-/// A session's id.
 fn id(number: u64) -> SessionId {
     SessionId::new(format!("01890a5d-ac96-774b-bcce-{number:012x}")).unwrap()
 }
@@ -84,7 +83,7 @@ impl Place {
         let place = Self::new();
         let mut journal = place.create();
         for fact in facts {
-            journal.append(TIME, std::slice::from_ref(fact)).unwrap();
+            journal.append(FACT_TIME, std::slice::from_ref(fact)).unwrap();
         }
         place
     }

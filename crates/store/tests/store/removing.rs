@@ -10,7 +10,7 @@ use coven_store::{Index, Retention, Session};
 use serde_json::{Value, json};
 
 use super::index::view;
-use super::{Base, TIME, id, said};
+use super::{Base, FACT_TIME, id, said};
 
 /// A session that changed at this time, closed.
 fn session(base: &Base, number: u64, status: WorkflowStatus, updated: u64) {
@@ -45,7 +45,7 @@ fn the_oldest_finished_sessions_go_and_no_other() {
     }
     // A finished one that has gone on since its view was written is not finished for sure.
     session(&base, 9, Completed, 4);
-    Session::<Value>::open(&base.dir(), &id(9)).unwrap().append(TIME, &[said("y")]).unwrap();
+    Session::<Value>::open(&base.dir(), &id(9)).unwrap().append(FACT_TIME, &[said("y")]).unwrap();
     // Nor one of which an agent was left alive.
     let mut session = Session::create(&base.dir(), &id(10)).unwrap();
     session.append(Timestamp::from_millis(4), &[said("x")]).unwrap();

@@ -10,7 +10,7 @@ use coven_store::session::Restored;
 use coven_store::values::LIMIT;
 use serde_json::{Value, json};
 
-use super::{Base, TIME, facts, id, said};
+use super::{Base, FACT_TIME, facts, id, said};
 
 #[test]
 fn a_deleted_folder_is_back_after_the_next_fact_and_that_is_told() {
@@ -20,17 +20,17 @@ fn a_deleted_folder_is_back_after_the_next_fact_and_that_is_told() {
         let base = Base::new();
         let mut session = Session::create(&base.dir(), &id(1)).unwrap();
         let large = said(&"v".repeat(LIMIT + 1));
-        session.append(TIME, &[said("one"), large.clone()]).unwrap();
+        session.append(FACT_TIME, &[said("one"), large.clone()]).unwrap();
         session.change_view(json!({"n": 1}), Instant::now()).unwrap();
         let mut reader = session.reader();
         fs::remove_dir_all(base.path().join(gone)).unwrap();
         // Until then a reader still reads what is open.
         assert_eq!(reader.read_from::<Value>(1).unwrap().next().unwrap().unwrap().seq, 1);
 
-        let appended = session.append(TIME, &[said("three")]).unwrap();
+        let appended = session.append(FACT_TIME, &[said("three")]).unwrap();
         assert_eq!(appended.seqs, 3..4);
         assert_eq!(appended.restored, Some(Restored { facts: 2, lost_values: Vec::new() }));
-        assert_eq!(session.append(TIME, &[said("four")]).unwrap().restored, None);
+        assert_eq!(session.append(FACT_TIME, &[said("four")]).unwrap().restored, None);
         session.change_view(json!({"n": 2}), Instant::now() + Duration::from_secs(1)).unwrap();
         let expected = [said("one"), large, said("three"), said("four")];
         assert!(facts(&mut reader) == expected, "{gone}: the reader went along");
@@ -51,13 +51,13 @@ fn git_clean_takes_nothing_from_a_running_session() {
         output.is_ok_and(|output| output.status.success())
     };
     if !git(&["init", "-q"]) {
-        return;
+        return coven_testkit::skip::skip("there is no git");
     }
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("one")]).unwrap();
+    session.append(FACT_TIME, &[said("one")]).unwrap();
     assert!(git(&["clean", "-fdx", "-q"]));
     assert!(!session.path().exists());
-    assert!(session.append(TIME, &[said("two")]).unwrap().restored.is_some());
+    assert!(session.append(FACT_TIME, &[said("two")]).unwrap().restored.is_some());
     assert_eq!(facts(&mut session.reader()), [said("one"), said("two")]);
 }
 
@@ -65,7 +65,7 @@ fn git_clean_takes_nothing_from_a_running_session() {
 fn a_view_that_finds_no_folder_brings_it_back() {
     let base = Base::new();
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("one")]).unwrap();
+    session.append(FACT_TIME, &[said("one")]).unwrap();
     fs::remove_dir_all(session.path()).unwrap();
     assert!(session.change_view(json!({"n": 1}), Instant::now()).unwrap());
     assert!(session.path().join("session.json").exists());
@@ -76,12 +76,12 @@ fn a_view_that_finds_no_folder_brings_it_back() {
 fn values_that_cannot_be_brought_back_are_named() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said(&"v".repeat(LIMIT + 1))]).unwrap();
+    session.append(FACT_TIME, &[said(&"v".repeat(LIMIT + 1))]).unwrap();
     drop(session);
     // One that was opened again has no value's file open.
     let mut session = Session::<Value>::open(&base.dir(), &id(1)).unwrap();
     fs::remove_dir_all(session.path()).unwrap();
-    let restored = session.append(TIME, &[said("two")]).unwrap().restored.unwrap();
+    let restored = session.append(FACT_TIME, &[said("two")]).unwrap().restored.unwrap();
     assert_eq!((restored.facts, restored.lost_values.len()), (1, 1));
 }
 
@@ -90,22 +90,22 @@ fn a_copy_of_our_journal_is_replaced_and_another_one_is_not() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
     let path = session.path().join("journal.jsonl");
-    session.append(TIME, &[said("one")]).unwrap();
+    session.append(FACT_TIME, &[said("one")]).unwrap();
     let old = fs::read(&path).unwrap();
-    session.append(TIME, &[said("two")]).unwrap();
+    session.append(FACT_TIME, &[said("two")]).unwrap();
     // As a `git stash --all` and its return leave it: the same text in another file.
     fs::remove_file(&path).unwrap();
     fs::write(&path, &old).unwrap();
-    assert_eq!(session.append(TIME, &[said("three")]).unwrap().restored.unwrap().facts, 2);
+    assert_eq!(session.append(FACT_TIME, &[said("three")]).unwrap().restored.unwrap().facts, 2);
     assert_eq!(facts(&mut session.reader()).len(), 3);
 
     fs::remove_file(&path).unwrap();
     fs::write(&path, "something else").unwrap();
-    let error = session.append(TIME, &[said("four")]).unwrap_err();
+    let error = session.append(FACT_TIME, &[said("four")]).unwrap_err();
     assert!(matches!(error, AppendError::Replaced { .. }), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "something else");
     fs::remove_file(&path).unwrap();
-    session.append(TIME, &[said("four")]).unwrap();
+    session.append(FACT_TIME, &[said("four")]).unwrap();
     drop(session);
     assert_eq!(Session::<Value>::open(&base.dir(), &id(1)).unwrap().last(), 4);
 }
@@ -117,11 +117,11 @@ fn without_a_base_directory_nothing_is_brought_back_and_nothing_recorded() {
     fs::create_dir(&path).unwrap();
     let dir = coven_store::BaseDir::create(&path).unwrap();
     let mut session = Session::<Value>::create(&dir, &id(1)).unwrap();
-    session.append(TIME, &[said("one")]).unwrap();
+    session.append(FACT_TIME, &[said("one")]).unwrap();
     fs::remove_dir_all(&path).unwrap();
-    let error = session.append(TIME, &[said("two")]).unwrap_err();
+    let error = session.append(FACT_TIME, &[said("two")]).unwrap_err();
     assert!(matches!(error, AppendError::NotRestored { .. }), "{error}");
     assert_eq!(session.last(), 1);
     fs::create_dir(&path).unwrap();
-    assert_eq!(session.append(TIME, &[said("two")]).unwrap().seqs, 2..3);
+    assert_eq!(session.append(FACT_TIME, &[said("two")]).unwrap().seqs, 2..3);
 }

@@ -7,7 +7,7 @@ use coven_store::Session;
 use coven_store::journal::{CreateError, OpenError};
 use serde_json::{Value, json};
 
-use super::{Base, Fact, TIME, facts, id, said};
+use super::{Base, FACT_TIME, Fact, facts, id, said};
 
 /// Spec: C0.8.2
 /// Spec: C1.11.1
@@ -19,7 +19,7 @@ fn a_session_that_is_opened_again_has_its_goal_its_definition_and_every_fact() {
     let created =
         json!({"type": "session.created", "data": {"goal": "tidy up", "definition": definition}});
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[created.clone(), json!({"type": "x"})]).unwrap();
+    session.append(FACT_TIME, &[created.clone(), json!({"type": "x"})]).unwrap();
     session.change_view(json!({"goal": "tidy up"}), Instant::now()).unwrap();
     drop(session);
 
@@ -27,9 +27,9 @@ fn a_session_that_is_opened_again_has_its_goal_its_definition_and_every_fact() {
     assert_eq!((session.last(), session.cut()), (2, None));
     assert!(!session.view_needs_rebuild());
     let first = session.reader().read_all::<Value>(1).unwrap().swap_remove(0);
-    assert_eq!(first.time, TIME);
+    assert_eq!(first.time, FACT_TIME);
     assert_eq!(first.fact["data"], created["data"]);
-    assert_eq!(session.append(TIME, &[json!({"type": "y"})]).unwrap().seqs, 3..4);
+    assert_eq!(session.append(FACT_TIME, &[json!({"type": "y"})]).unwrap().seqs, 3..4);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_creation_that_was_cut_short_is_no_session_and_does_not_hinder_the_next() {
 fn a_torn_end_is_told_when_a_session_is_opened() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said("one"), said("two")]).unwrap();
+    session.append(FACT_TIME, &[said("one"), said("two")]).unwrap();
     let (path, bytes) = (session.path().join("journal.jsonl"), session.journal_bytes());
     drop(session);
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes - 3).unwrap();
@@ -86,7 +86,7 @@ fn a_reader_on_another_thread_sees_facts_once_they_are_durable() {
     });
     for n in 0..100 {
         let batch = [Fact::Counted(3 * n), Fact::Counted(3 * n + 1), Fact::Counted(3 * n + 2)];
-        session.append(TIME, &batch).unwrap();
+        session.append(FACT_TIME, &batch).unwrap();
     }
     let expected: Vec<Fact> = (0..300).map(Fact::Counted).collect();
     assert_eq!(follower.join().unwrap(), expected);

@@ -7,7 +7,7 @@ use coven_store::values::{LIMIT, ValueError};
 use coven_store::{Session, Values};
 use serde_json::{Value, json};
 
-use super::{Base, Fact, Place, TIME, facts, id, said};
+use super::{Base, FACT_TIME, Fact, Place, facts, id, said};
 
 #[test]
 fn a_value_is_kept_once_under_its_digest_and_checked_when_it_is_read() {
@@ -43,7 +43,7 @@ fn a_large_value_lies_aside_and_comes_back_with_its_fact() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
     let large = said(&"line\n".repeat(1_000_000));
-    session.append(TIME, &[said("small"), large.clone(), said("small again")]).unwrap();
+    session.append(FACT_TIME, &[said("small"), large.clone(), said("small again")]).unwrap();
     let journal = fs::metadata(session.path().join("journal.jsonl")).unwrap().len();
     assert!(journal < 1000, "{journal}");
     assert_eq!(fs::read_dir(session.path().join("values")).unwrap().count(), 1);
@@ -69,7 +69,7 @@ fn values_of_every_shape_come_back_as_they_were() {
         json!({"type": "a", "data": text(LIMIT - 100), "aside?": {"/data": "not ours"}}),
         json!({"a": text(LIMIT / 2), "b": text(LIMIT / 2), "c": text(LIMIT / 2)}),
     ];
-    session.append(TIME, &all).unwrap();
+    session.append(FACT_TIME, &all).unwrap();
     let read = session.reader().read_all::<Value>(1).unwrap();
     for (record, expected) in read.into_iter().zip(all) {
         let mut fact = record.fact;
@@ -84,7 +84,7 @@ fn values_of_every_shape_come_back_as_they_were() {
 fn a_fact_whose_value_is_gone_says_which() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
-    session.append(TIME, &[said(&"x".repeat(LIMIT + 1)), said("after")]).unwrap();
+    session.append(FACT_TIME, &[said(&"x".repeat(LIMIT + 1)), said("after")]).unwrap();
     fs::remove_dir_all(session.path().join("values")).unwrap();
     let mut reader = session.reader();
     let error = reader.read_all::<Fact>(1).unwrap_err();
@@ -97,5 +97,5 @@ fn a_fact_cannot_pretend_to_have_values_aside() {
     let base = Base::new();
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
     let fact = json!({"type": "said", "data": null, "aside": {"/data": "../../../etc/passwd"}});
-    assert!(session.append(TIME, &[fact]).is_err());
+    assert!(session.append(FACT_TIME, &[fact]).is_err());
 }

@@ -11,14 +11,14 @@ use coven_store::{Session, View};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Base, Place, TIME, id, said};
+use super::{Base, FACT_TIME, Place, id, said};
 
 fn on_disk(place: &Place) -> Value {
     serde_json::from_slice(&fs::read(place.0.path().join("session.json")).unwrap()).unwrap()
 }
 
 fn shown(n: u64) -> Value {
-    json!({"version": 1, "upTo": n, "updatedAt": TIME.as_millis(), "n": n})
+    json!({"version": 1, "upTo": n, "updatedAt": FACT_TIME.as_millis(), "n": n})
 }
 
 #[test]
@@ -27,11 +27,14 @@ fn a_view_is_written_at_most_every_100_ms_and_the_last_change_always() {
     let mut view = View::new(&place.folder()).unwrap();
     let start = Instant::now();
     assert_eq!(view.due(), None);
-    assert!(view.change(json!({"n": 1}), 1, TIME, start).unwrap(), "the first is written at once");
+    assert!(
+        view.change(json!({"n": 1}), 1, FACT_TIME, start).unwrap(),
+        "the first is written at once"
+    );
     assert_eq!(view.due(), None);
     for n in 2..50_u64 {
         let now = start + Duration::from_millis(n);
-        assert!(!view.change(json!({"n": n}), n, TIME, now).unwrap());
+        assert!(!view.change(json!({"n": n}), n, FACT_TIME, now).unwrap());
         assert_eq!(view.due(), Some(start + INTERVAL));
     }
     assert_eq!(on_disk(&place), shown(1));
@@ -39,7 +42,7 @@ fn a_view_is_written_at_most_every_100_ms_and_the_last_change_always() {
     assert!(view.flush(start + INTERVAL).unwrap());
     assert_eq!(on_disk(&place), shown(49));
     assert_eq!(view.due(), None);
-    assert!(!view.change(json!({"n": 50}), 50, TIME, start + INTERVAL).unwrap());
+    assert!(!view.change(json!({"n": 50}), 50, FACT_TIME, start + INTERVAL).unwrap());
     drop(view);
     assert_eq!(on_disk(&place), shown(50));
 }
@@ -57,7 +60,7 @@ fn only_what_is_written_is_made_into_text() {
     let mut view = View::new(&place.folder()).unwrap();
     let (count, start) = (Rc::new(Cell::new(0)), Instant::now());
     for n in 0..1000 {
-        view.change(Counted(Rc::clone(&count)), n, TIME, start).unwrap();
+        view.change(Counted(Rc::clone(&count)), n, FACT_TIME, start).unwrap();
     }
     drop(view);
     assert_eq!(count.get(), 2);
@@ -67,18 +70,18 @@ fn only_what_is_written_is_made_into_text() {
 fn version_and_last_fact_stand_first_and_the_rest_is_readable() {
     let place = Place::new();
     let mut view = View::new(&place.folder()).unwrap();
-    view.change(json!({"goal": "g", "tasks": []}), 7, TIME, Instant::now()).unwrap();
+    view.change(json!({"goal": "g", "tasks": []}), 7, FACT_TIME, Instant::now()).unwrap();
     let text = fs::read_to_string(place.0.path().join("session.json")).unwrap();
     assert_eq!(
         text,
         "{\n  \"version\": 1,\n  \"upTo\": 7,\n  \"updatedAt\": 1700000000000,\n  \"goal\": \"g\",\n  \
          \"tasks\": []\n}\n"
     );
-    let head = Some(Head { version: 1, up_to: 7, updated_at: TIME });
+    let head = Some(Head { version: 1, up_to: 7, updated_at: FACT_TIME });
     assert_eq!(Head::read(&place.folder()).unwrap(), head);
     assert_eq!(view.head(), head);
-    view.change(json!({}), 8, TIME, Instant::now() + INTERVAL).unwrap();
-    let bare = json!({"version": 1, "upTo": 8, "updatedAt": TIME.as_millis()});
+    view.change(json!({}), 8, FACT_TIME, Instant::now() + INTERVAL).unwrap();
+    let bare = json!({"version": 1, "upTo": 8, "updatedAt": FACT_TIME.as_millis()});
     assert_eq!(on_disk(&place), bare);
 }
 
@@ -87,7 +90,7 @@ fn what_cannot_be_a_view_is_refused() {
     let place = Place::new();
     for bad in [json!([]), json!("x"), json!({"version": 1}), json!({"upTo": 7})] {
         let mut view = View::new(&place.folder()).unwrap();
-        let error = view.change(bad, 7, TIME, Instant::now()).unwrap_err();
+        let error = view.change(bad, 7, FACT_TIME, Instant::now()).unwrap_err();
         assert!(matches!(error, ViewError::Shape { .. }), "{error}");
     }
     assert!(!place.0.path().join("session.json").exists());
@@ -99,7 +102,7 @@ fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
     let base = Base::new();
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     assert!(session.view_needs_rebuild(), "there is none");
-    session.append(TIME, &[said("one"), said("two")]).unwrap();
+    session.append(FACT_TIME, &[said("one"), said("two")]).unwrap();
     session.change_view(json!({"stage": 1}), Instant::now()).unwrap();
     assert!(!session.view_needs_rebuild());
     let path = session.path().join("session.json");

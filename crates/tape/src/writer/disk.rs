@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use coven_folder::best_effort;
+
 /// A file of the segment that is written.
 #[derive(Debug)]
 pub(super) struct AppendFile {
@@ -47,7 +49,7 @@ impl AppendFile {
     pub(super) fn roll_back(&mut self, len: u64) {
         self.len = len;
         // If this fails nothing is wrong: no entry speaks of these bytes.
-        let _ = trim(&self.file, len);
+        best_effort("cut off what was written last", trim(&self.file, len));
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {

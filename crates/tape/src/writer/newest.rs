@@ -2,6 +2,8 @@
 
 use std::io;
 
+use coven_folder::best_effort;
+
 use super::disk::AppendFile;
 use crate::entry::{EntryBody, IndexEntry, PayloadFile, PayloadKind, RawEntry};
 use crate::folder::{SegmentFile, TapeFolder};
@@ -29,7 +31,7 @@ impl NewestSegment {
     pub(super) fn create(folder: &TapeFolder, base: u64, kept: u64) -> io::Result<Self> {
         Self::try_create(folder, base, kept).inspect_err(|_| {
             // A segment without a whole header is read as none, so this may fail.
-            let _ = folder.remove(base);
+            best_effort("remove a segment that was not begun", folder.remove(base));
         })
     }
 

@@ -7,6 +7,7 @@
 //! cargo xtask bench terminal -- --quick           a short look, printed only
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
 mod memory;

@@ -208,12 +208,13 @@ fn memory_table(plan: &Plan, memory: &[Growth]) -> String {
     for growth in memory {
         row(&mut table, growth.case, [cell(growth.ours), cell(growth.emulator)]);
     }
-    let _ = write!(
+    write!(
         table,
         "\nGrowth of a process's resident memory by {} screens, divided by their number; each case \
          in a process of its own. Both keep {LIKE_OURS} rows of history; the bare emulator \
          takes memory for 1000 at the first line that scrolls off.\n",
         plan.screens,
-    );
+    )
+    .ok();
     table
 }

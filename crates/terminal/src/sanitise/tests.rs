@@ -28,6 +28,7 @@ fn check_lines(input: &[u8], expected: &str) {
     }
 }
 
+/// Spec: C0.3.1, C1.4.1
 #[test]
 fn colours_and_cursor_codes_are_removed_and_the_text_stays() {
     check(b"\x1b[1;31mred\x1b[0m and \x1b[38;2;1;2;3mrgb\x1b[m", "red and rgb");
@@ -35,6 +36,7 @@ fn colours_and_cursor_codes_are_removed_and_the_text_stays() {
     check(b"\x1b[?25l\x1b[?1049hTUI\x1b[?1049l\x1b[?25h", "TUI");
 }
 
+/// Spec: C0.3.1, C1.4.1
 #[test]
 fn every_kind_of_sequence_is_removed() {
     check(b"a\x1b[38:2::1:2:3mb\x1b[>4;2mc\x1b[?2026hd\x1b[2 qe", "abcde");

@@ -1,7 +1,5 @@
 //! Tables in Markdown: names to the left, numbers to the right.
 
-use std::fmt::Write;
-
 /// The first lines of a table with these columns.
 pub fn header<'a>(first: &'a str, columns: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = std::iter::once(first).chain(columns).collect();
@@ -12,9 +10,9 @@ pub fn header<'a>(first: &'a str, columns: impl IntoIterator<Item = &'a str>) ->
 }
 
 pub fn row(table: &mut String, name: &str, cells: impl IntoIterator<Item = String>) {
-    let _ = write!(table, "| {name} |");
+    table.push_str(&format!("| {name} |"));
     for cell in cells {
-        let _ = write!(table, " {cell} |");
+        table.push_str(&format!(" {cell} |"));
     }
     table.push('\n');
 }

@@ -113,7 +113,8 @@ impl<'a> TmuxServer<'a> {
 
 impl Drop for TmuxServer<'_> {
     fn drop(&mut self) {
-        let _ = self.run(&["kill-server"]);
+        // It may have ended by itself.
+        self.run(&["kill-server"]).ok();
     }
 }
 

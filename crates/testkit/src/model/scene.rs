@@ -81,7 +81,7 @@ pub enum Scene {
 }
 
 impl Scene {
-    pub const EVERY: [Self; 9] = [
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Shell,
         Self::Ask,
@@ -115,7 +115,7 @@ impl Scene {
         }
         let (_, name) = text.rsplit_once(TAG)?;
         let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
-        Some(Self::EVERY.into_iter().find(|scene| scene.name() == name).unwrap_or(Self::Text))
+        Some(Self::ALL.into_iter().find(|scene| scene.name() == name).unwrap_or(Self::Text))
     }
 }
 

@@ -8,6 +8,7 @@ fn known() -> Known {
     Known::new(["claude", "codex", "demo", "gemini"])
 }
 
+/// Spec: GR.1.1
 #[test]
 fn the_shipped_grimoires_are_there_and_complete() {
     let catalogue = GrimoireCatalogue::load(&Places::default(), &known());

@@ -55,6 +55,7 @@ fn about(catalogue: &GrimoireCatalogue, name: &str) -> Vec<String> {
     entries.map(line).collect()
 }
 
+/// Spec: GR.1.2
 #[test]
 fn a_file_in_a_trusted_project_adds_a_grimoire_or_replaces_one_of_the_same_name() {
     let disk = Disk::new();

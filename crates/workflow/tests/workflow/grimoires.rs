@@ -180,6 +180,7 @@ fn a_plan_survives_its_way_to_disk_and_back() {
     assert_eq!(back, plan);
 }
 
+/// Spec: GR.5.2
 #[test]
 fn a_variable_is_replaced_by_the_earlier_result_and_an_undefined_one_says_where_it_stands() {
     let plan = plan("g.yaml", FEATURE);

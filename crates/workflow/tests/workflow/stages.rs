@@ -20,6 +20,7 @@ fn one_task(task: &str) -> String {
     format!(r#"{{"id": "w", "stages": [{{"id": "s", "tasks": [{task}]}}]}}"#)
 }
 
+/// Spec: C0.7.1
 #[test]
 fn stages_become_steps_in_order_and_their_tasks_stay_together() {
     let plan = plan(
@@ -43,6 +44,7 @@ fn stages_become_steps_in_order_and_their_tasks_stay_together() {
     assert_eq!(plan.definition["stages"][1]["tasks"][0]["adapter"], "codex");
 }
 
+/// Spec: C1.6.6, C1.7.1
 #[test]
 fn an_id_and_an_adapter_are_enough() {
     let plan = plan("w.json", &one_task(r#"{"id": "only", "adapter": "gemini"}"#));
@@ -54,6 +56,7 @@ fn an_id_and_an_adapter_are_enough() {
     assert_eq!(task.agent.ok_exit_codes, ExitCodes::default());
 }
 
+/// Spec: C1.6.6, C1.7.2
 #[test]
 fn every_field_of_a_full_task_is_in_the_plan() {
     let plan = plan(
@@ -87,6 +90,7 @@ fn every_field_of_a_full_task_is_in_the_plan() {
     assert_eq!((place.line, place.column), (2, 27));
 }
 
+/// Spec: C1.6.2
 #[test]
 fn a_headless_task_without_a_prompt_fails_the_check() {
     let headless = |more: &str| {
@@ -100,6 +104,7 @@ fn a_headless_task_without_a_prompt_fails_the_check() {
     assert_eq!(tasks(&plan, 0)[0].agent.mode, Mode::Headless);
 }
 
+/// Spec: C1.6.4
 #[test]
 fn extra_arguments_that_are_no_list_of_strings_fail_the_check() {
     for bad in [r#"["a", 1]"#, r#""--flag""#, "[null]", r#"{"a": "b"}"#, "[[]]", "true"] {
@@ -114,6 +119,7 @@ fn extra_arguments_that_are_no_list_of_strings_fail_the_check() {
     }
 }
 
+/// Spec: C1.8.1
 #[test]
 fn a_workflow_with_registered_adapters_passes_the_check() {
     for adapter in known().adapters {
@@ -122,6 +128,7 @@ fn a_workflow_with_registered_adapters_passes_the_check() {
     }
 }
 
+/// Spec: C1.8.2
 #[test]
 fn an_unknown_adapter_fails_the_check_by_name_and_suggests_a_near_one() {
     let source = Source::new("w.json", one_task(r#"{"id": "t", "adapter": "gemin"}"#));

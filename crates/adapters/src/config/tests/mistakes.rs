@@ -213,6 +213,7 @@ fn an_unknown_word_in_the_file_is_told_with_the_near_one() {
     "#);
 }
 
+/// Spec: AD.11.2
 #[test]
 fn a_value_of_the_wrong_type_is_told_with_what_is_expected() {
     assert_snapshot!(report(r#"{"metadata": {"displayName": 7, "icon": ["a"]}}"#), @r#"

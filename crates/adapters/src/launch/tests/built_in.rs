@@ -8,7 +8,7 @@ use super::*;
 fn lines(kind: &str) -> String {
     let mut text = String::new();
     for request in [INTERACTIVE, HEADLESS] {
-        for permission in std::iter::once(None).chain(PermissionLevel::EVERY.map(Some)) {
+        for permission in std::iter::once(None).chain(PermissionLevel::ALL.map(Some)) {
             let level = permission.map_or("(default)", PermissionLevel::as_str);
             let request = LaunchRequest { permission, prompt: Some("P"), ..request.clone() };
             let said = match built_in(kind, &request) {
@@ -24,7 +24,7 @@ fn lines(kind: &str) -> String {
                 }
                 Err(error) => error.to_string(),
             };
-            let _ = writeln!(text, "{:<11} {level:<9}  {said}", request.mode);
+            writeln!(text, "{:<11} {level:<9}  {said}", request.mode).ok();
         }
     }
     text

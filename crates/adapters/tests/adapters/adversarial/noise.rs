@@ -113,7 +113,7 @@ fn words_painted_one_by_one_by_cursor_moves_are_read_where_the_stream_has_no_spa
         let mut column = 1;
         for word in line.split_inclusive(' ') {
             let text = word.trim_end();
-            let _ = write!(stream, "\x1b[{};{column}H{text}", row + 1);
+            write!(stream, "\x1b[{};{column}H{text}", row + 1).ok();
             column += word.chars().count();
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{holds_within, script};
-use crate::PATIENCE;
+use crate::STEP_TIMEOUT;
 use crate::home::Home;
 
 /// A job makes the folder of the next step's attempt, with a copy of its own records in which it
@@ -75,7 +75,7 @@ fn id(home: &Home, name: &str) -> String {
 fn remove_all(folder: &std::path::Path) {
     let begun = std::time::Instant::now();
     while let Err(error) = fs::remove_dir_all(folder) {
-        assert!(begun.elapsed() < PATIENCE, "{}: {error}", folder.display());
+        assert!(begun.elapsed() < STEP_TIMEOUT, "{}: {error}", folder.display());
     }
 }
 
@@ -122,7 +122,7 @@ fn a_job_that_takes_its_sessions_folder_away_can_still_be_seen_and_ended() {
             command.starts_with(b"cat\0pipe") && cwd.starts_with(home.path("project"))
         })
     };
-    assert!(holds_within(PATIENCE, || !running()), "its job runs on");
+    assert!(holds_within(STEP_TIMEOUT, || !running()), "its job runs on");
 }
 
 #[test]

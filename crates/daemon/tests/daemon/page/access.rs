@@ -1,4 +1,5 @@
-//! Who can use the page: people with assistive technology, and nobody who is not signed in.
+//! Who can use the page: people with assistive technology can, clients that are not signed in
+//! cannot.
 
 use serde_json::{Value, json};
 

@@ -89,7 +89,7 @@ async fn an_answer_that_somebody_else_gave_first_is_told_and_not_given_twice() {
     let browser = signed_in(&daemon).await;
     unlocked(&browser).await;
     browser.js(COUNTING, json!([])).await;
-    // The page's answer is on its way while somebody else decides.
+    // The page's answer is on its way while another client decides.
     browser.js("window.hold = new Promise((go) => { window.go = go; })", json!([])).await;
     browser.click(".card [data-choice=deny]").await;
     browser.waits("it is on its way", "window.decisions.length === 1").await;

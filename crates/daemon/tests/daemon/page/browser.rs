@@ -16,10 +16,10 @@ use crate::http::{Request, Server};
 
 /// A browser is many processes; where a whole workspace is built beside it, each of its steps may
 /// take seconds. Only a failure waits for this long.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(150);
 
 /// How often the page is looked at.
-const GLANCE: Duration = Duration::from_millis(50);
+const PAGE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Keys that are no letters, as `WebDriver` writes them.
 pub(super) mod key {
@@ -70,7 +70,7 @@ impl Browser {
         }}});
         let made = browser.call("POST", "/session", Some(wishes)).await;
         browser.session = made["sessionId"].as_str().unwrap().to_owned();
-        let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
+        let patience = u64::try_from(PAGE_TIMEOUT.as_millis()).unwrap();
         let timeouts = json!({ "script": patience, "pageLoad": patience });
         browser.call("POST", "/timeouts", Some(timeouts)).await;
         browser.resize(width, height).await;
@@ -132,8 +132,8 @@ impl Browser {
     /// Waits until an expression of the page is true.
     pub(super) async fn waits(&self, what: &str, expression: &str) {
         let script = format!("return Boolean({expression})");
-        let mut glances = tokio::time::interval(GLANCE);
-        let end = Instant::now() + PATIENCE;
+        let mut glances = tokio::time::interval(PAGE_POLL_INTERVAL);
+        let end = Instant::now() + PAGE_TIMEOUT;
         while Instant::now() < end {
             glances.tick().await;
             let body = json!({ "script": script, "args": [] });
@@ -384,13 +384,14 @@ impl Drop for Browser {
                 "DELETE /session/{} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
                 self.session, self.port
             );
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
+            stream.set_read_timeout(Some(Duration::from_secs(20))).ok();
             if stream.write_all(request.as_bytes()).is_ok() {
-                let _ = stream.read(&mut [0; 1024]);
+                // It answers when the browser has gone.
+                stream.read_exact(&mut [0; 1]).ok();
             }
         }
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
+        self.driver.kill().ok();
+        self.driver.wait().ok();
         // A browser that took its time is ended here: nothing outlives a test.
         processes::end_all(|| living_in(self.profile.path()), Duration::from_secs(20));
     }

@@ -29,7 +29,6 @@ struct Plan {
     agents: usize,
     /// How often it is opened.
     rounds: usize,
-    /// Agents that talk.
     chatty: usize,
     /// For how long they do, and after how long each look is taken, counted in `step`.
     step: Duration,

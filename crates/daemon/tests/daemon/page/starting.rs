@@ -92,7 +92,7 @@ async fn what_a_folder_brings_along_runs_once_somebody_has_looked_at_it() {
     browser
         .waits("it cannot be started", "document.querySelector('.form-end button').disabled")
         .await;
-    // It changes while somebody looks: what is agreed to is what was shown.
+    // The file changes while the page shows it: what is agreed to is what was shown.
     std::fs::write(&own, OWN.replace("touch ran", "touch evil")).unwrap();
     browser.press("I have looked").await;
     browser.waits("it is told", "document.querySelector('.trust .wrong')").await;

@@ -8,13 +8,13 @@ use super::browser::Browser;
 use super::{ASKING, home_with_port, sign_in};
 use crate::support::{Daemon, Home, until};
 
-const MANY: usize = 8;
+const TABS: usize = 8;
 
 /// As many tabs, each signed in; the last one is in front.
 async fn tabs(browser: &Browser, daemon: &Daemon<'_>) -> Vec<String> {
     let mut tabs = vec![browser.this_tab().await];
     sign_in(browser, daemon).await;
-    while tabs.len() < MANY {
+    while tabs.len() < TABS {
         tabs.push(browser.tab().await);
         sign_in(browser, daemon).await;
     }

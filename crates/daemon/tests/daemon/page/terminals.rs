@@ -78,7 +78,7 @@ async fn of_two_viewers_only_the_one_with_the_keyboard_types_and_sets_the_size()
     assert_eq!(shown.cols, narrow, "who lost the keyboard changed the size");
     assert!(!shown.lines.iter().any(|line| line.contains("unheard")), "{:?}", shown.lines);
 
-    // Both see the same, and whoever leaves gives the keyboard back.
+    // Both see the same, and a viewer that leaves gives the keyboard back.
     second.press("Release").await;
     first.sees("Watching").await;
     first.press("Take keyboard").await;

@@ -17,7 +17,7 @@ use super::{JobDetails, Runner, failed};
 use crate::engine::shell::Shell;
 
 /// The file with the variables of the run, for scripts.
-const VARIABLES: &str = "variables.json";
+const VARIABLES_FILE: &str = "variables.json";
 
 /// The terminal of an agent unless its step says another: small ones cut what it asks.
 const AGENT_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
@@ -159,8 +159,8 @@ impl JobDetails {
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if matches!(self.spec.work, Work::Shell(_)) {
             let text = Value::Object(self.variables.clone()).to_string();
-            self.attempt.folder().replace(VARIABLES, text.as_bytes(), Durability::Cache)?;
-            env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES).into());
+            self.attempt.folder().replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
+            env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES_FILE).into());
         }
         Ok(Place {
             domain,
@@ -231,7 +231,7 @@ impl JobDetails {
         }
     }
 
-    /// How a job ended that nobody followed.
+    /// How a job ended that no process of ours followed, from what its holder recorded.
     fn read_end(&self, adapter: &dyn AgentAdapter) -> Outcome {
         let folder = Folder::new(self.attempt.path());
         let exit = folder.exit().ok().flatten();

@@ -17,13 +17,13 @@ use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
-const SCRATCH: &str = "scratch";
+const SCRATCH_FOLDER: &str = "scratch";
 
 /// Its mode: for its owner alone.
-const PRIVATE: u32 = 0o700;
+const PRIVATE_MODE: u32 = 0o700;
 
 /// The oldest version of Landlock that keeps a process from emptying files.
-const TRUNCATION: i32 = 3;
+const TRUNCATION_ABI: i32 = 3;
 
 impl JobDetails {
     /// The folder that a confined job may write to, made if it is not there. A link in its place
@@ -32,7 +32,7 @@ impl JobDetails {
         if self.spec.sandbox == SandboxMode::Off {
             return Ok(None);
         }
-        let made = self.attempt.folder().make(SCRATCH, PRIVATE)?;
+        let made = self.attempt.folder().make(SCRATCH_FOLDER, PRIVATE_MODE)?;
         Ok(Some(made.path().to_owned()))
     }
 
@@ -48,7 +48,7 @@ impl JobDetails {
                 None => Some(PathBuf::from(path)),
             });
         let mut write: Vec<PathBuf> = own.collect();
-        if let Ok(Some(scratch)) = self.attempt.folder().find(SCRATCH) {
+        if let Ok(Some(scratch)) = self.attempt.folder().find(SCRATCH_FOLDER) {
             write.push(scratch.path().to_owned());
         }
         write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
@@ -68,7 +68,7 @@ impl JobDetails {
     }
 
     /// Takes a picture of the working folder of a job that may only read, and keeps it in the
-    /// attempt's folder: whoever sees the job's end may be another process.
+    /// attempt's folder: the process that sees the job's end may be another one.
     pub(super) fn look_before(&self, adapter: &dyn AgentAdapter) {
         if self.spec.sandbox != SandboxMode::ReadOnly {
             return;
@@ -124,7 +124,7 @@ fn unenforced(enforced: Enforcement) -> Option<String> {
         Enforcement::Nothing => Some(
             "this kernel has no Landlock, so nothing keeps it from changing any file".to_owned(),
         ),
-        Enforcement::Files { abi } if abi < TRUNCATION => Some(format!(
+        Enforcement::Files { abi } if abi < TRUNCATION_ABI => Some(format!(
             "version {abi} of Landlock in this kernel does not keep it from emptying files"
         )),
         Enforcement::Files { .. } => None,

@@ -12,23 +12,22 @@ use uuid::Uuid;
 use super::JobDetails;
 
 /// The file of an attempt that says which conversation it is.
-const FILE: &str = "conversation.json";
+const CONVERSATION_FILE: &str = "conversation.json";
 
 /// The version of that file.
-const VERSION: u32 = 1;
+const CONVERSATION_VERSION: u32 = 1;
 
 /// What an agent is told that goes on with its conversation. What it is to do it was told before,
-/// and nobody is told the same thing twice.
-const GO_ON: &str = "The program you were running in ended before you were done. Look at what you \
+/// and an agent that is told again does its work twice.
+const CONTINUE_PROMPT: &str = "The program you were running in ended before you were done. Look at what you \
     have done already, go on from there, and do not begin again from the start.";
 
 /// Words in a task's own arguments that say which conversation it wants.
-const OWN_WORDS: [&str; 3] = ["resume", "continue", "session"];
+const CONVERSATION_ARGUMENTS: [&str; 3] = ["resume", "continue", "session"];
 
 /// The attempt before this one.
 #[derive(Debug)]
 pub(crate) struct Earlier {
-    /// Its folder.
     pub(crate) attempt: Attempt,
     /// Whether the task has texts that are typed one after another. A new attempt types them all.
     pub(crate) queued: bool,
@@ -49,20 +48,21 @@ pub(super) struct Conversation {
 
 impl Conversation {
     fn new(id: String, resumed: bool, previous: Usage) -> Self {
-        Self { version: VERSION, id, resumed, previous }
+        Self { version: CONVERSATION_VERSION, id, resumed, previous }
     }
 
     /// The conversation of the attempt in a folder, where it was known before it began.
     fn read(folder: &Folder) -> Option<Self> {
-        let text = folder.read(FILE).ok()??;
+        let text = folder.read(CONVERSATION_FILE).ok()??;
         let conversation: Self = serde_json::from_slice(&text).ok()?;
-        (conversation.version <= VERSION).then_some(conversation)
+        (conversation.version <= CONVERSATION_VERSION).then_some(conversation)
     }
 
     fn write(&self, folder: &Folder) -> Result<(), FileError> {
         let text = serde_json::to_vec_pretty(self);
-        let text = text.map_err(|source| folder.error("write", FILE, source.into()))?;
-        folder.replace(FILE, &text, Durability::Cache)
+        let text =
+            text.map_err(|source| folder.error("write", CONVERSATION_FILE, source.into()))?;
+        folder.replace(CONVERSATION_FILE, &text, Durability::Cache)
     }
 }
 
@@ -83,7 +83,7 @@ impl JobDetails {
             conversation.write(folder)?;
             task.resume = Some(conversation.id);
             // One that was told nothing at the start waits for a person.
-            task.prompt = task.prompt.take().map(|_| GO_ON.to_owned());
+            task.prompt = task.prompt.take().map(|_| CONTINUE_PROMPT.to_owned());
             return Ok(conversation.previous);
         }
         let chooses = adapter.config().resume.as_ref().is_some_and(|it| !it.new_args.is_empty());
@@ -104,7 +104,8 @@ impl JobDetails {
         conversation.map(|conversation| conversation.previous).unwrap_or_default()
     }
 
-    /// An outcome with the conversation, also if whoever saw the end did not see the beginning.
+    /// An outcome with the conversation, also in a process that adopted the job and did not see its
+    /// beginning.
     pub(super) fn with_conversation(&self, mut outcome: Outcome) -> Outcome {
         let started = !matches!(outcome.ending, Ending::NotStarted);
         if outcome.agent_session.is_none() && started {
@@ -127,7 +128,7 @@ impl Earlier {
         let folder = self.attempt.path();
         let died = match self.attempt.outcome().ok()? {
             Some(outcome) => matches!(outcome.ending, Ending::Lost | Ending::Signalled { .. }),
-            // Nothing was decided of one that nobody saw end.
+            // A job that ended unseen has no outcome yet.
             None => self.attempt.spawn().ok()?.is_some() && !self.attempt.is_killed().ok()?,
         };
         let sent = || !matches!(self.attempt.folder().stat("sent.1"), Ok(None));
@@ -164,7 +165,7 @@ fn can_resume(adapter: &dyn AgentAdapter, mode: Mode) -> bool {
 fn speaks_for_itself(extra_args: &[String]) -> bool {
     let options = extra_args.iter().filter_map(|arg| arg.strip_prefix('-'));
     options.into_iter().any(|option| match option.strip_prefix('-') {
-        Some(long) => OWN_WORDS.iter().any(|word| long.contains(word)),
+        Some(long) => CONVERSATION_ARGUMENTS.iter().any(|word| long.contains(word)),
         None => ["c", "r", "s"].contains(&option),
     })
 }
@@ -188,7 +189,7 @@ mod tests {
             let folder = path.join(format!("attempt-{is_symbolic}"));
             fs::create_dir(&folder).unwrap();
             fs::write(&victim, "not yours").unwrap();
-            for name in [FILE, "conversation.json.new"] {
+            for name in [CONVERSATION_FILE, "conversation.json.new"] {
                 if is_symbolic {
                     symlink(&victim, folder.join(name)).unwrap();
                 } else {
@@ -200,8 +201,8 @@ mod tests {
             conversation.write(&handle).unwrap();
             assert_eq!(Conversation::read(&handle), Some(conversation));
             assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");
-            fs::remove_file(folder.join(FILE)).unwrap();
-            symlink(other.join(FILE), folder.join(FILE)).unwrap();
+            fs::remove_file(folder.join(CONVERSATION_FILE)).unwrap();
+            symlink(other.join(CONVERSATION_FILE), folder.join(CONVERSATION_FILE)).unwrap();
             assert_eq!(Conversation::read(&handle), None);
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use coven_adapters::AgentAdapter;
+use coven_folder::best_effort;
 use coven_model::{AgentState, Outcome, Work};
 use coven_runner::{Event, Subscription, Update};
 use coven_store::Attempt;
@@ -19,7 +20,7 @@ use crate::event::Live;
 use crate::state::blocking::blocking;
 
 /// How much of a script's output becomes a value.
-const LARGEST_OUTPUT: u64 = 16 << 20;
+const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// How long the end of a turn waits for the report of what began it, which is only a task switch
 /// away.
@@ -132,8 +133,9 @@ impl Job {
                 pass_panic_on(done);
             }
         };
-        // What takes longer did not begin this turn.
-        let _ = tokio::time::timeout(REPORT_TIMEOUT, all).await;
+        // A message whose report takes longer did not begin this turn.
+        let reported = tokio::time::timeout(REPORT_TIMEOUT, all).await;
+        best_effort("wait for the report of a message", reported);
     }
 
     pub(super) async fn observed(&mut self, what: ScreenObservation) {
@@ -230,7 +232,7 @@ fn printed(attempt: &Attempt) -> (String, String) {
     if let Ok(reader) = attempt.tape() {
         for record in reader.records(0) {
             let Ok(record) = record else { break };
-            if record.offset > LARGEST_OUTPUT {
+            if record.offset > MAX_OUTPUT_BYTES {
                 break;
             }
             if let Taped::Output { stream, bytes } = record.event {

@@ -19,7 +19,6 @@ enum Progress {
     Nothing,
     /// It was typed, perhaps not to its end, and not submitted.
     Typed,
-    /// It was submitted.
     Submitted,
 }
 

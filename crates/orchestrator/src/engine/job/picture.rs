@@ -8,7 +8,7 @@
 //!
 //! Others may work in the same folder at the same time. So a difference is told as what it is,
 //! something that changed meanwhile; and where the kernel does confine the job, a file whose
-//! content changed is left out, because that was somebody else.
+//! content changed is left out, because another program must have changed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use coven_folder::Folder;
 
 /// More files than this are not looked at: a picture must not take longer than the job.
-const LARGEST: usize = 200_000;
+const MAX_FILES: usize = 200_000;
 
 /// How many differences are told one by one.
-const TOLD: usize = 50;
+const MAX_LISTED_CHANGES: usize = 50;
 
 /// The file with a picture, in the folder of an attempt, and the file that becomes it.
 pub(super) const FILE: &str = "metadata";
@@ -50,7 +50,7 @@ struct Entry {
     size: u64,
     /// When its content was changed, in nanoseconds.
     modified: i128,
-    /// When anything of it was changed. Nobody can set this.
+    /// When anything of it was changed. Unlike the time above, programs cannot set this one.
     changed: i128,
 }
 
@@ -109,7 +109,7 @@ impl Picture {
     /// its objects in, and other file systems. What cannot be looked at is left out: a job with
     /// our rights cannot get there either.
     pub(super) fn take(folder: &Path, without: &BTreeSet<PathBuf>) -> Self {
-        Self::take_most(folder, without, LARGEST)
+        Self::take_most(folder, without, MAX_FILES)
     }
 
     fn take_most(folder: &Path, without: &BTreeSet<PathBuf>, most: usize) -> Self {
@@ -181,15 +181,16 @@ impl Picture {
             }
         }
         found.sort_unstable();
-        let more = found.len().saturating_sub(TOLD);
+        let more = found.len().saturating_sub(MAX_LISTED_CHANGES);
         if more > 0 {
-            found.truncate(TOLD);
+            found.truncate(MAX_LISTED_CHANGES);
             found.push(format!("and {more} more"));
         }
         found
     }
 
-    /// Writes it to the folder of an attempt, for whoever sees the end of the job.
+    /// Writes it to the folder of an attempt: the process that sees the end of the job may be
+    /// another one.
     pub(super) fn save(&self, folder: &Folder) -> io::Result<()> {
         let mut file = io::BufWriter::new(folder.create_anew(DRAFT)?);
         write!(file, "{HEADER} {}\0", if self.capped { "capped" } else { "whole" })?;
@@ -229,7 +230,8 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A path as it may stand in a line of text, whoever named the file.
+/// A path as it may stand in a line of text. The agent named the file, so the name may contain
+/// line ends and terminal sequences.
 fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()

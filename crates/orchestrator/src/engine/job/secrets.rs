@@ -10,7 +10,7 @@ use coven_model::Outcome;
 use super::JobDetails;
 
 /// The last word of a name that stands for a secret.
-const WORDS: [&str; 11] = [
+const SECRET_WORDS: [&str; 11] = [
     "KEY",
     "KEYS",
     "TOKEN",
@@ -25,10 +25,10 @@ const WORDS: [&str; 11] = [
 ];
 
 /// The same where names are written in one piece.
-const ENDINGS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY"];
+const SECRET_ENDINGS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY"];
 
 /// A shorter value is a setting, and taking it out would take out words that mean something else.
-const SHORTEST: usize = 8;
+const MIN_SECRET_BYTES: usize = 8;
 
 /// The secret values among these variables.
 pub(super) fn secrets<'a>(
@@ -37,7 +37,7 @@ pub(super) fn secrets<'a>(
     let secret = |(name, value): (&OsStr, &OsStr)| {
         let (name, value) = (name.to_str()?, value.to_str()?);
         // The path of a file with a secret is none.
-        let hidden = value.len() >= SHORTEST && is_secret(name) && !is_path(value);
+        let hidden = value.len() >= MIN_SECRET_BYTES && is_secret(name) && !is_path(value);
         hidden.then(|| value.to_owned())
     };
     variables.into_iter().filter_map(secret).collect()
@@ -47,7 +47,9 @@ pub(super) fn secrets<'a>(
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let mut words = name.split(['_', '-', '.']);
-    words.any(|word| WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending)))
+    words.any(|word| {
+        SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))
+    })
 }
 
 fn is_path(value: &str) -> bool {

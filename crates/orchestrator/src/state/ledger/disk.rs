@@ -20,18 +20,19 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coven_folder::best_effort;
 use coven_model::Timestamp;
 use coven_runtime::machine;
 use uuid::Uuid;
 
 use super::{Mark, Place, Stretch};
 
-const RECORD: usize = 40;
-const VERSION: u8 = 1;
-const MAGIC: [u8; 7] = *b"covenfd";
-const ENDING: &str = ".feed";
-const HEAD: &str = "head";
-const FLOOR: &str = "floor";
+const RECORD_BYTES: usize = 40;
+const LEDGER_VERSION: u8 = 1;
+const LEDGER_MAGIC: [u8; 7] = *b"covenfd";
+const STRETCH_FILE_SUFFIX: &str = ".feed";
+const HEAD_FILE: &str = "head";
+const FLOOR_FILE: &str = "floor";
 const TITLE: &str = "coven feed ";
 /// The words have the same length, so that one can be written over the other on a full disk.
 const CLEAN: &str = "clean";
@@ -59,7 +60,7 @@ impl Disk {
         fs::create_dir_all(folder)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let head = options.open(folder.join(HEAD))?;
+        let head = options.open(folder.join(HEAD_FILE))?;
         match head.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -68,10 +69,10 @@ impl Disk {
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let text = fs::read_to_string(folder.join(HEAD))?;
+        let text = fs::read_to_string(folder.join(HEAD_FILE))?;
         let mut lines = text.lines();
         if let Some(version) = lines.next().and_then(|line| line.strip_prefix(TITLE))
-            && version.parse::<u32>().is_ok_and(|version| version > u32::from(VERSION))
+            && version.parse::<u32>().is_ok_and(|version| version > u32::from(LEDGER_VERSION))
         {
             return Err(newer(folder));
         }
@@ -90,7 +91,7 @@ impl Disk {
     fn stretches(&self) -> io::Result<Vec<Stretch>> {
         let names = fs::read_dir(&self.folder)?.flatten().map(|entry| entry.file_name());
         let mut firsts: Vec<u64> = names
-            .filter_map(|name| name.to_str()?.strip_suffix(ENDING)?.parse().ok())
+            .filter_map(|name| name.to_str()?.strip_suffix(STRETCH_FILE_SUFFIX)?.parse().ok())
             .filter(|first| *first > 0)
             .collect();
         firsts.sort_unstable();
@@ -101,25 +102,27 @@ impl Disk {
         stretch_path(&self.folder, first)
     }
 
-    /// Reads a stretch up to where it is torn, and cuts it there: nobody was told of what comes
-    /// then, or the whole ledger jumps.
+    /// Reads a stretch up to where it is torn, and cuts it there: no subscriber was told of what
+    /// comes then, or the whole ledger jumps.
     fn read_stretch(&self, first: u64) -> io::Result<Stretch> {
         let path = self.path(first);
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
         let bytes = fs::read(&path)?;
-        if bytes.starts_with(&MAGIC) && bytes.get(MAGIC.len()).is_some_and(|is| *is > VERSION) {
+        if bytes.starts_with(&LEDGER_MAGIC)
+            && bytes.get(LEDGER_MAGIC.len()).is_some_and(|is| *is > LEDGER_VERSION)
+        {
             return Err(newer(&path));
         }
         let mut places = Vec::new();
-        if bytes.get(..RECORD) == Some(&header(first)[..]) {
-            for (record, position) in bytes[RECORD..].chunks(RECORD).zip(first..) {
+        if bytes.get(..RECORD_BYTES) == Some(&header(first)[..]) {
+            for (record, position) in bytes[RECORD_BYTES..].chunks(RECORD_BYTES).zip(first..) {
                 let Some(place) = decode(record, position) else { break };
                 places.push(place);
             }
         } else {
             file.write_all_at(&header(first), 0)?;
         }
-        let whole = RECORD * (places.len() + 1);
+        let whole = RECORD_BYTES * (places.len() + 1);
         if bytes.len() != whole {
             file.set_len(whole as u64)?;
         }
@@ -144,7 +147,7 @@ impl Disk {
         if result.is_ok() == self.dirty {
             self.dirty = result.is_err();
             // On a full disk this still works, because nothing becomes longer.
-            let _ = self.write_head();
+            best_effort("write the head of the feed", self.write_head());
         }
     }
 
@@ -159,7 +162,7 @@ impl Disk {
                 self.begin(stretch)?;
             }
             let Some(file) = &stretch.file else { continue };
-            let mut bytes = Vec::with_capacity(RECORD);
+            let mut bytes = Vec::with_capacity(RECORD_BYTES);
             let from = stretch.written;
             for (place, position) in
                 stretch.places[from..].iter().zip(stretch.first + from as u64..)
@@ -167,7 +170,7 @@ impl Disk {
                 bytes.extend_from_slice(&encode(place, position));
             }
             // Where half a record was written before, it is written over.
-            file.write_all_at(&bytes, (RECORD * (from + 1)) as u64)?;
+            file.write_all_at(&bytes, (RECORD_BYTES * (from + 1)) as u64)?;
             stretch.written = stretch.places.len();
             // One that the disk did not take in time, and that others follow.
             if at < newest {
@@ -179,7 +182,7 @@ impl Disk {
 
     pub(super) fn remove(&self, first: u64) {
         // What stays is dropped the next time.
-        let _ = fs::remove_file(self.path(first));
+        best_effort("remove old positions of the feed", fs::remove_file(self.path(first)));
     }
 
     /// Says that all is well, as of this start of the system.
@@ -191,7 +194,7 @@ impl Disk {
 
     fn write_head(&self) -> io::Result<()> {
         let word = if self.dirty { DIRTY } else { CLEAN };
-        let text = format!("{TITLE}{VERSION}\n{}\n{word}\n", boot_id());
+        let text = format!("{TITLE}{LEDGER_VERSION}\n{}\n{word}\n", boot_id());
         self.head.write_all_at(text.as_bytes(), 0)
     }
 
@@ -201,11 +204,13 @@ impl Disk {
         let draft = self.folder.join("floor.new");
         // If it cannot be written, facts of a session that was silent for very long may be told a
         // second time.
-        let _ = fs::write(&draft, text).and_then(|()| fs::rename(&draft, self.folder.join(FLOOR)));
+        let written = fs::write(&draft, text);
+        let written = written.and_then(|()| fs::rename(&draft, self.folder.join(FLOOR_FILE)));
+        best_effort("write which facts were dropped from the feed", written);
     }
 
     fn read_floor(&self) -> BTreeMap<Uuid, u64> {
-        let text = fs::read_to_string(self.folder.join(FLOOR)).unwrap_or_default();
+        let text = fs::read_to_string(self.folder.join(FLOOR_FILE)).unwrap_or_default();
         let line = |line: &str| {
             let (session, seq) = line.split_once(' ')?;
             Some((session.parse().ok()?, seq.parse().ok()?))
@@ -217,12 +222,12 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         // Closing the file would not do: a process that is just being started has it open too.
-        let _ = self.head.unlock();
+        best_effort("unlock the feed", self.head.unlock());
     }
 }
 
 fn stretch_path(folder: &Path, first: u64) -> PathBuf {
-    folder.join(format!("{first:020}{ENDING}"))
+    folder.join(format!("{first:020}{STRETCH_FILE_SUFFIX}"))
 }
 
 /// Makes the file of a new stretch, on the disk with its name.
@@ -248,10 +253,10 @@ fn boot_id() -> String {
     format!("{id:<36.36}")
 }
 
-fn header(first: u64) -> [u8; RECORD] {
-    let mut bytes = [0; RECORD];
-    bytes[..7].copy_from_slice(&MAGIC);
-    bytes[7] = VERSION;
+fn header(first: u64) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
+    bytes[..7].copy_from_slice(&LEDGER_MAGIC);
+    bytes[7] = LEDGER_VERSION;
     bytes[8..16].copy_from_slice(&first.to_le_bytes());
     let sum = crc32fast::hash(&bytes[..36]);
     bytes[36..].copy_from_slice(&sum.to_le_bytes());
@@ -265,8 +270,8 @@ fn checksum(record: &[u8], position: u64) -> u32 {
     hasher.finalize()
 }
 
-fn encode(place: &Place, position: u64) -> [u8; RECORD] {
-    let mut bytes = [0; RECORD];
+fn encode(place: &Place, position: u64) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
     bytes[..16].copy_from_slice(place.session.as_bytes());
     bytes[16..24].copy_from_slice(&place.seq.to_le_bytes());
     bytes[24..32].copy_from_slice(&place.time.as_millis().to_le_bytes());
@@ -283,7 +288,7 @@ fn encode(place: &Place, position: u64) -> [u8; RECORD] {
 fn decode(record: &[u8], position: u64) -> Option<Place> {
     let number =
         |from: usize| Some(u64::from_le_bytes(record.get(from..from + 8)?.try_into().ok()?));
-    let sum = u32::from_le_bytes(record.get(36..RECORD)?.try_into().ok()?);
+    let sum = u32::from_le_bytes(record.get(36..RECORD_BYTES)?.try_into().ok()?);
     if sum != checksum(&record[..36], position) {
         return None;
     }

@@ -18,7 +18,7 @@ const BASE: &str = "COVEN_TEST_BASE";
 const PLAY: &str = "COVEN_TEST_PLAY";
 
 /// Tells it where to say that nothing can be written down.
-const TOLD: &str = "COVEN_TEST_TOLD";
+const STUCK_FILE_VARIABLE: &str = "COVEN_TEST_TOLD";
 
 /// One of everything. Each task leaves one line, so that a second run of any would show.
 const EVERYTHING: &str = r#"
@@ -75,7 +75,6 @@ steps:
 pub(super) enum Play {
     /// Loop, fan-out, gate, approval and scripts.
     Everything,
-    /// The built-in tour.
     Demo,
     /// A stage task with queued inputs.
     Talk,
@@ -126,7 +125,8 @@ fn keeps_a_session_until_it_is_killed() {
         let telling = async {
             while let Some(envelope) = events.next().await.unwrap() {
                 if let Published::Live(Live::Storage { problem }) = envelope.what {
-                    std::fs::write(std::env::var_os(TOLD).unwrap(), problem).unwrap();
+                    std::fs::write(std::env::var_os(STUCK_FILE_VARIABLE).unwrap(), problem)
+                        .unwrap();
                 }
             }
         };
@@ -210,7 +210,7 @@ impl Place {
             .args(["--ignored", "--exact", test])
             .env(BASE, self.base())
             .env(PLAY, self.play.name())
-            .env(TOLD, self.told())
+            .env(STUCK_FILE_VARIABLE, self.told())
             .env("HOME", self.evidence.path())
             .env("TMPDIR", self.temporary())
             .env("PATH", path)
@@ -293,7 +293,7 @@ impl Keeper {
 
     pub(super) fn kill(&mut self) {
         // One that has ended needs no end.
-        let _ = self.0.kill();
+        self.0.kill().ok();
         self.0.wait().unwrap();
     }
 }

@@ -50,7 +50,7 @@ impl Proof {
             serde_json::from_slice(&std::fs::read(sessions[0].join("session.json")).unwrap())
                 .unwrap();
         assert_eq!(view.errors, [], "after {after}");
-        // A holder whose job ended while nobody listened takes a moment to go.
+        // A holder whose job ended while no client was connected takes a moment to go.
         let what = format!("the end of every process, after {after}");
         wait_until(&what, || processes_of(&view.session_id).is_empty());
 

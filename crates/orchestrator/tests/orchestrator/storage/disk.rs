@@ -27,7 +27,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+        Command::new("umount").arg("-l").arg(&self.0).status().ok();
     }
 }
 

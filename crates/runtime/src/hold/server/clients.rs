@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use coven_folder::best_effort;
 use coven_tape::Reader;
 use coven_terminal::screen::Size;
 use rustix::event::PollFlags;
@@ -53,7 +54,7 @@ impl Clients {
     /// Takes the socket away.
     pub(super) fn close(folder: &Folder) {
         // A socket that stays is recognised by its dead holder.
-        let _ = folder.remove_socket();
+        best_effort("remove the socket", folder.remove_socket());
     }
 
     pub(super) fn wanted(&self, job: &Job) -> Vec<(BorrowedFd<'_>, PollFlags)> {

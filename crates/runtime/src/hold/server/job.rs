@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use coven_folder::best_effort;
 use coven_tape::Tape;
 use coven_terminal::screen::Size;
 use rustix::event::PollFlags;
@@ -20,7 +21,7 @@ use crate::processes::{self, Ended, Identity};
 
 /// How long what the process left behind may go on before it is asked to end. It may still have
 /// something to print.
-const LINGER: Duration = Duration::from_secs(1);
+const LEFTOVER_LINGER: Duration = Duration::from_secs(1);
 
 /// How long it may take to end when asked.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
@@ -32,7 +33,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const MAX_INPUT: usize = 256 * 1024;
 
 /// Read at once; a terminal never gives more than 4 KiB.
-const READ: usize = 16 * 1024;
+const READ_BYTES: usize = 16 * 1024;
 
 /// Reads in one turn, so that clients get theirs during a flood.
 const READS_PER_TURN: usize = 8;
@@ -72,7 +73,7 @@ impl Job {
         let leader = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
         if let Connection::Terminal(size) = connection {
             // A size that could not be written is declared by the tape itself.
-            let _ = tape.resize(0, size.columns, size.rows);
+            best_effort("record the size", tape.resize(0, size.columns, size.rows));
         }
         Self {
             name,
@@ -88,7 +89,7 @@ impl Job {
             force_at: None,
             ended: Ended::default(),
             over: false,
-            buffer: vec![0; READ],
+            buffer: vec![0; READ_BYTES],
             snapper,
         }
     }
@@ -139,8 +140,8 @@ impl Job {
         reaped.childless
     }
 
-    /// What of the job still runs. Without children nobody need look through all processes of the
-    /// machine.
+    /// What of the job still runs. The holder is a subreaper: without children of its own it need
+    /// not look through all processes of the machine.
     fn running(&mut self) -> Vec<Identity> {
         if !machine::ADOPTS_ORPHANS {
             return self.running_anywhere();
@@ -185,7 +186,6 @@ impl Job {
         }
     }
 
-    /// Ends everything, now.
     pub(super) fn force(&mut self) {
         self.stopped |= self.status.is_none();
         self.force_at = None;
@@ -220,12 +220,12 @@ impl Job {
             if self.stopped || self.ask_at.is_some_and(|at| at <= now) {
                 for process in left {
                     // It may have ended by itself meanwhile.
-                    let _ = process.signal(Signal::TERM);
+                    best_effort("ask a process to end", process.signal(Signal::TERM));
                 }
                 self.ask_at = None;
                 self.force_at = Some(now + LEFTOVER_GRACE);
             } else if self.ask_at.is_none() {
-                self.ask_at = Some(now + LINGER);
+                self.ask_at = Some(now + LEFTOVER_LINGER);
             }
         }
     }
@@ -234,7 +234,7 @@ impl Job {
     /// it.
     pub(super) fn exit(&mut self) -> Option<Exit> {
         self.over.then_some(())?;
-        let _ = self.tape.sync();
+        best_effort("sync the tape", self.tape.sync());
         Some(Exit {
             version: Exit::VERSION,
             status: self.status?,
@@ -248,7 +248,7 @@ impl Job {
     pub(super) fn input(&mut self, bytes: &[u8]) {
         let time = self.time();
         // Input that could not be written is declared by the tape itself.
-        let _ = self.tape.input(time, bytes);
+        best_effort("record input", self.tape.input(time, bytes));
         self.input.extend(bytes);
         self.write_input();
     }
@@ -270,13 +270,13 @@ impl Job {
             && set_size(master, size).is_ok()
         {
             let time = self.time();
-            let _ = self.tape.resize(time, size.columns, size.rows);
+            best_effort("record the size", self.tape.resize(time, size.columns, size.rows));
         }
     }
 
     pub(super) fn mark(&mut self, note: &[u8]) {
         let time = self.time();
-        let _ = self.tape.mark(time, &String::from_utf8_lossy(note));
+        best_effort("record a mark", self.tape.mark(time, &String::from_utf8_lossy(note)));
     }
 
     fn write_input(&mut self) {
@@ -289,7 +289,7 @@ impl Job {
             match descriptor.map(|descriptor| rustix::io::write(descriptor, first)) {
                 Some(Ok(length)) => drop(self.input.drain(..length)),
                 Some(Err(Errno::AGAIN | Errno::INTR)) => return,
-                // Nobody reads it any more.
+                // The process has closed its end, so the rest of the input cannot arrive.
                 Some(Err(_)) | None => self.input.clear(),
             }
         }
@@ -367,8 +367,8 @@ fn read_pipe(
     }
 }
 
-/// To the tape first, then to whoever is up to date. What the tape could not take is declared
-/// there and told as a gap.
+/// To the tape first, then to the clients that are up to date; the others read it from the tape
+/// later. What the tape could not take is declared there and told as a gap.
 fn record(tape: &mut Tape, begun: Instant, stream: Stream, bytes: &[u8], clients: &mut Clients) {
     let time = begun.elapsed().as_micros() as u64;
     let offset = tape.end();
@@ -376,7 +376,7 @@ fn record(tape: &mut Tape, begun: Instant, stream: Stream, bytes: &[u8], clients
         Stream::Output => coven_tape::Stream::Out,
         Stream::Error => coven_tape::Stream::Err,
     };
-    let _ = tape.output(time, tape_stream, bytes);
+    best_effort("record output", tape.output(time, tape_stream, bytes));
     clients.offer(offset, stream, bytes);
 }
 

@@ -1,9 +1,9 @@
 //! Saved screens for output that will soon no longer be kept.
 //!
-//! Whoever follows a job saves its screen now and then. When nobody does, the tape would in the end
-//! drop its beginning, and the screen could not be rebuilt. The holder itself has no screen, which
-//! would take more memory than all the rest of it; it has one drawn by a process that reads the
-//! tape, saves and ends.
+//! The runner that follows a job saves its screen now and then. While no runner is connected, the
+//! tape would in the end drop its beginning, and the screen could not be rebuilt. The holder itself
+//! has no screen, which would take more memory than all the rest of it; it has one drawn by a
+//! process that reads the tape, saves and ends.
 
 use std::process::{Child, Command, Stdio};
 
@@ -42,7 +42,7 @@ impl Snapper {
         }
     }
 
-    /// Has the screen saved if that is due and nobody else did it.
+    /// Has the screen saved if that is due and no client did it.
     pub(super) fn output_reached(&mut self, end: u64) {
         if end < self.next || self.process.is_some() {
             return;

@@ -262,7 +262,7 @@ impl Board {
                 let decision =
                     Decision { verdict: Verdict::Withdrawn, by: SCHEDULER, reason: &reason };
                 // Already decided where the decision itself ended the command.
-                let _ = self.conclude(approval, &decision, now);
+                self.conclude(approval, &decision, now).ok();
             }
             _ => {}
         }

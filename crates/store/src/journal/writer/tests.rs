@@ -24,7 +24,7 @@ fn id() -> SessionId {
     SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap()
 }
 
-const TIME: Timestamp = Timestamp::from_millis(1);
+const FACT_TIME: Timestamp = Timestamp::from_millis(1);
 
 struct Place {
     dir: TempDir,
@@ -55,14 +55,14 @@ fn a_write_that_fails_after_any_byte_leaves_the_journal_as_it_was() {
         for room in 0..70 {
             let place = Place::new();
             let mut journal = Journal::create(&place.folder(), &id()).unwrap();
-            journal.append(TIME, &[fact("before")]).unwrap();
+            journal.append(FACT_TIME, &[fact("before")]).unwrap();
             let before = fs::read(place.file()).unwrap();
             faulty::set_room(Some((room, errno)), true);
-            let error = journal.append(TIME, &[fact("lost"), fact("lost too")]).unwrap_err();
+            let error = journal.append(FACT_TIME, &[fact("lost"), fact("lost too")]).unwrap_err();
             faulty::set_room(None, true);
             assert!(matches!(error, AppendError::Write { seq: 2, .. }), "{error}");
             assert_eq!(fs::read(place.file()).unwrap(), before, "room {room}");
-            assert_eq!(journal.append(TIME, &[fact("after")]).unwrap(), 2..3);
+            assert_eq!(journal.append(FACT_TIME, &[fact("after")]).unwrap(), 2..3);
             assert_eq!(place.texts(), ["before", "after"]);
         }
     }
@@ -73,18 +73,18 @@ fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_ag
     for room in 0..48 {
         let place = Place::new();
         let mut journal = Journal::create(&place.folder(), &id()).unwrap();
-        journal.append(TIME, &[fact("before")]).unwrap();
+        journal.append(FACT_TIME, &[fact("before")]).unwrap();
         faulty::set_room(Some((room, Errno::NOSPC)), false);
-        let error = journal.append(TIME, &[fact("lost")]).unwrap_err();
+        let error = journal.append(FACT_TIME, &[fact("lost")]).unwrap_err();
         faulty::set_room(None, true);
         assert!(matches!(error, AppendError::Lost { seq: 2, .. }), "{error}");
-        let error = journal.append(TIME, &[fact("refused")]).unwrap_err();
+        let error = journal.append(FACT_TIME, &[fact("refused")]).unwrap_err();
         assert!(matches!(error, AppendError::Poisoned { .. }), "{error}");
         assert!(error.to_string().contains("open the session again"), "{error}");
         drop(journal);
         let mut journal = Journal::open(&place.folder(), &id()).unwrap();
         assert_eq!(journal.cut().map_or(0, |cut| cut.bytes), room as u64);
-        journal.append(TIME, &[fact("after")]).unwrap();
+        journal.append(FACT_TIME, &[fact("after")]).unwrap();
         assert_eq!(place.texts(), ["before", "after"]);
     }
 }
@@ -93,10 +93,10 @@ fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_ag
 fn after_a_failed_sync_nothing_is_pretended() {
     let place = Place::new();
     let mut journal = Journal::create(&place.folder(), &id()).unwrap();
-    journal.append(TIME, &[fact("before")]).unwrap();
+    journal.append(FACT_TIME, &[fact("before")]).unwrap();
     let mut reader = journal.reader();
     faulty::set_sync(Some(Errno::IO));
-    let error = journal.append(TIME, &[fact("lost")]).unwrap_err();
+    let error = journal.append(FACT_TIME, &[fact("lost")]).unwrap_err();
     faulty::set_sync(None);
     assert_eq!(
         error.to_string(),
@@ -108,7 +108,7 @@ fn after_a_failed_sync_nothing_is_pretended() {
         )
     );
     assert!(matches!(
-        journal.append(TIME, &[fact("refused")]).unwrap_err(),
+        journal.append(FACT_TIME, &[fact("refused")]).unwrap_err(),
         AppendError::Poisoned { .. }
     ));
     assert_eq!(reader.read_all::<Fact>(1).unwrap().len(), 1);
@@ -121,20 +121,20 @@ fn after_a_failed_sync_nothing_is_pretended() {
 fn a_journal_in_doubt_is_mended_once_the_disk_works_again() {
     let place = Place::new();
     let mut journal = Journal::create(&place.folder(), &id()).unwrap();
-    journal.append(TIME, &[fact("before")]).unwrap();
+    journal.append(FACT_TIME, &[fact("before")]).unwrap();
     let mut reader = journal.reader();
     for room in [0, 10, 1000] {
         faulty::set_room(Some((room, Errno::ROFS)), false);
         faulty::set_sync(Some(Errno::IO));
-        journal.append(TIME, &[fact("lost")]).unwrap_err();
+        journal.append(FACT_TIME, &[fact("lost")]).unwrap_err();
         assert!(journal.mend(&id()).is_err(), "the disk still fails");
-        let error = journal.append(TIME, &[fact("refused")]).unwrap_err();
+        let error = journal.append(FACT_TIME, &[fact("refused")]).unwrap_err();
         assert!(matches!(error, AppendError::Poisoned { .. }), "{error}");
         faulty::set_room(None, true);
         assert!(journal.mend(&id()).is_err(), "what is there cannot be synced");
         faulty::set_sync(None);
         journal.mend(&id()).unwrap();
-        assert_eq!(journal.append(TIME, &[fact("after")]).unwrap().start, journal.last());
+        assert_eq!(journal.append(FACT_TIME, &[fact("after")]).unwrap().start, journal.last());
     }
     assert_eq!(place.texts(), ["before", "after", "after", "after"]);
     assert_eq!(reader.read_all::<Fact>(1).unwrap().len(), 4, "a reader goes along");
@@ -144,7 +144,7 @@ fn a_journal_in_doubt_is_mended_once_the_disk_works_again() {
 fn opening_fails_if_what_is_there_cannot_be_synced() {
     let place = Place::new();
     let mut journal = Journal::create(&place.folder(), &id()).unwrap();
-    journal.append(TIME, &[fact("one")]).unwrap();
+    journal.append(FACT_TIME, &[fact("one")]).unwrap();
     drop(journal);
     faulty::set_sync(Some(Errno::IO));
     let opened = Journal::open(&place.folder(), &id());
@@ -183,7 +183,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+        Command::new("umount").arg("-l").arg(&self.0).status().ok();
     }
 }
 
@@ -191,14 +191,16 @@ impl Drop for SmallDisk {
 fn when_a_real_disk_is_full_the_journal_stays_whole_and_goes_on_once_there_is_room() {
     let place = Place::new();
     // Only root may mount; elsewhere the tests above show the same with a disk that fails as told.
-    let Some(disk) = SmallDisk::mount(place.dir.path()) else { return };
+    let Some(disk) = SmallDisk::mount(place.dir.path()) else {
+        return coven_testkit::skip::skip("only root may mount a small disk");
+    };
     let ballast = place.dir.path().join("ballast");
     fs::write(&ballast, [0; 16 * 1024]).unwrap();
     let mut journal = Journal::create(&place.folder(), &id()).unwrap();
     let long = fact(&"x".repeat(3000));
     let mut count = 0;
     let error = loop {
-        match journal.append(TIME, &[&long]) {
+        match journal.append(FACT_TIME, &[&long]) {
             Ok(_) => count += 1,
             Err(error) => break error,
         }
@@ -206,7 +208,7 @@ fn when_a_real_disk_is_full_the_journal_stays_whole_and_goes_on_once_there_is_ro
     assert!(error.to_string().contains("the journal is as it was"), "{error}");
     assert_eq!(place.texts().len(), count);
     fs::remove_file(&ballast).unwrap();
-    journal.append(TIME, &[&long]).unwrap();
+    journal.append(FACT_TIME, &[&long]).unwrap();
     drop(journal);
     let journal = Journal::open(&place.folder(), &id()).unwrap();
     assert_eq!((journal.last(), journal.cut()), (count as u64 + 1, None));
@@ -216,9 +218,11 @@ fn when_a_real_disk_is_full_the_journal_stays_whole_and_goes_on_once_there_is_ro
 #[test]
 fn on_a_read_only_file_system_a_journal_is_read_and_refused_for_writing_in_words() {
     let place = Place::new();
-    let Some(disk) = SmallDisk::mount(place.dir.path()) else { return };
+    let Some(disk) = SmallDisk::mount(place.dir.path()) else {
+        return coven_testkit::skip::skip("only root may mount a small disk");
+    };
     let mut journal = Journal::create(&place.folder(), &id()).unwrap();
-    journal.append(TIME, &[fact("one")]).unwrap();
+    journal.append(FACT_TIME, &[fact("one")]).unwrap();
     drop(journal);
     assert!(disk.remount("ro"));
     let error = Journal::open(&place.folder(), &id()).unwrap_err();

@@ -109,6 +109,6 @@ proptest! {
 
     #[test]
     fn no_name_makes_the_parser_panic(name in any::<String>()) {
-        let _ = name.parse::<Key>();
+        name.parse::<Key>().ok();
     }
 }

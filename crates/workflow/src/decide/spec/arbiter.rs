@@ -1,7 +1,6 @@
 //! What an arbiter is told: the question of the plan, the work of this round, what happened in the
 //! rounds before, and how to answer.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use coven_model::event::{LoopVerdict, TaskRole};
@@ -26,7 +25,7 @@ pub(super) fn prompt(question: &str, state: &StepRun, round: u32) -> String {
     let mut prompt = String::from(
         "You judge the work of another agent. You cannot change anything; only look and decide.\n\n",
     );
-    let _ = writeln!(prompt, "{}\n", question.trim());
+    prompt.push_str(&format!("{}\n\n", question.trim()));
     let work = output(state, round).map(|value| to_text(&value)).unwrap_or_default();
     section(&mut prompt, &format!("Round {round}, the agent's report"), &work);
     if round > 1 {
@@ -54,13 +53,13 @@ pub(super) fn prompt(question: &str, state: &StepRun, round: u32) -> String {
 fn history(state: &StepRun, round: u32) -> String {
     let mut text = String::new();
     for earlier in 1..round {
-        let _ = writeln!(text, "Round {earlier}:");
+        text.push_str(&format!("Round {earlier}:\n"));
         let output = output(state, earlier).map(|value| to_text(&value)).unwrap_or_default();
-        let _ = writeln!(text, "{}", beginning(&output));
+        text.push_str(&format!("{}\n", beginning(&output)));
         if let Some(judged) = state.verdict(earlier)
             && judged.verdict != LoopVerdict::Unreadable
         {
-            let _ = writeln!(text, "Verdict: {}: {}", judged.verdict.as_str(), judged.reason);
+            text.push_str(&format!("Verdict: {}: {}\n", judged.verdict.as_str(), judged.reason));
         }
     }
     text
@@ -77,9 +76,9 @@ fn beginning(text: &str) -> String {
 
 /// A titled part whose text cannot be mistaken for the rest of the prompt: each line is quoted.
 fn section(prompt: &mut String, title: &str, text: &str) {
-    let _ = writeln!(prompt, "{title}:");
+    prompt.push_str(&format!("{title}:\n"));
     for line in text.lines() {
-        let _ = writeln!(prompt, "> {line}");
+        prompt.push_str(&format!("> {line}\n"));
     }
     prompt.push('\n');
 }

@@ -38,6 +38,7 @@ fn sends(commands: &[Command]) -> Vec<(u32, String)> {
     sent.collect()
 }
 
+/// Spec: GR.6.4
 #[test]
 fn a_question_blocks_the_run_and_its_answer_is_bound_to_what_was_seen() {
     let mut told = chat();
@@ -142,6 +143,7 @@ fn other_tasks_go_on_while_one_waits() {
     assert_eq!((told.task_status("b"), told.status()), (TaskStatus::Done, WorkflowStatus::Blocked));
 }
 
+/// Spec: C1.10.2
 #[test]
 fn a_stage_task_that_turned_idle_waits_for_a_person_to_complete_it() {
     let mut told = chat();
@@ -173,6 +175,7 @@ fn a_turn_can_be_ended_by_stopping_the_agent_and_then_the_task_has_failed() {
     assert_eq!(told.task_status("a"), TaskStatus::Error);
 }
 
+/// Spec: C1.10.2
 #[test]
 fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
     let stages = vec![
@@ -194,6 +197,7 @@ fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
     assert_eq!(told.kinds(complete), [] as [&str; 0]);
 }
 
+/// Spec: C1.10.3
 #[test]
 fn completing_what_does_not_exist_or_is_over_is_an_error_and_changes_nothing() {
     let stages = vec![stage("first", &[("a", interactive("x")), ("b", agent("y"))])];
@@ -211,6 +215,7 @@ fn completing_what_does_not_exist_or_is_over_is_an_error_and_changes_nothing() {
     assert_eq!(refused("b"), "task `b` is not interactive; it is done when its process ends");
 }
 
+/// Spec: C0.11.1, C0.11.2
 #[test]
 fn queued_inputs_are_typed_one_at_a_time_when_the_agent_is_idle_and_then_the_task_is_done() {
     let mut told = queue(&["one", "two"], false, true);
@@ -233,6 +238,7 @@ fn queued_inputs_are_typed_one_at_a_time_when_the_agent_is_idle_and_then_the_tas
     );
 }
 
+/// Spec: C0.11.1
 #[test]
 fn without_a_prompt_the_first_input_is_typed_as_soon_as_the_agent_is_ready() {
     let mut told = queue(&["one"], false, false);
@@ -240,6 +246,7 @@ fn without_a_prompt_the_first_input_is_typed_as_soon_as_the_agent_is_ready() {
     assert_eq!(sends(&commands), [(1, "one".to_owned())]);
 }
 
+/// Spec: C0.11.2, C0.11.3
 #[test]
 fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
     let mut told = queue(&["one"], true, true);

@@ -16,6 +16,7 @@ fn build(limit: u32) -> TestRun {
     TestRun::begin(plan(steps), json!({ "tasks": tasks }))
 }
 
+/// Spec: GR.3.1, GR.5.3
 #[test]
 fn a_fan_out_starts_one_agent_for_each_element_and_no_more_than_allowed_at_a_time() {
     let mut told = build(2);
@@ -27,6 +28,7 @@ fn a_fan_out_starts_one_agent_for_each_element_and_no_more_than_allowed_at_a_tim
     assert_eq!(told.succeed("build.2", 1, "C"), ["then/1"]);
 }
 
+/// Spec: GR.3.2
 #[test]
 fn the_results_of_a_fan_out_are_one_array_in_the_order_of_the_elements() {
     let mut told = build(4);
@@ -41,6 +43,7 @@ fn the_results_of_a_fan_out_are_one_array_in_the_order_of_the_elements() {
     assert_eq!(told.prompt("then", 1), "true");
 }
 
+/// Spec: GR.3.3
 #[test]
 fn siblings_of_a_failure_finish_and_then_a_person_decides() {
     let mut told = build(2);
@@ -65,6 +68,7 @@ fn siblings_of_a_failure_finish_and_then_a_person_decides() {
     assert_eq!(told.variable("results")[0]["output"], json!("A"));
 }
 
+/// Spec: GR.3.3
 #[test]
 fn a_partial_failure_may_fail_the_run_or_be_passed_over() {
     let run = |on_failure| {
@@ -89,6 +93,7 @@ fn a_fan_out_over_nothing_is_done_at_once() {
     assert_eq!((told.status(), told.variable("results")), (WorkflowStatus::Completed, json!([])));
 }
 
+/// Spec: GR.5.3
 #[test]
 fn a_fan_out_over_what_is_no_array_fails_the_run() {
     let steps = vec![parallel("build", "${input.tasks}", "${item}", 4)];
@@ -178,6 +183,7 @@ fn five_thousand_steps_cost_what_five_do_each() {
     assert_eq!(replay(&journal), state);
 }
 
+/// Spec: C0.7.1
 #[test]
 fn the_tasks_of_a_stage_run_side_by_side_and_the_next_stage_waits_for_the_last() {
     let stages = vec![
@@ -194,6 +200,7 @@ fn the_tasks_of_a_stage_run_side_by_side_and_the_next_stage_waits_for_the_last()
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
 
+/// Spec: C0.7.1
 #[test]
 fn a_task_in_error_lets_the_others_of_its_stage_finish() {
     let stages = vec![stage("first", &[("a", agent("x")), ("b", agent("y"))])];

@@ -16,6 +16,7 @@ fn review(rounds: u32, on_limit: OnLimit) -> TestRun {
     TestRun::begin(plan(steps), json!({}))
 }
 
+/// Spec: GR.4.1
 #[test]
 fn a_loop_goes_on_while_there_is_something_to_do_and_ends_when_it_is_done() {
     let mut told = review(5, OnLimit::Block);
@@ -28,6 +29,7 @@ fn a_loop_goes_on_while_there_is_something_to_do_and_ends_when_it_is_done() {
     assert_eq!(told.variable("review"), json!("fixed it"));
 }
 
+/// Spec: GR.4.2
 #[test]
 fn the_last_round_ends_a_loop_and_the_step_says_how() {
     let end = |on_limit| {
@@ -49,6 +51,7 @@ fn the_last_round_ends_a_loop_and_the_step_says_how() {
     assert_eq!(end(OnLimit::Fail).status(), WorkflowStatus::Failed);
 }
 
+/// Spec: GR.4.2
 #[test]
 fn a_person_can_go_on_extend_or_abort_at_the_limit() {
     let blocked = || {
@@ -69,6 +72,7 @@ fn a_person_can_go_on_extend_or_abort_at_the_limit() {
     assert_eq!(told.status(), WorkflowStatus::Failed);
 }
 
+/// Spec: GR.4.3
 #[test]
 fn the_arbiter_knows_the_work_and_the_rounds_before_and_cannot_change_anything() {
     let mut told = review(5, OnLimit::Block);

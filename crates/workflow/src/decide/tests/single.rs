@@ -13,6 +13,7 @@ fn no_input() -> Value {
     json!({})
 }
 
+/// Spec: GR.6.1
 #[test]
 fn a_new_run_has_its_own_id_and_begins_with_the_first_step() {
     let told = TestRun::begin(
@@ -45,6 +46,7 @@ fn an_agent_step_waits_for_its_agent_and_keeps_what_it_answered() {
     assert_eq!(told.prompt("do", 1), "do one, two of one, two in brisk-otter");
 }
 
+/// Spec: GR.6.2
 #[test]
 fn a_run_whose_last_step_succeeded_is_completed() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), no_input());
@@ -56,6 +58,7 @@ fn a_run_whose_last_step_succeeded_is_completed() {
     assert_eq!(told.state.outstanding(), []);
 }
 
+/// Spec: C1.10.1, GR.6.3
 #[test]
 fn a_step_that_fails_beyond_recovery_fails_the_run_and_the_error_is_kept() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), no_input());
@@ -66,6 +69,7 @@ fn a_step_that_fails_beyond_recovery_fails_the_run_and_the_error_is_kept() {
     assert_eq!(told.task_status("do"), TaskStatus::Error);
 }
 
+/// Spec: GR.2.2
 #[test]
 fn a_script_runs_with_its_variables_in_the_environment() {
     let steps = vec![script_step("stat", "git diff \"${input.base}\"").output("stat")];
@@ -78,6 +82,7 @@ fn a_script_runs_with_its_variables_in_the_environment() {
     assert_eq!(told.run().variables()["steps"]["stat"]["exit_code"], json!(0));
 }
 
+/// Spec: GR.2.3, GR.6.4
 #[test]
 fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
     let steps = vec![gate("tests", Some("cargo test")), agent_step("pr", "go")];
@@ -111,6 +116,7 @@ fn a_gate_that_is_given_up_fails_the_run() {
     assert_eq!(told.error(), "aborted by she: exit code 1");
 }
 
+/// Spec: GR.6.4
 #[test]
 fn a_gate_without_a_command_asks_a_person_and_shows_the_message() {
     let mut asking = gate("ready", None);
@@ -136,6 +142,7 @@ fn a_step_whose_condition_does_not_hold_is_skipped_and_its_output_is_null() {
     assert_eq!(told.variable("answer"), Value::Null);
 }
 
+/// Spec: GR.5.2
 #[test]
 fn a_variable_that_is_not_defined_fails_the_run_and_says_where() {
     let mut steps = vec![agent_step("do", "it is ${input.spce}")];
@@ -193,6 +200,7 @@ fn an_answer_that_is_not_what_was_asked_for_fails_the_attempt() {
     assert_eq!(told.variable("tasks"), json!(["a"]));
 }
 
+/// Spec: C1.10.1
 #[test]
 fn only_an_agreed_exit_code_without_a_failed_result_is_a_success() {
     let spoken = |codes: &str, outcome| {

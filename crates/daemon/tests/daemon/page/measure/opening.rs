@@ -15,7 +15,6 @@ pub(super) struct Size {
 /// Milliseconds since the browser began to open the page, for each round.
 #[derive(Default)]
 pub(super) struct Times {
-    /// Something is drawn.
     pub(super) drawn: Vec<f64>,
     /// Every agent is listed.
     pub(super) listed: Vec<f64>,

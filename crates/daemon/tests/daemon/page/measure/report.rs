@@ -7,14 +7,14 @@ use super::opening::{Size, Times};
 use super::staying::Look;
 
 /// What the page may fetch, compressed, in KiB: without and with a terminal.
-const FIRST: f64 = 80.0;
-const WITH_TERMINAL: f64 = 250.0;
+const MAX_FIRST_KIB: f64 = 80.0;
+const MAX_TERMINAL_KIB: f64 = 250.0;
 
 /// Within how many milliseconds a click is answered, however many agents there are.
-const ANSWER: f64 = 1000.0;
+const MAX_ANSWER_MS: f64 = 1000.0;
 
 /// How much more the page may keep at the end than at the beginning.
-const END_TO_BEGIN: f64 = 1.25;
+const MAX_MEMORY_GROWTH: f64 = 1.25;
 
 pub(super) fn section(
     plan: &Plan,
@@ -41,8 +41,8 @@ fn sizes(text: &mut String, size: &Size) {
     );
     text.push_str(&table::header("", ["KiB", "gzip, KiB", "gzip / plain", "reach"]));
     for (name, (plain, packed), reach) in [
-        ("the page", size.page, FIRST),
-        ("the page and its first terminal", size.terminal, WITH_TERMINAL),
+        ("the page", size.page, MAX_FIRST_KIB),
+        ("the page and its first terminal", size.terminal, MAX_TERMINAL_KIB),
     ] {
         let cells = [
             format!("{:.1}", kib(plain)),
@@ -72,7 +72,7 @@ fn times(text: &mut String, plan: &Plan, few: &Times, many: &Times) {
         ("drawn", &few.drawn, &many.drawn, None),
         ("all agents listed", &few.listed, &many.listed, None),
         ("all agents listed, cold", &few.listed_cold, &many.listed_cold, None),
-        ("a click answered", &few.answered, &many.answered, Some(ANSWER)),
+        ("a click answered", &few.answered, &many.answered, Some(MAX_ANSWER_MS)),
         ("its terminal attached", &few.attached, &many.attached, None),
     ] {
         let (few, many) = (median(few), median(many));
@@ -113,14 +113,14 @@ fn kept(text: &mut String, plan: &Plan, looks: &[Look]) {
     let (Some(begin), Some(end)) = (looks.first(), looks.last()) else { return };
     let ratio = |of: fn(&Look) -> u64| of(end) as f64 / of(begin) as f64;
     let cells = [
-        marked(ratio(|look| look.heap), END_TO_BEGIN, 2),
-        marked(ratio(|look| look.nodes), END_TO_BEGIN, 2),
-        marked(ratio(|look| look.listeners), END_TO_BEGIN, 2),
+        marked(ratio(|look| look.heap), MAX_MEMORY_GROWTH, 2),
+        marked(ratio(|look| look.nodes), MAX_MEMORY_GROWTH, 2),
+        marked(ratio(|look| look.listeners), MAX_MEMORY_GROWTH, 2),
         format!("{:.2}", ratio(|look| look.process)),
     ];
     table::row(text, "last / first", cells);
     let words = format!(
-        "\nThe mark: at the end at most {END_TO_BEGIN} times what there was at the beginning. What \
+        "\nThe mark: at the end at most {MAX_MEMORY_GROWTH} times what there was at the beginning. What \
          misses a mark is bold.\n"
     );
     text.push_str(&words);

@@ -1,4 +1,5 @@
-//! Staying on the page: what it keeps while agents talk and somebody walks about in it.
+//! Staying on the page: what it keeps in memory while agents talk and its user goes from one view
+//! to the next.
 
 use std::time::{Duration, Instant};
 

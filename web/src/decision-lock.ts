@@ -1,11 +1,11 @@
 // When a decision counts. A card that has just come into the place of another must first be seen:
-// whoever pressed a key or a button for the one before did not mean it.
+// a key or button pressed at that moment was meant for the card before.
 
-/** How long a card must have stood where it stands. */
-export const LOCK = 700;
+/** How many milliseconds a card must have stood where it stands before it can be decided. */
+export const DECISION_LOCK_MS = 700;
 
 /** Since when each card stands where it stands, showing what it shows. */
-export class Settling {
+export class DecisionLock {
   private places = new Map<string, { key: string; at: number }>();
   private selected: { id: string | null; at: number } = { id: null, at: 0 };
 
@@ -33,9 +33,9 @@ export class Settling {
   /** How long it still takes until this card may be decided; 0 if it may. */
   left(id: string, now: number): number {
     const place = this.places.get(id);
-    if (!place) return LOCK;
+    if (!place) return DECISION_LOCK_MS;
     let since = place.at;
     if (this.selected.id === id) since = Math.max(since, this.selected.at);
-    return since === Infinity ? LOCK : Math.max(0, since + LOCK - now);
+    return since === Infinity ? DECISION_LOCK_MS : Math.max(0, since + DECISION_LOCK_MS - now);
   }
 }

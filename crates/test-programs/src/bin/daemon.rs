@@ -1,6 +1,12 @@
 //! The daemon as a process of its own, for tests that kill it: what `coven daemon run` does,
 //! without the rest of `coven`. The one argument is the program that holds jobs.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what is wrong is told to the test that starts it"
+)]
+
 use std::process::ExitCode;
 
 use coven_daemon::{Options, Places, serve};

@@ -1,5 +1,5 @@
-//! The program that the tests of this crate drive: the demo agent, and the holder it runs under.
-//! What `coven demo-agent` and `coven hold` do, without the rest of `coven`.
+//! What `coven demo-agent` and `coven hold` do, without the rest of `coven`, for the programs that
+//! tests start and for examples that are their own holder.
 
 use std::fs::File;
 use std::io;
@@ -10,23 +10,38 @@ use std::time::Duration;
 use coven_demo::{AgentStreams, DEFAULT_MODEL, Options, OutputFormat, PermissionMode};
 use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
 
-pub(crate) fn main() -> ExitCode {
-    let done = match std::env::args().nth(1).as_deref() {
-        Some("hold") => held(),
-        Some(coven_demo::SUBCOMMAND) => return demo(),
-        _ => None,
-    };
-    if done.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+const HOLD: &str = "hold";
+
+/// The demo agent, or its holder if the first argument says so.
+pub fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(HOLD) => hold_from_args(),
+        Some(coven_demo::SUBCOMMAND) => demo(),
+        _ => ExitCode::FAILURE,
+    }
 }
 
-fn held() -> Option<()> {
-    match HoldVerb::from_args(std::env::args_os().skip(2)).ok()? {
+/// Whether the arguments of this process ask for [`main`] rather than for what the program is for.
+pub fn is_asked_for() -> bool {
+    matches!(std::env::args().nth(1).as_deref(), Some(HOLD | coven_demo::SUBCOMMAND))
+}
+
+/// Holds a process as the arguments say. Its one line of output is for the program that starts it.
+pub fn hold_from_args() -> ExitCode {
+    // The first argument is the verb of `coven`.
+    let Ok(verb) = HoldVerb::from_args(std::env::args_os().skip(2)) else {
+        return ExitCode::from(2);
+    };
+    let done = match verb {
         HoldVerb::Hold(request) => {
-            let report = io::stdout().as_fd().try_clone_to_owned().ok()?;
-            hold(request, &mut File::from(report)).ok()
+            let Ok(report) = io::stdout().as_fd().try_clone_to_owned() else {
+                return ExitCode::FAILURE;
+            };
+            hold(request, &mut File::from(report)).is_ok()
         }
-        HoldVerb::Snap(folder) => snap(&Folder::new(folder)).ok(),
-    }
+        HoldVerb::Snap(folder) => snap(&Folder::new(folder)).is_ok(),
+    };
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn demo() -> ExitCode {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { share, type Sharing, type Surroundings } from "../src/share";
+import { shareStream, type Sharing, type Surroundings } from "../src/shared-stream";
 import type { Health, Message } from "../src/sse";
 
 /** A browser of cardboard: one lock, one channel, and a daemon that counts who listens. */
@@ -92,7 +92,7 @@ class Tab {
   heard: string[] = [];
   health: Health = "connecting";
   pos: number | null = null;
-  readonly stream: ReturnType<typeof share>;
+  readonly stream: ReturnType<typeof shareStream>;
 
   constructor(browser: Browser, shown: boolean) {
     const sharing: Sharing = {
@@ -110,7 +110,7 @@ class Tab {
       },
       pos: () => this.pos,
     };
-    this.stream = share(sharing, { locks: browser.locks, channel: () => browser.channel(), shown: () => shown });
+    this.stream = shareStream(sharing, { locks: browser.locks, channel: () => browser.channel(), shown: () => shown });
   }
 }
 

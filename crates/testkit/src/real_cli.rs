@@ -4,15 +4,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use coven_testkit::model::MODEL;
+use crate::model::MODEL;
 use serde_json::{Value, json};
 
 /// A key that opens nothing. Long, because one CLI hides it wherever it finds it.
 const KEY: &str = "no-key-for-a-scripted-model";
 
-/// A CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cli {
+pub enum Cli {
     Claude,
     Codex,
     Gemini,
@@ -22,7 +21,7 @@ pub(crate) enum Cli {
 
 /// How a home is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
+pub enum Home {
     /// As after the first questions were answered.
     Settled,
     /// As at the first start, as far as that is possible offline.
@@ -30,11 +29,11 @@ pub(crate) enum Home {
 }
 
 impl Cli {
-    pub(crate) const EVERY: [Self; 5] =
+    pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Qwen];
 
     /// The type of its adapter, which is also its command.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
@@ -45,7 +44,7 @@ impl Cli {
     }
 
     /// The dialogs it must show in a fresh home with [`Self::first_run`].
-    pub(crate) fn dialogs(self) -> &'static [&'static str] {
+    pub fn dialogs(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["trust", "api-key"],
             Self::Gemini => &["trust"],
@@ -55,7 +54,7 @@ impl Cli {
 
     /// Changes to the adapter that bring out what it otherwise avoids: dialogs at the first start,
     /// and processes that a CLI leaves behind.
-    pub(crate) fn first_run(self) -> Value {
+    pub fn first_run(self) -> Value {
         match self {
             // It starts a daemon unless it is told not to.
             Self::Codex => json!({"modes": {"interactive": {"baseArgs": []}}}),
@@ -68,7 +67,7 @@ impl Cli {
     }
 
     /// The variables that point it at a model server.
-    pub(crate) fn env(self, url: &str, home: Home) -> Vec<(&'static str, String)> {
+    pub fn env(self, url: &str, home: Home) -> Vec<(&'static str, String)> {
         match self {
             Self::Claude => {
                 let key = match home {
@@ -97,7 +96,7 @@ impl Cli {
     }
 
     /// Writes the files of its own that it needs in a home.
-    pub(crate) fn prepare(self, home: &Path, cwd: &Path, url: &str, kind: Home) -> io::Result<()> {
+    pub fn prepare(self, home: &Path, cwd: &Path, url: &str, kind: Home) -> io::Result<()> {
         let settled = kind == Home::Settled;
         let project = cwd.display().to_string();
         let (path, text) = match self {

@@ -1,4 +1,4 @@
-// What things are called on the page.
+// The texts for statuses, kinds and choices on the page.
 import type { AgentState, Choice, Evidence, InterventionKind, PlanRow, TaskItem, TaskStatus, Usage, WorkflowStatus } from "./api";
 
 /** The few ways something can stand that people tell apart at a glance. */

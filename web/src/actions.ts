@@ -1,4 +1,4 @@
-// What the page does to sessions.
+// What the page asks the daemon to do: decide, start, resume, cancel, and what tasks are told.
 import type { Decide, InterventionItem, Started, StartWorkflow, Workflow } from "./api";
 import { ask, ofTask, ofWorkflow, post } from "./http";
 import { refresh } from "./live";
@@ -10,9 +10,9 @@ export async function decide(item: InterventionItem, decision: Decide): Promise<
   await post(`/interventions/${path}`, decision);
 }
 
-export async function start(wish: StartWorkflow): Promise<Started> {
+export async function start(request: StartWorkflow): Promise<Started> {
   // The same press of a button makes one session, whatever becomes of the connection.
-  return post<Started>("/workflows", wish, { "Idempotency-Key": crypto.randomUUID() });
+  return post<Started>("/workflows", request, { "Idempotency-Key": crypto.randomUUID() });
 }
 
 async function change(id: string, verb: "resume" | "retry"): Promise<void> {

@@ -58,7 +58,7 @@ const browser = (): Surroundings => ({
 });
 
 /** Follows the stream together with the other tabs. `shown` is to be called when the tab is. */
-export function share(sharing: Sharing, around: Surroundings = browser()): Stream & { shown: () => void } {
+export function shareStream(sharing: Sharing, around: Surroundings = browser()): Stream & { shown: () => void } {
   const { locks } = around;
   if (!locks) {
     const message = (one: Message) => {

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::fs;
 
 /// The name of the holder's program.
-const HOLDER: &str = "coven-runner-agent";
+const HOLDER: &str = "coven-test-agent";
 
 /// Whether no way leads out of this namespace.
-pub(crate) fn only_loopback() -> bool {
+pub fn only_loopback() -> bool {
     let Ok(routes) = fs::read_to_string("/proc/self/net/route") else { return false };
     // A system without the newer protocol has no such file.
     let newer = fs::read_to_string("/proc/self/net/ipv6_route").unwrap_or_default();
@@ -18,7 +18,7 @@ pub(crate) fn only_loopback() -> bool {
 }
 
 /// The processes of this namespace.
-pub(crate) fn processes() -> BTreeSet<u32> {
+pub fn processes() -> BTreeSet<u32> {
     let own = fs::read_link("/proc/self/ns/net").ok();
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -35,7 +35,7 @@ fn runs(pid: u32) -> bool {
 /// Those that were not there before, each with its command line. A holder is ours and not the
 /// agent's; it ends by itself a moment after it has told of the agent's end. A process without a
 /// command line has ended already, and the system is still tidying up after it.
-pub(crate) fn since(before: &BTreeSet<u32>) -> Vec<String> {
+pub fn since(before: &BTreeSet<u32>) -> Vec<String> {
     let mut left: Vec<String> = Vec::new();
     for pid in processes().difference(before) {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

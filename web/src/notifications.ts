@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import { go, toSession } from "./route";
 import { notify } from "./settings";
 import { connection, loaded, waiting } from "./store";
-import { KIND } from "./words";
+import { KIND } from "./labels";
 
 const icon = (count: number, lost: boolean): string => {
   const mark = count > 0
@@ -14,7 +14,7 @@ const icon = (count: number, lost: boolean): string => {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 };
 
-export function heed(): void {
+export function startNotifications(): void {
   effect(() => {
     const count = waiting.value.length;
     document.title = count > 0 ? `(${count}) Coven` : "Coven";
