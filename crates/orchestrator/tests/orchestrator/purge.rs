@@ -123,10 +123,15 @@ async fn an_agent_that_was_left_alive_is_stopped_by_name_and_the_listing_says_so
     fact(&mut events, "its end", |event| matches!(event, Event::TaskReleased { .. }).then_some(()))
         .await;
     assert_eq!(processes::of_job(&job), []);
-    // The listing is written after the fact is told; the view comes after that.
     let view = orchestrator.view(&id).await.unwrap().unwrap();
     assert_eq!((view.status, view.kept.len()), (WorkflowStatus::Completed, 0));
-    assert!(!orchestrator.list()[0].kept);
+    // The listing is written after the fact is published.
+    let listed = async {
+        while orchestrator.list()[0].kept {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, listed).await.expect("the listing should say so");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
