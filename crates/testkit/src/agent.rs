@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coven_demo::{AgentStreams, DEFAULT_MODEL, Options, OutputFormat, PermissionMode};
+use coven_demo::{AgentStreams, Options};
 use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
 
 const HOLD: &str = "hold";
@@ -55,20 +55,7 @@ fn demo() -> ExitCode {
 }
 
 fn options() -> Option<Options> {
-    let mut options = Options {
-        prompt: None,
-        headless: false,
-        output_format: OutputFormat::Text,
-        permissions: PermissionMode::Ask,
-        resume: None,
-        session_id: None,
-        model: DEFAULT_MODEL.to_owned(),
-        first: None,
-        script: None,
-        alternate: false,
-        delay: Duration::from_millis(20),
-        helper: None,
-    };
+    let mut options = Options { delay: Duration::from_millis(20), ..Options::default() };
     let mut arguments = std::env::args().skip(2);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {

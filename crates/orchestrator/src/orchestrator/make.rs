@@ -48,7 +48,7 @@ impl Orchestrator {
     pub async fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
         let orchestrator = self.clone();
         blocking(move || match new.key.clone() {
-            Some(key) => Ok(orchestrator.make_for_key(&key, false, new)?.0),
+            Some(key) => Ok(orchestrator.make_once_for_key(&key, false, new)?.id),
             None => Ok(orchestrator.make(orchestrator.prepare(new)?, &new_id())?.id().clone()),
         })
         .await

@@ -104,8 +104,8 @@ impl Once {
 }
 
 /// A session that was made once for a key.
-struct MadeOnce {
-    id: SessionId,
+pub(super) struct MadeOnce {
+    pub(super) id: SessionId,
     /// Whether no earlier request had made it.
     is_new: bool,
     /// Whether it is to begin and was not handed on to an actor by this call.
@@ -231,17 +231,7 @@ impl Orchestrator {
     }
 
     /// The session of a key, made if there is none; says whether it was made now.
-    pub(super) fn make_for_key(
-        &self,
-        key: &str,
-        begins: bool,
-        new: NewSession,
-    ) -> Result<(SessionId, bool), ExecuteError> {
-        let made = self.make_once_for_key(key, begins, new)?;
-        Ok((made.id, made.is_new))
-    }
-
-    fn make_once_for_key(
+    pub(super) fn make_once_for_key(
         &self,
         key: &str,
         begins: bool,

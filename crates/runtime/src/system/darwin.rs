@@ -113,6 +113,13 @@ pub(crate) fn sysctl(name: &CStr) -> io::Result<Vec<u8>> {
             unsafe { libc::sysctlbyname(name.as_ptr(), buffer, length, std::ptr::null_mut(), 0) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
+    read_sized(read)
+}
+
+/// A value whose length the kernel tells when it is given no buffer.
+fn read_sized(
+    mut read: impl FnMut(*mut libc::c_void, &mut usize) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let mut length = 0;
     read(std::ptr::null_mut(), &mut length)?;
     let mut value = vec![0; length];
@@ -125,18 +132,13 @@ pub(crate) fn sysctl(name: &CStr) -> io::Result<Vec<u8>> {
 /// program's path, zero bytes, then entries that each end with one.
 pub(crate) fn arguments(pid: i32) -> io::Result<Vec<u8>> {
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
-    let mut read = |buffer: *mut libc::c_void, length: &mut usize| {
+    let read = |buffer: *mut libc::c_void, length: &mut usize| {
         // SAFETY: as in `sysctl`, by three numbers.
         let result =
             unsafe { libc::sysctl(name.as_mut_ptr(), 3, buffer, length, std::ptr::null_mut(), 0) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
-    let mut length = 0;
-    read(std::ptr::null_mut(), &mut length)?;
-    let mut value = vec![0; length];
-    read(value.as_mut_ptr().cast(), &mut length)?;
-    value.truncate(length);
-    Ok(value)
+    read_sized(read)
 }
 
 /// The user and the process at the other end of a unix socket.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use coven_folder::best_effort;
 use coven_model::event::JobTimer;
 use coven_model::{Timestamp, WorkflowStatus};
 use coven_workflow::Input;
@@ -156,17 +157,18 @@ impl Actor {
         let (manager, path) = (self.context.manager.clone(), self.session.path().to_owned());
         let forgets = is_over && self.closing.is_none();
         let (triggers, files) = (self.context.triggers.clone(), self.session.files());
+        let id = self.session.id().clone();
         blocking(move || {
             if forgets {
-                forget_caller(&path, &triggers, entry.as_ref().map(|entry| &entry.id));
+                forget_caller(&path, &triggers, &id);
             }
             // The process before this one may have died between recording and listing.
             if let Some(entry) = entry.filter(|entry| !manager.shows(entry)) {
-                manager.note(entry.clone(), files.lock().journal_bytes());
+                manager.note(entry, files.lock().journal_bytes());
             }
+            best_effort("register a session", manager.set_live(&id, live));
         })
         .await;
-        self.register_live(live).await;
         match start {
             SessionStart::Begin => drop(self.happen(Input::Begin).await),
             SessionStart::Recover => {
@@ -303,10 +305,8 @@ async fn wait_until(due: Option<Instant>) {
 fn forget_caller(
     path: &std::path::Path,
     triggers: &crate::orchestrator::TriggerStarter,
-    id: Option<&coven_model::SessionId>,
+    id: &coven_model::SessionId,
 ) {
     crate::state::caller::forget(path);
-    if let Some(id) = id {
-        triggers.strike(id);
-    }
+    triggers.strike(id);
 }

@@ -192,7 +192,7 @@ impl Actor {
                 }
                 best_effort("register a session's end", manager.set_live(&id, live));
                 if forgets {
-                    forget_caller(&path, &triggers, Some(&id));
+                    forget_caller(&path, &triggers, &id);
                 }
             })
             .await;
