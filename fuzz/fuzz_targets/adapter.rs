@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_adapters::{Config, ScreenRules, ScreenSniffer};
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let cut = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let (file, screens) = bytes.split_at(cut);
-    let source = match Source::from_bytes("config.json", file.to_vec()) {
+    let source = match SourceFile::from_bytes("config.json", file.to_vec()) {
         Ok(source) => source,
         Err(report) => return drop(report.render(false)),
     };
     let read = Config::read(&source);
-    Report::new(source, read.problems).render(false);
+    ProblemReport::new(source, read.problems).render(false);
     let Some(config) = read.value else { return };
     // What was found right can be used, and written and read again.
     let rules =
         Arc::new(ScreenRules::new(&config).expect("a file without errors has usable rules"));
     let written = serde_json::to_string(&config).expect("a configuration can be written");
-    let again = Config::read(&Source::new("again", written));
+    let again = Config::read(&SourceFile::new("again", written));
     assert_eq!(again.value.as_ref(), Some(&config));
     let mut sniffer = ScreenSniffer::new(rules);
     let screens = String::from_utf8_lossy(screens);

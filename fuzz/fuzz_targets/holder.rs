@@ -2,7 +2,7 @@
 //! written again as they were.
 #![no_main]
 
-use coven_runtime::hold::protocol::{Malformed, ToClient, ToHolder};
+use coven_runtime::hold::protocol::{MalformedFrame, ToClient, ToHolder};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
                 rest = &rest[taken..];
             }
             Ok(None) => break,
-            Err(Malformed::TooLong(_) | Malformed::Unknown { .. }) => break,
+            Err(MalformedFrame::TooLong(_) | MalformedFrame::Unknown { .. }) => break,
         }
     }
     let mut rest = bytes;

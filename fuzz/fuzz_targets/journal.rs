@@ -7,7 +7,7 @@ use std::path::Path;
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::{FILE, OpenError};
-use coven_store::{Folder, Journal, Reader, Record};
+use coven_store::{Folder, Journal, JournalReader, JournalRecord};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -82,16 +82,16 @@ fn line(json: &[u8], out: &mut Vec<u8>) {
 }
 
 /// All facts, if all can be read.
-fn read(dir: &Path, session: &SessionId) -> Option<Vec<Record<Value>>> {
+fn read(dir: &Path, session: &SessionId) -> Option<Vec<JournalRecord<Value>>> {
     let folder = Folder::open(dir).unwrap();
-    let mut reader = match Reader::open(&folder, session) {
+    let mut reader = match JournalReader::open(&folder, session) {
         Ok(reader) => reader,
         Err(OpenError::Damaged(_) | OpenError::WrongSession { .. }) => return None,
         Err(error) => panic!("{error}"),
     };
     let all = reader.read_all(1).ok()?;
     if let Some(middle) = all.get(all.len() / 2) {
-        let rest: Vec<Record<Value>> = reader.read_all(middle.seq).unwrap();
+        let rest: Vec<JournalRecord<Value>> = reader.read_all(middle.seq).unwrap();
         assert_eq!(rest, all[all.len() / 2..]);
     }
     Some(all)

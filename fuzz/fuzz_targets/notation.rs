@@ -5,10 +5,10 @@
 #[path = "../../crates/notation/tests/any_text/exercise.rs"]
 mod exercise;
 
-use coven_notation::Source;
+use coven_notation::SourceFile;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| match Source::from_bytes("file", bytes.to_vec()) {
+fuzz_target!(|bytes: &[u8]| match SourceFile::from_bytes("file", bytes.to_vec()) {
     Ok(source) => exercise::any_text(source.text()),
     Err(report) => assert!(report.has_errors() && !report.render(false).is_empty()),
 });

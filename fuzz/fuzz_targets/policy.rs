@@ -3,8 +3,8 @@
 #![no_main]
 
 use coven_model::{AutoPolicy, AwaitingKind, HandlerName};
-use coven_notation::Source;
-use coven_policy::{AgentAutomation, AgentQuestion, Policies, Policy, RuleEffect};
+use coven_notation::SourceFile;
+use coven_policy::{AgentAutomation, AgentQuestion, EffectivePolicies, Policy, RuleEffect};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -13,8 +13,8 @@ fuzz_target!(|text: &str| {
     let mut policy = || parts.next().and_then(|text| read(text));
     let (user, project) = (policy(), policy());
     let excerpt: Vec<String> = parts.next().unwrap_or(text).lines().map(str::to_owned).collect();
-    let alone = Policies { user: user.clone(), project: None };
-    let both = Policies { user, project };
+    let alone = EffectivePolicies { user: user.clone(), project: None };
+    let both = EffectivePolicies { user, project };
     for kind in
         [AwaitingKind::Approval, AwaitingKind::Question, AwaitingKind::Choice, AwaitingKind::Dialog]
     {
@@ -35,7 +35,7 @@ fuzz_target!(|text: &str| {
 });
 
 fn read(text: &str) -> Option<Policy> {
-    match Policy::read(&Source::new("policy.yaml", text)) {
+    match Policy::read(&SourceFile::new("policy.yaml", text)) {
         Ok(policy) => Some(policy),
         Err(report) => {
             assert!(report.has_errors());
@@ -45,7 +45,7 @@ fn read(text: &str) -> Option<Policy> {
     }
 }
 
-fn decisions(alone: &Policies, both: &Policies, question: &AgentQuestion<'_>) {
+fn decisions(alone: &EffectivePolicies, both: &EffectivePolicies, question: &AgentQuestion<'_>) {
     let (user, decided) = (alone.decide(question), both.decide(question));
     if user.rule.is_some() {
         match user.ruling {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coven_tape::{Options, ReadAt, Reader, Stream, Tape, TapeDamage, TapeProblem, export, verify};
+use coven_tape::{Options, ReadAt, TapeReader, TapeStream, TapeWriter, TapeDamage, TapeProblem, export, verify};
 use coven_terminal::recording::RecordingHeader;
 use libfuzzer_sys::fuzz_target;
 
@@ -41,13 +41,13 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn write(input: &mut Input<'_>, dir: &Path, options: Options) {
-    let mut tape = Tape::create(dir, options).unwrap();
+    let mut tape = TapeWriter::create(dir, options).unwrap();
     for time in 0..input.byte() % 32 {
         let (what, len) = (input.byte(), usize::from(input.byte() % 64));
         let time = u64::from(time);
         match what % 5 {
-            0 => tape.output(time, Stream::Out, input.bytes(len)).unwrap(),
-            1 => tape.output(time, Stream::Err, input.bytes(len)).unwrap(),
+            0 => tape.output(time, TapeStream::Out, input.bytes(len)).unwrap(),
+            1 => tape.output(time, TapeStream::Err, input.bytes(len)).unwrap(),
             2 => tape.input(time, input.bytes(len)).unwrap(),
             3 => tape.resize(time, u16::from(what), len as u16).unwrap(),
             _ => tape.mark(time, "mark").unwrap(),
@@ -114,7 +114,7 @@ fn repair(path: &PathBuf) {
 
 fn read(dir: &Path) {
     let report = verify(dir);
-    let Ok(mut reader) = Reader::open(dir) else { return };
+    let Ok(mut reader) = TapeReader::open(dir) else { return };
     reader.refresh().unwrap();
     let range = reader.range();
     assert!(range.start <= range.end);
@@ -161,9 +161,9 @@ fn read(dir: &Path) {
 
 /// A tape that can be gone on with is whole from there on.
 fn go_on(dir: &Path, options: Options) {
-    let Ok((mut tape, _)) = Tape::append_to(dir, options) else { return };
-    tape.output(u64::MAX, Stream::Out, b"x").unwrap();
-    let mut reader = Reader::open(dir).unwrap();
+    let Ok((mut tape, _)) = TapeWriter::append_to(dir, options) else { return };
+    tape.output(u64::MAX, TapeStream::Out, b"x").unwrap();
+    let mut reader = TapeReader::open(dir).unwrap();
     assert_eq!(reader.range().end, tape.end());
     let mut buffer = [0];
     assert_eq!(reader.read_at(tape.end() - 1, &mut buffer).unwrap(), ReadAt::Data { len: 1 });

@@ -3,8 +3,8 @@
 //! entries do not tell.
 #![no_main]
 
-use coven_adapters::transcript::{BUFFER_LIMIT, Decoder, Entry, RunConclusion, TranscriptFormat};
-use coven_model::{Ending, Usage};
+use coven_adapters::transcript::{BUFFER_LIMIT, TranscriptDecoder, TranscriptItem, RunConclusion, TranscriptFormat};
+use coven_model::{ProcessEnding, TokenUsage};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -22,13 +22,13 @@ fuzz_target!(|bytes: &[u8]| {
 
     let (entries, conclusion) = whole;
     let last = entries.iter().rev().find_map(|entry| match entry {
-        Entry::Result { ok, .. } => Some(*ok),
+        TranscriptItem::Result { ok, .. } => Some(*ok),
         _ => None,
     });
     assert!(!conclusion.ok || !format.has_result() || last == Some(true));
-    let used = entries.iter().fold(Usage::default(), |used, entry| match entry {
-        Entry::Usage { usage, cumulative: true } => *usage,
-        Entry::Usage { usage, cumulative: false } => used.plus(*usage),
+    let used = entries.iter().fold(TokenUsage::default(), |used, entry| match entry {
+        TranscriptItem::Usage { usage, cumulative: true } => *usage,
+        TranscriptItem::Usage { usage, cumulative: false } => used.plus(*usage),
         _ => used,
     });
     assert_eq!(conclusion.usage, used);
@@ -39,10 +39,10 @@ fn read(
     format: TranscriptFormat,
     stdout: &[&[u8]],
     stderr: &[&[u8]],
-) -> (Vec<Entry>, RunConclusion) {
+) -> (Vec<TranscriptItem>, RunConclusion) {
     let mut entries = Vec::new();
     let mut keep = |entry| entries.push(entry);
-    let mut decoder = Decoder::new(format);
+    let mut decoder = TranscriptDecoder::new(format);
     for piece in stdout {
         decoder.feed_stdout(piece, &mut keep);
         assert!(decoder.buffered() <= BUFFER_LIMIT);
@@ -50,6 +50,6 @@ fn read(
     for piece in stderr {
         decoder.feed_stderr(piece, &mut keep);
     }
-    let conclusion = decoder.finish(&Ending::Exited { code: 0 }, &mut keep);
+    let conclusion = decoder.finish(&ProcessEnding::Exited { code: 0 }, &mut keep);
     (entries, conclusion)
 }

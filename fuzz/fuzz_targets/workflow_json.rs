@@ -2,22 +2,22 @@
 
 #![no_main]
 
-use coven_notation::{Report, Source};
-use coven_workflow::check::{Known, check};
+use coven_notation::{ProblemReport, SourceFile};
+use coven_workflow::check::{CheckEnvironment, check};
 use coven_workflow::plan::Plan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(source) = Source::from_bytes("fuzz.json", data.to_vec()) else { return };
-    let checked = check(&source, &Known::new(["claude", "demo"]));
+    let Ok(source) = SourceFile::from_bytes("fuzz.json", data.to_vec()) else { return };
+    let checked = check(&source, &CheckEnvironment::new(["claude", "demo"]));
     match checked.plan {
         Some(plan) => {
             let text = serde_json::to_string(&plan).expect("a plan can be written");
-            let back: Plan = serde_json::from_str(&text).expect("a plan can be read back");
+            let back: WorkflowPlan = serde_json::from_str(&text).expect("a plan can be read back");
             assert_eq!(back, plan);
         }
         None => {
-            let report = Report::new(source, checked.problems);
+            let report = ProblemReport::new(source, checked.problems);
             assert!(report.has_errors());
             assert!(!report.render(false).contains('\u{1b}'));
         }

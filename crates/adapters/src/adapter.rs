@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_model::AutoPolicy;
-use coven_terminal::keys::Key;
+use coven_terminal::keys::KeyPress;
 
 use crate::config::Config;
 use crate::launch::{self, LaunchError, LaunchRequest, LaunchSpec};
@@ -131,7 +131,7 @@ impl AgentAdapter for ConfigAdapter {
 
 /// The keys that a list of names stands for. The names were checked when the file was read; one
 /// that is no key is left out.
-pub fn keys(names: &[String]) -> Vec<Key> {
+pub fn keys(names: &[String]) -> Vec<KeyPress> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 

@@ -10,8 +10,8 @@ mod merge;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use coven_model::{AutoPolicy, Mode, PermissionLevel};
-use coven_notation::{FileProblem, FileSyntax, HumanDuration, ParsedFile, Source};
+use coven_model::{AgentMode, AutoPolicy, PermissionLevel};
+use coven_notation::{FileProblem, FileSyntax, HumanDuration, ParsedFile, SourceFile};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,6 @@ pub struct Config {
 /// How an adapter is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Metadata")]
 pub struct MetadataConfig {
     /// The name for people; the adapter's type if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +105,6 @@ pub struct MetadataConfig {
 /// Changes to the environment of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Env")]
 pub struct EnvConfig {
     /// Variables to set, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -119,7 +117,6 @@ pub struct EnvConfig {
 /// The two ways to start a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Modes")]
 pub struct ModesConfig {
     /// How the program is started on a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,10 +128,10 @@ pub struct ModesConfig {
 
 impl ModesConfig {
     /// The settings of a mode, if the program has it.
-    pub fn get(&self, mode: Mode) -> Option<&ModeConfig> {
+    pub fn get(&self, mode: AgentMode) -> Option<&ModeConfig> {
         match mode {
-            Mode::Interactive => self.interactive.as_ref(),
-            Mode::Headless => self.headless.as_ref(),
+            AgentMode::Interactive => self.interactive.as_ref(),
+            AgentMode::Headless => self.headless.as_ref(),
         }
     }
 }
@@ -188,7 +185,6 @@ pub enum PromptPosition {
 /// What a headless run gets as input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "Stdin")]
 pub enum StdinSource {
     /// Nothing: it is at its end from the start.
     #[default]
@@ -200,7 +196,6 @@ pub enum StdinSource {
 /// What grants a permission level: arguments, or arguments and environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(rename = "Grant")]
 pub enum PermissionGrant {
     /// Arguments that are added to the command.
     Args(Vec<String>),
@@ -295,7 +290,6 @@ pub enum CursorRule {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "Kind")]
 pub enum MatchKind {
     /// The program is starting up.
     Starting,
@@ -320,7 +314,6 @@ pub enum MatchKind {
 /// What a program says beside the screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Signals")]
 pub struct SignalsConfig {
     /// Whether it tells its state by OSC 7501.
     pub osc7501: bool,
@@ -358,7 +351,6 @@ pub struct QuietRule {
 /// A dialog of the program itself, with the keys that answer it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "Dialog")]
 pub struct DialogConfig {
     /// The name of the dialog, for policies and messages.
     pub name: String,
@@ -390,7 +382,6 @@ pub struct DialogConfig {
 /// The keys for what a person does most. Names as in `Enter`, `Esc`, `Ctrl+C`, `2`, `y`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Keys")]
 pub struct KeysConfig {
     /// Keys that approve, this once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -415,7 +406,6 @@ pub struct KeysConfig {
 /// How to continue an earlier conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Resume")]
 pub struct ResumeConfig {
     /// Arguments that continue it; `${agentSession}` stands for its id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -444,7 +434,6 @@ pub struct StateFiles {
 /// How a program is stopped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Stop")]
 pub struct StopConfig {
     /// How long it has to end by itself after the polite signal; 5 seconds if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -464,7 +453,7 @@ impl Config {
     }
 
     /// Reads an adapter file and reports every problem in it.
-    pub fn read(source: &Source) -> ParsedFile<Self> {
+    pub fn read(source: &SourceFile) -> ParsedFile<Self> {
         let mut read = coven_notation::read::<Self>(source, FileSyntax::Json);
         if let Some(node) = &read.node {
             let found = check::check(source, node);

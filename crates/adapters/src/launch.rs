@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{Mode, PermissionLevel};
+use coven_model::{AgentMode, PermissionLevel};
 
 use crate::config::{Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
 
@@ -16,7 +16,7 @@ pub const PROMPT_FILE: &str = "prompt.md";
 /// What a task asks of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchRequest<'a> {
-    pub mode: Mode,
+    pub mode: AgentMode,
     pub prompt: Option<&'a str>,
     /// Arguments of the task's own.
     pub extra_args: &'a [String],
@@ -71,7 +71,7 @@ pub struct LaunchSpec {
 pub enum LaunchError {
     /// The program does not have the mode.
     #[error("the adapter `{adapter}` has no {mode} mode; its modes are: {modes}")]
-    NoMode { adapter: String, mode: Mode, modes: String },
+    NoMode { adapter: String, mode: AgentMode, modes: String },
     /// A headless run without a prompt.
     #[error("a headless run needs a prompt that is not empty")]
     NoPrompt,
@@ -100,7 +100,7 @@ pub(crate) fn launch(
 ) -> Result<LaunchSpec, LaunchError> {
     let mode = mode(name, config, request.mode)?;
     let prompt = request.prompt.filter(|prompt| !prompt.trim().is_empty());
-    if prompt.is_none() && request.mode == Mode::Headless {
+    if prompt.is_none() && request.mode == AgentMode::Headless {
         return Err(LaunchError::NoPrompt);
     }
     if prompt.is_some_and(|prompt| prompt.contains('\0')) {
@@ -111,7 +111,7 @@ pub(crate) fn launch(
         args: mode.base_args.clone(),
         env: BTreeMap::new(),
         unset: Vec::new(),
-        terminal: request.mode == Mode::Interactive || mode.use_pty,
+        terminal: request.mode == AgentMode::Interactive || mode.use_pty,
         stdin: mode.stdin,
         permission: None,
         prompt_file: None,
@@ -134,12 +134,16 @@ pub(crate) fn launch(
     Ok(launch)
 }
 
-fn mode<'a>(name: &str, config: &'a Config, mode: Mode) -> Result<&'a ModeConfig, LaunchError> {
+fn mode<'a>(
+    name: &str,
+    config: &'a Config,
+    mode: AgentMode,
+) -> Result<&'a ModeConfig, LaunchError> {
     config.modes.get(mode).ok_or_else(|| {
-        let modes: Vec<&str> = [Mode::Interactive, Mode::Headless]
+        let modes: Vec<&str> = [AgentMode::Interactive, AgentMode::Headless]
             .into_iter()
             .filter(|mode| config.modes.get(*mode).is_some())
-            .map(Mode::as_str)
+            .map(AgentMode::as_str)
             .collect();
         let modes = if modes.is_empty() { "none".to_owned() } else { modes.join(", ") };
         LaunchError::NoMode { adapter: name.to_owned(), mode, modes }
@@ -182,8 +186,8 @@ impl LaunchSpec {
     ) -> Result<(), LaunchError> {
         let grant = |level| mode.permissions.get(&level).or_else(|| config.permissions.get(&level));
         let default = mode.default_permission.or(match request.mode {
-            Mode::Headless => Some(PermissionLevel::All),
-            Mode::Interactive => None,
+            AgentMode::Headless => Some(PermissionLevel::All),
+            AgentMode::Interactive => None,
         });
         let level = match (request.permission, default) {
             (Some(level), _) => level,

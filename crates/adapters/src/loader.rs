@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_notation::{Report, near};
+use coven_notation::{ProblemReport, near};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -81,7 +81,7 @@ pub struct LoadedAdapter {
     /// The files it was made from, from weakest to strongest.
     pub origins: Vec<ConfigOrigin>,
     /// What is wrong with files that do not count as they are, and warnings about those that do.
-    pub reports: Vec<Report>,
+    pub reports: Vec<ProblemReport>,
 }
 
 /// Where adapter files are looked for.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use coven_model::{Mode, PermissionLevel};
+use coven_model::{AgentMode, PermissionLevel};
 
 use crate::adapter::{AgentAdapter, ConfigAdapter, Options};
 use crate::config::Config;
@@ -25,7 +25,7 @@ pub struct AdapterMetadata {
     /// One sentence about it, where there is one.
     pub description: Option<String>,
     /// The modes the program has, with the permission level each has by default.
-    pub modes: BTreeMap<Mode, Option<PermissionLevel>>,
+    pub modes: BTreeMap<AgentMode, Option<PermissionLevel>>,
     /// The version it was tested with.
     pub tested_version: Option<String>,
 }
@@ -33,9 +33,9 @@ pub struct AdapterMetadata {
 impl AdapterMetadata {
     /// How a type with this configuration presents itself.
     pub fn new(kind: &str, config: &Config) -> Self {
-        let modes = [Mode::Interactive, Mode::Headless].into_iter().filter_map(|mode| {
+        let modes = [AgentMode::Interactive, AgentMode::Headless].into_iter().filter_map(|mode| {
             let settings = config.modes.get(mode)?;
-            let all = (mode == Mode::Headless).then_some(PermissionLevel::All);
+            let all = (mode == AgentMode::Headless).then_some(PermissionLevel::All);
             let known = |level: &PermissionLevel| {
                 settings.permissions.contains_key(level) || config.permissions.contains_key(level)
             };

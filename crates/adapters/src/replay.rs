@@ -5,9 +5,9 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{AgentState, AwaitingKind, Verdict};
+use coven_model::{AgentState, AgentVerdict, AwaitingKind};
 use coven_terminal::recording::{self, EventData, RecordingReader};
-use coven_terminal::screen::{Screen, ScreenDamage, Size};
+use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
 
 use crate::rules::ScreenRules;
 use crate::sniffer::{ReadPacer, ScreenSniffer};
@@ -19,10 +19,10 @@ const EXIT_DETECTION_DELAY: Duration = Duration::from_millis(25);
 /// Something that a replay tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayEvent {
-    Verdict(Duration, Verdict),
+    Verdict(Duration, AgentVerdict),
     /// A question that the agent had announced, or that was only half on the screen, is there
     /// now: the verdict is the same, with the digest and the evidence of all of it.
-    Painted(Duration, Verdict),
+    Painted(Duration, AgentVerdict),
     /// The recording has a mark here.
     Mark(Duration, String),
 }
@@ -35,7 +35,7 @@ pub fn replay(
 ) -> Result<(), recording::Error> {
     let reader = RecordingReader::new(recording)?;
     let header = reader.header();
-    let size = Size::new(header.width, header.height);
+    let size = GridSize::new(header.width, header.height);
     let mut replay = RecordingReplay {
         screen: Screen::new(size),
         sniffer: ScreenSniffer::new(rules.clone()),
@@ -61,7 +61,7 @@ pub fn replay(
                 }
             }
             EventData::Resize { cols, rows } => {
-                replay.screen.resize(Size::new(cols, rows));
+                replay.screen.resize(GridSize::new(cols, rows));
                 replay.sniffer.resized(time);
                 replay.pace.changed(time);
             }
@@ -83,7 +83,7 @@ struct RecordingReplay {
     terminal: TerminalUse,
     now: Duration,
     /// The last verdict that was told, and how many questions there had been.
-    told: Option<(Verdict, u64)>,
+    told: Option<(AgentVerdict, u64)>,
 }
 
 /// What the program did with the terminal. A recording does not say that its program ended; what
@@ -218,6 +218,9 @@ pub fn expected(mark: &str) -> Option<(AgentState, Option<AwaitingKind>)> {
 }
 
 /// Whether a verdict is what a mark says.
-pub fn matches_mark(verdict: &Verdict, (state, kind): (AgentState, Option<AwaitingKind>)) -> bool {
+pub fn matches_mark(
+    verdict: &AgentVerdict,
+    (state, kind): (AgentState, Option<AwaitingKind>),
+) -> bool {
     verdict.state == state && (kind.is_none() || verdict.kind == kind)
 }

@@ -21,9 +21,9 @@ mod reading;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{AgentState, EvidenceSource, Verdict, VerdictEvidence};
+use coven_model::{AgentState, AgentVerdict, EvidenceSource, VerdictEvidence};
 use coven_terminal::signals::{ProgramState, ProgramStatus, TerminalSignal};
-use coven_terminal::snapshot::Snapshot;
+use coven_terminal::snapshot::ScreenSnapshot;
 
 use crate::config::MatchKind;
 use crate::rules::{LineView, ScreenRules};
@@ -43,7 +43,7 @@ pub struct ScreenSniffer {
     title: Option<TimedSignal<(MatchKind, String)>>,
     questions: QuestionTracker,
     errors: ErrorTracker,
-    verdict: Verdict,
+    verdict: AgentVerdict,
     /// When the verdict was last seen to hold.
     held: Option<Duration>,
     /// A reading that has not lasted long enough, and when it will have.
@@ -66,7 +66,7 @@ impl ScreenSniffer {
             title: None,
             questions: QuestionTracker::default(),
             errors: ErrorTracker::default(),
-            verdict: Verdict {
+            verdict: AgentVerdict {
                 state: AgentState::Starting,
                 kind: None,
                 evidence: VerdictEvidence {
@@ -106,7 +106,7 @@ impl ScreenSniffer {
     }
 
     /// What the agent is doing, as far as is known.
-    pub fn verdict(&self) -> &Verdict {
+    pub fn verdict(&self) -> &AgentVerdict {
         &self.verdict
     }
 
@@ -184,7 +184,7 @@ impl ScreenSniffer {
     }
 
     /// Looks at the screen. Says whether the verdict changed.
-    pub fn read_screen(&mut self, snapshot: &Snapshot, now: Duration) -> bool {
+    pub fn read_screen(&mut self, snapshot: &ScreenSnapshot, now: Duration) -> bool {
         self.look_at(&LineView::of_screen(snapshot), now)
     }
 
@@ -275,7 +275,8 @@ impl ScreenSniffer {
             text: how.to_owned(),
             since: millis(now),
         };
-        let verdict = Verdict { state: AgentState::Exited, kind: None, evidence, digest: None };
+        let verdict =
+            AgentVerdict { state: AgentState::Exited, kind: None, evidence, digest: None };
         self.publish(verdict, now)
     }
 
@@ -333,7 +334,7 @@ impl ScreenSniffer {
     }
 
     /// Takes a verdict over. The text of the evidence may change while the verdict stays.
-    fn publish(&mut self, mut verdict: Verdict, now: Duration) -> bool {
+    fn publish(&mut self, mut verdict: AgentVerdict, now: Duration) -> bool {
         let changed = (verdict.state, verdict.kind, &verdict.digest)
             != (self.verdict.state, self.verdict.kind, &self.verdict.digest);
         let held = self.held.replace(now);

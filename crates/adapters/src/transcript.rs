@@ -1,12 +1,12 @@
 //! Reads what an agent prints when it runs without a terminal: as entries that are the same for
 //! every agent, and at the end as a conclusion.
 //!
-//! A [`Decoder`] takes the bytes of standard output and standard error as they come, in any
+//! A [`TranscriptDecoder`] takes the bytes of standard output and standard error as they come, in any
 //! pieces; the entries are the same for every split. It never fails: what it does not understand
-//! becomes [`Entry::Unknown`]. It keeps a bounded amount of memory ([`Decoder::buffered`]),
+//! becomes [`TranscriptItem::Unknown`]. It keeps a bounded amount of memory ([`TranscriptDecoder::buffered`]),
 //! whatever is printed. It does no I/O and knows no clock.
 //!
-//! Whether a run succeeded is decided in [`Decoder::finish`]; the rules are in [`RunConclusion`].
+//! Whether a run succeeded is decided in [`TranscriptDecoder::finish`]; the rules are in [`RunConclusion`].
 
 mod claude;
 mod codex;
@@ -25,10 +25,10 @@ mod recent;
 mod run;
 mod text;
 
-use coven_model::{Ending, Usage};
+use coven_model::{ProcessEnding, TokenUsage};
 
 pub use conclusion::RunConclusion;
-pub use entry::{Entry, LINE_EXCERPT, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial};
+pub use entry::{LINE_EXCERPT, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, TranscriptItem};
 pub use format::{TranscriptFormat, UnknownFormat};
 pub use limits::{BUFFER_LIMIT, DENIALS_LIMIT, LINE_LIMIT};
 
@@ -39,7 +39,7 @@ use run::{EntrySink, RunProgress};
 
 /// Reads one run of one agent.
 #[derive(Clone, Debug)]
-pub struct Decoder {
+pub struct TranscriptDecoder {
     format: TranscriptFormat,
     accepted: Vec<i32>,
     reader: FormatReader,
@@ -57,7 +57,7 @@ enum StdoutReader {
     Text { lines: text::PrintedLines, tail: text::TextTail },
 }
 
-impl Decoder {
+impl TranscriptDecoder {
     /// A decoder at the beginning of a run.
     pub fn new(format: TranscriptFormat) -> Self {
         let reader = FormatReader::new(format);
@@ -85,7 +85,7 @@ impl Decoder {
     /// Says what the conversation had used up before this run resumed it: the sum over all of its
     /// earlier runs. Some agents count over the whole conversation; for those it is taken off.
     #[must_use]
-    pub fn resumed_from(mut self, previous: Usage) -> Self {
+    pub fn resumed_from(mut self, previous: TokenUsage) -> Self {
         self.run.previous = previous;
         self
     }
@@ -99,7 +99,7 @@ impl Decoder {
     }
 
     /// Reads the next bytes of standard output.
-    pub fn feed_stdout(&mut self, bytes: &[u8], emit: &mut impl FnMut(Entry)) {
+    pub fn feed_stdout(&mut self, bytes: &[u8], emit: &mut impl FnMut(TranscriptItem)) {
         let Self { reader, stdout, run, .. } = self;
         let mut out = EntrySink::new(run, emit);
         match stdout {
@@ -113,14 +113,18 @@ impl Decoder {
     }
 
     /// Reads the next bytes of standard error.
-    pub fn feed_stderr(&mut self, bytes: &[u8], emit: &mut impl FnMut(Entry)) {
+    pub fn feed_stderr(&mut self, bytes: &[u8], emit: &mut impl FnMut(TranscriptItem)) {
         let Self { reader, stderr, complaint, run, .. } = self;
         let mut out = EntrySink::new(run, emit);
         stderr.feed(bytes, |line| reader.complaint(line, complaint, &mut out));
     }
 
     /// Ends the run: hands over what the last unfinished lines hold, and decides.
-    pub fn finish(self, ending: &Ending, emit: &mut impl FnMut(Entry)) -> RunConclusion {
+    pub fn finish(
+        self,
+        ending: &ProcessEnding,
+        emit: &mut impl FnMut(TranscriptItem),
+    ) -> RunConclusion {
         let Self { format, accepted, mut reader, stdout, mut stderr, mut complaint, mut run } =
             self;
         let mut out = EntrySink::new(&mut run, emit);

@@ -6,7 +6,7 @@
 //! are typed, if it holds the keyboard; there is one keyboard for all viewers, held by the one
 //! that took it last. Only its holder resizes.
 
-use coven_model::{AttemptId, Verdict};
+use coven_model::{AgentVerdict, AttemptId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ pub enum FromDaemon {
     /// What the agent is doing changed.
     State {
         /// What it is doing.
-        verdict: Box<Verdict>,
+        verdict: Box<AgentVerdict>,
     },
     /// Something the viewer did was not done.
     Refused {

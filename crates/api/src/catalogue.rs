@@ -1,6 +1,6 @@
 //! What can be run: grimoires and adapters.
 
-use coven_model::{Mode, PlanView};
+use coven_model::{AgentMode, PlanView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,6 @@ pub struct BaseDirQuery {
 /// The grimoires there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Grimoires")]
 pub struct GrimoireList {
     /// The grimoires, sorted by name.
     pub grimoires: Vec<GrimoireItem>,
@@ -69,7 +68,6 @@ pub struct InputItem {
 /// A grimoire with its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Grimoire")]
 pub struct GrimoireText {
     /// The same as in lists of grimoires.
     #[serde(flatten)]
@@ -86,7 +84,6 @@ pub struct GrimoireText {
 /// What `POST /grimoires/check` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "Check")]
 pub struct CheckRequest {
     /// The text of a definition of either form.
     pub text: String,
@@ -101,7 +98,6 @@ pub struct CheckRequest {
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Checked")]
 pub struct CheckResponse {
     /// Whether it can be run.
     pub ok: bool,
@@ -118,7 +114,6 @@ pub struct CheckResponse {
 /// Something about a text, at its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Diagnostic")]
 pub struct TextDiagnostic {
     /// How much it matters: `error` or `warning`.
     pub severity: String,
@@ -140,7 +135,6 @@ pub struct TextDiagnostic {
 /// The adapters there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Adapters")]
 pub struct AdapterList {
     /// The adapters, sorted by type.
     pub adapters: Vec<AdapterItem>,
@@ -160,7 +154,7 @@ pub struct AdapterItem {
     /// Where it comes from: `built-in`, `user` or `project`.
     pub layer: String,
     /// How it can run.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<AgentMode>,
     /// The program that the adapter starts.
     pub command: String,
     /// Where that was found.

@@ -18,25 +18,27 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use events::{EventStream, Scope, Streamed};
+pub use events::{EventScope, EventStream, StreamedEvent};
 pub use terminal::{FromTerminal, TerminalConnection, ToTerminal};
-use transport::{Answer, Transport};
+use transport::{HttpAnswer, Transport};
 
 use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
 use crate::event::{PostEvent, TriggeredSessions};
-use crate::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
-use crate::problem::Problem;
+use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
+use crate::problem::ApiProblem;
 use crate::system::{
-    BaseDirStatus, OpenBaseDir, SetTrust, ShutdownRequest, SignInCode, StatusResponse, Trust,
+    BaseDirStatus, FolderTrust, OpenBaseDir, SetTrust, ShutdownRequest, SignInCode, StatusResponse,
     VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, Typing,
+    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
     VerdictExplanation,
 };
-use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
+use crate::workflow::{
+    ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
+};
 
 /// Where the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub enum ClientError {
     Unreachable(String),
     /// The daemon says that something is wrong.
     #[error(transparent)]
-    Problem(Box<Problem>),
+    Problem(Box<ApiProblem>),
     /// The daemon's answer cannot be read, as it may be of another version.
     #[error("the daemon's answer cannot be read: {0}")]
     Unreadable(String),
@@ -68,11 +70,11 @@ pub enum ClientError {
 
 /// A client of the daemon. Clones share their connections.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct ApiClient {
     transport: Transport,
 }
 
-impl Client {
+impl ApiClient {
     /// A client of the daemon at this address. Nothing is sent yet.
     pub fn new(address: DaemonAddress) -> Result<Self, ClientError> {
         Ok(Self { transport: Transport::to(address)? })
@@ -93,7 +95,7 @@ impl Client {
         method: Method,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<HttpAnswer, ClientError> {
         self.send_with(method, path, HeaderMap::new(), body).await
     }
 
@@ -103,12 +105,12 @@ impl Client {
         path: &str,
         headers: HeaderMap,
         body: &impl Serialize,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<HttpAnswer, ClientError> {
         let body = serde_json::to_vec(body).map_err(|error| unreadable(&error))?;
         self.transport.answer(method, path, headers, Some(body)).await
     }
 
-    async fn fetch(&self, path: &str, query: &impl Serialize) -> Result<Answer, ClientError> {
+    async fn fetch(&self, path: &str, query: &impl Serialize) -> Result<HttpAnswer, ClientError> {
         let path = format!("{path}{}", query_string(query));
         self.transport.answer(Method::GET, &path, HeaderMap::new(), None).await
     }
@@ -138,7 +140,7 @@ impl Client {
         &self,
         what: &StartWorkflow,
         key: Option<&str>,
-    ) -> Result<Started, ClientError> {
+    ) -> Result<StartedSession, ClientError> {
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
             let key = HeaderValue::from_str(key).map_err(|error| unreadable(&error))?;
@@ -153,33 +155,45 @@ impl Client {
     }
 
     /// Everything about a session.
-    pub async fn workflow(&self, id: &str) -> Result<Workflow, ClientError> {
+    pub async fn workflow(&self, id: &str) -> Result<WorkflowDetails, ClientError> {
         self.get(&format!("/workflows/{}", part(id)), &()).await
     }
 
     /// Cancels the run of a session.
-    pub async fn cancel(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
+    pub async fn cancel(
+        &self,
+        id: &str,
+        wish: &ActionRequest,
+    ) -> Result<WorkflowDetails, ClientError> {
         let path = format!("/workflows/{}", part(id));
         read(&self.send(Method::DELETE, &path, wish).await?)
     }
 
     /// Lets a session go on.
-    pub async fn resume(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
+    pub async fn resume(
+        &self,
+        id: &str,
+        wish: &ActionRequest,
+    ) -> Result<WorkflowDetails, ClientError> {
         self.post(&format!("/workflows/{}/resume", part(id)), wish).await
     }
 
     /// Tries what failed again.
-    pub async fn retry(&self, id: &str, wish: &Wish) -> Result<Workflow, ClientError> {
+    pub async fn retry(
+        &self,
+        id: &str,
+        wish: &ActionRequest,
+    ) -> Result<WorkflowDetails, ClientError> {
         self.post(&format!("/workflows/{}/retry", part(id)), wish).await
     }
 
     /// Deletes a session that is over.
     pub async fn purge(&self, id: &str) -> Result<(), ClientError> {
-        self.act(&format!("/workflows/{}/purge", part(id)), &Wish::default()).await
+        self.act(&format!("/workflows/{}/purge", part(id)), &ActionRequest::default()).await
     }
 
     /// Follows what happens: after this cursor, or from a snapshot on.
-    pub fn events(&self, scope: &Scope, after: Option<u64>) -> EventStream {
+    pub fn events(&self, scope: &EventScope, after: Option<u64>) -> EventStream {
         EventStream::new(self.clone(), scope.path(), after)
     }
 
@@ -246,7 +260,12 @@ impl Client {
     }
 
     /// Types to the agent of a task.
-    pub async fn input(&self, id: &str, task: &str, typing: &Typing) -> Result<(), ClientError> {
+    pub async fn input(
+        &self,
+        id: &str,
+        task: &str,
+        typing: &TypeRequest,
+    ) -> Result<(), ClientError> {
         self.act(&task_path(id, task, "input"), typing).await
     }
 
@@ -282,7 +301,7 @@ impl Client {
     pub async fn decide(
         &self,
         id: &InterventionId,
-        decide: &Decide,
+        decide: &DecideRequest,
     ) -> Result<DecideResponse, ClientError> {
         self.post(&format!("/interventions/{id}"), decide).await
     }
@@ -317,12 +336,12 @@ impl Client {
     }
 
     /// What a folder brings along.
-    pub async fn trust(&self, query: &BaseDirQuery) -> Result<Trust, ClientError> {
+    pub async fn trust(&self, query: &BaseDirQuery) -> Result<FolderTrust, ClientError> {
         self.get("/trust", query).await
     }
 
     /// Agrees to what a folder brings along, or no longer.
-    pub async fn set_trust(&self, trust: &SetTrust) -> Result<Trust, ClientError> {
+    pub async fn set_trust(&self, trust: &SetTrust) -> Result<FolderTrust, ClientError> {
         self.post("/trust", trust).await
     }
 
@@ -406,14 +425,14 @@ fn query_string(query: &impl Serialize) -> String {
 }
 
 fn problem(status: StatusCode, body: &[u8]) -> ClientError {
-    if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
+    if let Ok(problem) = serde_json::from_slice::<ApiProblem>(body) {
         return ClientError::Problem(Box::new(problem));
     }
     let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
     ClientError::Unreadable(format!("status {status}: {text}"))
 }
 
-fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, ClientError> {
+fn read<T: DeserializeOwned>(answer: &HttpAnswer) -> Result<T, ClientError> {
     serde_json::from_slice(&answer.body).map_err(|error| unreadable(&error))
 }
 
@@ -421,7 +440,7 @@ fn unreadable(error: &dyn std::fmt::Display) -> ClientError {
     ClientError::Unreadable(error.to_string())
 }
 
-impl Scope {
+impl EventScope {
     fn path(&self) -> String {
         match self {
             Self::Everything => "/events".to_owned(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::intervention::InterventionItem;
-use crate::workflow::{Workflow, WorkflowItem};
+use crate::workflow::{WorkflowDetails, WorkflowItem};
 
 /// The version of the envelope.
 pub const ENVELOPE_VERSION: u32 = 1;
@@ -14,7 +14,6 @@ pub const ENVELOPE_VERSION: u32 = 1;
 /// Something that happened. `docs/EVENTS.md` has every type with its data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Envelope")]
 pub struct EventEnvelope {
     /// The version of this shape.
     pub v: u32,
@@ -55,13 +54,12 @@ pub struct SessionSnapshot {
     /// The next fact is the one after this.
     pub seq: u64,
     /// Everything about the session.
-    pub workflow: Workflow,
+    pub workflow: WorkflowDetails,
 }
 
 /// How everything looks now: the first event of `GET /events` without a cursor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Snapshot")]
 pub struct EventSnapshot {
     /// The next fact is after this.
     pub pos: u64,
@@ -74,7 +72,6 @@ pub struct EventSnapshot {
 /// Some events are no longer kept; a snapshot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Gap")]
 pub struct EventGap {
     /// The cursor that was asked for.
     pub after: u64,
@@ -104,7 +101,6 @@ pub struct PostEvent {
 /// What an event started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Triggered")]
 pub struct TriggeredSessions {
     /// The sessions that the event started.
     pub started: Vec<SessionId>,

@@ -1,6 +1,8 @@
 //! What waits for a person.
 
-use coven_model::{Choice, Decision, Digest, Intervention, SessionId};
+use coven_model::{
+    ContentDigest, Intervention, InterventionChoice, InterventionDecision, SessionId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +32,6 @@ pub enum InterventionState {
 /// The answer of `GET /interventions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Interventions")]
 pub struct InterventionList {
     /// The longest waiting first.
     pub interventions: Vec<InterventionItem>,
@@ -58,21 +59,21 @@ pub struct InterventionItem {
     pub always: Option<String>,
     /// What was decided, where something was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
+    pub decision: Option<InterventionDecision>,
 }
 
 /// What `POST /interventions/{id}` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Decide {
+pub struct DecideRequest {
     /// What is decided: one of the intervention's options.
-    pub decision: Choice,
+    pub decision: InterventionChoice,
     /// The text that goes with it: an answer, a message, a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// The digest of what the decider saw. Needed where the intervention has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -81,10 +82,9 @@ pub struct Decide {
 /// A decision that was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Decided")]
 pub struct DecideResponse {
     /// The session that waited.
     pub workflow_id: SessionId,
     /// The choice that counts.
-    pub decision: Choice,
+    pub decision: InterventionChoice,
 }

@@ -35,7 +35,6 @@ pub const EVENTS: [&str; 6] = [
 /// A command of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Command")]
 pub struct IpcCommand {
     /// Names the command in its answer: a number or a text.
     pub id: Value,
@@ -48,7 +47,7 @@ pub struct IpcCommand {
 
 /// The answer to one command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct IpcAnswer {
     /// The id of the command that is answered.
     pub id: Value,
     /// What came of it.
@@ -56,12 +55,11 @@ pub struct Answer {
     pub result: Option<Value>,
     /// Why nothing came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<crate::Problem>,
+    pub error: Option<crate::ApiProblem>,
 }
 
 /// A pushed event. Its data always has `sessionId`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Push")]
 pub struct IpcPush {
     /// The name of the event, one of [`EVENTS`].
     pub event: String,

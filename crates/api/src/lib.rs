@@ -22,8 +22,8 @@ pub mod task;
 pub mod workflow;
 
 #[cfg(feature = "client")]
-pub use client::{Client, ClientError, DaemonAddress};
-pub use problem::{Code, Problem};
+pub use client::{ApiClient, ClientError, DaemonAddress};
+pub use problem::{ApiProblem, ProblemCode};
 
 /// The version of this API. It grows when something is added; what is there keeps its meaning.
 pub const API_VERSION: u32 = 1;

@@ -7,7 +7,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use crate::event::{EventGap, EventSnapshot, SessionSnapshot};
-use crate::problem::{Code, MEDIA_TYPE, Problem};
+use crate::problem::{ApiProblem, MEDIA_TYPE, ProblemCode};
 use crate::route::{ApiRoute, COMMON_PROBLEMS, HttpMethod, ROUTES, RouteAnswer};
 
 /// The document as a value, its keys in the order of the alphabet: how a map keeps them depends on
@@ -63,9 +63,9 @@ fn written() -> Value {
     generator.subschema_for::<crate::attach::FromDaemon>();
     generator.subschema_for::<crate::attach::FromViewer>();
     generator.subschema_for::<crate::ipc::IpcCommand>();
-    generator.subschema_for::<crate::ipc::Answer>();
+    generator.subschema_for::<crate::ipc::IpcAnswer>();
     generator.subschema_for::<crate::ipc::IpcPush>();
-    let problem = generator.subschema_for::<Problem>().to_value();
+    let problem = generator.subschema_for::<ApiProblem>().to_value();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in ROUTES {
         let operation = operation(route, &mut generator, &problem);
@@ -255,12 +255,12 @@ fn responses(route: &ApiRoute, generator: &mut SchemaGenerator, problem: &Value)
         response["content"][media] = json!({});
     }
     responses.insert(status.to_string(), response);
-    let mut codes: BTreeMap<u16, BTreeSet<Code>> = BTreeMap::new();
+    let mut codes: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for &code in route.problems.iter().chain(COMMON_PROBLEMS) {
         codes.entry(code.status()).or_default().insert(code);
     }
     if matches!(route.answers, RouteAnswer::Socket) {
-        for code in [Code::BadRequest, Code::UpgradeRequired] {
+        for code in [ProblemCode::BadRequest, ProblemCode::UpgradeRequired] {
             codes.entry(code.status()).or_default().insert(code);
         }
     }

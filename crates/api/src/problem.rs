@@ -17,11 +17,11 @@ macro_rules! codes {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
         )]
-        pub enum Code {
+        pub enum ProblemCode {
             $($(#[$doc])* #[serde(rename = $text)] $name,)*
         }
 
-        impl Code {
+        impl ProblemCode {
             /// All codes, in the order of their definition.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -114,7 +114,7 @@ codes! {
     Storage = "storage", 507, "The disk does not take it";
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ProblemCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -124,7 +124,7 @@ impl fmt::Display for Code {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[error("{detail}")]
-pub struct Problem {
+pub struct ApiProblem {
     /// Where the code is explained: a path below the project's documentation.
     #[serde(rename = "type")]
     pub kind: String,
@@ -133,7 +133,7 @@ pub struct Problem {
     /// The status of the answer.
     pub status: u16,
     /// What went wrong, for programs.
-    pub code: Code,
+    pub code: ProblemCode,
     /// What exactly went wrong.
     pub detail: String,
     /// What the user can do about it.
@@ -147,9 +147,9 @@ pub struct Problem {
     pub request_id: Option<String>,
 }
 
-impl Problem {
+impl ApiProblem {
     /// A problem with this code.
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("docs/errors/{code}.md"),
             title: code.title().to_owned(),

@@ -9,17 +9,19 @@ use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
 use crate::event::{EventEnvelope, EventQuery, PostEvent, TriggeredSessions};
-use crate::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
-use crate::problem::Code;
+use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
+use crate::problem::ProblemCode;
 use crate::system::{
-    BaseDirStatus, HealthResponse, OpenBaseDir, SetTrust, ShutdownRequest, SignIn, SignInCode,
-    SignedIn, StatusResponse, Trust, VersionResponse,
+    BaseDirStatus, FolderTrust, HealthResponse, OpenBaseDir, SetTrust, ShutdownRequest, SignIn,
+    SignInCode, SignedIn, StatusResponse, VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, Typing,
+    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
     VerdictExplanation,
 };
-use crate::workflow::{ListQuery, StartWorkflow, Started, Wish, Workflow, WorkflowPage};
+use crate::workflow::{
+    ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
+};
 
 /// The HTTP method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ pub struct ApiRoute {
     /// The media type that it may be asked for instead.
     pub instead: Option<&'static str>,
     /// What can go wrong besides what can always.
-    pub problems: &'static [Code],
+    pub problems: &'static [ProblemCode],
     /// Whether it needs no token.
     pub open: bool,
 }
@@ -138,7 +140,7 @@ impl ApiRoute {
         Self { answers, ..self }
     }
 
-    const fn or(self, problems: &'static [Code]) -> Self {
+    const fn or(self, problems: &'static [ProblemCode]) -> Self {
         Self { problems, ..self }
     }
 
@@ -147,114 +149,114 @@ impl ApiRoute {
     }
 }
 
-const START_PROBLEMS: &[Code] = &[
-    Code::AgentMayNot,
-    Code::NotOwned,
-    Code::NotTrusted,
-    Code::GrimoireNotFound,
-    Code::KeyReused,
-    Code::NotNow,
-    Code::BaseDirTaken,
-    Code::BadDefinition,
-    Code::BadInput,
-    Code::BadBaseDir,
-    Code::BadAdapter,
-    Code::Storage,
+const START_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::NotTrusted,
+    ProblemCode::GrimoireNotFound,
+    ProblemCode::KeyReused,
+    ProblemCode::NotNow,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::BadDefinition,
+    ProblemCode::BadInput,
+    ProblemCode::BadBaseDir,
+    ProblemCode::BadAdapter,
+    ProblemCode::Storage,
 ];
-const WORKFLOW_PROBLEMS: &[Code] = &[Code::WorkflowNotFound];
-const CHANGE_PROBLEMS: &[Code] = &[
-    Code::AgentMayNot,
-    Code::NotOwned,
-    Code::ForeignSession,
-    Code::BaseDirTaken,
-    Code::WorkflowNotFound,
-    Code::NotLive,
-    Code::NotNow,
-    Code::Storage,
+const WORKFLOW_PROBLEMS: &[ProblemCode] = &[ProblemCode::WorkflowNotFound];
+const CHANGE_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::NotLive,
+    ProblemCode::NotNow,
+    ProblemCode::Storage,
 ];
-const TASK_PROBLEMS: &[Code] = &[Code::WorkflowNotFound, Code::TaskNotFound];
-const AGENT_PROBLEMS: &[Code] = &[
-    Code::AgentMayNot,
-    Code::NotOwned,
-    Code::ForeignSession,
-    Code::BaseDirTaken,
-    Code::WorkflowNotFound,
-    Code::TaskNotFound,
-    Code::NotLive,
-    Code::NoAgent,
-    Code::NotNow,
+const TASK_PROBLEMS: &[ProblemCode] = &[ProblemCode::WorkflowNotFound, ProblemCode::TaskNotFound];
+const AGENT_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::NotLive,
+    ProblemCode::NoAgent,
+    ProblemCode::NotNow,
 ];
-const TYPE_PROBLEMS: &[Code] = &[
-    Code::AgentMayNot,
-    Code::NotOwned,
-    Code::ForeignSession,
-    Code::BaseDirTaken,
-    Code::WorkflowNotFound,
-    Code::TaskNotFound,
-    Code::NotLive,
-    Code::NoAgent,
-    Code::NotNow,
-    Code::BadInput,
+const TYPE_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::NotLive,
+    ProblemCode::NoAgent,
+    ProblemCode::NotNow,
+    ProblemCode::BadInput,
 ];
-const DECIDE_PROBLEMS: &[Code] = &[
-    Code::AgentMayNot,
-    Code::NotOwned,
-    Code::ForeignSession,
-    Code::BaseDirTaken,
-    Code::InterventionNotFound,
-    Code::NotLive,
-    Code::AlreadyDecided,
-    Code::StaleDigest,
-    Code::NotNow,
-    Code::BadDecision,
+const DECIDE_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::InterventionNotFound,
+    ProblemCode::NotLive,
+    ProblemCode::AlreadyDecided,
+    ProblemCode::StaleDigest,
+    ProblemCode::NotNow,
+    ProblemCode::BadDecision,
 ];
-const FOLDER_PROBLEMS: &[Code] = &[Code::BadBaseDir];
-const OPEN_FOLDER_PROBLEMS: &[Code] = &[
-    Code::AgentMayNot,
-    Code::NotOwned,
-    Code::NotNow,
-    Code::BadBaseDir,
-    Code::BaseDirTaken,
-    Code::Storage,
+const FOLDER_PROBLEMS: &[ProblemCode] = &[ProblemCode::BadBaseDir];
+const OPEN_FOLDER_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::NotNow,
+    ProblemCode::BadBaseDir,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::Storage,
 ];
-const PEOPLE_ONLY_PROBLEMS: &[Code] = &[Code::AgentMayNot];
+const PEOPLE_ONLY_PROBLEMS: &[ProblemCode] = &[ProblemCode::AgentMayNot];
 
 /// All routes, in the order of the document.
 pub const ROUTES: &[ApiRoute] = &[
     post("/workflows", "startWorkflow", "Start a workflow; answers before it has ended")
         .takes::<StartWorkflow>()
-        .creates::<Started>()
+        .creates::<StartedSession>()
         .or(START_PROBLEMS),
     get("/workflows", "listWorkflows", "List sessions, the newest first")
         .query::<ListQuery>()
         .gives::<WorkflowPage>()
-        .or(&[Code::NotOwned, Code::BadBaseDir, Code::BadInput]),
+        .or(&[ProblemCode::NotOwned, ProblemCode::BadBaseDir, ProblemCode::BadInput]),
     get("/workflows/{id}", "getWorkflow", "Everything about a session")
-        .gives::<Workflow>()
+        .gives::<WorkflowDetails>()
         .or(WORKFLOW_PROBLEMS),
     ApiRoute {
         method: HttpMethod::Delete,
         ..get("/workflows/{id}", "cancelWorkflow", "Cancel a session: its agents are stopped")
-            .may_take::<Wish>()
-            .gives::<Workflow>()
+            .may_take::<ActionRequest>()
+            .gives::<WorkflowDetails>()
             .or(CHANGE_PROBLEMS)
     },
     post("/workflows/{id}/resume", "resumeWorkflow", "Let a session go on from where it stands")
-        .may_take::<Wish>()
-        .gives::<Workflow>()
+        .may_take::<ActionRequest>()
+        .gives::<WorkflowDetails>()
         .or(CHANGE_PROBLEMS),
     post("/workflows/{id}/retry", "retryWorkflow", "Try what failed again")
-        .may_take::<Wish>()
-        .gives::<Workflow>()
+        .may_take::<ActionRequest>()
+        .gives::<WorkflowDetails>()
         .or(CHANGE_PROBLEMS),
     post("/workflows/{id}/purge", "purgeWorkflow", "Delete a session that is over")
-        .may_take::<Wish>()
+        .may_take::<ActionRequest>()
         .answers(RouteAnswer::Nothing)
         .or(CHANGE_PROBLEMS),
     get("/workflows/{id}/events", "followWorkflow", "What happens in a session, as it happens")
         .query::<EventQuery>()
         .answers(RouteAnswer::Events(of::<EventEnvelope>))
-        .or(&[Code::WorkflowNotFound, Code::TooMany]),
+        .or(&[ProblemCode::WorkflowNotFound, ProblemCode::TooMany]),
     get("/workflows/{id}/tasks/{task}/screen", "getScreen", "What the terminal of a task shows")
         .query::<AttemptQuery>()
         .gives::<TaskScreen>()
@@ -276,7 +278,7 @@ pub const ROUTES: &[ApiRoute] = &[
         .gives::<VerdictExplanation>()
         .or(TASK_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/input", "typeToTask", "Type to the agent of a task")
-        .takes::<Typing>()
+        .takes::<TypeRequest>()
         .answers(RouteAnswer::Nothing)
         .or(TYPE_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/resize", "resizeTask", "Give its terminal another size")
@@ -295,13 +297,18 @@ pub const ROUTES: &[ApiRoute] = &[
     get("/workflows/{id}/tasks/{task}/attach", "attachTask", "Its terminal, over WebSocket")
         .query::<AttachQuery>()
         .answers(RouteAnswer::Socket)
-        .or(&[Code::WorkflowNotFound, Code::TaskNotFound, Code::NoAgent, Code::TooMany]),
+        .or(&[
+            ProblemCode::WorkflowNotFound,
+            ProblemCode::TaskNotFound,
+            ProblemCode::NoAgent,
+            ProblemCode::TooMany,
+        ]),
     get("/interventions", "listInterventions", "What waits for a person")
         .query::<InterventionQuery>()
         .gives::<InterventionList>()
-        .or(&[Code::WorkflowNotFound, Code::BadInput]),
+        .or(&[ProblemCode::WorkflowNotFound, ProblemCode::BadInput]),
     post("/interventions/{session}/{number}", "decide", "Decide what waits for a person")
-        .takes::<Decide>()
+        .takes::<DecideRequest>()
         .gives::<DecideResponse>()
         .or(DECIDE_PROBLEMS),
     get("/grimoires", "listGrimoires", "The grimoires there are")
@@ -311,7 +318,7 @@ pub const ROUTES: &[ApiRoute] = &[
     get("/grimoires/{name}", "getGrimoire", "A grimoire with its text and what is wrong with it")
         .query::<BaseDirQuery>()
         .gives::<GrimoireText>()
-        .or(&[Code::GrimoireNotFound, Code::BadBaseDir]),
+        .or(&[ProblemCode::GrimoireNotFound, ProblemCode::BadBaseDir]),
     post("/grimoires/check", "checkDefinition", "Check a definition without running it")
         .takes::<CheckRequest>()
         .gives::<CheckResponse>()
@@ -323,22 +330,27 @@ pub const ROUTES: &[ApiRoute] = &[
     get("/events", "followEverything", "What happens everywhere, as it happens")
         .query::<EventQuery>()
         .answers(RouteAnswer::Events(of::<EventEnvelope>))
-        .or(&[Code::TooMany]),
+        .or(&[ProblemCode::TooMany]),
     post("/events", "postEvent", "Tell of an event; grimoires may wait for it")
         .takes::<PostEvent>()
         .gives::<TriggeredSessions>()
         .or(OPEN_FOLDER_PROBLEMS),
     get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
         .query::<BaseDirQuery>()
-        .gives::<Trust>()
+        .gives::<FolderTrust>()
         .or(FOLDER_PROBLEMS),
     post("/trust", "setTrust", "Agree to what a folder brings along, or no longer")
         .takes::<SetTrust>()
-        .gives::<Trust>()
-        .or(&[Code::AgentMayNot, Code::NotOwned, Code::StaleDigest, Code::BadBaseDir]),
+        .gives::<FolderTrust>()
+        .or(&[
+            ProblemCode::AgentMayNot,
+            ProblemCode::NotOwned,
+            ProblemCode::StaleDigest,
+            ProblemCode::BadBaseDir,
+        ]),
     post("/sign-in/codes", "makeSignInCode", "A code that signs a page in; only over the socket")
         .creates::<SignInCode>()
-        .or(&[Code::AgentMayNot, Code::NotNow]),
+        .or(&[ProblemCode::AgentMayNot, ProblemCode::NotNow]),
     post("/sign-in", "signIn", "Exchange a code for a token")
         .takes::<SignIn>()
         .gives::<SignedIn>()
@@ -364,16 +376,16 @@ pub const ROUTES: &[ApiRoute] = &[
 ];
 
 /// What can go wrong with any request.
-pub const COMMON_PROBLEMS: &[Code] = &[
-    Code::BadRequest,
-    Code::Unauthorized,
-    Code::Forbidden,
-    Code::RequestTimeout,
-    Code::TooLarge,
-    Code::UnsupportedMediaType,
-    Code::TooMany,
-    Code::HeadersTooLarge,
-    Code::Internal,
-    Code::Stopping,
-    Code::Storage,
+pub const COMMON_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::BadRequest,
+    ProblemCode::Unauthorized,
+    ProblemCode::Forbidden,
+    ProblemCode::RequestTimeout,
+    ProblemCode::TooLarge,
+    ProblemCode::UnsupportedMediaType,
+    ProblemCode::TooMany,
+    ProblemCode::HeadersTooLarge,
+    ProblemCode::Internal,
+    ProblemCode::Stopping,
+    ProblemCode::Storage,
 ];

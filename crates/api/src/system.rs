@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// The answer of `GET /health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Health")]
 pub struct HealthResponse {
     /// Whether the daemon takes requests: `ok`, or `stopping`.
     pub status: String,
@@ -17,7 +16,6 @@ pub struct HealthResponse {
 /// The answer of `GET /version`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Version")]
 pub struct VersionResponse {
     /// The version of the program.
     pub version: String,
@@ -32,7 +30,6 @@ pub struct VersionResponse {
 /// The answer of `GET /status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Status")]
 pub struct StatusResponse {
     /// The version of the program.
     pub version: String,
@@ -64,7 +61,6 @@ pub struct StatusResponse {
 /// How many jobs run at once, and how many may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Slots")]
 pub struct SlotCounts {
     /// How many jobs run now.
     pub running: u64,
@@ -92,7 +88,6 @@ pub struct BaseDirStatus {
 /// What `POST /shutdown` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "Shutdown")]
 pub struct ShutdownRequest {
     /// Cancel all runs and stop their agents. Otherwise agents go on, and the next daemon takes
     /// them up.
@@ -103,7 +98,7 @@ pub struct ShutdownRequest {
 /// What a folder brings along, and whether it may be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Trust {
+pub struct FolderTrust {
     /// The path of the folder.
     pub base_dir: String,
     /// Whether the content of the folder is trusted.

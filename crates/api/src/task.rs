@@ -1,6 +1,6 @@
 //! One task: its screen, its output, its agent.
 
-use coven_model::{AttemptId, Mode, Timestamp, Usage, Verdict};
+use coven_model::{AgentMode, AgentVerdict, AttemptId, Timestamp, TokenUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,6 @@ pub struct AttemptQuery {
 /// What an agent's terminal shows, or showed last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Screen")]
 pub struct TaskScreen {
     /// The attempt that this is about.
     pub attempt: AttemptId,
@@ -75,7 +74,6 @@ pub enum OutputStream {
 /// A piece of what a process printed, without escape sequences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Output")]
 pub struct OutputText {
     /// The attempt that this is about.
     pub attempt: AttemptId,
@@ -102,15 +100,14 @@ fn is_zero(number: &u64) -> bool {
 /// A headless agent's structured output, readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Transcript")]
 pub struct TaskTranscript {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// What it said and did, in order.
     pub entries: Vec<TranscriptEntry>,
     /// What it used up.
-    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
+    pub usage: TokenUsage,
     /// Whether more may come.
     pub live: bool,
 }
@@ -131,17 +128,16 @@ pub struct TranscriptEntry {
 /// Why we think that an agent does what we say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Explanation")]
 pub struct VerdictExplanation {
     /// The attempt that this is about.
     pub attempt: AttemptId,
     /// The type of the task's adapter.
     pub adapter: String,
     /// On a terminal, or without one.
-    pub mode: Mode,
+    pub mode: AgentMode,
     /// What it is doing, with the evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<AgentVerdict>,
     /// Since when the agent has been in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -158,7 +154,7 @@ pub struct VerdictExplanation {
 #[schemars(extend("oneOf" = crate::openapi::one_of(&[
     ("message", "string"), ("paste", "string"), ("keys", "array"),
 ])))]
-pub struct Typing {
+pub struct TypeRequest {
     /// A message: typed, verified to have arrived, and sent off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -174,7 +170,6 @@ pub struct Typing {
 /// A size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Size")]
 pub struct ScreenSize {
     /// Columns, 2 to 1,000.
     #[schemars(range(min = 2, max = 1000))]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use coven_model::{
-    AutoAnswer, Intervention, Mode, OrchestratorState, PermissionLevel, PlanView, SessionId,
-    SessionView, TaskId, TaskStatus, Timestamp, Verdict, WorkflowStatus,
+    AgentMode, AgentVerdict, AutoAnswer, Intervention, OrchestratorState, PermissionLevel,
+    PlanView, SessionId, SessionView, TaskId, TaskStatus, Timestamp, WorkflowStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,6 @@ pub struct StartWorkflow {
 /// A definition that is sent with the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "Definition")]
 pub struct WorkflowDefinition {
     /// What it is called in messages, such as the name of its file.
     #[serde(default = "definition_name")]
@@ -77,7 +76,7 @@ pub struct OneAgent {
     pub prompt: Option<String>,
     /// On a terminal, or without one; on a terminal unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<AgentMode>,
     /// The model that the agent uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -95,7 +94,7 @@ pub struct OneAgent {
 /// A session that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Started {
+pub struct StartedSession {
     /// The id by which requests name it.
     pub id: SessionId,
     /// The readable name of the session, such as `brisk-otter`.
@@ -184,7 +183,7 @@ pub struct WorkflowItem {
 /// Everything about a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Workflow {
+pub struct WorkflowDetails {
     /// The same as in lists of sessions.
     #[serde(flatten)]
     pub item: WorkflowItem,
@@ -219,12 +218,12 @@ pub struct TaskItem {
     /// Its agent, or `shell`.
     pub adapter: String,
     /// On a terminal, or without one.
-    pub mode: Mode,
+    pub mode: AgentMode,
     /// Whether its process is followed now.
     pub live: bool,
     /// What its agent is doing, and why we think so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<AgentVerdict>,
     /// Since when it is doing that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -242,7 +241,7 @@ pub struct TaskItem {
 /// What `DELETE /workflows/{id}`, `…/resume`, `…/retry` and `…/purge` may be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Wish {
+pub struct ActionRequest {
     /// The reason, which is recorded with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -1,8 +1,8 @@
 //! `coven answer`, `approve` and `deny`: deciding what waits.
 
-use coven_api::Client;
-use coven_api::intervention::{Decide, InterventionItem, InterventionQuery};
-use coven_model::{Choice, Digest};
+use coven_api::ApiClient;
+use coven_api::intervention::{DecideRequest, InterventionItem, InterventionQuery};
+use coven_model::{ContentDigest, InterventionChoice};
 use coven_notation::near;
 use serde_json::json;
 
@@ -84,7 +84,11 @@ pub(crate) fn approve(arguments: &ApproveArguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
-        let choice = if arguments.always { Choice::ApproveAlways } else { Choice::Approve };
+        let choice = if arguments.always {
+            InterventionChoice::ApproveAlways
+        } else {
+            InterventionChoice::Approve
+        };
         decide(&client, &item, choice, None, &arguments.which).await
     })
 }
@@ -93,12 +97,12 @@ pub(crate) fn deny(arguments: DenyArguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
-        decide(&client, &item, Choice::Deny, arguments.text, &arguments.which).await
+        decide(&client, &item, InterventionChoice::Deny, arguments.text, &arguments.which).await
     })
 }
 
 /// The question that is meant.
-async fn find(client: &Client, which: &AnswerTarget) -> Result<InterventionItem> {
+async fn find(client: &ApiClient, which: &AnswerTarget) -> Result<InterventionItem> {
     let workflow = find::own_workflow(client, &which.target.session).await?;
     let query = InterventionQuery {
         workflow: Some(workflow.item.id.to_string()),
@@ -152,7 +156,7 @@ fn options(item: &InterventionItem, as_json: bool) -> Result {
 }
 
 /// The choice that a word means.
-fn choice(item: &InterventionItem, word: &str) -> Result<Choice> {
+fn choice(item: &InterventionItem, word: &str) -> Result<InterventionChoice> {
     let options: Vec<&str> =
         item.intervention.options.iter().map(|choice| choice.as_str()).collect();
     let found = item.intervention.options.iter().find(|choice| choice.as_str() == word);
@@ -168,9 +172,9 @@ fn choice(item: &InterventionItem, word: &str) -> Result<Choice> {
 }
 
 async fn decide(
-    client: &Client,
+    client: &ApiClient,
     item: &InterventionItem,
-    choice: Choice,
+    choice: InterventionChoice,
     text: Option<String>,
     which: &AnswerTarget,
 ) -> Result {
@@ -187,10 +191,10 @@ async fn decide(
     }
     let digest = match &which.digest {
         // Whatever it is, it is compared and nothing else.
-        Some(text) => serde_json::from_value::<Digest>(json!(text)).ok(),
+        Some(text) => serde_json::from_value::<ContentDigest>(json!(text)).ok(),
         None => asked.digest.clone(),
     };
-    let decide = Decide { decision: choice, answer: text, digest, why: which.why.clone() };
+    let decide = DecideRequest { decision: choice, answer: text, digest, why: which.why.clone() };
     let decided = client.decide(&asked.id, &decide).await?;
     if which.json {
         return output::json(

@@ -4,10 +4,10 @@ mod keys;
 mod viewer_terminal;
 
 use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
-use coven_api::client::{FromTerminal, Streamed, TerminalConnection};
+use coven_api::client::{FromTerminal, StreamedEvent, TerminalConnection};
 use coven_api::workflow::TaskItem;
-use coven_api::{Client, Code as Wrong};
-use coven_model::{Mode, SessionId, TaskStatus};
+use coven_api::{ApiClient, ProblemCode};
+use coven_model::{AgentMode, SessionId, TaskStatus};
 
 use tokio::time::{Duration, interval};
 
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
         let name = format!("{}/{}", workflow.item.name, task.id);
-        if task.live && task.mode == Mode::Headless {
+        if task.live && task.mode == AgentMode::Headless {
             return Err(CommandFailure::failed(format!("{name} runs without a terminal"))
                 .hint(format!("coven logs -f {name}")));
         }
@@ -129,7 +129,9 @@ pub(crate) async fn again(view: &TerminalView, options: Options) -> Result<Attac
 
 /// Whether the agent may be there soon.
 fn is_not_yet(failure: &CommandFailure) -> bool {
-    failure.is(Wrong::NoAgent) || failure.is(Wrong::NotLive) || failure.is(Wrong::TaskNotFound)
+    failure.is(ProblemCode::NoAgent)
+        || failure.is(ProblemCode::NotLive)
+        || failure.is(ProblemCode::TaskNotFound)
 }
 
 /// Only a terminal can show a terminal.
@@ -165,7 +167,7 @@ pub(crate) fn tell(view: &TerminalView, seen: &AttachEnd) {
 
 /// Waits until the task has an agent on a terminal, then attaches to it.
 pub(crate) async fn when_ready(
-    client: &Client,
+    client: &ApiClient,
     id: &SessionId,
     view: &TerminalView,
     options: Options,
@@ -176,7 +178,7 @@ pub(crate) async fn when_ready(
             Err(failure) if is_not_yet(&failure) => {
                 not_failed(client, id, view).await?;
                 match events.next().await? {
-                    Some(Streamed::End) | None => return Err(failure),
+                    Some(StreamedEvent::End) | None => return Err(failure),
                     Some(_) => {}
                 }
             }
@@ -186,7 +188,7 @@ pub(crate) async fn when_ready(
 }
 
 /// An agent that could not be started is not waited for.
-async fn not_failed(client: &Client, id: &SessionId, view: &TerminalView) -> Result {
+async fn not_failed(client: &ApiClient, id: &SessionId, view: &TerminalView) -> Result {
     let workflow = client.workflow(id.as_str()).await?;
     let failed =
         |task: &&TaskItem| task.id.as_str() == view.task && task.status == TaskStatus::Error;
@@ -198,7 +200,7 @@ async fn not_failed(client: &Client, id: &SessionId, view: &TerminalView) -> Res
 
 /// Shows a terminal and passes keys on, until the agent ends or is left alone.
 pub(crate) async fn through(
-    client: &Client,
+    client: &ApiClient,
     view: &TerminalView,
     options: Options,
 ) -> Result<AttachEnd> {

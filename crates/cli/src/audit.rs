@@ -9,9 +9,9 @@ mod remains;
 
 use std::path::{Path, PathBuf};
 
-use coven_model::{Event, SessionId};
-use coven_store::session::Look;
-use coven_store::{BaseDir, Index, Record};
+use coven_model::{SessionEvent, SessionId};
+use coven_store::session::ReadOnlySession;
+use coven_store::{BaseDir, Index, JournalRecord};
 use serde_json::json;
 
 use self::facts::JournalSummary;
@@ -97,7 +97,7 @@ fn audit(base: &BaseDir, id: &SessionId) -> SessionAudit {
         bytes: 0,
         findings: Vec::new(),
     };
-    let look = match Look::open(base, id) {
+    let look = match ReadOnlySession::open(base, id) {
         Ok(look) => look,
         Err(error) => {
             report.findings.push(format!("the session cannot be opened: {error}"));
@@ -115,7 +115,7 @@ fn audit(base: &BaseDir, id: &SessionId) -> SessionAudit {
 }
 
 /// The journal, as far as it can be read.
-fn read(look: &Look, report: &mut SessionAudit) -> Vec<Record<Event>> {
+fn read(look: &ReadOnlySession, report: &mut SessionAudit) -> Vec<JournalRecord<SessionEvent>> {
     let mut records = Vec::new();
     let mut reader = match look.reader() {
         Ok(reader) => reader,
@@ -124,7 +124,7 @@ fn read(look: &Look, report: &mut SessionAudit) -> Vec<Record<Event>> {
             return records;
         }
     };
-    match reader.read_from::<Event>(1) {
+    match reader.read_from::<SessionEvent>(1) {
         Ok(all) => {
             for record in all {
                 match record {
@@ -144,7 +144,7 @@ fn read(look: &Look, report: &mut SessionAudit) -> Vec<Record<Event>> {
 }
 
 /// The readable view must not say anything else than the journal, once the session is over.
-fn view(look: &Look, told: &JournalSummary, facts: usize, findings: &mut Vec<String>) {
+fn view(look: &ReadOnlySession, told: &JournalSummary, facts: usize, findings: &mut Vec<String>) {
     let text = match look.view() {
         Ok(Some(text)) => text,
         // A missing view is no finding: the daemon writes it again from the journal.

@@ -1,7 +1,7 @@
 //! `coven cancel`: a run ends, and all its agents with it.
 
-use coven_api::client::Streamed;
-use coven_api::workflow::Wish;
+use coven_api::client::StreamedEvent;
+use coven_api::workflow::ActionRequest;
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
@@ -36,10 +36,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 continue;
             }
             let mut events = EventPump::session(&client, id, None);
-            let wish = Wish { why: arguments.why.clone(), env: None };
+            let wish = ActionRequest { why: arguments.why.clone(), env: None };
             let mut now = client.cancel(id.as_str(), &wish).await?;
             while !arguments.no_wait && !now.item.status.is_final() {
-                let last = matches!(events.next().await?, Some(Streamed::End) | None);
+                let last = matches!(events.next().await?, Some(StreamedEvent::End) | None);
                 now = client.workflow(id.as_str()).await?;
                 if last {
                     break;

@@ -8,8 +8,8 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use coven_adapters::AdapterConfigLoader;
 use coven_api::intervention::InterventionQuery;
 use coven_api::workflow::{ListQuery, TaskItem};
-use coven_model::Mode;
-use coven_workflow::Known;
+use coven_model::AgentMode;
+use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 use tokio::time::timeout;
 
@@ -28,7 +28,7 @@ const LIVE_STATUSES: Option<&str> = Some("running,blocked");
 /// Grimoires, where one is wanted.
 pub(crate) fn grimoires() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
+        let known = CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types());
         let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
         let usable = catalogue.entries().filter(|entry| entry.is_usable());
         usable.map(|entry| candidate(entry.name.clone(), entry.description())).collect()
@@ -54,7 +54,7 @@ pub(crate) fn live() -> ArgValueCompleter {
 
 /// Sessions that run, and their agents on terminals.
 pub(crate) fn terminals() -> ArgValueCompleter {
-    let fits = |task: &TaskItem| task.live && task.mode == Mode::Interactive;
+    let fits = |task: &TaskItem| task.live && task.mode == AgentMode::Interactive;
     ArgValueCompleter::new(move |typed: &OsStr| targets(typed, LIVE_STATUSES, fits))
 }
 

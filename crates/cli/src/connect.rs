@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use coven_api::system::VersionResponse;
-use coven_api::{API_VERSION, Client, ClientError, DaemonAddress};
+use coven_api::{API_VERSION, ApiClient, ClientError, DaemonAddress};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, timeout_at};
 
@@ -37,7 +37,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> 
 }
 
 /// The daemon, started if it is not there.
-pub(crate) async fn daemon() -> Result<Client> {
+pub(crate) async fn daemon() -> Result<ApiClient> {
     let client = client()?;
     let version = match client.version().await {
         Ok(version) => version,
@@ -49,7 +49,7 @@ pub(crate) async fn daemon() -> Result<Client> {
 }
 
 /// The daemon, if it is there.
-pub(crate) async fn running() -> Result<Option<(Client, VersionResponse)>> {
+pub(crate) async fn running() -> Result<Option<(ApiClient, VersionResponse)>> {
     let client = client()?;
     match client.version().await {
         Ok(version) => Ok(Some((client, version))),
@@ -59,8 +59,8 @@ pub(crate) async fn running() -> Result<Option<(Client, VersionResponse)>> {
 }
 
 /// A client of the user's daemon; nothing is sent yet.
-fn client() -> Result<Client> {
-    Ok(Client::new(DaemonAddress::Socket(folders::places()?.socket()))?)
+fn client() -> Result<ApiClient> {
+    Ok(ApiClient::new(DaemonAddress::Socket(folders::places()?.socket()))?)
 }
 
 /// Whether another process started the daemon meanwhile.
@@ -72,7 +72,7 @@ pub(crate) enum DaemonStart {
 }
 
 /// Starts the daemon and waits until it answers.
-pub(crate) async fn start(client: &Client) -> Result<(DaemonStart, VersionResponse)> {
+pub(crate) async fn start(client: &ApiClient) -> Result<(DaemonStart, VersionResponse)> {
     not_inside_agent()?;
     let places = folders::places()?;
     let notes = places.state_dir.join("run/daemon.stderr");

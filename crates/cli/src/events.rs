@@ -1,7 +1,7 @@
 //! `coven events`, and following events from inside other commands.
 
-use coven_api::client::{Scope, Streamed};
-use coven_api::{Client, ClientError};
+use coven_api::client::{EventScope, StreamedEvent};
+use coven_api::{ApiClient, ClientError};
 use coven_model::SessionId;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -19,16 +19,16 @@ const MAX_BUFFERED_EVENTS: usize = 256;
 /// A stream of events that goes on while its reader does something else.
 #[derive(Debug)]
 pub(crate) struct EventPump {
-    events: mpsc::Receiver<std::result::Result<Streamed, ClientError>>,
+    events: mpsc::Receiver<std::result::Result<StreamedEvent, ClientError>>,
     task: JoinHandle<()>,
 }
 
 impl EventPump {
-    pub(crate) fn session(client: &Client, id: &SessionId, after: Option<u64>) -> Self {
-        Self::new(client, &Scope::Workflow(id.clone()), after)
+    pub(crate) fn session(client: &ApiClient, id: &SessionId, after: Option<u64>) -> Self {
+        Self::new(client, &EventScope::Workflow(id.clone()), after)
     }
 
-    pub(crate) fn new(client: &Client, scope: &Scope, after: Option<u64>) -> Self {
+    pub(crate) fn new(client: &ApiClient, scope: &EventScope, after: Option<u64>) -> Self {
         let mut stream = client.events(scope, after);
         let (sender, events) = mpsc::channel(MAX_BUFFERED_EVENTS);
         let task = tokio::spawn(async move {
@@ -47,7 +47,7 @@ impl EventPump {
     }
 
     /// What comes next; nothing at the end. Nothing is lost if the caller stops waiting.
-    pub(crate) async fn next(&mut self) -> Result<Option<Streamed>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<StreamedEvent>> {
         Ok(self.events.recv().await.transpose()?)
     }
 
@@ -101,9 +101,9 @@ async fn show(arguments: Arguments) -> Result {
         Some(text) => {
             let workflow = find::workflow(&client, text).await?;
             let after = Some(arguments.after.unwrap_or(0));
-            (Scope::Workflow(workflow.item.id.clone()), after, Some(workflow.last_seq))
+            (EventScope::Workflow(workflow.item.id.clone()), after, Some(workflow.last_seq))
         }
-        None => (Scope::Everything, arguments.after, None),
+        None => (EventScope::Everything, arguments.after, None),
     };
     let last = last.filter(|_| !arguments.follow);
     if last.is_some_and(|last| last <= after.unwrap_or(0)) {
@@ -121,7 +121,7 @@ async fn show(arguments: Arguments) -> Result {
             streamed = events.next() => streamed?,
         };
         match streamed {
-            Some(Streamed::Event(envelope)) => {
+            Some(StreamedEvent::Event(envelope)) => {
                 if envelope.seq.is_some() || arguments.live {
                     let text = if arguments.json {
                         Some(serde_json::to_string(&envelope).map_err(CommandFailure::failed)?)
@@ -134,12 +134,12 @@ async fn show(arguments: Arguments) -> Result {
                     return Ok(());
                 }
             }
-            Some(Streamed::Gap(gap)) => {
+            Some(StreamedEvent::Gap(gap)) => {
                 eprintln!("note: events before {} are no longer kept", gap.oldest);
             }
-            Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
-            Some(Streamed::End) | None => return Ok(()),
-            Some(Streamed::Snapshot(_) | Streamed::Lagged) => {}
+            Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
+            Some(StreamedEvent::End) | None => return Ok(()),
+            Some(StreamedEvent::Snapshot(_) | StreamedEvent::Lagged) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use coven_api::{ClientError, Code as Wrong, Problem};
+use coven_api::{ApiProblem, ClientError, ProblemCode};
 use coven_notation::printable;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub(crate) struct CommandFailure {
     code: FailureCode,
     message: String,
     hint: Option<String>,
-    problem: Option<Box<Problem>>,
+    problem: Option<Box<ApiProblem>>,
 }
 
 pub(crate) type Result<T = ()> = std::result::Result<T, CommandFailure>;
@@ -82,12 +82,12 @@ impl CommandFailure {
     }
 
     /// What the daemon says is wrong, if it said something.
-    pub(crate) fn problem(&self) -> Option<&Problem> {
+    pub(crate) fn problem(&self) -> Option<&ApiProblem> {
         self.problem.as_deref()
     }
 
     /// Whether the daemon says exactly this.
-    pub(crate) fn is(&self, code: Wrong) -> bool {
+    pub(crate) fn is(&self, code: ProblemCode) -> bool {
         self.problem().is_some_and(|problem| problem.code == code)
     }
 
@@ -136,13 +136,14 @@ impl From<ClientError> for CommandFailure {
     }
 }
 
-impl From<Problem> for CommandFailure {
-    fn from(problem: Problem) -> Self {
+impl From<ApiProblem> for CommandFailure {
+    fn from(problem: ApiProblem) -> Self {
         let code = match problem.code {
-            Wrong::BadRequest | Wrong::BadInput | Wrong::BadDecision | Wrong::BadBaseDir => {
-                FailureCode::Usage
-            }
-            Wrong::Stopping => FailureCode::Unreachable,
+            ProblemCode::BadRequest
+            | ProblemCode::BadInput
+            | ProblemCode::BadDecision
+            | ProblemCode::BadBaseDir => FailureCode::Usage,
+            ProblemCode::Stopping => FailureCode::Unreachable,
             _ => FailureCode::Failed,
         };
         let hint = hint(&problem).map(str::to_owned).or_else(|| problem.hint.clone());
@@ -153,18 +154,20 @@ impl From<Problem> for CommandFailure {
 }
 
 /// What to do, in the words of the command line; the daemon speaks of its routes.
-fn hint(problem: &Problem) -> Option<&'static str> {
+fn hint(problem: &ApiProblem) -> Option<&'static str> {
     Some(match problem.code {
-        Wrong::NotLive => "`coven resume NAME` lets it go on",
-        Wrong::NoAgent => "`coven logs NAME/TASK` shows what it printed, `coven play` plays it",
-        Wrong::NotTrusted => "`coven trust` shows what the folder brings along, and asks",
-        Wrong::WorkflowNotFound => "`coven ls` lists the sessions",
-        Wrong::GrimoireNotFound => "to run a file, write its ending (.yaml, .json) or a `/`",
-        Wrong::BadAdapter => "`coven adapter ls` lists them",
-        Wrong::AlreadyDecided => "`coven inbox` shows what waits",
-        Wrong::StaleDigest => "look again: coven inbox",
-        Wrong::Stopping => "try again in a moment; a new daemon starts by itself",
-        Wrong::AgentMayNot => "ask the person who runs you to do it",
+        ProblemCode::NotLive => "`coven resume NAME` lets it go on",
+        ProblemCode::NoAgent => {
+            "`coven logs NAME/TASK` shows what it printed, `coven play` plays it"
+        }
+        ProblemCode::NotTrusted => "`coven trust` shows what the folder brings along, and asks",
+        ProblemCode::WorkflowNotFound => "`coven ls` lists the sessions",
+        ProblemCode::GrimoireNotFound => "to run a file, write its ending (.yaml, .json) or a `/`",
+        ProblemCode::BadAdapter => "`coven adapter ls` lists them",
+        ProblemCode::AlreadyDecided => "`coven inbox` shows what waits",
+        ProblemCode::StaleDigest => "look again: coven inbox",
+        ProblemCode::Stopping => "try again in a moment; a new daemon starts by itself",
+        ProblemCode::AgentMayNot => "ask the person who runs you to do it",
         _ => return None,
     })
 }

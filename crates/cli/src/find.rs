@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use coven_api::workflow::{ListQuery, TaskItem, Workflow};
-use coven_api::{Client, Code as Wrong};
-use coven_model::Mode;
+use coven_api::workflow::{ListQuery, TaskItem, WorkflowDetails};
+use coven_api::{ApiClient, ProblemCode};
+use coven_model::AgentMode;
 use coven_notation::near;
 
 use crate::failure::{CommandFailure, Result};
@@ -40,9 +40,9 @@ impl FromStr for SessionTarget {
 }
 
 /// The session of this id, beginning of an id, or name.
-pub(crate) async fn workflow(client: &Client, text: &str) -> Result<Workflow> {
+pub(crate) async fn workflow(client: &ApiClient, text: &str) -> Result<WorkflowDetails> {
     match client.workflow(text).await.map_err(CommandFailure::from) {
-        Err(failure) if failure.is(Wrong::WorkflowNotFound) => {
+        Err(failure) if failure.is(ProblemCode::WorkflowNotFound) => {
             Err(nearly(client, text).await.unwrap_or(failure))
         }
         found => found,
@@ -50,14 +50,14 @@ pub(crate) async fn workflow(client: &Client, text: &str) -> Result<Workflow> {
 }
 
 /// The same to do something with it, which a foreign session is refused.
-pub(crate) async fn own_workflow(client: &Client, text: &str) -> Result<Workflow> {
+pub(crate) async fn own_workflow(client: &ApiClient, text: &str) -> Result<WorkflowDetails> {
     let workflow = workflow(client, text).await?;
     refuse_foreign(&workflow)?;
     Ok(workflow)
 }
 
 /// Nothing is done with a session that was not made by this user in its folder.
-fn refuse_foreign(workflow: &Workflow) -> Result {
+fn refuse_foreign(workflow: &WorkflowDetails) -> Result {
     if !workflow.item.foreign {
         return Ok(());
     }
@@ -68,7 +68,7 @@ fn refuse_foreign(workflow: &Workflow) -> Result {
 }
 
 /// The same failure with the name that was probably meant.
-async fn nearly(client: &Client, text: &str) -> Option<CommandFailure> {
+async fn nearly(client: &ApiClient, text: &str) -> Option<CommandFailure> {
     let query = ListQuery { limit: Some(MAX_COMPARED_SESSIONS), ..ListQuery::default() };
     let page = client.workflows(&query).await.ok()?;
     let names: Vec<&str> = page.workflows.iter().map(|item| item.name.as_str()).collect();
@@ -98,7 +98,7 @@ impl TaskFilter {
     fn fits(self, task: &TaskItem) -> bool {
         match self {
             Self::Running => task.live,
-            Self::Terminal => task.live && task.mode == Mode::Interactive,
+            Self::Terminal => task.live && task.mode == AgentMode::Interactive,
             Self::Started => task.attempt > 0,
         }
     }
@@ -114,10 +114,10 @@ impl TaskFilter {
 
 /// The task that is meant.
 pub(crate) async fn task(
-    client: &Client,
+    client: &ApiClient,
     target: &SessionTarget,
     wanted: TaskFilter,
-) -> Result<(Workflow, TaskItem)> {
+) -> Result<(WorkflowDetails, TaskItem)> {
     let workflow = workflow(client, &target.session).await?;
     if wanted != TaskFilter::Started {
         refuse_foreign(&workflow)?;
@@ -128,7 +128,7 @@ pub(crate) async fn task(
 
 /// The task of this name, or the only one that comes into question.
 pub(crate) fn choose<'a>(
-    workflow: &'a Workflow,
+    workflow: &'a WorkflowDetails,
     task: Option<&str>,
     wanted: TaskFilter,
 ) -> Result<&'a TaskItem> {

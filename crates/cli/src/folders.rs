@@ -4,8 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use coven_adapters::AdapterFolders;
-use coven_daemon::Places as Daemon;
-use coven_workflow::catalogue::Places;
+use coven_daemon::UserFolders as Daemon;
+use coven_workflow::catalogue::CataloguePaths;
 
 use crate::failure::{CommandFailure, FailureCode, Result};
 
@@ -70,8 +70,8 @@ pub(crate) fn adapters() -> AdapterFolders {
 }
 
 /// Where grimoires are; those of a project as its adapters.
-pub(crate) fn grimoires() -> Places {
-    Places {
+pub(crate) fn grimoires() -> CataloguePaths {
+    CataloguePaths {
         user: config().map(|config| config.join("grimoires")),
         project: project().map(|base| base.join(".coven/grimoires")),
         trusted: trusted(),

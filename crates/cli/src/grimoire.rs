@@ -7,7 +7,7 @@ mod show;
 
 use clap::Subcommand;
 use coven_adapters::AdapterConfigLoader;
-use coven_workflow::Known;
+use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 
 use crate::failure::Result;
@@ -65,8 +65,8 @@ pub(crate) fn run(command: Command) -> Result {
 }
 
 /// What definitions are checked against.
-fn known() -> Known {
-    Known::new(AdapterConfigLoader::new(folders::adapters()).types())
+fn known() -> CheckEnvironment {
+    CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types())
 }
 
 fn catalogue() -> GrimoireCatalogue {

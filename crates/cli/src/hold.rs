@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
+use coven_runtime::hold::{HoldVerb, HolderFolder, hold, snap};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     };
     let done = match verb {
         HoldVerb::Hold(request) => hold(request, &mut std::io::stdout()),
-        HoldVerb::Snap(folder) => snap(&Folder::new(folder)),
+        HoldVerb::Snap(folder) => snap(&HolderFolder::new(folder)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

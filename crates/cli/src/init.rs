@@ -128,17 +128,17 @@ fn write_new(path: &Path, text: &str) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use coven_notation::Source;
+    use coven_notation::SourceFile;
     use coven_policy::Policy;
-    use coven_workflow::{Known, check};
+    use coven_workflow::{CheckEnvironment, check};
 
     use super::*;
 
     #[test]
     fn what_is_written_is_right() {
-        let source = Source::new("hello.yaml", GRIMOIRE);
-        let checked = check(&source, &Known::new(["demo".to_owned()]));
+        let source = SourceFile::new("hello.yaml", GRIMOIRE);
+        let checked = check(&source, &CheckEnvironment::new(["demo".to_owned()]));
         assert!(checked.problems.is_empty(), "{:?}", checked.problems);
-        Policy::read(&Source::new("policy.yaml", POLICY)).unwrap();
+        Policy::read(&SourceFile::new("policy.yaml", POLICY)).unwrap();
     }
 }

@@ -1,10 +1,10 @@
 //! `coven logs`: what tasks printed.
 
-use coven_api::Client;
-use coven_api::client::Streamed;
+use coven_api::ApiClient;
+use coven_api::client::StreamedEvent;
 use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, TranscriptEntry};
-use coven_api::workflow::{TaskItem, Workflow};
-use coven_model::Mode;
+use coven_api::workflow::{TaskItem, WorkflowDetails};
+use coven_model::AgentMode;
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
@@ -76,8 +76,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 
 /// What one task printed.
 struct TaskLog<'a> {
-    client: &'a Client,
-    workflow: &'a Workflow,
+    client: &'a ApiClient,
+    workflow: &'a WorkflowDetails,
     task: &'a TaskItem,
     arguments: &'a Arguments,
     /// Whether the end of the last line was shown.
@@ -86,8 +86,8 @@ struct TaskLog<'a> {
 
 impl<'a> TaskLog<'a> {
     fn new(
-        client: &'a Client,
-        workflow: &'a Workflow,
+        client: &'a ApiClient,
+        workflow: &'a WorkflowDetails,
         task: &'a TaskItem,
         arguments: &'a Arguments,
     ) -> Self {
@@ -125,7 +125,7 @@ impl<'a> TaskLog<'a> {
         if *raw
             || *plain
             || stream.is_some()
-            || self.task.mode != Mode::Headless
+            || self.task.mode != AgentMode::Headless
             || self.task.adapter == SHELL_ADAPTER
         {
             return false;
@@ -199,14 +199,14 @@ impl<'a> TaskLog<'a> {
     async fn more(&self, events: &mut EventPump) {
         loop {
             match events.next().await {
-                Ok(Some(Streamed::Event(envelope))) => {
+                Ok(Some(StreamedEvent::Event(envelope))) => {
                     if envelope.data.get("task").and_then(|task| task.as_str())
                         == Some(self.task.id.as_str())
                     {
                         return;
                     }
                 }
-                Ok(Some(Streamed::Reconnecting(_))) => drop(connect::daemon().await),
+                Ok(Some(StreamedEvent::Reconnecting(_))) => drop(connect::daemon().await),
                 // At the end, what is left is read once more.
                 Ok(Some(_) | None) | Err(_) => return,
             }

@@ -6,8 +6,8 @@ mod row;
 
 use std::sync::Arc;
 
-use coven_terminal::screen::{Screen, Size};
-use coven_terminal::snapshot::{ScreenRow, Snapshot};
+use coven_terminal::screen::{GridSize, Screen};
+use coven_terminal::snapshot::{ScreenRow, ScreenSnapshot};
 
 use crate::attach::LEAVE;
 use crate::output::PutText;
@@ -26,7 +26,7 @@ pub(crate) struct ScreenMirror {
 impl ScreenMirror {
     /// An empty terminal of a size, to be shown on one of ours.
     pub(crate) fn new((columns, rows): (u16, u16), outside: Outside) -> Self {
-        let mut screen = Screen::new(Size::new(columns, rows));
+        let mut screen = Screen::new(GridSize::new(columns, rows));
         // The runner that owns the terminal answers the program's queries.
         screen.set_replies(false);
         Self { screen, outside, painted: None }
@@ -57,7 +57,7 @@ impl ScreenMirror {
 
     /// The other terminal got another size.
     pub(crate) fn resize(&mut self, (columns, rows): (u16, u16)) {
-        self.screen.resize(Size::new(columns, rows));
+        self.screen.resize(GridSize::new(columns, rows));
     }
 
     /// Ours got another size.
@@ -138,14 +138,14 @@ impl ScreenMirror {
 }
 
 /// The last row that is written.
-fn last(picture: &Snapshot) -> usize {
+fn last(picture: &ScreenSnapshot) -> usize {
     let written = |row: &Arc<ScreenRow>| !row.text().trim().is_empty() || !row.runs().is_empty();
     picture.rows().iter().rposition(written).unwrap_or(0)
 }
 
 /// The first row to show. Where there is no room for all, it is the last of what is written that
 /// matters, and the cursor.
-fn top(picture: &Snapshot, rows: usize) -> usize {
+fn top(picture: &ScreenSnapshot, rows: usize) -> usize {
     let last = last(picture);
     let cursor = usize::from(picture.cursor().row);
     let end = if picture.cursor().visible { last.max(cursor) } else { last } + 1;
@@ -160,7 +160,7 @@ mod tests {
 
     /// What a terminal shows that got these bytes.
     fn shown(outside: Outside, bytes: &[&[u8]]) -> String {
-        let mut screen = Screen::new(Size::new(outside.0, outside.1));
+        let mut screen = Screen::new(GridSize::new(outside.0, outside.1));
         for bytes in bytes {
             screen.feed(bytes);
         }

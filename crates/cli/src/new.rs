@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use coven_adapters::AdapterConfigLoader;
 use coven_api::workflow::{OneAgent, StartWorkflow};
-use coven_model::{Mode, PermissionLevel};
+use coven_model::{AgentMode, PermissionLevel};
 
 use crate::attach::{self, AttachEnd, TerminalView};
 use crate::connect::{self, block_on};
@@ -132,7 +132,7 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     let agent = OneAgent {
         adapter: arguments.adapter.clone(),
         prompt: arguments.prompt,
-        mode: Some(if headless { Mode::Headless } else { Mode::Interactive }),
+        mode: Some(if headless { AgentMode::Headless } else { AgentMode::Interactive }),
         model: arguments.model,
         permissions: arguments.permissions.map(Into::into),
         extra_args: arguments.extra,

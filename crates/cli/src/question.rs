@@ -1,6 +1,6 @@
 //! What waits for a person, in words: what it is, what can be decided, and how.
 
-use coven_model::{Choice, Intervention, InterventionKind};
+use coven_model::{Intervention, InterventionChoice, InterventionKind};
 
 use crate::output;
 
@@ -51,39 +51,39 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
 }
 
 /// The key that means a choice where keys are asked for.
-pub(crate) fn key(choice: Choice) -> char {
+pub(crate) fn key(choice: InterventionChoice) -> char {
     match choice {
-        Choice::Approve => 'a',
-        Choice::ApproveAlways => 'A',
-        Choice::Deny => 'd',
-        Choice::Answer => 't',
-        Choice::Complete => 'c',
-        Choice::Send => 'm',
-        Choice::Stop => 's',
-        Choice::Retry | Choice::RetryFailed => 'r',
-        Choice::Skip => 'k',
-        Choice::Proceed => 'p',
-        Choice::Extend => 'e',
-        Choice::Abort => 'x',
+        InterventionChoice::Approve => 'a',
+        InterventionChoice::ApproveAlways => 'A',
+        InterventionChoice::Deny => 'd',
+        InterventionChoice::Answer => 't',
+        InterventionChoice::Complete => 'c',
+        InterventionChoice::Send => 'm',
+        InterventionChoice::Stop => 's',
+        InterventionChoice::Retry | InterventionChoice::RetryFailed => 'r',
+        InterventionChoice::Skip => 'k',
+        InterventionChoice::Proceed => 'p',
+        InterventionChoice::Extend => 'e',
+        InterventionChoice::Abort => 'x',
     }
 }
 
 /// A choice in words.
-pub(crate) fn words(choice: Choice) -> &'static str {
+pub(crate) fn words(choice: InterventionChoice) -> &'static str {
     match choice {
-        Choice::Approve => "approve",
-        Choice::ApproveAlways => "approve always",
-        Choice::Deny => "deny",
-        Choice::Answer => "type an answer",
-        Choice::Complete => "complete",
-        Choice::Send => "send a message",
-        Choice::Stop => "stop it",
-        Choice::Retry => "retry",
-        Choice::RetryFailed => "retry what failed",
-        Choice::Skip => "skip",
-        Choice::Proceed => "proceed",
-        Choice::Extend => "more rounds",
-        Choice::Abort => "abort the run",
+        InterventionChoice::Approve => "approve",
+        InterventionChoice::ApproveAlways => "approve always",
+        InterventionChoice::Deny => "deny",
+        InterventionChoice::Answer => "type an answer",
+        InterventionChoice::Complete => "complete",
+        InterventionChoice::Send => "send a message",
+        InterventionChoice::Stop => "stop it",
+        InterventionChoice::Retry => "retry",
+        InterventionChoice::RetryFailed => "retry what failed",
+        InterventionChoice::Skip => "skip",
+        InterventionChoice::Proceed => "proceed",
+        InterventionChoice::Extend => "more rounds",
+        InterventionChoice::Abort => "abort the run",
     }
 }
 
@@ -96,10 +96,10 @@ pub(crate) enum TextRequirement {
 }
 
 /// Whether a text goes with a choice.
-pub(crate) fn text(choice: Choice) -> TextRequirement {
+pub(crate) fn text(choice: InterventionChoice) -> TextRequirement {
     match choice {
-        Choice::Answer | Choice::Send => TextRequirement::Needed,
-        Choice::Deny => TextRequirement::Maybe,
+        InterventionChoice::Answer | InterventionChoice::Send => TextRequirement::Needed,
+        InterventionChoice::Deny => TextRequirement::Maybe,
         _ => TextRequirement::None,
     }
 }
@@ -115,10 +115,10 @@ pub(crate) fn name(session: &str, asked: &Intervention, alone: bool) -> String {
 
 /// The commands that decide it.
 pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
-    let command = |choice: &Choice| match choice {
-        Choice::Approve => format!("coven approve {name}"),
-        Choice::ApproveAlways => format!("coven approve {name} --always"),
-        Choice::Deny => format!("coven deny {name}"),
+    let command = |choice: &InterventionChoice| match choice {
+        InterventionChoice::Approve => format!("coven approve {name}"),
+        InterventionChoice::ApproveAlways => format!("coven approve {name} --always"),
+        InterventionChoice::Deny => format!("coven deny {name}"),
         choice => {
             let text = match text(*choice) {
                 TextRequirement::Needed => " \"TEXT\"",

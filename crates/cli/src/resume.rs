@@ -1,6 +1,6 @@
 //! `coven resume`: a run that no daemon drives goes on.
 
-use coven_api::workflow::Wish;
+use coven_api::workflow::ActionRequest;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let workflow = find::own_workflow(&client, &arguments.session).await?;
-        let wish = Wish { why: None, env: Some(connect::environment()) };
+        let wish = ActionRequest { why: None, env: Some(connect::environment()) };
         let now = client.resume(workflow.item.id.as_str(), &wish).await?;
         output::line(&format!("{} is {}", now.item.name, now.item.status))
     })

@@ -1,6 +1,6 @@
 //! `coven retry`: what failed is tried again.
 
-use coven_api::workflow::Wish;
+use coven_api::workflow::ActionRequest;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let workflow = find::own_workflow(&client, &arguments.session).await?;
-        let wish = Wish { why: arguments.why, env: Some(connect::environment()) };
+        let wish = ActionRequest { why: arguments.why, env: Some(connect::environment()) };
         let now = client.retry(workflow.item.id.as_str(), &wish).await?;
         if arguments.detach {
             return output::line(&format!("{} is {}", now.item.name, now.item.status));

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use coven_api::catalogue::BaseDirQuery;
 use coven_api::system::TrustState;
-use coven_api::workflow::{StartWorkflow, Started, WorkflowDefinition};
-use coven_api::{Client, Code as Wrong, Problem};
+use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition};
+use coven_api::{ApiClient, ApiProblem, ProblemCode};
 use coven_model::AutoAnswer;
 
 pub(crate) use end::tree as show_tree;
@@ -121,7 +121,7 @@ async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
     let client = connect::daemon().await?;
     let start = request(&client, &arguments, &what, &base, auto).await?;
     let started = match client.start(&start, None).await.map_err(CommandFailure::from) {
-        Err(failure) if failure.is(Wrong::NotTrusted) && tty::is_interactive() => {
+        Err(failure) if failure.is(ProblemCode::NotTrusted) && tty::is_interactive() => {
             if !trust::ask(&client, &base).await? {
                 return Err(failure);
             }
@@ -160,7 +160,7 @@ fn how(arguments: &Arguments, auto: bool) -> FollowMode {
     if arguments.json { FollowMode::Json(on_block) } else { FollowMode::usual(on_block) }
 }
 
-fn detached(started: &Started, as_json: bool) -> Result {
+fn detached(started: &StartedSession, as_json: bool) -> Result {
     if as_json {
         return output::as_json(started);
     }
@@ -188,7 +188,7 @@ fn what(text: &str) -> Result<RunTarget> {
 }
 
 async fn request(
-    client: &Client,
+    client: &ApiClient,
     arguments: &Arguments,
     what: &RunTarget,
     base: &Path,
@@ -216,7 +216,7 @@ async fn request(
 /// A definition with errors is shown with its places.
 fn shown(failure: CommandFailure, what: &RunTarget) -> CommandFailure {
     if let (Some(problem), RunTarget::Definition(definition)) = (failure.problem(), what)
-        && problem.code == Wrong::BadDefinition
+        && problem.code == ProblemCode::BadDefinition
         && !problem.problems.is_empty()
         && !CommandFailure::wants_json()
     {
@@ -224,8 +224,8 @@ fn shown(failure: CommandFailure, what: &RunTarget) -> CommandFailure {
         eprint!("{}", report.render(output::colour_on_stderr()));
         return CommandFailure::told();
     }
-    let no_default = |problem: &Problem| problem.detail.ends_with("there is no default");
-    if failure.is(Wrong::BadInput) && failure.problem().is_some_and(no_default) {
+    let no_default = |problem: &ApiProblem| problem.detail.ends_with("there is no default");
+    if failure.is(ProblemCode::BadInput) && failure.problem().is_some_and(no_default) {
         return failure.hint(
             "--adapter claude (or codex, gemini, ...); `coven doctor` says which are installed,\n      \
              and `defaultAdapter: claude` in ~/.config/coven/config.yaml is for all runs",
@@ -236,7 +236,7 @@ fn shown(failure: CommandFailure, what: &RunTarget) -> CommandFailure {
 
 /// Says that what the folder brings along is not used, because another grimoire of the same name
 /// may run instead.
-async fn note_untrusted(client: &Client, base: &Path) {
+async fn note_untrusted(client: &ApiClient, base: &Path) {
     let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
     let Ok(standing) = client.trust(&query).await else { return };
     let why = match standing.state {

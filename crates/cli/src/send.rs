@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
-use coven_api::client::Streamed;
-use coven_api::task::Typing;
+use coven_api::client::StreamedEvent;
+use coven_api::task::TypeRequest;
 use tokio::time::timeout;
 
 use crate::connect::{self, block_on};
@@ -57,9 +57,9 @@ pub(crate) fn run(arguments: Arguments) -> Result {
         let client = connect::daemon().await?;
         let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
         let typing = match (text, arguments.paste) {
-            (None, _) => Typing { keys: Some(arguments.key), ..Typing::default() },
-            (Some(text), true) => Typing { paste: Some(text), ..Typing::default() },
-            (Some(text), false) => Typing { message: Some(text), ..Typing::default() },
+            (None, _) => TypeRequest { keys: Some(arguments.key), ..TypeRequest::default() },
+            (Some(text), true) => TypeRequest { paste: Some(text), ..TypeRequest::default() },
+            (Some(text), false) => TypeRequest { message: Some(text), ..TypeRequest::default() },
         };
         let mut events = EventPump::session(&client, &workflow.item.id, Some(workflow.last_seq));
         client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
@@ -80,7 +80,7 @@ async fn arrived(events: &mut EventPump, task: &str) -> Result {
                 "the agent has ended before the message reached it",
             ));
         };
-        let Streamed::Event(envelope) = streamed else { continue };
+        let StreamedEvent::Event(envelope) = streamed else { continue };
         if envelope.data.get("task").and_then(|task| task.as_str()) != Some(task) {
             continue;
         }

@@ -1,8 +1,8 @@
 //! `coven show`: one session, or one task of it.
 
-use coven_api::Client;
+use coven_api::ApiClient;
 use coven_api::task::AttemptQuery;
-use coven_api::workflow::{TaskItem, Workflow};
+use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::view::HistoryKind;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
-fn session(workflow: &Workflow) -> Result {
+fn session(workflow: &WorkflowDetails) -> Result {
     let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
     run::show_tree(workflow)?;
     let mut text = String::from("\n");
@@ -116,7 +116,7 @@ fn variable(name: &str, value: &Value, room: usize) -> String {
     output::shortened(&format!("{} = {value}", output::one_line(name)), room)
 }
 
-fn waiting(workflow: &Workflow) -> String {
+fn waiting(workflow: &WorkflowDetails) -> String {
     let paint = output::paint();
     let alone = workflow.interventions.len() == 1;
     let mut text = String::new();
@@ -134,7 +134,7 @@ fn waiting(workflow: &Workflow) -> String {
 }
 
 /// The newest of what was said and done.
-fn history(workflow: &Workflow) -> String {
+fn history(workflow: &WorkflowDetails) -> String {
     let all = &workflow.session.history;
     if all.is_empty() {
         return String::new();
@@ -160,7 +160,12 @@ fn history(workflow: &Workflow) -> String {
     text
 }
 
-async fn one_task(client: &Client, workflow: &Workflow, task: &TaskItem, as_json: bool) -> Result {
+async fn one_task(
+    client: &ApiClient,
+    workflow: &WorkflowDetails,
+    task: &TaskItem,
+    as_json: bool,
+) -> Result {
     let (id, name) = (workflow.item.id.as_str(), task.id.as_str());
     let screen = match client.screen(id, name, AttemptQuery::default()).await {
         Ok(screen) => Some(screen),
@@ -200,7 +205,7 @@ async fn one_task(client: &Client, workflow: &Workflow, task: &TaskItem, as_json
     }
     text.push('\n');
     let full = format!("{}/{name}", workflow.item.name);
-    let next = if task.live && task.mode == coven_model::Mode::Interactive {
+    let next = if task.live && task.mode == coven_model::AgentMode::Interactive {
         format!("coven attach {full}   coven send {full} \"TEXT\"   coven explain {full}\n")
     } else {
         format!("coven logs {full}   coven play {full}\n")

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use coven_api::workflow::{TaskItem, Workflow};
+use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::{
-    AgentState, PlanLane, PlanRow, TaskStatus, Timestamp, Usage, Verdict, WorkflowStatus,
+    AgentState, AgentVerdict, PlanLane, PlanRow, TaskStatus, Timestamp, TokenUsage, WorkflowStatus,
 };
 
 use crate::output::{self, OutputPaint};
@@ -108,7 +108,7 @@ struct TreeRow {
     what: String,
 }
 
-pub(crate) fn tree(workflow: &Workflow, style: TreeStyle) -> Vec<TreeLine> {
+pub(crate) fn tree(workflow: &WorkflowDetails, style: TreeStyle) -> Vec<TreeLine> {
     let tasks: BTreeMap<&str, &TaskItem> =
         workflow.tasks.iter().map(|task| (task.id.as_str(), task)).collect();
     let mut rows = Vec::new();
@@ -145,7 +145,7 @@ fn laid(row: &TreeRow, names: usize, style: TreeStyle) -> TreeLine {
 }
 
 /// The first line: name, plan, how it stands, how far it is, what it cost.
-fn head(workflow: &Workflow, style: TreeStyle) -> String {
+fn head(workflow: &WorkflowDetails, style: TreeStyle) -> String {
     let (session, paint) = (&workflow.session, style.paint);
     let status = status(workflow.item.status, paint);
     let over = workflow.plan.rows.iter().filter(|row| {
@@ -180,7 +180,7 @@ pub(crate) fn status(status: WorkflowStatus, paint: OutputPaint) -> String {
 }
 
 /// What was spent, where that is known.
-pub(crate) fn spend(usage: &Usage) -> Option<String> {
+pub(crate) fn spend(usage: &TokenUsage) -> Option<String> {
     if let Some(cost) = usage.cost_usd {
         return Some(cost.to_string());
     }
@@ -299,7 +299,7 @@ fn lane_note(lane: &PlanLane, otherwise: &str) -> String {
 }
 
 /// What an agent is doing, in words.
-pub(crate) fn doing_words(verdict: &Verdict) -> String {
+pub(crate) fn doing_words(verdict: &AgentVerdict) -> String {
     match (verdict.state, verdict.kind) {
         (AgentState::Awaiting, Some(kind)) => format!("waits for you ({kind})"),
         (AgentState::Awaiting, None) => "waits for you".to_owned(),

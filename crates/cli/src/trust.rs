@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_api::Client;
+use coven_api::ApiClient;
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{SetTrust, Trust, TrustState};
+use coven_api::system::{FolderTrust, SetTrust, TrustState};
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
@@ -79,12 +79,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
-async fn standing(client: &Client, base: &Path) -> Result<Trust> {
+async fn standing(client: &ApiClient, base: &Path) -> Result<FolderTrust> {
     let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
     Ok(client.trust(&query).await?)
 }
 
-async fn set(client: &Client, standing: &Trust, trusted: bool) -> Result {
+async fn set(client: &ApiClient, standing: &FolderTrust, trusted: bool) -> Result {
     let digest = standing.digest.clone().filter(|_| trusted);
     let base_dir = standing.base_dir.clone();
     client.set_trust(&SetTrust { base_dir, trusted, digest, owners: None }).await?;
@@ -92,7 +92,7 @@ async fn set(client: &Client, standing: &Trust, trusted: bool) -> Result {
 }
 
 /// Agrees that others can write to a folder, after asking.
-async fn owner(client: &Client, standing: &Trust, yes: bool) -> Result {
+async fn owner(client: &ApiClient, standing: &FolderTrust, yes: bool) -> Result {
     let (base_dir, Some(owners)) = (&standing.base_dir, &standing.owners) else {
         return output::line(&format!("{} is yours alone", standing.base_dir));
     };
@@ -125,12 +125,12 @@ async fn said_yes() -> Result<bool> {
     Ok(yes)
 }
 
-async fn agree(client: &Client, standing: &Trust) -> Result {
+async fn agree(client: &ApiClient, standing: &FolderTrust) -> Result {
     set(client, standing, true).await?;
     output::line(&format!("{} is trusted, as it is now", standing.base_dir))
 }
 
-fn show(standing: &Trust) {
+fn show(standing: &FolderTrust) {
     let why = match standing.state {
         TrustState::Changed => "has changed since it was trusted",
         _ => "is not trusted",
@@ -146,7 +146,7 @@ fn show(standing: &Trust) {
 
 /// Asks on the terminal whether a folder is trusted; whether it is now. What is agreed to is what
 /// was shown.
-pub(crate) async fn ask(client: &Client, base: &Path) -> Result<bool> {
+pub(crate) async fn ask(client: &ApiClient, base: &Path) -> Result<bool> {
     let standing = standing(client, base).await?;
     show(&standing);
     eprint!(
@@ -159,7 +159,7 @@ pub(crate) async fn ask(client: &Client, base: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn not_owned(standing: &Trust) -> CommandFailure {
+fn not_owned(standing: &FolderTrust) -> CommandFailure {
     let owners = standing.owners.as_deref().unwrap_or_default();
     let message = format!("{} is not yours alone: {owners}", standing.base_dir);
     CommandFailure::failed(message).hint(format!(

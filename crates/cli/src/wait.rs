@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use coven_api::Client;
-use coven_api::client::Streamed;
-use coven_api::workflow::Workflow;
+use coven_api::ApiClient;
+use coven_api::client::StreamedEvent;
+use coven_api::workflow::WorkflowDetails;
 use coven_model::{AgentState, InterventionKind, TaskStatus, WorkflowStatus};
 use coven_notation::HumanDuration;
 use serde_json::json;
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
-async fn wait(client: &Client, arguments: &Arguments) -> Result<WaitResult> {
+async fn wait(client: &ApiClient, arguments: &Arguments) -> Result<WaitResult> {
     let mut workflow = find::own_workflow(client, &arguments.target.session).await?;
     if let Some(task) = &arguments.target.task {
         find::choose(&workflow, Some(task), find::TaskFilter::Started)?;
@@ -97,9 +97,9 @@ async fn wait(client: &Client, arguments: &Arguments) -> Result<WaitResult> {
             streamed = events.next() => streamed?,
         };
         match streamed {
-            Some(Streamed::Event(envelope)) if envelope.kind == "task.output" => continue,
-            Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
-            Some(Streamed::End) | None if !workflow.item.status.is_final() => {
+            Some(StreamedEvent::Event(envelope)) if envelope.kind == "task.output" => continue,
+            Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
+            Some(StreamedEvent::End) | None if !workflow.item.status.is_final() => {
                 workflow = client.workflow(id.as_str()).await?;
                 return stands(&workflow, arguments).ok_or_else(|| {
                     CommandFailure::failed(format!("{} does not run", workflow.item.name))
@@ -117,7 +117,7 @@ async fn wait(client: &Client, arguments: &Arguments) -> Result<WaitResult> {
 }
 
 /// How it stands, if that is what is waited for.
-fn stands(workflow: &Workflow, arguments: &Arguments) -> Option<WaitResult> {
+fn stands(workflow: &WorkflowDetails, arguments: &Arguments) -> Option<WaitResult> {
     let task = arguments.target.task.as_deref();
     let tasks: Vec<_> = workflow
         .tasks

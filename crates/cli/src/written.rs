@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use coven_api::catalogue::TextDiagnostic;
-use coven_notation::{FileProblem, Report, Source, SourceSpan};
+use coven_notation::{FileProblem, ProblemReport, SourceFile, SourceSpan};
 use serde_json::json;
 
 use crate::failure::{CommandFailure, Result};
@@ -21,19 +21,19 @@ pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
 /// What is wrong with a file, as a checker finds it.
 pub(crate) fn report(
     (name, bytes): (String, Vec<u8>),
-    check: impl FnOnce(&Source) -> Vec<FileProblem>,
-) -> Report {
-    match Source::from_bytes(name, bytes) {
+    check: impl FnOnce(&SourceFile) -> Vec<FileProblem>,
+) -> ProblemReport {
+    match SourceFile::from_bytes(name, bytes) {
         Ok(source) => {
             let problems = check(&source);
-            Report::new(source, problems)
+            ProblemReport::new(source, problems)
         }
         Err(report) => report,
     }
 }
 
 /// Tells what is wrong with files; a failure if anything is.
-pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
+pub(crate) fn tell(reports: &[ProblemReport], as_json: bool) -> Result {
     if as_json {
         let files: Vec<_> = reports
             .iter()
@@ -54,12 +54,12 @@ pub(crate) fn tell(reports: &[Report], as_json: bool) -> Result {
             }
         }
     }
-    if reports.iter().any(Report::has_errors) { Err(CommandFailure::told()) } else { Ok(()) }
+    if reports.iter().any(ProblemReport::has_errors) { Err(CommandFailure::told()) } else { Ok(()) }
 }
 
 /// What the daemon found in a text, shown at its places.
-pub(crate) fn placed(name: &str, text: &str, found: &[TextDiagnostic]) -> Report {
-    let source = Source::new(name, text);
+pub(crate) fn placed(name: &str, text: &str, found: &[TextDiagnostic]) -> ProblemReport {
+    let source = SourceFile::new(name, text);
     let problem = |found: &TextDiagnostic| {
         let span = SourceSpan::new(
             offset(&source, found.line, found.column),
@@ -75,11 +75,11 @@ pub(crate) fn placed(name: &str, text: &str, found: &[TextDiagnostic]) -> Report
         }
     };
     let problems = found.iter().map(problem).collect();
-    Report::new(source, problems)
+    ProblemReport::new(source, problems)
 }
 
 /// The place of a line and a column, which are counted from 1.
-fn offset(source: &Source, line: u32, column: u32) -> usize {
+fn offset(source: &SourceFile, line: u32, column: u32) -> usize {
     let span = source.line_span(line as usize);
     let text = source.slice(span);
     let within = text.char_indices().nth(column.saturating_sub(1) as usize);

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use coven_api::problem::MEDIA_TYPE;
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_service::ServiceError;
 use http_body_util::BodyExt;
 use serde::Serialize;
@@ -27,34 +27,34 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A problem, as an answer.
 #[derive(Debug)]
-pub(crate) struct Failure(pub(crate) Box<Problem>);
+pub(crate) struct HttpFailure(pub(crate) Box<ApiProblem>);
 
 /// What a route gives.
-pub(crate) type Answer<T> = Result<Json<T>, Failure>;
+pub(crate) type Answer<T> = Result<Json<T>, HttpFailure>;
 
 /// What a route gives that has nothing to say.
-pub(crate) type Done = Result<StatusCode, Failure>;
+pub(crate) type Done = Result<StatusCode, HttpFailure>;
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<ApiProblem> for HttpFailure {
+    fn from(problem: ApiProblem) -> Self {
         Self(Box::new(problem))
     }
 }
 
-impl From<ServiceError> for Failure {
+impl From<ServiceError> for HttpFailure {
     fn from(error: ServiceError) -> Self {
         error.problem().into()
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for HttpFailure {
     fn into_response(self) -> Response {
         respond(&self.0)
     }
 }
 
 /// A problem as a response.
-pub(crate) fn respond(problem: &Problem) -> Response {
+pub(crate) fn respond(problem: &ApiProblem) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_vec(problem).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -64,13 +64,13 @@ pub(crate) fn respond(problem: &Problem) -> Response {
         let scheme = HeaderValue::from_static("Bearer");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
     }
-    response.extensions_mut().insert(Told(problem.clone()));
+    response.extensions_mut().insert(LoggedProblem(problem.clone()));
     response
 }
 
 /// The problem that a response tells, for the log and to add the request's id.
 #[derive(Clone, Debug)]
-pub(crate) struct Told(pub(crate) Problem);
+pub(crate) struct LoggedProblem(pub(crate) ApiProblem);
 
 /// A value as JSON, with status 200.
 #[derive(Debug)]
@@ -80,60 +80,64 @@ impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
             Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
-            Err(error) => respond(&Problem::new(Code::Internal, error.to_string())),
+            Err(error) => respond(&ApiProblem::new(ProblemCode::Internal, error.to_string())),
         }
     }
 }
 
 /// A JSON body that must be there.
 #[derive(Debug)]
-pub(crate) struct Read<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
 /// A JSON body that need not be there.
 #[derive(Debug)]
 pub(crate) struct MayRead<T>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Read<T> {
-    type Rejection = Failure;
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = HttpFailure;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, HttpFailure> {
         Ok(Self(body(request).await?.ok_or_else(|| {
-            Problem::new(Code::BadRequest, "the request has no body")
+            ApiProblem::new(ProblemCode::BadRequest, "the request has no body")
                 .with_hint("send a JSON object with `Content-Type: application/json`")
         })?))
     }
 }
 
 impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for MayRead<T> {
-    type Rejection = Failure;
+    type Rejection = HttpFailure;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, HttpFailure> {
         Ok(Self(body(request).await?.unwrap_or_default()))
     }
 }
 
-async fn body<T: DeserializeOwned>(request: Request) -> Result<Option<T>, Problem> {
+async fn body<T: DeserializeOwned>(request: Request) -> Result<Option<T>, ApiProblem> {
     let (parts, body) = request.into_parts();
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, collect(body))
-        .await
-        .map_err(|_| Problem::new(Code::RequestTimeout, "the body took too long to arrive"))??;
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, collect(body)).await.map_err(|_| {
+        ApiProblem::new(ProblemCode::RequestTimeout, "the body took too long to arrive")
+    })??;
     if bytes.is_empty() {
         return Ok(None);
     }
     if !is_json(&parts) {
-        return Err(Problem::new(Code::UnsupportedMediaType, "the body is not said to be JSON")
-            .with_hint("send `Content-Type: application/json`"));
+        return Err(ApiProblem::new(
+            ProblemCode::UnsupportedMediaType,
+            "the body is not said to be JSON",
+        )
+        .with_hint("send `Content-Type: application/json`"));
     }
     parse(&bytes).map(Some)
 }
 
 /// Reads a body. One that is too large is heard for a while longer and forgotten: who is still
 /// sending when we hang up does not hear why.
-async fn collect(mut body: Body) -> Result<Vec<u8>, Problem> {
+async fn collect(mut body: Body) -> Result<Vec<u8>, ApiProblem> {
     let mut bytes = Vec::new();
     let mut heard = 0;
     while let Some(frame) = body.frame().await {
-        let broken = |_| Problem::new(Code::BadRequest, "the body ended before it was complete");
+        let broken =
+            |_| ApiProblem::new(ProblemCode::BadRequest, "the body ended before it was complete");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         heard += data.len();
         if heard > MAX_DISCARDED_BODY_BYTES {
@@ -144,8 +148,8 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, Problem> {
         }
     }
     if heard > MAX_BODY_BYTES {
-        return Err(Problem::new(
-            Code::TooLarge,
+        return Err(ApiProblem::new(
+            ProblemCode::TooLarge,
             format!("a body has at most {MAX_BODY_BYTES} bytes"),
         ));
     }
@@ -159,10 +163,10 @@ fn is_json(parts: &Parts) -> bool {
 }
 
 /// Reads JSON, and says where it is wrong. Everything that is sent to us is an object.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiProblem> {
     // A list would be taken for the fields of an object in their order.
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(Problem::new(Code::BadRequest, "the body is a list, not an object"));
+        return Err(ApiProblem::new(ProblemCode::BadRequest, "the body is a list, not an object"));
     }
     exactly(bytes).or_else(|problem| {
         // For a JSON schema 5.0 is an integer.
@@ -188,7 +192,7 @@ fn whole(value: Value) -> Value {
     }
 }
 
-fn exactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+fn exactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiProblem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let told = |error: &serde_json::Error, path: Option<String>| {
         let words = error.to_string();
@@ -196,7 +200,7 @@ fn exactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             Some(path) => format!("the body does not fit at `{path}`: {words}"),
             None => format!("the body cannot be read: {words}"),
         };
-        Problem::new(Code::BadRequest, detail)
+        ApiProblem::new(ProblemCode::BadRequest, detail)
     };
     let value = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| told(error.inner(), Some(error.path().to_string())))?;
@@ -209,12 +213,12 @@ fn exactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
-    type Rejection = Failure;
+    type Rejection = HttpFailure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, HttpFailure> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|query| Self(query.0))
-            .map_err(|error| Problem::new(Code::BadRequest, error.body_text()).into())
+            .map_err(|error| ApiProblem::new(ProblemCode::BadRequest, error.body_text()).into())
     }
 }
 
@@ -223,12 +227,12 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
-    type Rejection = Failure;
+    type Rejection = HttpFailure;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, HttpFailure> {
         axum::extract::Path::from_request_parts(parts, state)
             .await
             .map(|path| Self(path.0))
-            .map_err(|error| Problem::new(Code::BadRequest, error.body_text()).into())
+            .map_err(|error| ApiProblem::new(ProblemCode::BadRequest, error.body_text()).into())
     }
 }

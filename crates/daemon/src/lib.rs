@@ -1,7 +1,7 @@
 //! The daemon: one for each user, for any number of base directories.
 //!
 //! [`serve`] runs it. Everything that can be asked for is a method of `coven_service::Service`; the
-//! daemon is how it is asked. `server` is the router, `gate` decides who may come in, `listen` takes
+//! daemon is how it is asked. `server` is the router, `auth` decides who may come in, `listen` takes
 //! connections; `route` has what is asked and answered, a file for each part of the API, and
 //! `stream` everything that goes on for longer than one answer.
 
@@ -11,8 +11,8 @@
 )]
 
 mod answer;
+mod auth;
 mod error;
-mod gate;
 mod listen;
 mod log;
 mod options;
@@ -25,7 +25,7 @@ mod sign_in;
 mod state;
 mod stream;
 
-pub use coven_service::{Config, Places, config_schema, is_trusted};
+pub use coven_service::{ServiceConfig, UserFolders, config_schema, is_trusted};
 pub use error::Error;
 pub use options::Options;
 pub use peer::inside_agent;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-use self::guarded::Guarded;
-use crate::peer::{Via, credentials};
+use self::guarded::GuardedStream;
+use crate::peer::{PeerTransport, credentials};
 
 /// How many connections there are at once, both listeners together.
 const MAX_CONNECTIONS: usize = 2048;
@@ -66,7 +66,7 @@ impl Listening {
                 continue;
             };
             match credentials(&stream) {
-                Some((uid, peer)) if uid == me => self.take(stream, Via::Socket { peer }),
+                Some((uid, peer)) if uid == me => self.take(stream, PeerTransport::Socket { peer }),
                 other => {
                     let uid = other.map(|(uid, _)| uid);
                     tracing::warn!(?uid, "another user tried to connect");
@@ -85,7 +85,7 @@ impl Listening {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!("could not set TCP_NODELAY on a connection: {error}");
             }
-            self.take(stream, Via::Tcp { peer, local });
+            self.take(stream, PeerTransport::Tcp { peer, local });
         }
     }
 
@@ -97,7 +97,7 @@ impl Listening {
         }
     }
 
-    fn take<S>(&self, stream: S, via: Via)
+    fn take<S>(&self, stream: S, via: PeerTransport)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -123,7 +123,7 @@ impl Listening {
 
 async fn serve<S>(
     stream: S,
-    via: Via,
+    via: PeerTransport,
     place: OwnedSemaphorePermit,
     router: Router,
     stopping: CancellationToken,
@@ -140,7 +140,7 @@ async fn serve<S>(
         .max_buf_size(MAX_HEADER_BUFFER_BYTES)
         .max_headers(MAX_HEADERS)
         .serve_connection(
-            TokioIo::new(Guarded::new(stream, place)),
+            TokioIo::new(GuardedStream::new(stream, place)),
             TowerToHyperService::new(service),
         )
         .with_upgrades();
@@ -160,7 +160,8 @@ async fn serve<S>(
 /// Says that there is no room, without reading anything.
 async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
     let detail = format!("there are {MAX_CONNECTIONS} connections already");
-    let problem = Problem::new(Code::TooMany, detail).with_hint("close some, or try again later");
+    let problem =
+        ApiProblem::new(ProblemCode::TooMany, detail).with_hint("close some, or try again later");
     let body = serde_json::to_string(&problem).unwrap_or_default();
     let text = format!(
         "HTTP/1.1 429 Too Many Requests\r\ncontent-type: {}\r\ncontent-length: {}\r\n\

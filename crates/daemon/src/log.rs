@@ -20,19 +20,19 @@ const MAX_LOG_BYTES: u64 = 8 << 20;
 const MAX_OLD_LOGS: u32 = 3;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Log {
-    inner: Arc<Mutex<Open>>,
+pub(crate) struct DaemonLog {
+    inner: Arc<Mutex<OpenLogFile>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLogFile {
     path: PathBuf,
     file: File,
     size: u64,
     large: u64,
 }
 
-impl Log {
+impl DaemonLog {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         Self::turning_at(path, MAX_LOG_BYTES).map_err(|source| Error::file(path, source))
     }
@@ -40,7 +40,7 @@ impl Log {
     fn turning_at(path: &Path, large: u64) -> io::Result<Self> {
         let file = append_to(path)?;
         let size = file.metadata()?.len();
-        let open = Open { path: path.to_owned(), file, size, large };
+        let open = OpenLogFile { path: path.to_owned(), file, size, large };
         Ok(Self { inner: Arc::new(Mutex::new(open)) })
     }
 
@@ -67,7 +67,7 @@ fn append_to(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-impl Open {
+impl OpenLogFile {
     fn line(&mut self, line: &str) -> io::Result<()> {
         if self.size > 0 && self.size + line.len() as u64 > self.large {
             self.turn_over()?;
@@ -90,22 +90,22 @@ impl Open {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Line;
+impl<'a> MakeWriter<'a> for DaemonLog {
+    type Writer = LogLine;
 
-    fn make_writer(&'a self) -> Line {
-        Line { log: self.clone(), text: Vec::new() }
+    fn make_writer(&'a self) -> LogLine {
+        LogLine { log: self.clone(), text: Vec::new() }
     }
 }
 
 /// One line on its way.
 #[derive(Debug)]
-pub(crate) struct Line {
-    log: Log,
+pub(crate) struct LogLine {
+    log: DaemonLog,
     text: Vec<u8>,
 }
 
-impl Write for Line {
+impl Write for LogLine {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -116,7 +116,7 @@ impl Write for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LogLine {
     fn drop(&mut self) {
         let line = plain(&String::from_utf8_lossy(&self.text));
         let mut open = self.log.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ mod tests {
     fn a_large_log_is_turned_over_and_three_older_ones_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("daemon.log");
-        let log = Log::turning_at(&path, 100).unwrap();
+        let log = DaemonLog::turning_at(&path, 100).unwrap();
         for number in 0..20 {
             log.make_writer()
                 .write_all(format!("{number:02} {}\n", "x".repeat(57)).as_bytes())

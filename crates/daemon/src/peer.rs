@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_service::{JOB_VARIABLE, ProcessIdentity, machine};
 
 /// How many ancestors are looked at; there are no longer lines in practice.
@@ -17,7 +17,7 @@ const MAX_ANCESTORS: usize = 256;
 
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via {
+pub(crate) enum PeerTransport {
     /// Over the socket, as this process.
     Socket {
         /// The process; nothing if the system does not tell, or it was gone at once.
@@ -31,7 +31,7 @@ pub(crate) enum Via {
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// How they came in.
-    pub(crate) via: Via,
+    pub(crate) via: PeerTransport,
     /// Whether it is an agent, or one that cannot be told from one. Only looked at where it
     /// matters; see [`Caller::new`].
     agent: bool,
@@ -40,16 +40,16 @@ pub(crate) struct Caller {
 impl Caller {
     /// Looks at who is asking. That costs a walk through processes, over loopback a search through
     /// all of them, so it is done only `closely`: where something would be changed.
-    pub(crate) fn new(via: Via, closely: bool) -> Self {
+    pub(crate) fn new(via: PeerTransport, closely: bool) -> Self {
         let agent = match via {
-            Via::Socket { peer } => {
+            PeerTransport::Socket { peer } => {
                 // An id may be used again, so it must still be the same process.
                 let is_agent = |peer: ProcessIdentity| is_agent(peer.pid) || !peer.is_running();
                 closely && peer.is_none_or(is_agent)
             }
             // Who cannot be found has shown the token, and that is what counts here.
             // Where no process can ever be found, an agent could approve itself with the token.
-            Via::Tcp { peer, local } => {
+            PeerTransport::Tcp { peer, local } => {
                 closely
                     && match machine::connected_process(peer, local) {
                         Ok(found) => found.is_some_and(is_agent),
@@ -61,12 +61,12 @@ impl Caller {
     }
 
     /// Only people may go on from here.
-    pub(crate) fn may_change(&self) -> Result<(), Problem> {
+    pub(crate) fn may_change(&self) -> Result<(), ApiProblem> {
         if !self.agent {
             return Ok(());
         }
         let detail = "this request comes from a process that runs under a holder";
-        Err(Problem::new(Code::AgentMayNot, detail)
+        Err(ApiProblem::new(ProblemCode::AgentMayNot, detail)
             .with_hint("agents may look; ask a person to do this from a shell of their own"))
     }
 
@@ -75,8 +75,8 @@ impl Caller {
         let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
         let user = user.unwrap_or_else(|_| format!("uid {}", rustix::process::getuid().as_raw()));
         match self.via {
-            Via::Socket { .. } => format!("{user} via socket"),
-            Via::Tcp { .. } => format!("{user} via http"),
+            PeerTransport::Socket { .. } => format!("{user} via socket"),
+            PeerTransport::Tcp { .. } => format!("{user} via http"),
         }
     }
 }

@@ -16,7 +16,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{get, post};
-use coven_api::{Code, Problem, openapi};
+use coven_api::{ApiProblem, ProblemCode, openapi};
 use coven_service::text::printable;
 
 use crate::answer::respond;
@@ -60,17 +60,20 @@ pub(crate) fn routes() -> Router<Daemon> {
 }
 
 /// What no route is for: a file of the page, or nothing.
-pub(crate) async fn elsewhere(request: Request) -> Response {
+pub(crate) async fn page_or_not_found(request: Request) -> Response {
     let path = request.uri().path();
     if let Some(file) = page::file(request.method(), path) {
         return file;
     }
     let detail = format!("there is nothing at `{}`", printable(path));
-    respond(&Problem::new(Code::NotFound, detail).with_hint("`GET /openapi.json` lists everything"))
+    respond(
+        &ApiProblem::new(ProblemCode::NotFound, detail)
+            .with_hint("`GET /openapi.json` lists everything"),
+    )
 }
 
 /// What a route cannot be asked to do.
-pub(crate) async fn not_so(request: Request) -> Response {
+pub(crate) async fn method_not_allowed(request: Request) -> Response {
     let matched = request.extensions().get::<axum::extract::MatchedPath>();
     let allowed = matched.map(|path| openapi::allowed(path.as_str())).unwrap_or_default();
     let names: Vec<&str> = allowed.into_iter().map(coven_api::route::HttpMethod::as_str).collect();
@@ -78,7 +81,8 @@ pub(crate) async fn not_so(request: Request) -> Response {
     let method = printable(request.method().as_str());
     let detail = format!("{method} is not possible here");
     let mut response = respond(
-        &Problem::new(Code::MethodNotAllowed, detail).with_hint(format!("there is {names}")),
+        &ApiProblem::new(ProblemCode::MethodNotAllowed, detail)
+            .with_hint(format!("there is {names}")),
     );
     if let Ok(value) = HeaderValue::from_str(&names) {
         response.headers_mut().insert(header::ALLOW, value);

@@ -8,7 +8,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use coven_service::{Config, Places, ProcessIdentity, Service, ServiceOptions, private_file};
+use coven_service::{
+    ProcessIdentity, Service, ServiceConfig, ServiceOptions, UserFolders, private_file,
+};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Error;
 use crate::listen::Listening;
-use crate::log::Log;
+use crate::log::DaemonLog;
 use crate::options::Options;
 use crate::secret::Secret;
 use crate::server;
@@ -38,7 +40,7 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Who is the daemon.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Note {
+struct DaemonNote {
     version: u32,
     #[serde(flatten)]
     process: ProcessIdentity,
@@ -59,8 +61,8 @@ pub async fn serve(options: Options) -> Result<(), Error> {
         private_file::create_folder(&folder).map_err(|source| Error::file(folder, source))?;
     }
     let mut lock = take_lock(&places.lock()).await?;
-    let config = Config::load(&places.config())?;
-    Log::open(&places.log())?.begin(config.log_level.unwrap_or_default());
+    let config = ServiceConfig::load(&places.config())?;
+    DaemonLog::open(&places.log())?.begin(config.log_level.unwrap_or_default());
     let (port, tcp) = (options.port.or(config.port), options.tcp);
     let program = options.program;
     let service = Service::new(ServiceOptions { places: places.clone(), program, config })?;
@@ -71,7 +73,7 @@ pub async fn serve(options: Options) -> Result<(), Error> {
         daemon.set_address(*address);
     }
     write_note(&mut lock, &places, daemon.address())?;
-    let mut signals = Signals::new()?;
+    let mut signals = StopSignals::new()?;
     tracing::info!(
         pid = std::process::id(),
         version = env!("CARGO_PKG_VERSION"),
@@ -149,7 +151,7 @@ fn try_lock(path: &Path) -> Result<File, Error> {
             let mut text = String::new();
             // A note that cannot be read names no process, which the error then says.
             drop(file.read_to_string(&mut text));
-            let owner = serde_json::from_str::<Note>(&text).ok().map(|note| note.process);
+            let owner = serde_json::from_str::<DaemonNote>(&text).ok().map(|note| note.process);
             let owner = owner.filter(|owner| owner.is_running());
             Err(Error::Running { pid: owner.map(|owner| owner.pid as u32) })
         }
@@ -157,10 +159,14 @@ fn try_lock(path: &Path) -> Result<File, Error> {
     }
 }
 
-fn write_note(file: &mut File, places: &Places, address: Option<SocketAddr>) -> Result<(), Error> {
+fn write_note(
+    file: &mut File,
+    places: &UserFolders,
+    address: Option<SocketAddr>,
+) -> Result<(), Error> {
     let program = format!("coven {}", env!("CARGO_PKG_VERSION"));
     let written = ProcessIdentity::own().and_then(|process| {
-        let note = Note { version: 1, process, program, address };
+        let note = DaemonNote { version: 1, process, program, address };
         let text = serde_json::to_vec_pretty(&note)?;
         file.set_len(0)?;
         file.rewind()?;
@@ -193,12 +199,12 @@ async fn bind_loopback(port: u16) -> Result<(TcpListener, SocketAddr), Error> {
 }
 
 /// The signals that mean: go away.
-struct Signals {
+struct StopSignals {
     term: tokio::signal::unix::Signal,
     int: tokio::signal::unix::Signal,
 }
 
-impl Signals {
+impl StopSignals {
     fn new() -> Result<Self, Error> {
         let listen = |kind| signal(kind).map_err(|source| Error::file("signals", source));
         Ok(Self { term: listen(SignalKind::terminate())?, int: listen(SignalKind::interrupt())? })

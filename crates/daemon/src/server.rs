@@ -8,14 +8,14 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::answer::{Told, respond};
-use crate::gate::gate;
+use crate::answer::{LoggedProblem, respond};
+use crate::auth::authenticate;
 use crate::state::Daemon;
 use crate::{route, stream};
 
@@ -30,9 +30,9 @@ pub(crate) fn router(daemon: Daemon) -> Router {
     Router::new()
         .merge(route::routes())
         .merge(stream::routes())
-        .fallback(route::elsewhere)
-        .method_not_allowed_fallback(route::not_so)
-        .layer(middleware::from_fn_with_state(daemon.clone(), gate))
+        .fallback(route::page_or_not_found)
+        .method_not_allowed_fallback(route::method_not_allowed)
+        .layer(middleware::from_fn_with_state(daemon.clone(), authenticate))
         .layer(middleware::from_fn_with_state(daemon.clone(), around))
         .with_state(daemon)
 }
@@ -46,10 +46,10 @@ async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> R
     let span = tracing::info_span!("request", id = %id);
     let ran = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
     let mut response = ran.unwrap_or_else(|_| {
-        respond(&Problem::new(Code::Internal, "the request could not be carried through"))
+        respond(&ApiProblem::new(ProblemCode::Internal, "the request could not be carried through"))
     });
-    let told = response.extensions_mut().remove::<Told>();
-    if let Some(Told(mut problem)) = told.clone() {
+    let told = response.extensions_mut().remove::<LoggedProblem>();
+    if let Some(LoggedProblem(mut problem)) = told.clone() {
         problem.request_id = Some(id.clone());
         if !head {
             *response.body_mut() = Body::from(serde_json::to_vec(&problem).unwrap_or_default());
@@ -62,10 +62,10 @@ async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> R
     let status = response.status().as_u16();
     daemon.service.metrics().request(method.as_str(), status, begun.elapsed());
     span.in_scope(|| match told {
-        Some(Told(problem)) if status >= 500 => {
+        Some(LoggedProblem(problem)) if status >= 500 => {
             tracing::error!("{method} {path} {status} {}: {}", problem.code, problem.detail);
         }
-        Some(Told(problem)) => {
+        Some(LoggedProblem(problem)) => {
             tracing::info!("{method} {path} {status} {}: {}", problem.code, problem.detail);
         }
         None if method == axum::http::Method::GET => tracing::debug!("{method} {path} {status}"),
@@ -84,7 +84,7 @@ fn request_id(request: &Request) -> String {
     given.filter(decent).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
-/// Headers that every answer has: nothing is guessed, kept or shown elsewhere.
+/// Headers that every answer has: nothing is guessed, kept or shown page_or_not_found.
 fn guard(response: &mut Response) {
     let headers = response.headers_mut();
     let always = [

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 
 use crate::secret::Secret;
 
@@ -33,26 +33,26 @@ struct State {
 }
 
 impl SignIn {
-    pub(crate) fn code(&self, now: Instant) -> Result<Secret, Problem> {
+    pub(crate) fn code(&self, now: Instant) -> Result<Secret, ApiProblem> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
         if state.codes.len() >= MAX_OPEN_CODES {
-            return Err(Problem::new(Code::TooMany, "too many codes wait to be used")
+            return Err(ApiProblem::new(ProblemCode::TooMany, "too many codes wait to be used")
                 .with_hint("wait a minute, then ask again"));
         }
         let code = Secret::new().map_err(|error| {
-            Problem::new(Code::Internal, format!("no code can be made: {error}"))
+            ApiProblem::new(ProblemCode::Internal, format!("no code can be made: {error}"))
         })?;
         state.codes.push((code.clone(), now));
         Ok(code)
     }
 
     /// Uses a code up.
-    pub(crate) fn exchange(&self, guess: &str, now: Instant) -> Result<(), Problem> {
+    pub(crate) fn exchange(&self, guess: &str, now: Instant) -> Result<(), ApiProblem> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.wrong.retain(|at| now.duration_since(*at) < CODE_LIFETIME);
         if state.wrong.len() >= MAX_WRONG_CODES {
-            return Err(Problem::new(Code::TooMany, "there were too many wrong codes")
+            return Err(ApiProblem::new(ProblemCode::TooMany, "there were too many wrong codes")
                 .with_hint("wait a minute, then open the page anew with `coven ui`"));
         }
         state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
@@ -68,8 +68,11 @@ impl SignIn {
             return Ok(());
         }
         state.wrong.push(now);
-        Err(Problem::new(Code::Unauthorized, "the code is wrong, was used, or is too old")
-            .with_hint("open the page anew with `coven ui`"))
+        Err(ApiProblem::new(
+            ProblemCode::Unauthorized,
+            "the code is wrong, was used, or is too old",
+        )
+        .with_hint("open the page anew with `coven ui`"))
     }
 }
 
@@ -82,7 +85,10 @@ mod tests {
         let (sign_in, start) = (SignIn::default(), Instant::now());
         let code = sign_in.code(start).unwrap();
         assert!(sign_in.exchange(code.reveal(), start).is_ok());
-        assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, Code::Unauthorized);
+        assert_eq!(
+            sign_in.exchange(code.reveal(), start).unwrap_err().code,
+            ProblemCode::Unauthorized
+        );
         let old = sign_in.code(start).unwrap();
         assert!(sign_in.exchange(old.reveal(), start + CODE_LIFETIME).is_err());
     }
@@ -92,9 +98,12 @@ mod tests {
         let (sign_in, start) = (SignIn::default(), Instant::now());
         let code = sign_in.code(start).unwrap();
         for _ in 0..MAX_WRONG_CODES {
-            assert_eq!(sign_in.exchange("guess", start).unwrap_err().code, Code::Unauthorized);
+            assert_eq!(
+                sign_in.exchange("guess", start).unwrap_err().code,
+                ProblemCode::Unauthorized
+            );
         }
-        assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, Code::TooMany);
+        assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, ProblemCode::TooMany);
         let later = start + CODE_LIFETIME;
         let code = sign_in.code(later).unwrap();
         assert!(sign_in.exchange(code.reveal(), later).is_ok());

@@ -13,11 +13,11 @@ use crate::sign_in::SignIn;
 pub(crate) struct Daemon {
     /// Everything that can be asked for.
     pub(crate) service: Service,
-    access: Arc<Access>,
+    access: Arc<AccessControl>,
 }
 
 #[derive(Debug)]
-struct Access {
+struct AccessControl {
     token: Secret,
     sign_in: SignIn,
     address: OnceLock<SocketAddr>,
@@ -25,7 +25,7 @@ struct Access {
 
 impl Daemon {
     pub(crate) fn new(service: Service, token: Secret) -> Self {
-        let access = Access { token, sign_in: SignIn::default(), address: OnceLock::new() };
+        let access = AccessControl { token, sign_in: SignIn::default(), address: OnceLock::new() };
         Self { service, access: Arc::new(access) }
     }
 

@@ -17,7 +17,7 @@ use axum::Router;
 use axum::extract::Extension;
 use axum::routing::get;
 
-use self::followers::Streams;
+use self::followers::StreamLimits;
 use crate::state::Daemon;
 
 /// The routes of what goes on. They share one count of followers and one keyboard for each
@@ -28,5 +28,5 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/events", get(sse::everything))
         .route("/workflows/{id}/tasks/{task}/attach", get(attach::attach))
         .route("/ipc", get(ipc::ipc))
-        .layer(Extension(Streams::new()))
+        .layer(Extension(StreamLimits::new()))
 }

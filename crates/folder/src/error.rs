@@ -17,7 +17,7 @@ pub struct FileError {
     pub action: &'static str,
     pub path: PathBuf,
     /// What stood in the way.
-    pub obstacle: Obstacle,
+    pub obstacle: OpenObstacle,
     /// What the system said.
     #[source]
     pub source: io::Error,
@@ -25,7 +25,7 @@ pub struct FileError {
 
 /// What stood in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum OpenObstacle {
     /// There is no such thing.
     Missing,
     Denied,
@@ -52,21 +52,21 @@ pub enum Obstacle {
 impl FileError {
     /// The error of something that was tried at a path.
     pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self { action, path: path.to_path_buf(), obstacle: Obstacle::of(&source), source }
+        Self { action, path: path.to_path_buf(), obstacle: OpenObstacle::of(&source), source }
     }
 
     /// The same error, or that there is a symbolic link under this name in a folder, if that is the
     /// reason.
     pub(crate) fn or_link(self, folder: BorrowedFd<'_>, name: impl Arg) -> Self {
-        let is_link = matches!(self.obstacle, Obstacle::NotAFolder | Obstacle::Other)
+        let is_link = matches!(self.obstacle, OpenObstacle::NotAFolder | OpenObstacle::Other)
             && rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
-        if is_link { Self { obstacle: Obstacle::Link, ..self } } else { self }
+        if is_link { Self { obstacle: OpenObstacle::Link, ..self } } else { self }
     }
 
     fn reason(&self) -> String {
         match self.obstacle {
-            Obstacle::Other => self.source.to_string(),
+            OpenObstacle::Other => self.source.to_string(),
             obstacle => obstacle.to_string(),
         }
     }
@@ -79,7 +79,7 @@ impl From<FileError> for io::Error {
     }
 }
 
-impl Obstacle {
+impl OpenObstacle {
     fn of(error: &io::Error) -> Self {
         let Some(errno) = Errno::from_io_error(error) else {
             return match error.kind() {
@@ -101,7 +101,7 @@ impl Obstacle {
     }
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for OpenObstacle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Missing => "it does not exist",

@@ -6,9 +6,9 @@
 //! there already is never trusted to be ours:
 //!
 //! - a symbolic link is refused, both in the place of the file and in that of a folder on the way
-//!   ([`Folder::open_without_links`]);
-//! - a new file is created exclusively ([`Folder::create`], [`Folder::create_anew`],
-//!   [`Folder::replace`]), so that nothing that was put under its name is written to;
+//!   ([`OpenFolder::open_without_links`]);
+//! - a new file is created exclusively ([`OpenFolder::create`], [`OpenFolder::create_anew`],
+//!   [`OpenFolder::replace`]), so that nothing that was put under its name is written to;
 //! - a file that is opened for writing has no second name, because a hard link would lead the
 //!   write to a file elsewhere. Reading is not refused: a program that can make a hard link can as
 //!   well make a copy, and backups make hard links;
@@ -32,7 +32,7 @@ use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat};
 use rustix::io::Errno;
 
 pub use self::best_effort::best_effort;
-pub use self::error::{FileError, Obstacle};
+pub use self::error::{FileError, OpenObstacle};
 pub use rustix::fs::OFlags;
 
 /// Whether a file must be on the disk before we go on.
@@ -46,18 +46,18 @@ pub enum Durability {
 
 /// A folder, held open. Clones share the handle.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct OpenFolder {
     handle: Arc<OwnedFd>,
     path: Arc<Path>,
 }
 
-impl AsFd for Folder {
+impl AsFd for OpenFolder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 }
 
-impl Folder {
+impl OpenFolder {
     fn new(handle: OwnedFd, path: &Path) -> Self {
         Self { handle: Arc::new(handle), path: Arc::from(path) }
     }
@@ -192,9 +192,9 @@ impl Folder {
         let writes =
             flags.intersects(OFlags::WRONLY | OFlags::RDWR) && !flags.contains(OFlags::EXCL);
         let obstacle = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            Obstacle::NotAFile
+            OpenObstacle::NotAFile
         } else if writes && stat.st_nlink > 1 {
-            Obstacle::HardLink
+            OpenObstacle::HardLink
         } else {
             return Ok(file);
         };
@@ -350,7 +350,7 @@ pub fn same_file(one: &Stat, other: &Stat) -> bool {
 pub fn absent_is_none<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(error) if error.obstacle == Obstacle::Missing => Ok(None),
+        Err(error) if error.obstacle == OpenObstacle::Missing => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -14,7 +14,7 @@ const CONTENT: &str = "not yours";
 /// A folder, and beside it a file and a folder that nothing may change.
 struct Place {
     _root: TempDir,
-    folder: Folder,
+    folder: OpenFolder,
     victim: PathBuf,
     elsewhere: PathBuf,
 }
@@ -28,7 +28,7 @@ impl Place {
         fs::set_permissions(&victim, fs::Permissions::from_mode(0o644)).unwrap();
         fs::create_dir_all(elsewhere.join("inner")).unwrap();
         fs::create_dir(path.join("folder")).unwrap();
-        let folder = Folder::open_without_links(&path.join("folder")).unwrap();
+        let folder = OpenFolder::open_without_links(&path.join("folder")).unwrap();
         Self { _root: root, folder, victim, elsewhere }
     }
 
@@ -51,14 +51,15 @@ fn a_link_anywhere_on_the_way_is_refused() {
     symlink(&place.elsewhere, place.path("link")).unwrap();
     for path in ["link", "link/inner", "link/new", "link/new/er"] {
         let path = place.path(path);
-        for opened in [Folder::open_without_links(&path), Folder::make_without_links(&path, 0o700)]
+        for opened in
+            [OpenFolder::open_without_links(&path), OpenFolder::make_without_links(&path, 0o700)]
         {
             let error = opened.unwrap_err();
-            assert_eq!((error.obstacle, error.path), (Obstacle::Link, place.path("link")));
+            assert_eq!((error.obstacle, error.path), (OpenObstacle::Link, place.path("link")));
         }
     }
-    assert_eq!(place.folder.enter("link").unwrap_err().obstacle, Obstacle::Link);
-    assert_eq!(place.folder.make("link", 0o700).unwrap_err().obstacle, Obstacle::Link);
+    assert_eq!(place.folder.enter("link").unwrap_err().obstacle, OpenObstacle::Link);
+    assert_eq!(place.folder.make("link", 0o700).unwrap_err().obstacle, OpenObstacle::Link);
     place.assert_untouched();
 }
 
@@ -66,10 +67,10 @@ fn a_link_anywhere_on_the_way_is_refused() {
 fn only_an_absolute_path_without_dots_is_opened_without_links() {
     let place = Place::new();
     for path in [PathBuf::from("relative"), place.path("../elsewhere"), PathBuf::new()] {
-        assert!(Folder::open_without_links(&path).is_err(), "{}", path.display());
-        assert!(Folder::make_without_links(&path, 0o700).is_err(), "{}", path.display());
+        assert!(OpenFolder::open_without_links(&path).is_err(), "{}", path.display());
+        assert!(OpenFolder::make_without_links(&path, 0o700).is_err(), "{}", path.display());
     }
-    assert!(Folder::open_without_links(Path::new("/")).is_ok());
+    assert!(OpenFolder::open_without_links(Path::new("/")).is_ok());
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn a_folder_that_may_only_be_passed_through_is_passed_through() {
         let inner = place.path("outer/inner");
         fs::create_dir_all(&inner).unwrap();
         fs::set_permissions(place.path("outer"), fs::Permissions::from_mode(0o311)).unwrap();
-        let opened = Folder::open_without_links(&inner);
+        let opened = OpenFolder::open_without_links(&inner);
         fs::set_permissions(place.path("outer"), fs::Permissions::from_mode(0o755)).unwrap();
         opened.unwrap();
     });
@@ -88,11 +89,11 @@ fn a_folder_that_may_only_be_passed_through_is_passed_through() {
 #[test]
 fn what_is_missing_on_the_way_is_made_with_its_mode() {
     let place = Place::new();
-    let made = Folder::make_without_links(&place.path("a/b"), 0o700).unwrap();
+    let made = OpenFolder::make_without_links(&place.path("a/b"), 0o700).unwrap();
     made.create("file").unwrap();
     assert_eq!(fs::metadata(place.path("a")).unwrap().mode() & 0o777, 0o700);
     assert_eq!(fs::metadata(place.path("a/b/file")).unwrap().mode() & 0o777, 0o600);
-    assert!(Folder::make_without_links(&place.path("a/b"), 0o700).is_ok());
+    assert!(OpenFolder::make_without_links(&place.path("a/b"), 0o700).is_ok());
 }
 
 #[test]
@@ -101,9 +102,9 @@ fn a_symbolic_link_is_neither_read_nor_written() {
     symlink(&place.victim, place.path("link")).unwrap();
     symlink(place.elsewhere.join("new"), place.path("dangling")).unwrap();
     for name in ["link", "dangling"] {
-        assert_eq!(place.folder.read(name).unwrap_err().obstacle, Obstacle::Link);
+        assert_eq!(place.folder.read(name).unwrap_err().obstacle, OpenObstacle::Link);
         for flags in [OFlags::WRONLY, OFlags::RDWR | OFlags::CREATE, OFlags::APPEND] {
-            assert_eq!(place.folder.file(name, flags).unwrap_err().obstacle, Obstacle::Link);
+            assert_eq!(place.folder.file(name, flags).unwrap_err().obstacle, OpenObstacle::Link);
         }
         assert_eq!(place.folder.create(name).unwrap_err().source.kind(), ErrorKind::AlreadyExists);
         place.folder.create_anew(name).unwrap().write_all(b"ours").unwrap();
@@ -119,7 +120,7 @@ fn a_hard_link_is_not_written() {
         fs::hard_link(&place.victim, place.path(name)).unwrap();
     }
     let error = place.folder.file("link", OFlags::WRONLY | OFlags::CREATE).unwrap_err();
-    assert_eq!(error.obstacle, Obstacle::HardLink);
+    assert_eq!(error.obstacle, OpenObstacle::HardLink);
     assert!(place.folder.create("link").is_err());
     place.folder.create_anew("link").unwrap().write_all(b"ours").unwrap();
     assert_eq!(place.folder.read("link").unwrap().unwrap(), b"ours");
@@ -147,9 +148,9 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_refused_at_once() {
     rustix::fs::mknodat(&place.folder, "pipe", FileType::Fifo, mode, 0).unwrap();
     fs::create_dir(place.path("sub")).unwrap();
     for name in ["pipe", "sub"] {
-        assert_eq!(place.folder.read(name).unwrap_err().obstacle, Obstacle::NotAFile);
+        assert_eq!(place.folder.read(name).unwrap_err().obstacle, OpenObstacle::NotAFile);
         let written = place.folder.file(name, OFlags::WRONLY);
-        assert_eq!(written.unwrap_err().obstacle, Obstacle::NotAFile);
+        assert_eq!(written.unwrap_err().obstacle, OpenObstacle::NotAFile);
     }
 }
 
@@ -167,9 +168,10 @@ fn a_name_with_a_path_in_it_is_none() {
 
 #[test]
 fn removing_a_folder_removes_links_in_it_and_nothing_behind_them() {
-    type Remove = fn(&Folder, &str) -> io::Result<()>;
-    let ways: [Remove; 2] =
-        [Folder::remove_all, |folder, name| remove::by_handles::remove_all(folder.as_fd(), name)];
+    type Remove = fn(&OpenFolder, &str) -> io::Result<()>;
+    let ways: [Remove; 2] = [OpenFolder::remove_all, |folder, name| {
+        remove::by_handles::remove_all(folder.as_fd(), name)
+    }];
     for remove in ways {
         let place = Place::new();
         fs::create_dir_all(place.path("gone/deep")).unwrap();

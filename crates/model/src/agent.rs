@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
     JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum AgentMode {
     /// On a pseudo-terminal, as a person would use it.
     #[default]
     Interactive,
@@ -29,7 +29,7 @@ pub enum Mode {
     Headless,
 }
 
-impl Mode {
+impl AgentMode {
     /// The name used in files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for AgentMode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -50,7 +50,6 @@ impl fmt::Display for Mode {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Permission")]
 pub enum PermissionLevel {
     /// Look, and change nothing.
     ReadOnly,

@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
-pub struct Digest(String);
+pub struct ContentDigest(String);
 
-impl Digest {
+impl ContentDigest {
     /// The digest of one question. `lines` are the joined lines of the region with everything
     /// volatile removed; `occurrence` counts equal questions of one agent from 1.
     pub fn of_question<'a>(
@@ -51,7 +51,7 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for ContentDigest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn every_part_of_a_question_counts() {
-        let one = Digest::of_question("rule", ["a", "b"], 1);
-        assert_eq!(one, Digest::of_question("rule", ["a", "b"], 1));
+        let one = ContentDigest::of_question("rule", ["a", "b"], 1);
+        assert_eq!(one, ContentDigest::of_question("rule", ["a", "b"], 1));
         for other in [
-            Digest::of_question("rul", ["ea", "b"], 1),
-            Digest::of_question("rule", ["ab"], 1),
-            Digest::of_question("rule", ["a", "b"], 2),
+            ContentDigest::of_question("rul", ["ea", "b"], 1),
+            ContentDigest::of_question("rule", ["ab"], 1),
+            ContentDigest::of_question("rule", ["a", "b"], 2),
         ] {
             assert_ne!(one, other);
         }

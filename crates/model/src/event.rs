@@ -15,11 +15,11 @@ use serde_json::Value;
 
 pub use format::KINDS;
 pub use parts::{
-    Decision, DeliveredInput, JobTimer, LoopVerdict, SessionCreated, StepOutput, StopCause,
-    StoppingEnd, TaskEnded, TaskRole, TaskStarted, TimerPurpose,
+    DeliveredInput, InterventionDecision, JobTimer, LoopVerdict, SessionCreated, StepOutput,
+    StopCause, StoppingEnd, TaskEnded, TaskRole, TaskStarted, TimerPurpose,
 };
 
-use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, Usage};
+use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};
 
 /// The version of the facts in this file. A journal of a higher version is opened for reading.
 pub const EVENT_VERSION: u32 = 1;
@@ -27,7 +27,7 @@ pub const EVENT_VERSION: u32 = 1;
 /// A fact of a session's journal: something that happened, never something to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all_fields = "camelCase", remote = "Self")]
-pub enum Event {
+pub enum SessionEvent {
     /// A session was made, with everything it will ever run on.
     #[serde(rename = "session.created")]
     SessionCreated(Box<SessionCreated>),
@@ -208,7 +208,7 @@ pub enum Event {
         /// The intervention that is closed by this.
         id: InterventionId,
         /// The choice, who made it and why.
-        decision: Box<Decision>,
+        decision: Box<InterventionDecision>,
         /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
@@ -293,7 +293,7 @@ pub enum Event {
         /// The attempt that asks.
         attempt: u32,
         /// The answer, with the rule that decided.
-        decision: Box<Decision>,
+        decision: Box<InterventionDecision>,
     },
     /// A text or an answer reached its agent.
     #[serde(rename = "input.delivered")]
@@ -332,7 +332,7 @@ pub enum Event {
         #[serde(flatten)]
         job: AttemptId,
         /// Tokens and cost of the whole attempt so far.
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// A fact of a later version. It is kept for reading, and cannot be written.
     #[serde(skip)]
@@ -344,7 +344,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl SessionEvent {
     /// The type of the fact as it stands in the journal, such as `task.started`.
     pub fn kind(&self) -> &str {
         match self {

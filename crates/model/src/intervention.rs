@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, InterventionId, SessionId, TaskId, Timestamp};
+use crate::{ContentDigest, InterventionId, SessionId, TaskId, Timestamp};
 
 /// Why a person is needed.
 #[derive(
@@ -79,24 +79,46 @@ impl InterventionKind {
     }
 
     /// What a person can decide.
-    pub fn options(self) -> &'static [Choice] {
+    pub fn options(self) -> &'static [InterventionChoice] {
         match self {
-            Self::Approval => {
-                &[Choice::Approve, Choice::ApproveAlways, Choice::Deny, Choice::Answer]
+            Self::Approval => &[
+                InterventionChoice::Approve,
+                InterventionChoice::ApproveAlways,
+                InterventionChoice::Deny,
+                InterventionChoice::Answer,
+            ],
+            Self::StartApproval => &[InterventionChoice::Approve, InterventionChoice::Deny],
+            Self::Question | Self::Choice => {
+                &[InterventionChoice::Answer, InterventionChoice::Deny]
             }
-            Self::StartApproval => &[Choice::Approve, Choice::Deny],
-            Self::Question | Self::Choice => &[Choice::Answer, Choice::Deny],
-            Self::Dialog => &[Choice::Approve, Choice::Deny, Choice::Answer],
-            Self::EndedTurn => &[Choice::Complete, Choice::Send, Choice::Stop],
+            Self::Dialog => {
+                &[InterventionChoice::Approve, InterventionChoice::Deny, InterventionChoice::Answer]
+            }
+            Self::EndedTurn => {
+                &[InterventionChoice::Complete, InterventionChoice::Send, InterventionChoice::Stop]
+            }
             Self::FailedGate | Self::FailedStep | Self::LostJob => {
-                &[Choice::Retry, Choice::Skip, Choice::Abort]
+                &[InterventionChoice::Retry, InterventionChoice::Skip, InterventionChoice::Abort]
             }
-            Self::HumanGate => &[Choice::Approve, Choice::Skip, Choice::Abort],
-            Self::LoopLimit => &[Choice::Proceed, Choice::Extend, Choice::Abort],
-            Self::PartialFailure => &[Choice::RetryFailed, Choice::Proceed, Choice::Abort],
-            Self::UnreadableVerdict => {
-                &[Choice::Retry, Choice::Proceed, Choice::Extend, Choice::Abort]
+            Self::HumanGate => {
+                &[InterventionChoice::Approve, InterventionChoice::Skip, InterventionChoice::Abort]
             }
+            Self::LoopLimit => &[
+                InterventionChoice::Proceed,
+                InterventionChoice::Extend,
+                InterventionChoice::Abort,
+            ],
+            Self::PartialFailure => &[
+                InterventionChoice::RetryFailed,
+                InterventionChoice::Proceed,
+                InterventionChoice::Abort,
+            ],
+            Self::UnreadableVerdict => &[
+                InterventionChoice::Retry,
+                InterventionChoice::Proceed,
+                InterventionChoice::Extend,
+                InterventionChoice::Abort,
+            ],
         }
     }
 }
@@ -112,7 +134,7 @@ impl fmt::Display for InterventionKind {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum InterventionChoice {
     /// Allow it, this once.
     Approve,
     /// Yes, and do not ask again.
@@ -141,7 +163,7 @@ pub enum Choice {
     Abort,
 }
 
-impl Choice {
+impl InterventionChoice {
     /// The name used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -162,7 +184,7 @@ impl Choice {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for InterventionChoice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -186,13 +208,13 @@ pub struct Intervention {
     /// The same in words.
     pub reason: String,
     /// What can be decided.
-    pub options: Vec<Choice>,
+    pub options: Vec<InterventionChoice>,
     /// What the agent shows, or the end of what failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
     /// What an answer must name, where it is about a screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
     /// Since when it waits.
     pub created_at: Timestamp,
     /// When it goes by itself, because the job that asks has used up its time then.

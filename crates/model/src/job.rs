@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{JobId, Mode, PermissionLevel, TerminalSize};
+use crate::{AgentMode, JobId, PermissionLevel, TerminalSize};
 
 /// How far a job is confined.
 #[derive(
@@ -110,7 +110,7 @@ pub struct JobSpec {
     /// What people call it.
     pub name: String,
     /// What the job does: run an agent or a command.
-    pub work: Work,
+    pub work: JobWork,
     /// The folder it works in; relative ones start at the session's base directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -140,17 +140,17 @@ pub struct JobSpec {
 /// What a job does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Work {
+pub enum JobWork {
     /// Runs an agent CLI through its adapter.
     Agent(AgentWork),
     /// Runs a command in a shell.
     Shell(ShellWork),
 }
 
-impl Work {
+impl JobWork {
     /// Whether the job is an agent with a terminal and a conversation.
     pub fn is_interactive(&self) -> bool {
-        matches!(self, Self::Agent(agent) if agent.mode == Mode::Interactive)
+        matches!(self, Self::Agent(agent) if agent.mode == AgentMode::Interactive)
     }
 }
 
@@ -161,7 +161,7 @@ pub struct AgentWork {
     /// The type of the adapter, such as `claude`.
     pub adapter: String,
     /// With a terminal, or with one prompt and no questions.
-    pub mode: Mode,
+    pub mode: AgentMode,
     /// The model, if one is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

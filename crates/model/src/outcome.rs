@@ -5,12 +5,12 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Usage;
+use crate::TokenUsage;
 
 /// How a process ended, as the system told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "how")]
-pub enum Ending {
+pub enum ProcessEnding {
     /// It exited with this code.
     Exited {
         /// The exit code of the process.
@@ -33,7 +33,7 @@ pub enum Ending {
     Lost,
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for ProcessEnding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited { code } => write!(formatter, "exit code {code}"),
@@ -50,20 +50,20 @@ impl fmt::Display for Ending {
 /// How one attempt ended, with everything that decided it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct JobOutcome {
     /// Whether the attempt counts as done. Decided by code, signal, timeout, the parsed result
     /// and denials together.
     pub ok: bool,
     /// How the process ended.
-    pub ending: Ending,
+    pub ending: ProcessEnding,
     /// Why it counts as it does, in words.
     pub reason: String,
     /// The final answer of an agent, or the output of a command, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// What was used up, where told.
-    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
+    pub usage: TokenUsage,
     /// What the agent was not allowed to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<String>,
@@ -76,15 +76,15 @@ pub struct Outcome {
     pub touched: Vec<String>,
 }
 
-impl Outcome {
+impl JobOutcome {
     /// An outcome of which nothing else is known.
-    pub fn new(ok: bool, ending: Ending, reason: impl Into<String>) -> Self {
+    pub fn new(ok: bool, ending: ProcessEnding, reason: impl Into<String>) -> Self {
         Self {
             ok,
             ending,
             reason: reason.into(),
             output: None,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             denials: Vec::new(),
             agent_session: None,
             touched: Vec::new(),

@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for UsDollars {
 /// Tokens and cost of one turn or one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens read, cached ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Usage {
     pub cost_usd: Option<UsDollars>,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Whether nothing at all is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
@@ -127,9 +127,12 @@ mod tests {
 
     #[test]
     fn a_cost_nobody_told_is_not_zero() {
-        let known =
-            Usage { cost_usd: UsDollars::new(0.5), input_tokens: Some(10), ..Usage::default() };
-        let unknown = Usage { input_tokens: Some(5), ..Usage::default() };
+        let known = TokenUsage {
+            cost_usd: UsDollars::new(0.5),
+            input_tokens: Some(10),
+            ..TokenUsage::default()
+        };
+        let unknown = TokenUsage { input_tokens: Some(5), ..TokenUsage::default() };
         assert_eq!(unknown.plus(unknown).cost_usd, None);
         assert_eq!(known.plus(unknown).cost_usd, UsDollars::new(0.5));
         assert_eq!(known.plus(unknown).input_tokens, Some(15));
@@ -139,11 +142,11 @@ mod tests {
 
     #[test]
     fn what_is_unknown_stays_unknown_and_what_began_anew_is_kept() {
-        let usage = |input, output, cost| Usage {
+        let usage = |input, output, cost| TokenUsage {
             input_tokens: input,
             output_tokens: output,
             cost_usd: UsDollars::new(cost),
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let more = usage(Some(10), None, 0.3).since(usage(Some(4), Some(5), 0.1));
         assert_eq!(more, usage(Some(6), None, 0.2));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Digest;
+use crate::ContentDigest;
 
 /// What an agent is doing.
 #[derive(
@@ -120,7 +120,6 @@ pub enum EvidenceSource {
 /// Why we think so.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Evidence")]
 pub struct VerdictEvidence {
     /// Where it was seen.
     pub source: EvidenceSource,
@@ -144,7 +143,7 @@ impl VerdictEvidence {
 /// What an agent is doing, and why we think so.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Verdict {
+pub struct AgentVerdict {
     /// What it is doing.
     pub state: AgentState,
     /// What it waits for, if it waits.
@@ -154,5 +153,5 @@ pub struct Verdict {
     pub evidence: VerdictEvidence,
     /// Binds an answer to this question, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Digest, Intervention, Mode, SessionId, TaskId, TaskStatus, Timestamp, Usage, WorkflowStatus,
+    AgentMode, ContentDigest, Intervention, SessionId, TaskId, TaskStatus, Timestamp, TokenUsage,
+    WorkflowStatus,
 };
 
 /// The version of [`SessionView`].
@@ -54,8 +55,8 @@ pub struct SessionView {
     /// What waits for a person.
     pub interventions: Vec<Intervention>,
     /// What was used up.
-    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
+    pub usage: TokenUsage,
     /// Agents that were left alive on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<TaskId>,
@@ -116,7 +117,7 @@ pub struct ErrorEntry {
 }
 
 /// A value that is kept aside because it is large.
-pub fn large_value_reference(digest: &Digest, bytes: usize) -> Value {
+pub fn large_value_reference(digest: &ContentDigest, bytes: usize) -> Value {
     serde_json::json!({ "$value": digest, "bytes": bytes })
 }
 
@@ -179,7 +180,7 @@ pub struct PlanLane {
     pub adapter: String,
     /// Whether it runs on a terminal.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: AgentMode,
     /// What it does or why it failed, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,

@@ -5,7 +5,7 @@ mod scalar;
 mod yaml;
 mod yaml_errors;
 
-use crate::{FileProblem, NodeValue, Source, SourceNode, SourceSpan};
+use crate::{FileProblem, NodeValue, SourceFile, SourceNode, SourceSpan};
 
 /// The largest file that is read.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ pub enum FileSyntax {
 /// Refused, each with its own problem: more than [`MAX_BYTES`], [`MAX_DEPTH`] or [`MAX_NODES`],
 /// an empty file, a second YAML document, a key that comes twice, and what the syntax does not
 /// allow. As many problems as can be told apart are reported together.
-pub fn parse(source: &Source, syntax: FileSyntax) -> Result<SourceNode, Vec<FileProblem>> {
+pub fn parse(source: &SourceFile, syntax: FileSyntax) -> Result<SourceNode, Vec<FileProblem>> {
     let bytes = source.text().len();
     if bytes > MAX_BYTES {
         return Err(vec![FileProblem::too_large(bytes)]);

@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::{FileProblem, Source, SourceNode, within};
+use crate::{FileProblem, SourceFile, SourceNode, within};
 
 /// The flags that [`compile`] knows.
 const FLAGS: &str = "imsx";
@@ -12,7 +12,11 @@ const FLAGS: &str = "imsx";
 /// `flags` are letters out of `i` (case does not matter), `m` (`^` and `$` at every line), `s`
 /// (`.` matches line breaks) and `x` (white space is ignored). The problem points at the part of
 /// the expression that is wrong.
-pub fn compile(source: &Source, node: &SourceNode, flags: &str) -> Result<Regex, Box<FileProblem>> {
+pub fn compile(
+    source: &SourceFile,
+    node: &SourceNode,
+    flags: &str,
+) -> Result<Regex, Box<FileProblem>> {
     let problem = |message: String| Box::new(FileProblem::error("bad-pattern", node.span, message));
     let Some(text) = node.as_str() else {
         return Err(problem("a regular expression must be a string".to_owned()));
@@ -54,13 +58,13 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::compile;
-    use crate::{FileSyntax, Report, Source, parse};
+    use crate::{FileSyntax, ProblemReport, SourceFile, parse};
 
     fn about(text: &str, syntax: FileSyntax, flags: &str) -> String {
-        let source = Source::new("file", text);
+        let source = SourceFile::new("file", text);
         let node = parse(&source, syntax).unwrap();
         let problem = compile(&source, node.get("p").unwrap(), flags).unwrap_err();
-        Report::new(source, vec![*problem]).render(false)
+        ProblemReport::new(source, vec![*problem]).render(false)
     }
 
     #[test]
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn flags_mean_what_they_say() {
-        let source = Source::new("file", "p: ^a . B$ # x");
+        let source = SourceFile::new("file", "p: ^a . B$ # x");
         let node = parse(&source, FileSyntax::Yaml).unwrap();
         let regex = compile(&source, node.get("p").unwrap(), "imsx").unwrap();
         assert!(regex.is_match("x\nA\nb\ny"));

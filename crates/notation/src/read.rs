@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 
-use crate::{FileProblem, FileSyntax, Source, SourceNode, check, parse};
+use crate::{FileProblem, FileSyntax, SourceFile, SourceNode, check, parse};
 
 /// What came out of reading a file.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct ParsedFile<T> {
 ///
 /// There is a value exactly when no problem is an error.
 pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
-    source: &Source,
+    source: &SourceFile,
     syntax: FileSyntax,
 ) -> ParsedFile<T> {
     let node = match parse(source, syntax) {

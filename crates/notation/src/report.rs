@@ -5,7 +5,7 @@ use annotate_snippets::{
 };
 
 use crate::printable::visible;
-use crate::{FileProblem, ProblemSeverity, Source, SourceSpan, printable};
+use crate::{FileProblem, ProblemSeverity, SourceFile, SourceSpan, printable};
 
 /// The width that reports are laid out for.
 const REPORT_COLUMNS: usize = 120;
@@ -18,14 +18,14 @@ const CONTEXT_CHARS: usize = 40;
 ///
 /// Whatever the file contains, no control character of it gets into what is rendered.
 #[derive(Debug, Clone)]
-pub struct Report {
-    pub source: Source,
+pub struct ProblemReport {
+    pub source: SourceFile,
     pub problems: Vec<FileProblem>,
 }
 
-impl Report {
+impl ProblemReport {
     /// A report; the problems are put into the order of the file.
-    pub fn new(source: Source, mut problems: Vec<FileProblem>) -> Self {
+    pub fn new(source: SourceFile, mut problems: Vec<FileProblem>) -> Self {
         problems.sort_by_key(|problem| (problem.span, problem.severity));
         Self { source, problems }
     }

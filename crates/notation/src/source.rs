@@ -4,11 +4,11 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::{FileProblem, MAX_BYTES, Report};
+use crate::{FileProblem, MAX_BYTES, ProblemReport};
 
 /// The text of one file and the name it has in messages. Cloning is cheap.
 #[derive(Clone)]
-pub struct Source(Arc<SourceText>);
+pub struct SourceFile(Arc<SourceText>);
 
 struct SourceText {
     name: String,
@@ -17,7 +17,7 @@ struct SourceText {
     lines: OnceLock<Vec<usize>>,
 }
 
-/// A stretch of a [`Source`], as byte offsets; `end` is the first byte after it.
+/// A stretch of a [`SourceFile`], as byte offsets; `end` is the first byte after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct SourceSpan {
     pub start: usize,
@@ -34,7 +34,7 @@ pub struct LineColumn {
     pub column: usize,
 }
 
-impl Source {
+impl SourceFile {
     /// A source of text that is already known to be UTF-8. A byte order mark is skipped; offsets
     /// count from behind it.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
@@ -47,11 +47,11 @@ impl Source {
 
     /// A source of bytes as they were on disk. What is too large or not UTF-8 is refused with a
     /// report that can be rendered like any other.
-    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Report> {
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, ProblemReport> {
         let name = name.into();
         if bytes.len() > MAX_BYTES {
             let problem = FileProblem::too_large(bytes.len());
-            return Err(Report::new(Self::new(name, ""), vec![problem]));
+            return Err(ProblemReport::new(Self::new(name, ""), vec![problem]));
         }
         let error = match String::from_utf8(bytes) {
             Ok(text) => return Ok(Self::new(name, text)),
@@ -74,7 +74,7 @@ impl Source {
                 .help("save the file as UTF-8");
             Self::new(name, String::from_utf8_lossy(bytes).into_owned())
         };
-        Err(Report::new(source, vec![problem]))
+        Err(ProblemReport::new(source, vec![problem]))
     }
 
     /// The name for messages, usually a path.
@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for SourceFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source")
             .field("name", &self.0.name)
@@ -178,26 +178,26 @@ mod tests {
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {
-        let source = Source::new("f", "äb\r\n\nx");
+        let source = SourceFile::new("f", "äb\r\n\nx");
         let at = |offset: usize| source.position(offset).to_string();
         assert_eq!(
             [at(0), at(2), at(3), at(5), at(6), at(7), at(99)].join(" "),
             "1:1 1:2 1:3 2:1 3:1 3:2 3:2"
         );
         assert_eq!(at(1), "1:1", "inside a character is at it");
-        assert_eq!(Source::new("f", "").position(0).to_string(), "1:1");
+        assert_eq!(SourceFile::new("f", "").position(0).to_string(), "1:1");
     }
 
     #[test]
     fn lines_come_without_their_breaks() {
-        let source = Source::new("f", "one\r\ntwo\n");
+        let source = SourceFile::new("f", "one\r\ntwo\n");
         let lines: Vec<&str> = (0..5).map(|line| source.slice(source.line_span(line))).collect();
         assert_eq!(lines, ["", "one", "two", "", ""]);
     }
 
     #[test]
     fn a_byte_order_mark_is_skipped_once() {
-        assert_eq!(Source::new("f", "\u{feff}a").text(), "a");
-        assert_eq!(Source::from_bytes("f", b"\xef\xbb\xbfa".to_vec()).unwrap().text(), "a");
+        assert_eq!(SourceFile::new("f", "\u{feff}a").text(), "a");
+        assert_eq!(SourceFile::from_bytes("f", b"\xef\xbb\xbfa".to_vec()).unwrap().text(), "a");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::{Source, SourceNode, SourceSpan};
+use crate::{SourceFile, SourceNode, SourceSpan};
 
 /// A longer string is not taken apart; its pieces are the whole node.
 const MAX_TRACED_BYTES: usize = 1024 * 1024;
@@ -15,7 +15,7 @@ const MAX_TRACED_BYTES: usize = 1024 * 1024;
 ///
 /// Exact for plain, quoted and block scalars; what cannot be placed exactly (an aliased value, a
 /// value that is no string) is the whole node.
-pub fn within(source: &Source, node: &SourceNode, piece: Range<usize>) -> SourceSpan {
+pub fn within(source: &SourceFile, node: &SourceNode, piece: Range<usize>) -> SourceSpan {
     let whole = node.span;
     let text = source.slice(whole);
     let Some(value) = node.as_str().filter(|_| text.len() <= MAX_TRACED_BYTES) else {
@@ -32,7 +32,7 @@ pub fn within(source: &Source, node: &SourceNode, piece: Range<usize>) -> Source
 }
 
 /// Where the `nth` (from 0) occurrence of `needle` in a string's value stands in the file.
-pub fn find_within(source: &Source, node: &SourceNode, needle: &str, nth: usize) -> SourceSpan {
+pub fn find_within(source: &SourceFile, node: &SourceNode, needle: &str, nth: usize) -> SourceSpan {
     let text = node.as_str().unwrap_or_default();
     match text.match_indices(needle).nth(nth) {
         Some((start, _)) => within(source, node, start..start + needle.len()),

@@ -4,7 +4,7 @@
 #[path = "any_text/exercise.rs"]
 mod exercise;
 
-use coven_notation::{FileSyntax, Source, read};
+use coven_notation::{FileSyntax, SourceFile, read};
 use exercise::{File, any_text};
 use proptest::prelude::*;
 
@@ -68,11 +68,11 @@ const PIECES: &[&str] = &[
 fn the_examples_are_read_and_mean_what_they_say() {
     for (text, syntax) in [(YAML, FileSyntax::Yaml), (JSON, FileSyntax::Json)] {
         any_text(text);
-        let read = read::<File>(&Source::new("file", text), syntax);
+        let read = read::<File>(&SourceFile::new("file", text), syntax);
         assert!(read.node.is_some(), "{:?}", read.problems);
     }
     let read = read::<File>(
-        &Source::new("file", &YAML.replace("folded\n    text", "folded")[..]),
+        &SourceFile::new("file", &YAML.replace("folded\n    text", "folded")[..]),
         FileSyntax::Yaml,
     );
     assert_eq!(read.problems, []);
@@ -125,7 +125,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        match Source::from_bytes("file", bytes) {
+        match SourceFile::from_bytes("file", bytes) {
             Ok(source) => any_text(source.text()),
             Err(report) => prop_assert!(report.render(false).contains("not-utf8")),
         }

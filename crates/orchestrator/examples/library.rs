@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coven_model::WorkflowStatus;
-use coven_model::event::Event;
-use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+use coven_model::event::SessionEvent;
+use coven_orchestrator::{NewSession, Options, Orchestrator, PublishedEvent};
 use coven_testkit::agent;
 
 const DEFINITION: &str = "
@@ -66,12 +66,12 @@ pub(crate) async fn greet(
     let mut steps = Vec::new();
     let mut events = orchestrator.subscribe(&id, 0).await?;
     while let Some(envelope) = events.next().await? {
-        let Published::Fact { event, .. } = envelope.what else { continue };
+        let PublishedEvent::Fact { event, .. } = envelope.what else { continue };
         match &*event {
-            Event::StepCompleted { step, .. } => steps.push(step.clone()),
-            Event::WorkflowCompleted { .. }
-            | Event::WorkflowFailed { .. }
-            | Event::WorkflowCancelled { .. } => break,
+            SessionEvent::StepCompleted { step, .. } => steps.push(step.clone()),
+            SessionEvent::WorkflowCompleted { .. }
+            | SessionEvent::WorkflowFailed { .. }
+            | SessionEvent::WorkflowCancelled { .. } => break,
             _ => {}
         }
     }

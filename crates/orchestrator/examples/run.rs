@@ -14,9 +14,9 @@ use std::io::{BufRead, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
-use coven_model::event::{Decision, Event};
-use coven_model::{Choice, Intervention, SessionId, WorkflowStatus};
-use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+use coven_model::event::{InterventionDecision, SessionEvent};
+use coven_model::{Intervention, InterventionChoice, SessionId, WorkflowStatus};
+use coven_orchestrator::{NewSession, Options, Orchestrator, PublishedEvent};
 use coven_testkit::agent;
 
 fn main() -> ExitCode {
@@ -70,14 +70,14 @@ async fn follow(
 ) -> Result<WorkflowStatus, Box<dyn Error>> {
     let mut events = orchestrator.subscribe(id, 0).await?;
     while let Some(envelope) = events.next().await? {
-        let Published::Fact { event, .. } = envelope.what else { continue };
+        let PublishedEvent::Fact { event, .. } = envelope.what else { continue };
         match &*event {
-            Event::SessionCreated(created) => println!("session {} ({})", created.name, id),
-            Event::StepStarted { step, kind, .. } => println!("▶ {step} ({kind})"),
-            Event::StepCompleted { step, summary, .. } => println!("✔ {step}: {summary}"),
-            Event::StepFailed { step, error, .. } => println!("✘ {step}: {error}"),
-            Event::StepSkipped { step, reason, .. } => println!("- {step}: {reason}"),
-            Event::InterventionRequired { intervention, .. } => {
+            SessionEvent::SessionCreated(created) => println!("session {} ({})", created.name, id),
+            SessionEvent::StepStarted { step, kind, .. } => println!("▶ {step} ({kind})"),
+            SessionEvent::StepCompleted { step, summary, .. } => println!("✔ {step}: {summary}"),
+            SessionEvent::StepFailed { step, error, .. } => println!("✘ {step}: {error}"),
+            SessionEvent::StepSkipped { step, reason, .. } => println!("- {step}: {reason}"),
+            SessionEvent::InterventionRequired { intervention, .. } => {
                 let open = orchestrator.view(id).await?.is_some_and(|view| {
                     view.interventions.iter().any(|open| open.id == intervention.id)
                 });
@@ -85,9 +85,9 @@ async fn follow(
                     answer(orchestrator, intervention, yes).await?;
                 }
             }
-            Event::WorkflowCompleted { .. }
-            | Event::WorkflowFailed { .. }
-            | Event::WorkflowCancelled { .. } => break,
+            SessionEvent::WorkflowCompleted { .. }
+            | SessionEvent::WorkflowFailed { .. }
+            | SessionEvent::WorkflowCancelled { .. } => break,
             _ => {}
         }
     }
@@ -109,7 +109,7 @@ async fn answer(
     }
     let names: Vec<&str> = asked.options.iter().map(|option| option.as_str()).collect();
     let choice = if yes {
-        asked.options.first().copied().unwrap_or(Choice::Approve)
+        asked.options.first().copied().unwrap_or(InterventionChoice::Approve)
     } else {
         println!("  {}?", names.join(" / "));
         let line = tokio::task::spawn_blocking(|| stdin().lock().lines().next()).await?;
@@ -117,7 +117,7 @@ async fn answer(
         let found = asked.options.iter().find(|option| option.as_str().starts_with(line.trim()));
         *found.ok_or_else(|| format!("that is none of {}", names.join(", ")))?
     };
-    let decision = Decision::new(choice, "the terminal");
+    let decision = InterventionDecision::new(choice, "the terminal");
     orchestrator.answer(&asked.id, decision, asked.digest.clone()).await?;
     println!("  {choice}");
     Ok(())

@@ -1,7 +1,7 @@
 //! What can go wrong, told apart.
 
 use coven_model::{SessionId, TaskId};
-use coven_notation::Report;
+use coven_notation::ProblemReport;
 use coven_runner::DeliveryError;
 use coven_store::index::ResolveError;
 use coven_store::journal::{AppendError, CreateError, OpenError as JournalError, ReadError};
@@ -10,7 +10,7 @@ use coven_store::register::RegisterError;
 use coven_store::retention::RemoveError;
 use coven_store::{BaseDirError, FileError, NotOwned};
 use coven_workflow::catalogue::UnusableGrimoire;
-use coven_workflow::state::Refused;
+use coven_workflow::state::RefusalReason;
 
 use crate::state::ClaimError;
 
@@ -48,7 +48,7 @@ pub enum ExecuteError {
     Grimoire(#[from] UnusableGrimoire),
     /// The definition is wrong.
     #[error("the definition has errors:\n{}", .0.render(false))]
-    Definition(Box<Report>),
+    Definition(Box<ProblemReport>),
     /// The inputs are wrong.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
@@ -120,7 +120,7 @@ pub enum RequestError {
     Foreign(SessionId),
     /// The run does not allow it as it stands.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] RefusalReason),
     /// Nothing can be written down at the moment.
     #[error(
         "the session cannot be written down now: {problem}; what you asked for happens when it can"

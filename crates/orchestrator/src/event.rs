@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use coven_model::event::Event;
-use coven_model::{AttemptId, SessionId, Timestamp, Verdict};
-use coven_runtime::domain::Stream;
-use coven_store::Reader;
+use coven_model::event::SessionEvent;
+use coven_model::{AgentVerdict, AttemptId, SessionId, Timestamp};
+use coven_runtime::domain::PaneStream;
+use coven_store::JournalReader;
 use coven_store::journal::ReadError;
 use tokio::sync::{broadcast, watch};
 
 use crate::snapshot::SessionSnapshot;
-use crate::state::replay::{Follower, Log, Piece};
+use crate::state::replay::{LogFollower, ReplayLog, ReplayPiece};
 
 /// Something that happened in a session.
 #[derive(Clone, Debug)]
-pub struct Envelope {
+pub struct FeedEvent {
     /// Where a fact stands in the [feed](crate::Feed); always grows. What is not kept has none,
     /// and neither has a fact that is read again from the journal of one session.
     pub pos: Option<u64>,
@@ -23,32 +23,32 @@ pub struct Envelope {
     /// When it was recorded, by the clock of the orchestrator.
     pub time: Timestamp,
     /// The fact, or what is told and not kept.
-    pub what: Published,
+    pub what: PublishedEvent,
 }
 
 /// A fact of the journal, or live news that no journal keeps.
 #[derive(Clone, Debug)]
-pub enum Published {
+pub enum PublishedEvent {
     /// A fact with its number in the session; on the disk before anybody hears of it.
     Fact {
         /// Its number, contiguous in the session.
         seq: u64,
         /// The fact as the journal has it.
-        event: Arc<Event>,
+        event: Arc<SessionEvent>,
     },
     /// Something that is told and not kept.
-    Live(Live),
+    Live(LiveEvent),
 }
 
 /// What is told and not kept; the bytes are on the tape.
 #[derive(Clone, Debug)]
-pub enum Live {
+pub enum LiveEvent {
     /// An agent printed something.
     Output {
         /// The attempt whose process it is.
         job: AttemptId,
         /// Which of its streams it was printed to.
-        stream: Stream,
+        stream: PaneStream,
         /// Where in its output this begins.
         offset: u64,
         /// How many bytes of the tape this is.
@@ -61,7 +61,7 @@ pub enum Live {
         /// The attempt whose process it is.
         job: AttemptId,
         /// What it is doing, with the evidence.
-        verdict: Box<Verdict>,
+        verdict: Box<AgentVerdict>,
     },
     /// The session's folder was deleted, and restored from memory.
     Restored,
@@ -80,8 +80,8 @@ pub enum Live {
 /// Follows a session: what happened since a fact, then what happens. No fact is left out or comes
 /// twice, however slow the reader is.
 #[derive(Debug)]
-pub struct Subscription {
-    follower: Follower<SessionLog>,
+pub struct EventSubscription {
+    follower: LogFollower<SessionLog>,
 }
 
 /// How many facts are read from a journal at a time.
@@ -91,7 +91,7 @@ const FACTS_PER_READ: usize = 256;
 #[derive(Debug)]
 struct SessionLog {
     session: SessionId,
-    reader: Reader,
+    reader: JournalReader,
     /// What the session's actor has published. Facts are in the journal a moment earlier, and a
     /// subscriber that heard of them then would not find them in the snapshot.
     published: Option<watch::Receiver<Arc<SessionSnapshot>>>,
@@ -107,14 +107,14 @@ impl SessionLog {
     }
 }
 
-impl Log for SessionLog {
-    type Item = Envelope;
+impl ReplayLog for SessionLog {
+    type Item = FeedEvent;
     type Error = ReadError;
 
-    fn read(&mut self, next: u64) -> Result<Piece<Envelope>, ReadError> {
-        let mut piece = Piece { items: Vec::new(), next, has_more: false };
+    fn read(&mut self, next: u64) -> Result<ReplayPiece<FeedEvent>, ReadError> {
+        let mut piece = ReplayPiece { items: Vec::new(), next, has_more: false };
         let limit = self.limit();
-        for record in self.reader.read_from::<Event>(next)? {
+        for record in self.reader.read_from::<SessionEvent>(next)? {
             let record = record?;
             if limit.is_some_and(|limit| record.seq > limit) {
                 break;
@@ -124,39 +124,39 @@ impl Log for SessionLog {
                 break;
             }
             piece.next = record.seq + 1;
-            piece.items.push(Envelope {
+            piece.items.push(FeedEvent {
                 pos: None,
                 session: self.session.clone(),
                 time: record.time,
-                what: Published::Fact { seq: record.seq, event: Arc::new(record.fact) },
+                what: PublishedEvent::Fact { seq: record.seq, event: Arc::new(record.fact) },
             });
         }
         Ok(piece)
     }
 
-    fn number(envelope: &Envelope) -> Option<u64> {
+    fn number(envelope: &FeedEvent) -> Option<u64> {
         match envelope.what {
-            Published::Fact { seq, .. } => Some(seq),
-            Published::Live(_) => None,
+            PublishedEvent::Fact { seq, .. } => Some(seq),
+            PublishedEvent::Live(_) => None,
         }
     }
 
-    fn item(envelope: Envelope) -> Envelope {
+    fn item(envelope: FeedEvent) -> FeedEvent {
         envelope
     }
 }
 
-impl Subscription {
+impl EventSubscription {
     pub(crate) fn new(
         session: SessionId,
-        reader: Reader,
+        reader: JournalReader,
         after: u64,
-        receiver: broadcast::Receiver<Envelope>,
+        receiver: broadcast::Receiver<FeedEvent>,
         published: Option<watch::Receiver<Arc<SessionSnapshot>>>,
     ) -> Self {
         let next = after.saturating_add(1);
         let log = SessionLog { session, reader, published };
-        Self { follower: Follower::new(log, receiver, next, true) }
+        Self { follower: LogFollower::new(log, receiver, next, true) }
     }
 
     /// How many things the reader was too slow for, since this was last asked. The facts among
@@ -166,7 +166,7 @@ impl Subscription {
     }
 
     /// The next thing; nothing once the session is closed and everything was told.
-    pub async fn next(&mut self) -> Result<Option<Envelope>, ReadError> {
+    pub async fn next(&mut self) -> Result<Option<FeedEvent>, ReadError> {
         self.follower.next().await
     }
 }

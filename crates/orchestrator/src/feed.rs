@@ -13,16 +13,16 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
-use coven_store::session::Look;
-use coven_store::{BaseDir, Entry};
+use coven_store::session::ReadOnlySession;
+use coven_store::{BaseDir, SessionEntry};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
 pub use self::replay::FeedSubscription;
-use crate::event::{Envelope, Published};
-use crate::state::{Ledger, Mark, Place};
+use crate::event::{FeedEvent, PublishedEvent};
+use crate::state::{Ledger, LedgerMark, LedgerPlace};
 
 /// How far a subscriber may be behind before it reads the ledger instead.
 const MAX_EVENT_LAG: usize = 4096;
@@ -30,18 +30,18 @@ const MAX_EVENT_LAG: usize = 4096;
 /// The feed of a process. Clones are handles to the same feed.
 #[derive(Clone, Debug)]
 pub struct Feed {
-    shared: Arc<Shared>,
+    shared: Arc<FeedState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    book: Mutex<Book>,
+struct FeedState {
+    book: Mutex<FeedBook>,
     /// Gone once the feed is closed.
-    events: Mutex<Option<broadcast::Sender<Envelope>>>,
+    events: Mutex<Option<broadcast::Sender<FeedEvent>>>,
 }
 
 #[derive(Debug)]
-struct Book {
+struct FeedBook {
     ledger: Ledger,
     /// The base directory that the journal of each session lies below.
     homes: HashMap<Uuid, Arc<Path>>,
@@ -51,7 +51,7 @@ struct Book {
 #[derive(Clone, Debug)]
 pub enum FeedItem {
     /// The next event, in the order of the feed.
-    Event(Envelope),
+    Event(FeedEvent),
     /// What happened since the position that was asked for is not known any more, or never was.
     /// What follows is what happens from now on; how everything stands has to be asked.
     Gap {
@@ -73,12 +73,12 @@ impl Feed {
     }
 
     fn new(ledger: Ledger) -> Self {
-        let book = Mutex::new(Book { ledger, homes: HashMap::new() });
+        let book = Mutex::new(FeedBook { ledger, homes: HashMap::new() });
         let events = Mutex::new(Some(broadcast::Sender::new(MAX_EVENT_LAG)));
-        Self { shared: Arc::new(Shared { book, events }) }
+        Self { shared: Arc::new(FeedState { book, events }) }
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, FeedBook> {
         self.shared.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,7 +108,7 @@ impl Feed {
         self.shared.events.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    fn send(&self, envelope: &Envelope) {
+    fn send(&self, envelope: &FeedEvent) {
         let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(events) = &*events {
             // It fails only without subscribers; a later one reads the event from its journal.
@@ -130,13 +130,21 @@ impl Feed {
     }
 
     /// Tells something. A fact must be durable by now.
-    pub(crate) fn tell(&self, session: &SessionId, time: Timestamp, what: Published) -> Envelope {
-        let mut envelope = Envelope { pos: None, session: session.clone(), time, what };
+    pub(crate) fn tell(
+        &self,
+        session: &SessionId,
+        time: Timestamp,
+        what: PublishedEvent,
+    ) -> FeedEvent {
+        let mut envelope = FeedEvent { pos: None, session: session.clone(), time, what };
         let place = match &envelope.what {
-            Published::Fact { seq, event } => {
-                uuid(session).map(|session| Place { session, seq: *seq, time, mark: mark(event) })
-            }
-            Published::Live(_) => None,
+            PublishedEvent::Fact { seq, event } => uuid(session).map(|session| LedgerPlace {
+                session,
+                seq: *seq,
+                time,
+                mark: mark(event),
+            }),
+            PublishedEvent::Live(_) => None,
         };
         let Some(place) = place else {
             self.send(&envelope);
@@ -162,24 +170,25 @@ impl Feed {
 
     /// Takes note of a session that was there before, and tells what its journal has and the feed
     /// does not: a process that dies may have written facts down and not told its subscribers.
-    pub(crate) fn take_up(&self, base: &BaseDir, entry: &Entry) {
+    pub(crate) fn take_up(&self, base: &BaseDir, entry: &SessionEntry) {
         let Some(session) = uuid(&entry.id) else { return };
         self.locate(base.path(), [&entry.id]);
         let known = self.book().ledger.known(&session);
         let settled = entry.fresh && entry.status.is_final() && !entry.kept;
         let seq = match known {
             // It was over before this feed heard of it, or so long ago that it has forgotten.
-            None | Some((_, Mark::Over | Mark::Deleted)) if settled => return,
+            None | Some((_, LedgerMark::Over | LedgerMark::Deleted)) if settled => return,
             None => 0,
             Some((seq, _)) => seq,
         };
-        let Ok(mut reader) = Look::open(base, &entry.id).and_then(|look| look.reader()) else {
+        let Ok(mut reader) = ReadOnlySession::open(base, &entry.id).and_then(|look| look.reader())
+        else {
             return;
         };
-        let Ok(records) = reader.read_from::<Event>(seq + 1) else { return };
+        let Ok(records) = reader.read_from::<SessionEvent>(seq + 1) else { return };
         // What cannot be read is an error when the session is opened.
         for record in records.map_while(Result::ok) {
-            let what = Published::Fact { seq: record.seq, event: Arc::new(record.fact) };
+            let what = PublishedEvent::Fact { seq: record.seq, event: Arc::new(record.fact) };
             self.tell(&entry.id, record.time, what);
         }
     }
@@ -202,12 +211,12 @@ fn uuid(session: &SessionId) -> Option<Uuid> {
     session.as_str().parse().ok()
 }
 
-fn mark(event: &Event) -> Mark {
+fn mark(event: &SessionEvent) -> LedgerMark {
     match event {
-        Event::WorkflowCompleted { .. }
-        | Event::WorkflowFailed { .. }
-        | Event::WorkflowCancelled { .. } => Mark::Over,
-        Event::SessionDeleted { .. } => Mark::Deleted,
-        _ => Mark::None,
+        SessionEvent::WorkflowCompleted { .. }
+        | SessionEvent::WorkflowFailed { .. }
+        | SessionEvent::WorkflowCancelled { .. } => LedgerMark::Over,
+        SessionEvent::SessionDeleted { .. } => LedgerMark::Deleted,
+        _ => LedgerMark::None,
     }
 }

@@ -42,10 +42,10 @@ mod state;
 
 pub use engine::{Admission, AdmissionQueue, Load, SessionController, SlotUse, WorkflowExecutor};
 pub use error::{ExecuteError, OpenError, RequestError};
-pub use event::{Envelope, Live, Published, Subscription};
+pub use event::{EventSubscription, FeedEvent, LiveEvent, PublishedEvent};
 pub use feed::{Feed, FeedItem, FeedSubscription};
-pub use options::{DEFAULT_SLOTS, NewSession, Options, What};
-pub use orchestrator::{Archive, Orchestrator, Posted, PostedEvent, TaskAccess};
+pub use options::{DEFAULT_SLOTS, NewSession, Options, SessionContent};
+pub use orchestrator::{Archive, Orchestrator, PostedEvent, PostedOutcome, TaskAccess};
 pub use snapshot::{SessionSnapshot, TaskSnapshot};
 pub use state::blocking::blocking;
 pub use state::{ClaimError, Clock, JournalWriter, SessionManager, WorkflowSession};

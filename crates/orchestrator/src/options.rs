@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use coven_adapters::AdapterFolders;
 use coven_model::AutoAnswer;
-use coven_policy::Policies;
+use coven_policy::EffectivePolicies;
 use coven_store::{FolderOwners, Retention};
-use coven_workflow::Plan;
+use coven_workflow::WorkflowPlan;
 use serde_json::{Map, Value};
 
 use crate::engine::AdmissionQueue;
@@ -44,10 +44,10 @@ pub struct Options {
     /// share one, by clone.
     pub admission: AdmissionQueue,
     /// Which questions are answered without a person.
-    pub policies: Policies,
+    pub policies: EffectivePolicies,
     /// The adapter for steps that name none.
     pub default_adapter: Option<String>,
-    /// Who keeps the sessions, for whoever finds them taken.
+    /// The program that holds the locks, named in the error of another one that finds them taken.
     pub keeper: String,
     /// Where everything is told. Orchestrators of one process share one, by clone.
     pub feed: Feed,
@@ -78,7 +78,7 @@ impl Options {
             config_dir: None,
             trusted: false,
             admission: AdmissionQueue::new(DEFAULT_SLOTS),
-            policies: Policies::default(),
+            policies: EffectivePolicies::default(),
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),
             feed: Feed::in_memory(),
@@ -102,8 +102,11 @@ impl Options {
         }
     }
 
-    pub(crate) fn grimoire_places(&self, trusted: bool) -> coven_workflow::catalogue::Places {
-        coven_workflow::catalogue::Places {
+    pub(crate) fn grimoire_places(
+        &self,
+        trusted: bool,
+    ) -> coven_workflow::catalogue::CataloguePaths {
+        coven_workflow::catalogue::CataloguePaths {
             user: self.config_dir.as_ref().map(|config| config.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
             trusted,
@@ -113,7 +116,7 @@ impl Options {
 
 /// What a session runs.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum SessionContent {
     /// A grimoire of the catalogue, by name.
     Grimoire(String),
     /// A definition of either form: what it is called in messages, and its text.
@@ -124,14 +127,14 @@ pub enum What {
         text: String,
     },
     /// A plan that was checked before.
-    Plan(Box<Plan>),
+    Plan(Box<WorkflowPlan>),
 }
 
 /// What a session is made with.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// What it runs.
-    pub what: What,
+    pub what: SessionContent,
     /// Its inputs.
     pub input: Map<String, Value>,
     /// What it is for.
@@ -148,15 +151,15 @@ pub struct NewSession {
 impl NewSession {
     /// A session of a grimoire without inputs, with the environment of this process.
     pub fn of_grimoire(name: &str) -> Self {
-        Self::of(What::Grimoire(name.to_owned()))
+        Self::of(SessionContent::Grimoire(name.to_owned()))
     }
 
     /// A session of a definition without inputs, with the environment of this process.
     pub fn of_definition(name: &str, text: &str) -> Self {
-        Self::of(What::Definition { name: name.to_owned(), text: text.to_owned() })
+        Self::of(SessionContent::Definition { name: name.to_owned(), text: text.to_owned() })
     }
 
-    fn of(what: What) -> Self {
+    fn of(what: SessionContent) -> Self {
         let env = std::env::vars_os().collect();
         Self { what, input: Map::new(), goal: None, env, key: None, auto: None }
     }

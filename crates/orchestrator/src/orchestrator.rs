@@ -14,24 +14,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use coven_model::{SessionId, SessionView, WorkflowStatus};
-use coven_policy::Policies;
-use coven_store::Entry;
+use coven_policy::EffectivePolicies;
+use coven_store::SessionEntry;
 use coven_workflow::catalogue::GrimoireCatalogue;
-use coven_workflow::{Input, Known};
+use coven_workflow::{CheckEnvironment, SessionInput};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub use self::access::TaskAccess;
 pub use self::archive::Archive;
 use self::controllers::{Controllers, SessionTurn};
-use self::once::Once;
-pub use self::once::{Posted, PostedEvent};
+use self::once::SessionMaker;
+pub use self::once::{PostedEvent, PostedOutcome};
 pub(crate) use self::once::{RecordedFacts, TriggerStarter};
 use crate::engine::{
     AdmissionQueue, SessionContext, SessionController, SessionStart, WorkflowExecutor,
 };
 use crate::error::{OpenError, RequestError};
-use crate::event::Subscription;
+use crate::event::EventSubscription;
 use crate::feed::Feed;
 use crate::options::Options;
 use crate::snapshot::SessionSnapshot;
@@ -61,11 +61,11 @@ use coven_folder::best_effort;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Orchestrator {
-    shared: Arc<Shared>,
+    shared: Arc<OrchestratorParts>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct OrchestratorParts {
     options: Options,
     trusted: AtomicBool,
     manager: Arc<SessionManager>,
@@ -76,7 +76,7 @@ struct Shared {
     closing: AtomicBool,
     /// Removes old sessions in the background.
     housekeeper: Mutex<Option<JoinHandle<()>>>,
-    once: Once,
+    once: SessionMaker,
 }
 
 impl Orchestrator {
@@ -95,7 +95,7 @@ impl Orchestrator {
             Ok::<_, OpenError>((options, manager, claims))
         });
         let (options, manager, claims) = opened.await?;
-        let shared = Shared {
+        let shared = OrchestratorParts {
             trusted: AtomicBool::new(options.trusted),
             options,
             manager: Arc::new(manager),
@@ -104,7 +104,7 @@ impl Orchestrator {
             ended: Arc::default(),
             closing: AtomicBool::new(false),
             housekeeper: Mutex::default(),
-            once: Once::new(claims),
+            once: SessionMaker::new(claims),
         };
         let orchestrator = Self { shared: Arc::new(shared) };
         let entries = {
@@ -137,8 +137,8 @@ impl Orchestrator {
     }
 
     /// What definitions are checked against.
-    pub fn known(&self) -> Known {
-        let known = Known::new(self.shared.executor.adapters());
+    pub fn known(&self) -> CheckEnvironment {
+        let known = CheckEnvironment::new(self.shared.executor.adapters());
         match &self.shared.options.default_adapter {
             Some(adapter) => known.with_default_adapter(adapter),
             None => known,
@@ -150,7 +150,7 @@ impl Orchestrator {
         self.catalogue_for(&self.known())
     }
 
-    fn catalogue_for(&self, known: &Known) -> GrimoireCatalogue {
+    fn catalogue_for(&self, known: &CheckEnvironment) -> GrimoireCatalogue {
         let trusted = self.shared.trusted.load(Ordering::Relaxed);
         GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), known)
     }
@@ -163,7 +163,7 @@ impl Orchestrator {
     }
 
     /// Which questions are answered without a person, from the next question on.
-    pub fn set_policies(&self, policies: Policies) {
+    pub fn set_policies(&self, policies: EffectivePolicies) {
         self.shared.executor.set_policies(policies);
     }
 
@@ -196,7 +196,7 @@ impl Orchestrator {
     ) -> Result<SessionController, RequestError> {
         let controller = self.attend(id, env).await?;
         if controller.status() == WorkflowStatus::Pending {
-            match controller.input(Input::Begin).await {
+            match controller.input(SessionInput::Begin).await {
                 // It has begun meanwhile.
                 Ok(()) | Err(RequestError::Refused(_)) => {}
                 Err(error) => return Err(error),
@@ -295,7 +295,7 @@ impl Orchestrator {
     }
 
     /// All sessions, newest first.
-    pub fn list(&self) -> Vec<Entry> {
+    pub fn list(&self) -> Vec<SessionEntry> {
         self.shared.manager.list()
     }
 
@@ -312,7 +312,7 @@ impl Orchestrator {
     }
 
     /// One session, as a list shows it.
-    pub fn entry(&self, id: &SessionId) -> Option<Entry> {
+    pub fn entry(&self, id: &SessionId) -> Option<SessionEntry> {
         self.shared.manager.entry(id)
     }
 
@@ -327,7 +327,7 @@ impl Orchestrator {
         &self,
         id: &SessionId,
         after: u64,
-    ) -> Result<Subscription, RequestError> {
+    ) -> Result<EventSubscription, RequestError> {
         if let Some(controller) = self.controller(id)
             && let Ok(subscription) = controller.subscribe(after)
         {
@@ -364,7 +364,7 @@ impl Orchestrator {
             for controller in &controllers {
                 // One that is over, or about to be, refuses.
                 let (by, why) = ("shutdown".to_owned(), "everything is being stopped".to_owned());
-                match controller.input(Input::Cancel { by, why }).await {
+                match controller.input(SessionInput::Cancel { by, why }).await {
                     Err(RequestError::NotWritten { .. }) => stuck.push(controller),
                     _ => ending.push(controller),
                 }

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use coven_model::{
-    AttemptId, AutoAnswer, Intervention, Mode, PlanView, SessionId, SessionView, TaskId,
-    TaskStatus, Timestamp, Verdict, WorkflowStatus,
+    AgentMode, AgentVerdict, AttemptId, AutoAnswer, Intervention, PlanView, SessionId, SessionView,
+    TaskId, TaskStatus, Timestamp, WorkflowStatus,
 };
 use coven_runner::AgentRunner;
 use coven_workflow::State;
 use coven_workflow::plan::StepAction;
-use coven_workflow::state::{Run, TaskRun};
+use coven_workflow::state::{TaskRun, WorkflowRun};
 use coven_workflow::view::{SessionViewBuilder, plan_view};
 
 use crate::engine::{Runner, RunnerSlot};
@@ -72,7 +72,7 @@ pub struct TaskSnapshot {
     /// Its agent's type, or `shell` for a command.
     pub adapter: String,
     /// With a terminal or without.
-    pub mode: Mode,
+    pub mode: AgentMode,
     pub(crate) runner: Option<Runner>,
 }
 
@@ -83,7 +83,7 @@ impl TaskSnapshot {
     }
 
     /// What its agent on a terminal is doing, and since when.
-    pub fn verdict(&self) -> Option<(Verdict, Timestamp)> {
+    pub fn verdict(&self) -> Option<(AgentVerdict, Timestamp)> {
         match &self.runner {
             Some(Runner::Agent(agent)) => Some((agent.verdict(), agent.since())),
             _ => None,
@@ -145,12 +145,12 @@ impl SessionSnapshot {
 
     /// What waits for a person, the oldest first.
     pub fn interventions(&self) -> impl Iterator<Item = &Intervention> {
-        self.state.run().into_iter().flat_map(Run::interventions)
+        self.state.run().into_iter().flat_map(WorkflowRun::interventions)
     }
 
     /// How many tasks have a process.
     pub fn running_tasks(&self) -> usize {
-        let jobs = self.state.run().into_iter().flat_map(Run::live_jobs);
+        let jobs = self.state.run().into_iter().flat_map(WorkflowRun::live_jobs);
         let is_running = |task: &TaskRun| {
             matches!(task.status(), TaskStatus::Running | TaskStatus::WaitingForUser)
         };
@@ -158,7 +158,7 @@ impl SessionSnapshot {
     }
 
     /// What the agents on a terminal are doing, by attempt.
-    pub fn verdicts(&self) -> Vec<(AttemptId, Verdict)> {
+    pub fn verdicts(&self) -> Vec<(AttemptId, AgentVerdict)> {
         let agents = self.jobs.agents().into_iter();
         let mut verdicts: Vec<_> = agents.map(|(job, agent)| (job, agent.verdict())).collect();
         verdicts.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -184,7 +184,7 @@ impl SessionSnapshot {
 }
 
 /// Why a task cannot be looked at: it is none, or it was not started.
-fn not_started(run: &Run, task: &TaskId) -> RequestError {
+fn not_started(run: &WorkflowRun, task: &TaskId) -> RequestError {
     let known = known_tasks(run);
     if known.contains(task) {
         return RequestError::NotStarted(task.clone());
@@ -196,7 +196,7 @@ fn not_started(run: &Run, task: &TaskId) -> RequestError {
 
 /// The tasks that are known by name: those of stages from the beginning, others once they were
 /// started.
-fn known_tasks(run: &Run) -> Vec<TaskId> {
+fn known_tasks(run: &WorkflowRun) -> Vec<TaskId> {
     let planned = run.identity.plan.steps.iter().flat_map(|step| match &step.action {
         StepAction::Stage { tasks } => tasks.iter().map(|task| task.id.clone()).collect(),
         _ => Vec::new(),

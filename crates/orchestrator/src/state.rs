@@ -14,10 +14,10 @@ mod writer;
 
 pub(crate) use caller::Environment;
 pub use claims::ClaimError;
-pub(crate) use claims::{Claimed, Claims, Terms};
+pub(crate) use claims::{ClaimTerms, Claimed, Claims};
 pub use clock::Clock;
 pub(crate) use files::SessionFiles;
-pub(crate) use ledger::{Ledger, Mark, Place};
+pub(crate) use ledger::{Ledger, LedgerMark, LedgerPlace};
 pub use manager::SessionManager;
 pub(crate) use past::{PastSession, decided, spec_of, subscribe_past};
 pub(crate) use session::Recorded;

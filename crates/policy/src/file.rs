@@ -18,7 +18,7 @@
 
 use coven_model::AwaitingKind;
 use coven_notation::{
-    FileProblem, FileSyntax, Report, Source, SourceNode, parse, pattern, read, schema_of,
+    FileProblem, FileSyntax, ProblemReport, SourceFile, SourceNode, parse, pattern, read, schema_of,
 };
 use regex::Regex;
 use schemars::JsonSchema;
@@ -47,7 +47,6 @@ struct PolicyFile {
 /// One rule: which questions it is about, and what happens with them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Rule")]
 struct RawRule {
     /// A name for decisions and messages; without one it is `rule 3`.
     #[schemars(length(min = 1, max = 80))]
@@ -83,7 +82,6 @@ enum OneOrMore<T> {
 /// What happens with a question.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Decision")]
 enum RawDecision {
     /// The agent may do it, this once.
     Allow,
@@ -111,9 +109,9 @@ pub fn schema() -> serde_json::Value {
 
 impl Policy {
     /// Reads a policy file; refuses one with any error, and reports all of them.
-    pub fn read(source: &Source) -> Result<Self, Report> {
+    pub fn read(source: &SourceFile) -> Result<Self, ProblemReport> {
         if let Some(problem) = newer_version_problem(source) {
-            return Err(Report::new(source.clone(), vec![problem]));
+            return Err(ProblemReport::new(source.clone(), vec![problem]));
         }
         let read = read::<PolicyFile>(source, FileSyntax::Yaml);
         let mut problems = read.problems;
@@ -127,7 +125,7 @@ impl Policy {
             items.iter().map(|item| compiled(source, item, &mut problems)).collect();
         names(items, &mut problems);
         let Some(file) = read.value.filter(|_| !problems.iter().any(FileProblem::is_error)) else {
-            return Err(Report::new(source.clone(), problems));
+            return Err(ProblemReport::new(source.clone(), problems));
         };
         let parts = file.rules.into_iter().zip(items).zip(patterns).enumerate();
         let rules: Vec<PolicyRule> = parts
@@ -178,7 +176,7 @@ impl<T> OneOrMore<T> {
 }
 
 /// A file of a newer version is not judged by the rules of this one.
-fn newer_version_problem(source: &Source) -> Option<FileProblem> {
+fn newer_version_problem(source: &SourceFile) -> Option<FileProblem> {
     let node = parse(source, FileSyntax::Yaml).ok()?;
     let version = node.get("version")?;
     let number = version.to_json().as_u64().filter(|number| *number > POLICY_VERSION)?;
@@ -190,7 +188,11 @@ fn newer_version_problem(source: &Source) -> Option<FileProblem> {
     )
 }
 
-fn compiled(source: &Source, rule: &SourceNode, problems: &mut Vec<FileProblem>) -> Option<Regex> {
+fn compiled(
+    source: &SourceFile,
+    rule: &SourceNode,
+    problems: &mut Vec<FileProblem>,
+) -> Option<Regex> {
     let node = rule.get("matches").filter(|node| node.as_str().is_some())?;
     match pattern::compile(source, node, "m") {
         Ok(regex) => Some(regex),

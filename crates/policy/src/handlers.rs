@@ -8,7 +8,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use coven_model::{AutoPolicy, Choice, HandlerName};
+use coven_model::{AutoPolicy, HandlerName, InterventionChoice};
 
 use crate::AgentQuestion;
 
@@ -154,23 +154,25 @@ impl AgentAutomation {
 
 impl HandlerResolution {
     /// The decision as a fact; `None` when a person is asked.
-    pub fn to_decision(&self) -> Option<coven_model::Decision> {
+    pub fn to_decision(&self) -> Option<coven_model::InterventionDecision> {
         let (action, by) = (self.action.as_ref()?, self.by.as_ref()?);
         let choice = match &self.standard {
-            Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => Choice::Approve,
-            Some(HandlerName::Escape) => Choice::Deny,
-            Some(HandlerName::Choose(_) | HandlerName::Type(_)) | None => Choice::Answer,
+            Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => InterventionChoice::Approve,
+            Some(HandlerName::Escape) => InterventionChoice::Deny,
+            Some(HandlerName::Choose(_) | HandlerName::Type(_)) | None => {
+                InterventionChoice::Answer
+            }
         };
         let text = match (&self.standard, choice) {
             (Some(HandlerName::Type(text)), _) => Some(text.clone()),
-            (_, Choice::Answer) => Some(action.input.clone()),
+            (_, InterventionChoice::Answer) => Some(action.input.clone()),
             _ => None,
         };
-        Some(coven_model::Decision {
+        Some(coven_model::InterventionDecision {
             text,
             handler: self.standard.clone(),
             why: "automatic approval is on for this task".to_owned(),
-            ..coven_model::Decision::new(choice, format!("handler:{by}"))
+            ..coven_model::InterventionDecision::new(choice, format!("handler:{by}"))
         })
     }
 }

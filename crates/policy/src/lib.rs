@@ -2,9 +2,9 @@
 //!
 //! There are two ways, and both are off until the user turns them on:
 //!
-//! - **Rules** in a policy file say what is allowed, denied, answered or asked ([`Policies`]).
+//! - **Rules** in a policy file say what is allowed, denied, answered or asked ([`EffectivePolicies`]).
 //!   The user has such a file, and a trusted project may; what a project may do to the user's
-//!   word is written at [`Policies::decide`].
+//!   word is written at [`EffectivePolicies::decide`].
 //! - **Handlers** answer for one agent whose task has automatic approval on ([`AgentAutomation`]). The
 //!   first one that returns an action decides; when all decline, a person is asked.
 //!
@@ -25,5 +25,5 @@ pub use handlers::{
     SkippedHandler, TerminalInput,
 };
 pub use question::AgentQuestion;
-pub use rules::{Policies, PolicyDecision, PolicyLayer, RuleEffect, RuleName};
+pub use rules::{EffectivePolicies, PolicyDecision, PolicyLayer, RuleEffect, RuleName};
 pub use trial::{PastQuestion, PolicyTrial, TrialRow, test};

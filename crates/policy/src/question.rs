@@ -1,6 +1,6 @@
 //! What an agent asks, as far as it is known.
 
-use coven_model::{AwaitingKind, Digest};
+use coven_model::{AwaitingKind, ContentDigest};
 
 /// A question on an agent's screen.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct AgentQuestion<'a> {
     /// The lines that ask, joined where the terminal had wrapped them.
     pub excerpt: &'a [String],
     /// What binds an answer to this question.
-    pub digest: Option<&'a Digest>,
+    pub digest: Option<&'a ContentDigest>,
 }
 
 impl AgentQuestion<'_> {

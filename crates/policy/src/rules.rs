@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use coven_model::{AwaitingKind, Choice};
+use coven_model::{AwaitingKind, InterventionChoice};
 use regex::Regex;
 use serde::Serialize;
 
@@ -74,13 +74,13 @@ enum RuleMatch {
 
 /// The policies that apply, each of which may be missing.
 #[derive(Debug, Clone, Default)]
-pub struct Policies {
+pub struct EffectivePolicies {
     pub user: Option<Policy>,
     /// The project's, when the project is trusted.
     pub project: Option<Policy>,
 }
 
-impl Policies {
+impl EffectivePolicies {
     /// Decides a question.
     ///
     /// In each policy the first rule that matches speaks. When only one policy has such a rule,
@@ -188,12 +188,12 @@ impl PolicyRule {
 
 impl RuleEffect {
     /// The choice of a person that means the same; asking is none.
-    pub fn choice(&self) -> Option<Choice> {
+    pub fn choice(&self) -> Option<InterventionChoice> {
         match self {
-            Self::Allow => Some(Choice::Approve),
-            Self::AllowAlways => Some(Choice::ApproveAlways),
-            Self::Deny => Some(Choice::Deny),
-            Self::Answer(_) => Some(Choice::Answer),
+            Self::Allow => Some(InterventionChoice::Approve),
+            Self::AllowAlways => Some(InterventionChoice::ApproveAlways),
+            Self::Deny => Some(InterventionChoice::Deny),
+            Self::Answer(_) => Some(InterventionChoice::Answer),
             Self::Ask => None,
         }
     }
@@ -234,7 +234,7 @@ impl PolicyDecision {
     }
 
     /// The decision as a fact; `None` when a person is asked.
-    pub fn to_decision(&self) -> Option<coven_model::Decision> {
+    pub fn to_decision(&self) -> Option<coven_model::InterventionDecision> {
         let choice = self.ruling.choice()?;
         let text = match &self.ruling {
             RuleEffect::Answer(text) => Some(text.clone()),
@@ -242,10 +242,10 @@ impl PolicyDecision {
             _ => None,
         };
         let why = self.reason.clone();
-        Some(coven_model::Decision {
+        Some(coven_model::InterventionDecision {
             text,
             why,
-            ..coven_model::Decision::new(choice, self.decided_by())
+            ..coven_model::InterventionDecision::new(choice, self.decided_by())
         })
     }
 
@@ -259,7 +259,7 @@ impl PolicyDecision {
 }
 
 /// Whether a question of this kind can be decided so.
-pub(crate) fn offers(kind: AwaitingKind, choice: Choice) -> bool {
+pub(crate) fn offers(kind: AwaitingKind, choice: InterventionChoice) -> bool {
     use coven_model::InterventionKind as Kind;
     let kind = match kind {
         AwaitingKind::Approval => Kind::Approval,

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use coven_model::{AwaitingKind, Choice, Intervention, InterventionKind};
+use coven_model::{AwaitingKind, Intervention, InterventionChoice, InterventionKind};
 
-use crate::{AgentQuestion, Policies, PolicyDecision, PolicyLayer, RuleName};
+use crate::{AgentQuestion, EffectivePolicies, PolicyDecision, PolicyLayer, RuleName};
 
 /// Something that was asked before, and what came of it.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct PastQuestion<'a> {
     /// The tool it was about, when the adapter could tell.
     pub tool: Option<&'a str>,
     /// What was decided, if it was.
-    pub decided: Option<Choice>,
+    pub decided: Option<InterventionChoice>,
 }
 
 /// One line of the table.
@@ -40,7 +40,7 @@ pub struct PolicyTrial<'a> {
 
 /// Holds policies against what was asked before. Nothing is carried out.
 pub fn test<'a>(
-    policies: &Policies,
+    policies: &EffectivePolicies,
     past: impl IntoIterator<Item = PastQuestion<'a>>,
 ) -> PolicyTrial<'a> {
     let mut used: HashSet<(PolicyLayer, RuleName)> = HashSet::new();

@@ -24,23 +24,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coven_adapters::{AgentAdapter, OutputChunk};
-use coven_runtime::domain::{Pane, ReadOutcome, Stop, Stream};
+use coven_runtime::domain::{Pane, PaneStream, ReadOutcome, StopMode};
 use coven_runtime::readiness::watch;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
-use crate::event::Event;
+use crate::event::RunnerEvent;
 use crate::launch::StartError;
-use crate::output::Output;
+use crate::output::OutputStreams;
 use crate::redact::Redactor;
-use crate::task::Task;
+use crate::task::AgentTask;
 
 pub use ending::StopError;
 pub(crate) use handle::{ActorHandle, Request};
 use handle::{Reply, StopReply};
 use input::InputQueue;
 use lifecycle::Lifecycle;
-use published::Published;
+use published::PublishedState;
 pub(crate) use reader::AgentReader;
 
 /// How many bytes are read at once.
@@ -59,7 +59,7 @@ thread_local! {
 
 /// Where the output of a process stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reading {
+enum OutputReading {
     /// There may be more to read at once.
     More,
     /// There is nothing until the pane says so.
@@ -69,7 +69,7 @@ enum Reading {
 }
 
 /// Why an actor stops following its process.
-enum Leave {
+enum LoopEnd {
     /// Nothing of the process is left.
     Exited,
     /// A handle asked for it. The process is left as it is.
@@ -77,29 +77,29 @@ enum Leave {
 }
 
 /// One agent and everything that is known of it.
-pub(crate) struct Actor {
+pub(crate) struct RunnerActor {
     adapter: Arc<dyn AgentAdapter>,
-    task: Task,
+    task: AgentTask,
     /// The folder of the attempt, where its screen is saved.
     folder: Option<PathBuf>,
     /// When the agent began to be followed. All times here count from it.
     started: Instant,
     pane: Box<dyn Pane>,
-    reading: Reading,
+    reading: OutputReading,
     input: InputQueue,
-    output: Output,
+    output: OutputStreams,
     redactor: Redactor,
     reader: AgentReader,
     lifecycle: Lifecycle<StopReply>,
-    published: Arc<Published>,
+    published: Arc<PublishedState>,
     /// The agent's own id for its conversation.
     session: Option<String>,
 }
 
-impl Actor {
+impl RunnerActor {
     pub(crate) fn new(
         adapter: Arc<dyn AgentAdapter>,
-        task: Task,
+        task: AgentTask,
         pane: Box<dyn Pane>,
         reader: AgentReader,
         folder: Option<PathBuf>,
@@ -110,12 +110,12 @@ impl Actor {
             folder,
             started: Instant::now(),
             pane,
-            reading: Reading::More,
+            reading: OutputReading::More,
             input: InputQueue::default(),
-            output: Output::new(offset, &redactor),
+            output: OutputStreams::new(offset, &redactor),
             redactor,
             lifecycle: Lifecycle::new(task.timeout, adapter.config().grace()),
-            published: Arc::new(Published::new(reader.verdict())),
+            published: Arc::new(PublishedState::new(reader.verdict())),
             reader,
             session: task.resume.clone(),
             adapter,
@@ -149,12 +149,12 @@ impl Actor {
         &mut self,
         descriptor: &AsyncFd<OwnedFd>,
         requests: &mut mpsc::Receiver<Request>,
-    ) -> Leave {
+    ) -> LoopEnd {
         let mut has_handles = true;
         loop {
             self.advance();
             if self.is_over() {
-                return Leave::Exited;
+                return LoopEnd::Exited;
             }
             let due = self.deadline().map(|due| self.started + due);
             let sleep = async {
@@ -165,7 +165,7 @@ impl Actor {
             };
             tokio::select! {
                 request = requests.recv(), if has_handles => match request {
-                    Some(Request::Detach(reply)) => return Leave::Detached(reply),
+                    Some(Request::Detach(reply)) => return LoopEnd::Detached(reply),
                     Some(request) => self.request(request),
                     None => has_handles = false,
                 },
@@ -188,7 +188,7 @@ impl Actor {
 
     /// Does everything there is to do.
     fn advance(&mut self) {
-        if self.reading != Reading::Waiting {
+        if self.reading != OutputReading::Waiting {
             self.read();
         }
         self.write_due();
@@ -200,7 +200,7 @@ impl Actor {
 
     /// When to go on if nothing happens before.
     fn deadline(&self) -> Option<Duration> {
-        if self.reading == Reading::More {
+        if self.reading == OutputReading::More {
             return Some(Duration::ZERO);
         }
         let deadlines = [self.input.deadline(), self.reader_deadline(), self.lifecycle.deadline()];
@@ -209,8 +209,8 @@ impl Actor {
 
     /// The pane may have something to tell.
     fn look_again(&mut self) {
-        if self.reading == Reading::Waiting {
-            self.reading = Reading::More;
+        if self.reading == OutputReading::Waiting {
+            self.reading = OutputReading::More;
         }
     }
 
@@ -222,27 +222,27 @@ impl Actor {
                 match self.pane.read(buffer) {
                     Ok(ReadOutcome::Data(stream, length)) => self.take(stream, &buffer[..length]),
                     Ok(ReadOutcome::Pending) => {
-                        if self.reading != Reading::Ended {
-                            self.reading = Reading::Waiting;
+                        if self.reading != OutputReading::Ended {
+                            self.reading = OutputReading::Waiting;
                         }
                         return;
                     }
                     // A pane that cannot be read any more has nothing to say any more.
                     Ok(ReadOutcome::End) | Err(_) => {
-                        self.reading = Reading::Ended;
+                        self.reading = OutputReading::Ended;
                         return;
                     }
                 }
             }
-            self.reading = Reading::More;
+            self.reading = OutputReading::More;
         });
     }
 
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+    fn take(&mut self, stream: PaneStream, bytes: &[u8]) {
         let event = self.output.feed(stream, bytes);
-        if let Event::Output { clean, .. } = &event {
+        if let RunnerEvent::Output { clean, .. } = &event {
             self.adapter.observe(OutputChunk {
-                on_stderr: stream == Stream::Error,
+                on_stderr: stream == PaneStream::Error,
                 raw: bytes,
                 clean,
             });
@@ -261,7 +261,7 @@ impl Actor {
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: RunnerEvent) {
         self.published.tell(event);
     }
 
@@ -290,7 +290,7 @@ impl Actor {
     }
 
     /// Ends the process, politely or not.
-    fn stop_pane(&mut self, stop: Stop) {
+    fn stop_pane(&mut self, stop: StopMode) {
         // A process that has ended meanwhile cannot be asked. One that still runs although this
         // failed is found at the deadline of the stop.
         drop(self.pane.stop(stop));

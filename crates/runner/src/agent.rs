@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
-use coven_model::{Digest, Mode, Outcome, Timestamp, Verdict};
+use coven_model::{AgentMode, AgentVerdict, ContentDigest, JobOutcome, Timestamp};
 use coven_runtime::domain::Pane;
-use coven_terminal::keys::Key;
-use coven_terminal::screen::{Screen, Size};
-use coven_terminal::snapshot::Snapshot;
+use coven_terminal::keys::KeyPress;
+use coven_terminal::screen::{GridSize, Screen};
+use coven_terminal::snapshot::ScreenSnapshot;
 use tokio::sync::watch;
 
-use crate::actor::{Actor, ActorHandle, AgentReader, Request, StopError};
-use crate::answer::{Action, AnswerError};
+use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
+use crate::answer::{AnswerAction, AnswerError};
 use crate::delivery::{DeliveryError, Message};
-use crate::finished::Past;
+use crate::finished::PastActivity;
 use crate::launch::{self, StartError};
-use crate::subscription::Subscription;
-use crate::task::{Place, Task};
+use crate::subscription::RunnerSubscription;
+use crate::task::{AgentTask, TaskPlace};
 
 /// An agent on a terminal. Clones are handles to the same agent; when the last one is dropped the
 /// agent goes on until it ends, if its domain lets it.
@@ -26,7 +26,7 @@ pub struct AgentRunner {
 }
 
 /// An agent on a terminal that was started before, as it was found.
-pub struct Found {
+pub struct FoundAgent {
     /// Its process; what it gives begins at `offset`.
     pub pane: Box<dyn Pane>,
     /// Its screen, rebuilt up to `offset`.
@@ -34,16 +34,16 @@ pub struct Found {
     /// How much of its output is on the screen.
     pub offset: u64,
     /// What it did before; see [`past`](crate::past).
-    pub past: Past,
+    pub past: PastActivity,
     /// The folder of the attempt.
     pub folder: Option<std::path::PathBuf>,
 }
 
 /// What a terminal shows at one moment.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct AgentView {
     /// The screen as values, for reading.
-    pub snapshot: Snapshot,
+    pub snapshot: ScreenSnapshot,
     /// Bytes that paint the same screen on another terminal.
     pub dump: Vec<u8>,
     /// The end of the output it was made from.
@@ -56,11 +56,11 @@ impl AgentRunner {
     /// Starts an agent. Must be called within a tokio runtime that has I/O and time.
     pub fn start(
         adapter: Arc<dyn AgentAdapter>,
-        mut task: Task,
-        place: &Place,
+        mut task: AgentTask,
+        place: &TaskPlace,
     ) -> Result<Self, StartError> {
-        if task.mode != Mode::Interactive {
-            return Err(StartError::Mode { wanted: Mode::Interactive });
+        if task.mode != AgentMode::Interactive {
+            return Err(StartError::Mode { wanted: AgentMode::Interactive });
         }
         let launch = launch::plan(&*adapter, &task, place)?;
         let config = launch::prepare(&launch, &task, place)?;
@@ -69,7 +69,7 @@ impl AgentRunner {
         let inputs = std::mem::take(&mut task.pending_inputs);
         let (prompt, typed) = (task.prompt.as_deref(), launch.typed_prompt.clone());
         let reader = AgentReader::terminal(&*adapter, screen, prompt, typed, inputs);
-        let actor = Actor::new(adapter, task, pane, reader, place.folder.clone(), 0)
+        let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
         Ok(Self { handle: actor.spawn()? })
     }
@@ -77,14 +77,14 @@ impl AgentRunner {
     /// Follows an agent that was started before.
     pub fn adopt(
         adapter: Arc<dyn AgentAdapter>,
-        mut task: Task,
-        found: Found,
+        mut task: AgentTask,
+        found: FoundAgent,
     ) -> Result<Self, StartError> {
-        let Found { pane, mut screen, offset, past, folder } = found;
+        let FoundAgent { pane, mut screen, offset, past, folder } = found;
         screen.set_replies(true);
         let inputs = std::mem::take(&mut task.pending_inputs);
         let reader = AgentReader::adopted(&*adapter, screen, past, inputs);
-        let actor = Actor::new(adapter, task, pane, reader, folder, offset);
+        let actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
         Ok(Self { handle: actor.spawn()? })
     }
 
@@ -101,7 +101,7 @@ impl AgentRunner {
     }
 
     /// Presses keys as a person at the keyboard would: nothing is verified.
-    pub async fn keys(&self, keys: Vec<Key>) {
+    pub async fn keys(&self, keys: Vec<KeyPress>) {
         self.handle.tell(Request::Keys(keys)).await;
     }
 
@@ -111,7 +111,7 @@ impl AgentRunner {
     }
 
     /// Gives the terminal another size.
-    pub async fn resize(&self, size: Size) {
+    pub async fn resize(&self, size: GridSize) {
         self.handle.tell(Request::Resize(size)).await;
     }
 
@@ -121,18 +121,22 @@ impl AgentRunner {
     }
 
     /// Answers the question with this digest, if the agent still asks it.
-    pub async fn answer(&self, digest: Digest, action: Action) -> Result<(), AnswerError> {
+    pub async fn answer(
+        &self,
+        digest: ContentDigest,
+        action: AnswerAction,
+    ) -> Result<(), AnswerError> {
         let ask = |reply| Request::Answer { digest, action, reply };
         self.handle.ask(ask).await.unwrap_or(Err(AnswerError::Ended))
     }
 
     /// What the terminal shows now.
-    pub async fn view(&self) -> Option<View> {
+    pub async fn view(&self) -> Option<AgentView> {
         self.handle.ask(Request::View).await
     }
 
     /// What the agent is doing.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> AgentVerdict {
         self.handle.verdict.borrow().clone()
     }
 
@@ -142,12 +146,12 @@ impl AgentRunner {
     }
 
     /// What the agent is doing, to wait for changes of.
-    pub fn watch(&self) -> watch::Receiver<Verdict> {
+    pub fn watch(&self) -> watch::Receiver<AgentVerdict> {
         self.handle.verdict.clone()
     }
 
     /// Stops the agent and everything it started, and waits until nothing is left.
-    pub async fn stop(&self) -> Result<Outcome, StopError> {
+    pub async fn stop(&self) -> Result<JobOutcome, StopError> {
         self.handle.stop().await
     }
 
@@ -158,12 +162,12 @@ impl AgentRunner {
     }
 
     /// Everything that happens from now on; for the first who asks, from the start.
-    pub fn subscribe(&self) -> Subscription {
+    pub fn subscribe(&self) -> RunnerSubscription {
         self.handle.subscribe()
     }
 
     /// Waits for the end of the task.
-    pub async fn done(&self) -> Option<Outcome> {
+    pub async fn done(&self) -> Option<JobOutcome> {
         self.handle.done().await
     }
 }

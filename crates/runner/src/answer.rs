@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use coven_adapters::config::{Config, DialogConfig};
-use coven_model::{Choice, Digest};
-use coven_terminal::keys::Key;
+use coven_model::{ContentDigest, InterventionChoice};
+use coven_terminal::keys::KeyPress;
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
 /// changes nothing was not taken, and the next one would mean something else.
@@ -17,11 +17,11 @@ pub(crate) const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(500);
 
 /// What to do about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum AnswerAction {
     /// What the adapter knows as this: approve, approve always, deny.
-    Choose(Choice),
+    Choose(InterventionChoice),
     /// Presses these keys, whatever the adapter knows of the question.
-    Keys(Vec<Key>),
+    Keys(Vec<KeyPress>),
     /// Types this text and submits it.
     Text(String),
 }
@@ -34,7 +34,7 @@ pub enum AnswerError {
     Stale,
     /// The adapter does not say which keys do that.
     #[error("the adapter does not say how to {0}; answer with keys or text instead")]
-    Unknown(Choice),
+    Unknown(InterventionChoice),
     /// A key had no effect, so the rest were not pressed.
     #[error("the agent did not take key {number} of {of}; the rest was not pressed")]
     NotTaken {
@@ -55,14 +55,14 @@ pub enum AnswerError {
 pub(crate) fn keys_for(
     config: &Config,
     rule: &str,
-    choice: Choice,
-) -> Result<Vec<Key>, AnswerError> {
+    choice: InterventionChoice,
+) -> Result<Vec<KeyPress>, AnswerError> {
     let names = match config.dialog(rule) {
         Some(dialog) if !dialog.answers.is_empty() => dialog_keys(dialog, choice),
         _ => match choice {
-            Choice::Approve => Some(&config.keys.approve),
-            Choice::ApproveAlways => Some(&config.keys.approve_always),
-            Choice::Deny => Some(&config.keys.deny),
+            InterventionChoice::Approve => Some(&config.keys.approve),
+            InterventionChoice::ApproveAlways => Some(&config.keys.approve_always),
+            InterventionChoice::Deny => Some(&config.keys.deny),
             _ => None,
         },
     };
@@ -70,11 +70,11 @@ pub(crate) fn keys_for(
     if keys.is_empty() { Err(AnswerError::Unknown(choice)) } else { Ok(keys) }
 }
 
-fn dialog_keys(dialog: &DialogConfig, choice: Choice) -> Option<&Vec<String>> {
+fn dialog_keys(dialog: &DialogConfig, choice: InterventionChoice) -> Option<&Vec<String>> {
     let names: &[&str] = match choice {
-        Choice::Approve => &["approve", "accept"],
-        Choice::ApproveAlways => &["approve-always"],
-        Choice::Deny => &["deny", "decline"],
+        InterventionChoice::Approve => &["approve", "accept"],
+        InterventionChoice::ApproveAlways => &["approve-always"],
+        InterventionChoice::Deny => &["deny", "decline"],
         _ => &[],
     };
     names.iter().find_map(|name| dialog.answers.get(*name))
@@ -93,8 +93,8 @@ pub(crate) enum PendingAnswer<R> {
 /// An answer to a question that was only just asked.
 #[derive(Debug)]
 pub(crate) struct HeldAnswer<R> {
-    pub(crate) digest: Digest,
-    pub(crate) action: Action,
+    pub(crate) digest: ContentDigest,
+    pub(crate) action: AnswerAction,
     pub(crate) reply: R,
     /// When its question has settled.
     pub(crate) due: Duration,
@@ -112,7 +112,7 @@ pub(crate) enum Release<R> {
 /// What to do about an answer on its way.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AnswerEffect<R> {
-    Press(Key),
+    Press(KeyPress),
     /// Look at the screen again then, if it does not change before.
     Wake(Duration),
     Ended(R, Result<(), AnswerError>),
@@ -128,7 +128,7 @@ impl<R> PendingAnswer<R> {
     }
 
     /// Takes a held answer out when it is due, or when its question is gone and it is to be refused.
-    pub(crate) fn release(&mut self, asked: Option<&Digest>, now: Duration) -> Release<R> {
+    pub(crate) fn release(&mut self, asked: Option<&ContentDigest>, now: Duration) -> Release<R> {
         match std::mem::replace(self, Self::None) {
             Self::Held(held) if held.due <= now || asked != Some(&held.digest) => {
                 Release::Give(held)
@@ -177,7 +177,7 @@ impl<R> PendingAnswer<R> {
 /// Keys that are pressed one after another, each when the one before it has changed the screen.
 #[derive(Debug)]
 pub(crate) struct KeySequence {
-    keys: Vec<Key>,
+    keys: Vec<KeyPress>,
     next: usize,
     /// What the screen was when the last key was pressed, and when that was.
     pressed: Option<(u64, Duration)>,
@@ -186,7 +186,7 @@ pub(crate) struct KeySequence {
 /// What to do about keys on their way.
 #[derive(Debug, PartialEq, Eq)]
 enum KeyStep {
-    Press(Key),
+    Press(KeyPress),
     /// Wait, at most until then.
     Wait(Duration),
     Done,
@@ -195,7 +195,7 @@ enum KeyStep {
 }
 
 impl KeySequence {
-    pub(crate) fn new(keys: Vec<Key>) -> Self {
+    pub(crate) fn new(keys: Vec<KeyPress>) -> Self {
         Self { keys, next: 0, pressed: None }
     }
 
@@ -225,12 +225,12 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn key(name: &str) -> Key {
+    fn key(name: &str) -> KeyPress {
         name.parse().unwrap()
     }
 
-    fn digest(text: &str) -> Digest {
-        Digest::of_bytes(text.as_bytes())
+    fn digest(text: &str) -> ContentDigest {
+        ContentDigest::of_bytes(text.as_bytes())
     }
 
     fn pressing(names: &[&str]) -> PendingAnswer<&'static str> {
@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn an_answer_is_held_until_its_question_has_settled_or_is_gone() {
         let held = || {
-            let (digest, action) = (digest("asked"), Action::Choose(Choice::Approve));
+            let (digest, action) =
+                (digest("asked"), AnswerAction::Choose(InterventionChoice::Approve));
             PendingAnswer::Held(HeldAnswer { digest, action, reply: "caller", due: s(2) })
         };
         let asked = digest("asked");

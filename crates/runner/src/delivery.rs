@@ -46,7 +46,7 @@ const NEEDLE_LENGTH: usize = 24;
 
 /// How far a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Stage {
+pub enum DeliveryStage {
     /// The runner has it.
     Accepted,
     /// Every byte was written.
@@ -59,7 +59,7 @@ pub enum Stage {
     TurnStarted,
 }
 
-impl Stage {
+impl DeliveryStage {
     /// All stages, in order.
     pub const ALL: [Self; 5] =
         [Self::Accepted, Self::Typed, Self::Echoed, Self::Submitted, Self::TurnStarted];
@@ -76,7 +76,7 @@ impl Stage {
     }
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for DeliveryStage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Accepted => "accepted",
@@ -127,9 +127,9 @@ pub enum DeliveryError {
     #[error("the message was {}, but nothing showed that it was {}", reached.as_done(), missing.as_done())]
     Unverified {
         /// How far it came.
-        reached: Stage,
+        reached: DeliveryStage,
         /// What was not seen.
-        missing: Stage,
+        missing: DeliveryStage,
     },
     /// The text cannot be typed.
     #[error("the message cannot be typed: {0}")]
@@ -163,7 +163,7 @@ struct PromptView<'a> {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum DeliveryStep {
     /// Wait, at most until then.
     Wait(Duration),
     /// Delete the message before it from the prompt.
@@ -181,7 +181,7 @@ struct Delivery {
     id: u64,
     message: Message,
     needle: String,
-    stage: Stage,
+    stage: DeliveryStage,
     since: Duration,
     /// How often needle and placeholder were on the screen before.
     before: (usize, usize),
@@ -211,7 +211,7 @@ impl Delivery {
             id,
             needle: needle(&message.text),
             message,
-            stage: Stage::Accepted,
+            stage: DeliveryStage::Accepted,
             since: now,
             before: (0, 0),
             queued: false,
@@ -229,7 +229,7 @@ impl Delivery {
         delivery
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> DeliveryStage {
         self.stage
     }
 
@@ -241,7 +241,7 @@ impl Delivery {
         self.submission == Submission::Worked
     }
 
-    fn reach(&mut self, stage: Stage, now: Duration) {
+    fn reach(&mut self, stage: DeliveryStage, now: Duration) {
         self.stage = stage;
         self.since = now;
     }
@@ -252,107 +252,111 @@ impl Delivery {
     }
 
     /// Looks at the agent and says what to do. To be called until it says to wait.
-    fn step(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+    fn step(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         if view.state == AgentState::Exited {
             // A message such as /quit ends the program, and that is what it was for.
             let ended = self.is_submitted() && !self.message.expect_turn;
-            return if ended { Step::Done } else { Step::Failed(DeliveryError::Ended) };
+            return if ended {
+                DeliveryStep::Done
+            } else {
+                DeliveryStep::Failed(DeliveryError::Ended)
+            };
         }
         if view.worked && self.is_submitted() {
             self.submission = Submission::Worked;
         }
         match self.stage {
-            Stage::Accepted => self.accepted(view, now),
-            Stage::Typed => self.typed(view, now),
-            Stage::Echoed => self.echoed(view, now),
-            Stage::Submitted => self.submitted(view, now),
-            Stage::TurnStarted => Step::Done,
+            DeliveryStage::Accepted => self.accepted(view, now),
+            DeliveryStage::Typed => self.typed(view, now),
+            DeliveryStage::Echoed => self.echoed(view, now),
+            DeliveryStage::Submitted => self.submitted(view, now),
+            DeliveryStage::TurnStarted => DeliveryStep::Done,
         }
     }
 
-    fn accepted(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+    fn accepted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         match view.state {
-            AgentState::Awaiting if !self.answers => Step::Failed(DeliveryError::Awaiting),
+            AgentState::Awaiting if !self.answers => DeliveryStep::Failed(DeliveryError::Awaiting),
             // Whatever it does: what stands in its prompt can be seen there.
             _ if self.message.typed => {
-                self.reach(Stage::Typed, now);
+                self.reach(DeliveryStage::Typed, now);
                 self.typed(view, now)
             }
             AgentState::Idle
                 if view.shown_since.is_some_and(|since| now < since + PROMPT_SETTLE_TIME) =>
             {
-                Step::Wait(view.shown_since.unwrap_or(now) + PROMPT_SETTLE_TIME)
+                DeliveryStep::Wait(view.shown_since.unwrap_or(now) + PROMPT_SETTLE_TIME)
             }
             AgentState::Idle | AgentState::Error if view.leftover => match self.cleared {
                 None => {
                     self.cleared = Some(now);
-                    Step::Clear
+                    DeliveryStep::Clear
                 }
-                Some(at) if now < at + CLEAR_TIMEOUT => Step::Wait(at + CLEAR_TIMEOUT),
-                Some(_) => Step::Failed(DeliveryError::Occupied),
+                Some(at) if now < at + CLEAR_TIMEOUT => DeliveryStep::Wait(at + CLEAR_TIMEOUT),
+                Some(_) => DeliveryStep::Failed(DeliveryError::Occupied),
             },
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
                 self.queued = view.state == AgentState::Working;
                 self.before = self.count(view.screen);
-                self.reach(Stage::Typed, now);
-                Step::Type
+                self.reach(DeliveryStage::Typed, now);
+                DeliveryStep::Type
             }
             state => {
                 let due = self.since + READY_TIMEOUT;
                 if due <= now {
-                    Step::Failed(DeliveryError::NotReady { state })
+                    DeliveryStep::Failed(DeliveryError::NotReady { state })
                 } else {
-                    Step::Wait(due)
+                    DeliveryStep::Wait(due)
                 }
             }
         }
     }
 
-    fn typed(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+    fn typed(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         if !view.written {
-            return self.wait_for(Stage::Typed, WRITE_TIMEOUT, now);
+            return self.wait_for(DeliveryStage::Typed, WRITE_TIMEOUT, now);
         }
         let (needles, placeholders) = self.count(view.screen);
         if needles > self.before.0 || placeholders > self.before.1 {
             self.submission = Submission::Due(now);
-            self.reach(Stage::Echoed, now);
-            return Step::Wait(now + ECHO_SETTLE_TIME);
+            self.reach(DeliveryStage::Echoed, now);
+            return DeliveryStep::Wait(now + ECHO_SETTLE_TIME);
         }
-        self.wait_for(Stage::Echoed, ECHO_TIMEOUT, now)
+        self.wait_for(DeliveryStage::Echoed, ECHO_TIMEOUT, now)
     }
 
-    fn echoed(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+    fn echoed(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         if let Submission::Due(since) = self.submission {
             let due = since + ECHO_SETTLE_TIME;
             if now < due {
-                return Step::Wait(due);
+                return DeliveryStep::Wait(due);
             }
             self.submission = Submission::Pressed;
             self.since = now;
-            return Step::Submit;
+            return DeliveryStep::Submit;
         }
         if !view.written {
-            return self.wait_for(Stage::Submitted, SUBMIT_TIMEOUT, now);
+            return self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now);
         }
         let left_prompt =
             !view.prompt.contains(&self.needle) && !view.prompt.to_lowercase().contains("[pasted");
         let asks = view.state == AgentState::Awaiting && !self.answers;
         if self.has_worked() || left_prompt || asks {
-            self.reach(Stage::Submitted, now);
+            self.reach(DeliveryStage::Submitted, now);
             return self.submitted(view, now);
         }
-        self.wait_for(Stage::Submitted, SUBMIT_TIMEOUT, now)
+        self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now)
     }
 
-    fn submitted(&mut self, view: &PromptView<'_>, now: Duration) -> Step {
+    fn submitted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         let started = self.has_worked() || view.state == AgentState::Awaiting;
         if started || self.queued || !self.message.expect_turn {
             if started || self.queued {
-                self.reach(Stage::TurnStarted, now);
+                self.reach(DeliveryStage::TurnStarted, now);
             }
-            return Step::Done;
+            return DeliveryStep::Done;
         }
-        self.wait_for(Stage::TurnStarted, TURN_TIMEOUT, now)
+        self.wait_for(DeliveryStage::TurnStarted, TURN_TIMEOUT, now)
     }
 
     /// When what was just done must have shown an effect.
@@ -360,12 +364,15 @@ impl Delivery {
         self.since + limit
     }
 
-    fn wait_for(&self, missing: Stage, limit: Duration, now: Duration) -> Step {
+    fn wait_for(&self, missing: DeliveryStage, limit: Duration, now: Duration) -> DeliveryStep {
         let due = self.effect_due(limit);
         if due <= now {
-            Step::Failed(DeliveryError::Unverified { reached: self.reached(missing), missing })
+            DeliveryStep::Failed(DeliveryError::Unverified {
+                reached: self.reached(missing),
+                missing,
+            })
         } else {
-            Step::Wait(due)
+            DeliveryStep::Wait(due)
         }
     }
 }
@@ -373,8 +380,8 @@ impl Delivery {
 impl Delivery {
     /// How far it came, where the step to a stage failed. A message that was never written in
     /// full was only accepted.
-    fn reached(&self, missing: Stage) -> Stage {
-        if missing == Stage::Typed { Stage::Accepted } else { self.stage }
+    fn reached(&self, missing: DeliveryStage) -> DeliveryStage {
+        if missing == DeliveryStage::Typed { DeliveryStage::Accepted } else { self.stage }
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use coven_adapters::transcript::Entry;
-use coven_model::{AwaitingKind, Digest, Outcome, Usage, Verdict};
-use coven_runtime::domain::Stream;
-use coven_terminal::screen::Size;
+use coven_adapters::transcript::TranscriptItem;
+use coven_model::{AgentVerdict, AwaitingKind, ContentDigest, JobOutcome, TokenUsage};
+use coven_runtime::domain::PaneStream;
+use coven_terminal::screen::GridSize;
 
-use crate::delivery::Stage;
+use crate::delivery::DeliveryStage;
 
 /// Something that happened to an agent.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum RunnerEvent {
     Output {
-        stream: Stream,
+        stream: PaneStream,
         /// Where in all of its output this begins, over all streams.
         offset: u64,
         /// The bytes as they came.
@@ -24,29 +24,29 @@ pub enum Event {
     },
     /// Its terminal has another size now; what it printed before was for the old one.
     Resized {
-        size: Size,
-        /// How many times it was resized, with this one; see [`View`](crate::View::resizes).
+        size: GridSize,
+        /// How many times it was resized, with this one; see [`View`](crate::AgentView::resizes).
         number: u64,
     },
     /// What it is doing changed.
-    State(Verdict),
-    Awaiting(Question),
+    State(AgentVerdict),
+    Awaiting(ScreenQuestion),
     /// What it asked is no longer there.
-    NoLongerAwaiting(Digest),
+    NoLongerAwaiting(ContentDigest),
     /// It has worked and is done: ready for the next message, or stopped by an error.
     TurnEnded {
         /// Whether the turn ended with an error.
         error: bool,
     },
     /// An entry of its structured output.
-    Entry(Arc<Entry>),
+    Entry(Arc<TranscriptItem>),
     /// What it has used up, as far as it tells.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// A message on its way to it.
     Delivery {
         id: u64,
         /// How far it came.
-        stage: Stage,
+        stage: DeliveryStage,
     },
     /// A queued input could not be delivered, and those behind it were not tried.
     DeliveryFailed {
@@ -54,12 +54,12 @@ pub enum Event {
         reason: String,
     },
     /// The task is over. Nothing follows, unless the process was to be kept alive.
-    Done(Box<Outcome>),
+    Done(Box<JobOutcome>),
 }
 
 /// What an agent asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct ScreenQuestion {
     /// What kind of answer it waits for.
     pub kind: AwaitingKind,
     /// The rule of the adapter that saw it.
@@ -69,13 +69,13 @@ pub struct Question {
     /// What it shows, line by line.
     pub excerpt: Vec<String>,
     /// What an answer must name.
-    pub digest: Digest,
+    pub digest: ContentDigest,
 }
 
 /// What a subscriber is told.
 #[derive(Clone, Debug)]
-pub enum Update {
-    Event(Event),
+pub enum RunnerUpdate {
+    Event(RunnerEvent),
     /// The subscriber was too slow and missed this many events. The output is on the tape.
     Lagged(u64),
 }

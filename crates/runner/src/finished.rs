@@ -4,9 +4,9 @@ use std::path::Path;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::replay::is_reply;
-use coven_model::{AgentState, Mode, Outcome, Usage};
+use coven_model::{AgentMode, AgentState, JobOutcome, TokenUsage};
 use coven_runtime::domain::ExitStatus;
-use coven_tape::{Event, Reader, Stream};
+use coven_tape::{TapeEvent, TapeReader, TapeStream};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 
 use crate::headless::decoder;
@@ -17,22 +17,22 @@ use crate::task::OkCodes;
 /// The outcome of a job whose process has ended, from its exit and its tape.
 pub fn finished(
     adapter: &dyn AgentAdapter,
-    mode: Mode,
+    mode: AgentMode,
     ok: &OkCodes,
     folder: &Path,
     exit: Option<ExitStatus>,
-    previous: Usage,
-) -> Result<Outcome, coven_tape::Error> {
+    previous: TokenUsage,
+) -> Result<JobOutcome, coven_tape::Error> {
     let ending = outcome::ending(None, exit);
-    if mode == Mode::Interactive {
+    if mode == AgentMode::Interactive {
         return Ok(outcome::of_terminal(ending, ok, None));
     }
     let mut decoder = decoder(adapter, previous);
-    for record in Reader::open(folder)?.records(0) {
-        if let Event::Output { stream, bytes } = record?.event {
+    for record in TapeReader::open(folder)?.records(0) {
+        if let TapeEvent::Output { stream, bytes } = record?.event {
             match stream {
-                Stream::Out => decoder.feed_stdout(&bytes, &mut |_| {}),
-                Stream::Err => decoder.feed_stderr(&bytes, &mut |_| {}),
+                TapeStream::Out => decoder.feed_stdout(&bytes, &mut |_| {}),
+                TapeStream::Err => decoder.feed_stderr(&bytes, &mut |_| {}),
             }
         }
     }
@@ -41,7 +41,7 @@ pub fn finished(
 
 /// What an agent on a terminal did before it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past {
+pub struct PastActivity {
     /// Whether it has worked since it was last told something.
     pub worked: bool,
     /// Whether it has ever worked.
@@ -61,16 +61,16 @@ pub fn past(
     adapter: &dyn AgentAdapter,
     folder: &Path,
     until: u64,
-) -> Result<Past, coven_tape::Error> {
+) -> Result<PastActivity, coven_tape::Error> {
     let rules = adapter.rules();
     let mut tap = SignalTap::new();
-    let mut past = Past::default();
+    let mut past = PastActivity::default();
     let mut answered = true;
-    for record in Reader::open(folder)?.records(0) {
+    for record in TapeReader::open(folder)?.records(0) {
         let record = record?;
         let Some(before) = until.checked_sub(record.offset) else { break };
         match record.event {
-            Event::Output { bytes, .. } => {
+            TapeEvent::Output { bytes, .. } => {
                 let before = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
                 tap.feed(&bytes[..before], |signal| {
                     past.worked |= rules.says_working(&signal);
@@ -81,7 +81,7 @@ pub fn past(
                     }
                 });
             }
-            Event::Mark(note) => {
+            TapeEvent::Mark(note) => {
                 let Some(mark) = StateMark::read(&note) else { continue };
                 match mark.state {
                     AgentState::Working => past.worked = true,
@@ -94,7 +94,7 @@ pub fn past(
                 }
                 past.last = Some(mark);
             }
-            Event::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
+            TapeEvent::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                 past.worked = false;
                 answered = true;
             }
@@ -111,8 +111,8 @@ pub fn past(
 /// answers by itself.
 pub fn typed(folder: &Path) -> Result<Vec<Vec<u8>>, coven_tape::Error> {
     let mut typed = Vec::new();
-    for record in Reader::open(folder)?.records(0) {
-        if let Event::Input(bytes) = record?.event
+    for record in TapeReader::open(folder)?.records(0) {
+        if let TapeEvent::Input(bytes) = record?.event
             && !is_reply(&String::from_utf8_lossy(&bytes))
         {
             typed.push(bytes);
@@ -124,17 +124,17 @@ pub fn typed(folder: &Path) -> Result<Vec<Vec<u8>>, coven_tape::Error> {
 #[cfg(test)]
 mod tests {
     use coven_adapters::{Options, default_registry};
-    use coven_tape::Tape;
+    use coven_tape::TapeWriter;
 
     use super::*;
 
     /// A tape with these pieces of output, and something typed between them.
     fn taped(pieces: &[&str]) -> (tempfile::TempDir, Vec<u64>) {
         let folder = coven_testkit::folders::temporary().unwrap();
-        let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
+        let mut tape = TapeWriter::create(folder.path(), coven_tape::Options::default()).unwrap();
         let mut ends = Vec::new();
         for (time, piece) in (0..).zip(pieces) {
-            tape.output(time, Stream::Out, piece.as_bytes()).unwrap();
+            tape.output(time, TapeStream::Out, piece.as_bytes()).unwrap();
             ends.push(tape.end());
         }
         (folder, ends)
@@ -150,13 +150,13 @@ mod tests {
             "\x1b]7501;state=idle:app=demo\x1b\\",
         ]);
         let said = |until: u64| past(&*adapter, folder.path(), until).unwrap();
-        let works = |past: &Past| {
+        let works = |past: &PastActivity| {
             let mut sniffer =
                 coven_adapters::ScreenSniffer::resumed(adapter.rules(), &past.said, 0);
             sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
             sniffer.verdict().state == AgentState::Working
         };
-        assert_eq!(said(0), Past { questions: 1, ..Past::default() });
+        assert_eq!(said(0), PastActivity { questions: 1, ..PastActivity::default() });
         let idle = said(ends[0]);
         assert!(!idle.worked && idle.said.len() == 2 && !works(&idle), "{idle:?}");
         let working = said(ends[2]);
@@ -171,7 +171,7 @@ mod tests {
     fn a_question_is_counted_once_however_often_the_agent_is_taken_over() {
         let adapter = default_registry().create("demo", Options::default()).unwrap();
         let folder = coven_testkit::folders::temporary().unwrap();
-        let mut tape = Tape::create(folder.path(), coven_tape::Options::default()).unwrap();
+        let mut tape = TapeWriter::create(folder.path(), coven_tape::Options::default()).unwrap();
         let questions = || past(&*adapter, folder.path(), u64::MAX).unwrap().questions;
         let mark = |asked: Option<u64>| {
             serde_json::json!({"state": "awaiting", "kind": "approval", "rule": "x", "asked": asked})

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
-use coven_adapters::transcript::{Decoder, TranscriptFormat};
-use coven_model::{Mode, Outcome, Usage};
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat};
+use coven_model::{AgentMode, JobOutcome, TokenUsage};
 use coven_runtime::domain::Pane;
 
-use crate::actor::{Actor, ActorHandle, AgentReader, Request, StopError};
+use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
 use crate::launch::{self, StartError};
-use crate::subscription::Subscription;
-use crate::task::{Place, Task};
+use crate::subscription::RunnerSubscription;
+use crate::task::{AgentTask, TaskPlace};
 
 /// An agent without a terminal. Clones are handles to the same agent.
 #[derive(Clone, Debug)]
@@ -23,12 +23,12 @@ impl HeadlessRunner {
     /// Must be called within a tokio runtime that has I/O and time.
     pub fn start(
         adapter: Arc<dyn AgentAdapter>,
-        task: Task,
-        place: &Place,
-        previous: Usage,
+        task: AgentTask,
+        place: &TaskPlace,
+        previous: TokenUsage,
     ) -> Result<Self, StartError> {
-        if task.mode != Mode::Headless {
-            return Err(StartError::Mode { wanted: Mode::Headless });
+        if task.mode != AgentMode::Headless {
+            return Err(StartError::Mode { wanted: AgentMode::Headless });
         }
         let launch = launch::plan(&*adapter, &task, place)?;
         let config = launch::prepare(&launch, &task, place)?;
@@ -38,7 +38,7 @@ impl HeadlessRunner {
             drop(pane.close_input());
         }
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
-        let actor = Actor::new(adapter, task, pane, reader, place.folder.clone(), 0)
+        let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
         Ok(Self { handle: actor.spawn()? })
     }
@@ -47,13 +47,13 @@ impl HeadlessRunner {
     /// first byte on, because the result is read from all of it.
     pub fn adopt(
         adapter: Arc<dyn AgentAdapter>,
-        task: Task,
+        task: AgentTask,
         pane: Box<dyn Pane>,
-        previous: Usage,
+        previous: TokenUsage,
         folder: Option<std::path::PathBuf>,
     ) -> Result<Self, StartError> {
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
-        let actor = Actor::new(adapter, task, pane, reader, folder, 0);
+        let actor = RunnerActor::new(adapter, task, pane, reader, folder, 0);
         Ok(Self { handle: actor.spawn()? })
     }
 
@@ -68,7 +68,7 @@ impl HeadlessRunner {
     }
 
     /// Stops the agent and everything it started, and waits until nothing is left.
-    pub async fn stop(&self) -> Result<Outcome, StopError> {
+    pub async fn stop(&self) -> Result<JobOutcome, StopError> {
         self.handle.stop().await
     }
 
@@ -79,18 +79,18 @@ impl HeadlessRunner {
     }
 
     /// Everything that happens from now on; for the first who asks, from the start.
-    pub fn subscribe(&self) -> Subscription {
+    pub fn subscribe(&self) -> RunnerSubscription {
         self.handle.subscribe()
     }
 
     /// Waits for the end of the task.
-    pub async fn done(&self) -> Option<Outcome> {
+    pub async fn done(&self) -> Option<JobOutcome> {
         self.handle.done().await
     }
 }
 
-pub(crate) fn decoder(adapter: &dyn AgentAdapter, previous: Usage) -> Decoder {
-    let mode = adapter.config().modes.get(Mode::Headless);
+pub(crate) fn decoder(adapter: &dyn AgentAdapter, previous: TokenUsage) -> TranscriptDecoder {
+    let mode = adapter.config().modes.get(AgentMode::Headless);
     let format = mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok());
-    Decoder::new(format.unwrap_or(TranscriptFormat::Text)).resumed_from(previous)
+    TranscriptDecoder::new(format.unwrap_or(TranscriptFormat::Text)).resumed_from(previous)
 }

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use coven_adapters::AgentAdapter;
 use coven_adapters::config::StdinSource;
 use coven_adapters::launch::{LaunchConversation, LaunchError, LaunchRequest, LaunchSpec};
-use coven_folder::{Durability, Folder};
+use coven_folder::{Durability, OpenFolder};
 use coven_runtime::domain::{Connection, SpawnConfig, SpawnError};
 
-use crate::task::{Place, Task};
+use crate::task::{AgentTask, TaskPlace};
 
 /// The mode of the folder of an attempt: for its owner alone.
 const PRIVATE_MODE: u32 = 0o700;
@@ -31,7 +31,7 @@ pub enum StartError {
     #[error("this runner is for {wanted} tasks")]
     Mode {
         /// The mode it is for.
-        wanted: coven_model::Mode,
+        wanted: coven_model::AgentMode,
     },
     /// The reactor could not watch the process.
     #[error("the process cannot be watched: {0}")]
@@ -41,8 +41,8 @@ pub enum StartError {
 /// What the adapter says about the start of a task.
 pub(crate) fn plan(
     adapter: &dyn AgentAdapter,
-    task: &Task,
-    place: &Place,
+    task: &AgentTask,
+    place: &TaskPlace,
 ) -> Result<LaunchSpec, StartError> {
     let conversation = match (&task.resume, &task.new_session) {
         (Some(id), _) => LaunchConversation::Resume(id),
@@ -65,12 +65,12 @@ pub(crate) fn plan(
 /// Makes the process's configuration, and writes what must be there before it starts.
 pub(crate) fn prepare(
     launch: &LaunchSpec,
-    task: &Task,
-    place: &Place,
+    task: &AgentTask,
+    place: &TaskPlace,
 ) -> Result<SpawnConfig, StartError> {
     if let (Some((name, text)), Some(folder)) = (&launch.prompt_file, &place.folder) {
         // An agent that ran before may have put a link there, which must not be written through.
-        let written = Folder::make_without_links(folder, PRIVATE_MODE)
+        let written = OpenFolder::make_without_links(folder, PRIVATE_MODE)
             .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
         let path = folder.join(name);
         written.map_err(|error| StartError::Prompt { path, source: error.into() })?;
@@ -126,7 +126,7 @@ mod tests {
     /// Prepares a start with a prompt in a file.
     fn prepare_in(folder: &Path) -> Result<SpawnConfig, StartError> {
         let adapter = default_registry().create("demo", Options::default()).unwrap();
-        let place = Place {
+        let place = TaskPlace {
             domain: Arc::new(LocalDomain::new()),
             cwd: "/".into(),
             env: BTreeMap::new(),
@@ -134,7 +134,7 @@ mod tests {
             sandbox: None,
             programs: BTreeMap::new(),
         };
-        let task = Task::interactive("job", Some("short"));
+        let task = AgentTask::interactive("job", Some("short"));
         let mut launch = plan(&*adapter, &task, &place).unwrap();
         launch.prompt_file = Some(("prompt.md".to_owned(), "do it".to_owned()));
         prepare(&launch, &task, &place)

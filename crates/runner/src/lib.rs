@@ -2,7 +2,7 @@
 //!
 //! [`AgentRunner`] has an agent on a terminal, [`HeadlessRunner`] one that takes a prompt and
 //! answers in structured output. Each is an actor with a handle: the handle asks, the actor does,
-//! and everything that happens is an [`Event`] for its subscribers. If an actor
+//! and everything that happens is an [`RunnerEvent`] for its subscribers. If an actor
 //! fails, that is the outcome of its task.
 //!
 //! A runner never decides. It reports what an agent asks, with a digest of exactly what was on the
@@ -26,14 +26,14 @@ mod task;
 mod unwind;
 
 pub use actor::StopError;
-pub use agent::{AgentRunner, Found, View};
-pub use answer::{Action, AnswerError};
-pub use delivery::{DeliveryError, Message, Stage};
-pub use event::{Event, Question, Update};
-pub use finished::{Past, finished, past, typed};
+pub use agent::{AgentRunner, AgentView, FoundAgent};
+pub use answer::{AnswerAction, AnswerError};
+pub use delivery::{DeliveryError, DeliveryStage, Message};
+pub use event::{RunnerEvent, RunnerUpdate, ScreenQuestion};
+pub use finished::{PastActivity, finished, past, typed};
 pub use headless::HeadlessRunner;
 pub use launch::StartError;
 pub use redact::Redactor;
-pub use subscription::Subscription;
-pub use task::{OkCodes, Place, Task};
+pub use subscription::RunnerSubscription;
+pub use task::{AgentTask, OkCodes, TaskPlace};
 pub use unwind::{catch_panic, panic_message};

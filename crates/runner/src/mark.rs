@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coven_model::{AgentState, AwaitingKind, Digest, Timestamp, Verdict};
+use coven_model::{AgentState, AgentVerdict, AwaitingKind, ContentDigest, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One note. Older ones know less.
@@ -18,7 +18,7 @@ pub(crate) struct StateMark {
     /// How many questions it had asked.
     pub(crate) asked: Option<u64>,
     /// Its question, if it asked one.
-    pub(crate) digest: Option<Digest>,
+    pub(crate) digest: Option<ContentDigest>,
     /// Since when it did that.
     pub(crate) since: Option<Timestamp>,
     /// When the agent was started.
@@ -27,7 +27,12 @@ pub(crate) struct StateMark {
 
 impl StateMark {
     /// The note for a verdict.
-    pub(crate) fn of(verdict: &Verdict, asked: u64, since: Timestamp, started: Timestamp) -> Self {
+    pub(crate) fn of(
+        verdict: &AgentVerdict,
+        asked: u64,
+        since: Timestamp,
+        started: Timestamp,
+    ) -> Self {
         Self {
             state: verdict.state,
             kind: verdict.kind,
@@ -51,7 +56,7 @@ impl StateMark {
     }
 
     /// Whether the agent still does what it did then, as far as one can tell.
-    pub(crate) fn is_of(&self, verdict: &Verdict) -> bool {
+    pub(crate) fn is_of(&self, verdict: &AgentVerdict) -> bool {
         (self.state, self.kind, &self.digest) == (verdict.state, verdict.kind, &verdict.digest)
     }
 }

@@ -1,73 +1,79 @@
 //! How a task ended: exit code, signal, timeout and what the agent itself said, together.
 
-use coven_adapters::transcript::{Decoder, Entry};
-use coven_model::{Ending, Outcome};
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptItem};
+use coven_model::{JobOutcome, ProcessEnding};
 use coven_runtime::domain::ExitStatus;
 
 use crate::task::OkCodes;
 
 /// Why the process is being ended, if it was us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum OutcomeCause {
     /// A caller stopped it.
     Stopped,
     /// Its time was up.
     TimedOut,
     /// Its task was over before, with this outcome.
-    Completed(Box<Outcome>),
+    Completed(Box<JobOutcome>),
 }
 
 /// How the process ended, as far as is known.
-pub(crate) fn ending(cause: Option<&Cause>, status: Option<ExitStatus>) -> Ending {
+pub(crate) fn ending(cause: Option<&OutcomeCause>, status: Option<ExitStatus>) -> ProcessEnding {
     match (cause, status) {
-        (Some(Cause::Stopped | Cause::Completed(_)), _) => Ending::Stopped,
-        (Some(Cause::TimedOut), _) => Ending::TimedOut,
-        (None, Some(ExitStatus::Code(code))) => Ending::Exited { code },
-        (None, Some(ExitStatus::Signal(signal))) => Ending::Signalled { signal },
-        (None, None) => Ending::Lost,
+        (Some(OutcomeCause::Stopped | OutcomeCause::Completed(_)), _) => ProcessEnding::Stopped,
+        (Some(OutcomeCause::TimedOut), _) => ProcessEnding::TimedOut,
+        (None, Some(ExitStatus::Code(code))) => ProcessEnding::Exited { code },
+        (None, Some(ExitStatus::Signal(signal))) => ProcessEnding::Signalled { signal },
+        (None, None) => ProcessEnding::Lost,
     }
 }
 
 /// The outcome of an agent on a terminal, which has nothing but its exit to go by.
-pub(crate) fn of_terminal(ending: Ending, ok: &OkCodes, session: Option<String>) -> Outcome {
-    let good = matches!(&ending, Ending::Exited { code } if ok.contains(*code));
+pub(crate) fn of_terminal(
+    ending: ProcessEnding,
+    ok: &OkCodes,
+    session: Option<String>,
+) -> JobOutcome {
+    let good = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
     let reason = match &ending {
-        Ending::Exited { code } if good => format!("it ended with exit code {code}"),
-        Ending::Exited { code } => format!("it ended with exit code {code}, which is no success"),
-        Ending::Signalled { signal } => format!("it was ended by signal {signal}"),
-        Ending::TimedOut => "its time was up".to_owned(),
-        Ending::Stopped => "it was stopped".to_owned(),
-        Ending::NotStarted => "it could not be started".to_owned(),
-        Ending::Alive => "it still runs".to_owned(),
-        Ending::Lost => "it is gone, and nobody saw how it ended".to_owned(),
+        ProcessEnding::Exited { code } if good => format!("it ended with exit code {code}"),
+        ProcessEnding::Exited { code } => {
+            format!("it ended with exit code {code}, which is no success")
+        }
+        ProcessEnding::Signalled { signal } => format!("it was ended by signal {signal}"),
+        ProcessEnding::TimedOut => "its time was up".to_owned(),
+        ProcessEnding::Stopped => "it was stopped".to_owned(),
+        ProcessEnding::NotStarted => "it could not be started".to_owned(),
+        ProcessEnding::Alive => "it still runs".to_owned(),
+        ProcessEnding::Lost => "it is gone, and nobody saw how it ended".to_owned(),
     };
-    Outcome { agent_session: session, ..Outcome::new(good, ending, reason) }
+    JobOutcome { agent_session: session, ..JobOutcome::new(good, ending, reason) }
 }
 
 /// The outcome of a task that is done though its program need not have ended.
-pub(crate) fn completed(alive: bool, session: Option<String>) -> Outcome {
-    let ending = if alive { Ending::Alive } else { Ending::Stopped };
+pub(crate) fn completed(alive: bool, session: Option<String>) -> JobOutcome {
+    let ending = if alive { ProcessEnding::Alive } else { ProcessEnding::Stopped };
     let reason = "every input was sent and its turn is over";
-    Outcome { agent_session: session, ..Outcome::new(true, ending, reason) }
+    JobOutcome { agent_session: session, ..JobOutcome::new(true, ending, reason) }
 }
 
 /// The outcome of a task that could not be followed any more because of a mistake in our own code.
 /// Its process was ended, because nothing watches it.
-pub(crate) fn of_panic(message: &str) -> Outcome {
+pub(crate) fn of_panic(message: &str) -> JobOutcome {
     let reason = format!("coven failed while it followed the agent, and ended it: {message}");
-    Outcome::new(false, Ending::Stopped, reason)
+    JobOutcome::new(false, ProcessEnding::Stopped, reason)
 }
 
 /// The outcome of a headless run.
 pub(crate) fn of_transcript(
-    decoder: Decoder,
-    ending: Ending,
+    decoder: TranscriptDecoder,
+    ending: ProcessEnding,
     ok: &OkCodes,
-    emit: &mut impl FnMut(Entry),
-) -> Outcome {
+    emit: &mut impl FnMut(TranscriptItem),
+) -> JobOutcome {
     let codes = match (&ending, ok) {
         (_, OkCodes::These(codes)) => codes.clone(),
-        (Ending::Exited { code }, OkCodes::Any) => vec![*code],
+        (ProcessEnding::Exited { code }, OkCodes::Any) => vec![*code],
         (_, OkCodes::Any) => Vec::new(),
     };
     let conclusion = decoder.accepting(codes).finish(&ending, emit);

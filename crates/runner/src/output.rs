@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use coven_runtime::domain::Stream;
+use coven_runtime::domain::PaneStream;
 use coven_terminal::sanitise::SequenceStripper;
 
-use crate::event::Event;
+use crate::event::RunnerEvent;
 use crate::redact::Redactor;
 
 /// Both streams of an agent.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct OutputStreams {
     offset: u64,
     streams: [(SequenceStripper, Redactor); 2],
 }
 
-impl Output {
+impl OutputStreams {
     /// From this offset on.
     pub(crate) fn new(offset: u64, redactor: &Redactor) -> Self {
         let stream = || (SequenceStripper::new(), redactor.clone());
@@ -28,25 +28,30 @@ impl Output {
     }
 
     /// The event for the next bytes of a stream.
-    pub(crate) fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Event {
+    pub(crate) fn feed(&mut self, stream: PaneStream, bytes: &[u8]) -> RunnerEvent {
         let (stripper, redactor) = &mut self.streams[index(stream)];
         let mut clean = String::new();
         stripper.feed(bytes, |text| clean.push_str(text));
         let offset = self.offset;
         self.offset += bytes.len() as u64;
-        Event::Output { stream, offset, raw: bytes.into(), clean: redactor.feed(&clean).into() }
+        RunnerEvent::Output {
+            stream,
+            offset,
+            raw: bytes.into(),
+            clean: redactor.feed(&clean).into(),
+        }
     }
 
     /// What was held back, once nothing comes any more.
-    pub(crate) fn finish(&mut self) -> Vec<Event> {
+    pub(crate) fn finish(&mut self) -> Vec<RunnerEvent> {
         let offset = self.offset;
-        let rest = [Stream::Output, Stream::Error].into_iter().filter_map(|stream| {
+        let rest = [PaneStream::Output, PaneStream::Error].into_iter().filter_map(|stream| {
             let (stripper, redactor) = &mut self.streams[index(stream)];
             let mut clean = String::new();
             stripper.finish(|text| clean.push_str(text));
             let mut clean = redactor.feed(&clean);
             clean.push_str(&redactor.finish());
-            (!clean.is_empty()).then(|| Event::Output {
+            (!clean.is_empty()).then(|| RunnerEvent::Output {
                 stream,
                 offset,
                 raw: Arc::from([]),
@@ -57,9 +62,9 @@ impl Output {
     }
 }
 
-fn index(stream: Stream) -> usize {
+fn index(stream: PaneStream) -> usize {
     match stream {
-        Stream::Output => 0,
-        Stream::Error => 1,
+        PaneStream::Output => 0,
+        PaneStream::Error => 1,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 
-use crate::event::{Event, Update};
+use crate::event::{RunnerEvent, RunnerUpdate};
 
 /// How many events a subscriber may be behind. Each has its place from the start, for every agent.
 const EVENT_CAPACITY: usize = 256;
@@ -16,10 +16,10 @@ const EVENT_CAPACITY: usize = 256;
 const KEPT_EVENTS: usize = 32;
 
 /// An event with its number among those that no subscriber may miss; output has none.
-type Numbered = (Option<u64>, Event);
+type Numbered = (Option<u64>, RunnerEvent);
 
 /// The events that no subscriber may miss, the newest last, with their numbers.
-type Kept = Arc<Mutex<VecDeque<(u64, Event)>>>;
+type Kept = Arc<Mutex<VecDeque<(u64, RunnerEvent)>>>;
 
 /// Publishes the events of one agent.
 #[derive(Debug)]
@@ -34,8 +34,11 @@ impl EventPublisher {
     }
 
     /// Publishes an event. There need be no subscriber.
-    pub(crate) fn tell(&self, event: Event) {
-        if matches!(event, Event::Output { .. } | Event::Entry(_) | Event::Usage(_)) {
+    pub(crate) fn tell(&self, event: RunnerEvent) {
+        if matches!(
+            event,
+            RunnerEvent::Output { .. } | RunnerEvent::Entry(_) | RunnerEvent::Usage(_)
+        ) {
             // Without a subscriber there is nothing to do.
             drop(self.sender.send((None, event)));
             return;
@@ -50,8 +53,8 @@ impl EventPublisher {
         drop(self.sender.send((Some(number), event)));
     }
 
-    pub(crate) fn subscribe(&self) -> Subscription {
-        Subscription::new(&self.kept, || self.sender.subscribe())
+    pub(crate) fn subscribe(&self) -> RunnerSubscription {
+        RunnerSubscription::new(&self.kept, || self.sender.subscribe())
     }
 
     /// Where to subscribe, for as long as the publisher exists.
@@ -68,8 +71,8 @@ pub(crate) struct EventSource {
 }
 
 impl EventSource {
-    pub(crate) fn subscribe(&self) -> Subscription {
-        Subscription::new(&self.kept, || match self.sender.upgrade() {
+    pub(crate) fn subscribe(&self) -> RunnerSubscription {
+        RunnerSubscription::new(&self.kept, || match self.sender.upgrade() {
             Some(sender) => sender.subscribe(),
             // The receiver of a channel without a sender: it says at once that all is over.
             None => broadcast::channel(1).1,
@@ -79,15 +82,15 @@ impl EventSource {
 
 /// A subscription to an agent's events.
 #[derive(Debug)]
-pub struct Subscription {
+pub struct RunnerSubscription {
     receiver: broadcast::Receiver<Numbered>,
     kept: Kept,
     /// The number of the last event that was given out here.
     last: u64,
-    missed: VecDeque<Event>,
+    missed: VecDeque<RunnerEvent>,
 }
 
-impl Subscription {
+impl RunnerSubscription {
     fn new(kept: &Kept, receiver: impl FnOnce() -> broadcast::Receiver<Numbered>) -> Self {
         let known = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let last = known.back().map_or(0, |(number, _)| *number);
@@ -95,20 +98,20 @@ impl Subscription {
     }
 
     /// The next update; nothing once the runner is gone.
-    pub async fn next(&mut self) -> Option<Update> {
+    pub async fn next(&mut self) -> Option<RunnerUpdate> {
         loop {
             if let Some(event) = self.missed.pop_front() {
-                return Some(Update::Event(event));
+                return Some(RunnerUpdate::Event(event));
             }
             match self.receiver.recv().await {
                 Ok((Some(number), _)) if number <= self.last => {}
                 Ok((number, event)) => {
                     self.last = number.unwrap_or(self.last);
-                    return Some(Update::Event(event));
+                    return Some(RunnerUpdate::Event(event));
                 }
                 Err(broadcast::error::RecvError::Lagged(missed)) => {
                     self.catch_up();
-                    return Some(Update::Lagged(missed));
+                    return Some(RunnerUpdate::Lagged(missed));
                 }
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
@@ -130,24 +133,24 @@ impl Subscription {
 mod tests {
     use super::*;
 
-    fn printed() -> Event {
-        Event::Output {
-            stream: coven_runtime::domain::Stream::Output,
+    fn printed() -> RunnerEvent {
+        RunnerEvent::Output {
+            stream: coven_runtime::domain::PaneStream::Output,
             offset: 0,
             raw: Arc::from(&b"x"[..]),
             clean: Arc::from("x"),
         }
     }
 
-    fn ended(error: bool) -> Event {
-        Event::TurnEnded { error }
+    fn ended(error: bool) -> RunnerEvent {
+        RunnerEvent::TurnEnded { error }
     }
 
     /// The turns whose end a subscriber is told of, up to the end of everything.
-    async fn turns(events: &mut Subscription) -> Vec<bool> {
+    async fn turns(events: &mut RunnerSubscription) -> Vec<bool> {
         let mut turns = Vec::new();
         while let Some(update) = events.next().await {
-            if let Update::Event(Event::TurnEnded { error }) = update {
+            if let RunnerUpdate::Event(RunnerEvent::TurnEnded { error }) = update {
                 turns.push(error);
             }
         }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{Mode, PermissionLevel};
+use coven_model::{AgentMode, PermissionLevel};
 use coven_runtime::domain::{Domain, Sandbox};
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 /// One task for one agent.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct AgentTask {
     /// Tells this job from all others; the agent has it as `COVEN_JOB`.
     pub job: String,
-    pub mode: Mode,
+    pub mode: AgentMode,
     pub prompt: Option<String>,
     /// Arguments of the task's own.
     pub extra_args: Vec<String>,
@@ -39,17 +39,17 @@ pub struct Task {
     /// How long the task may take.
     pub timeout: Option<Duration>,
     /// The size of the terminal.
-    pub size: Size,
+    pub size: GridSize,
     /// Texts that must not appear in clean output or excerpts.
     pub secrets: Vec<String>,
 }
 
-impl Task {
+impl AgentTask {
     /// An interactive task with nothing special about it.
     pub fn interactive(job: impl Into<String>, prompt: Option<&str>) -> Self {
         Self {
             job: job.into(),
-            mode: Mode::Interactive,
+            mode: AgentMode::Interactive,
             prompt: prompt.map(str::to_owned),
             extra_args: Vec::new(),
             permission: None,
@@ -61,14 +61,14 @@ impl Task {
             keep_alive: false,
             ok_codes: OkCodes::default(),
             timeout: None,
-            size: Size::new(120, 40),
+            size: GridSize::new(120, 40),
             secrets: Vec::new(),
         }
     }
 
     /// A headless task with nothing special about it.
     pub fn headless(job: impl Into<String>, prompt: &str) -> Self {
-        Self { mode: Mode::Headless, ..Self::interactive(job, Some(prompt)) }
+        Self { mode: AgentMode::Headless, ..Self::interactive(job, Some(prompt)) }
     }
 }
 
@@ -98,7 +98,7 @@ impl OkCodes {
 
 /// Where a task runs.
 #[derive(Clone)]
-pub struct Place {
+pub struct TaskPlace {
     /// What starts its process.
     pub domain: Arc<dyn Domain>,
     pub cwd: PathBuf,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 use serde::{Deserialize, Serialize};
 
 /// Names a domain in a registry, for example `local` or `holder`.
@@ -29,7 +29,7 @@ impl fmt::Display for DomainId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// A pseudo-terminal of this size: one stream in, one out.
-    Terminal(Size),
+    Terminal(GridSize),
     /// Pipes: output and errors apart, and an input that stays open until it is closed.
     Pipes,
 }
@@ -61,7 +61,7 @@ pub struct Sandbox {
 
 /// Which of a pane's streams bytes came from. A terminal has only `Output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
+pub enum PaneStream {
     /// Standard output, or everything on a terminal.
     Output,
     Error,
@@ -71,7 +71,7 @@ pub enum Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// This many bytes of this stream.
-    Data(Stream, usize),
+    Data(PaneStream, usize),
     /// Nothing now; more may come.
     Pending,
     /// Nothing any more: every stream has ended.
@@ -106,7 +106,7 @@ impl fmt::Display for ExitStatus {
 
 /// How to end a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopMode {
     /// Ask it to end. A domain that outlives us forces it by itself after the grace.
     Polite {
         /// How long it may take.
@@ -134,10 +134,10 @@ pub trait Pane: Send {
     fn close_input(&mut self) -> io::Result<()>;
 
     /// Tells the process its new size. Nothing happens on pipes.
-    fn resize(&mut self, size: Size) -> io::Result<()>;
+    fn resize(&mut self, size: GridSize) -> io::Result<()>;
 
     /// Ends the process. Once it and everything it started are gone, [`Pane::is_alive`] is false.
-    fn stop(&mut self, stop: Stop) -> io::Result<()>;
+    fn stop(&mut self, stop: StopMode) -> io::Result<()>;
 
     /// Whether anything of it still runs.
     fn is_alive(&mut self) -> bool;

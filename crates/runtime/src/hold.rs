@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 pub use adopt::{AdoptError, Adopted, adopt, take_back};
 pub use changes::FolderChanges;
-pub use folder::{Exit, Folder, FolderError, SpawnRecord};
+pub use folder::{FolderError, HolderExit, HolderFolder, SpawnRecord};
 pub use pane::HolderPane;
 pub use request::{BadRequest, HoldRequest, HoldVerb};
 pub use server::{HoldError, hold, snap};
-pub use snap::{Rebuilt, SNAP_EVERY, Snap, rebuild};
+pub use snap::{RebuiltScreen, SNAP_EVERY, ScreenSnap, rebuild};
 
 use parking_lot::Mutex;
 

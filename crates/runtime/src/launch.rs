@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{ioctl_tiocsctty, setsid};
@@ -25,10 +25,10 @@ use crate::system;
 /// A process that was started, and our ends of its streams. All are non-blocking.
 pub(crate) struct Launched {
     pub(crate) child: Child,
-    pub(crate) streams: Streams,
+    pub(crate) streams: LaunchStreams,
 }
 
-pub(crate) enum Streams {
+pub(crate) enum LaunchStreams {
     /// A terminal. The other end stays open here, so that reading never fails only because the
     /// process closed its own for a while.
     Terminal { master: OwnedFd, _slave: OwnedFd },
@@ -82,8 +82,8 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
     });
     let mut child = command.spawn().map_err(|source| spawn_error(name, source))?;
     let streams = match terminal {
-        Some((master, slave)) => Streams::Terminal { master, _slave: slave },
-        None => Streams::Pipes {
+        Some((master, slave)) => LaunchStreams::Terminal { master, _slave: slave },
+        None => LaunchStreams::Pipes {
             input: child.stdin.take().map(OwnedFd::from),
             output: child.stdout.take().map(OwnedFd::from),
             error: child.stderr.take().map(OwnedFd::from),
@@ -95,7 +95,7 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
     Ok(Launched { child, streams })
 }
 
-impl Streams {
+impl LaunchStreams {
     /// Streams that have all ended.
     pub(crate) fn closed() -> Self {
         Self::Pipes { input: None, output: None, error: None }
@@ -118,7 +118,7 @@ pub(crate) fn set_nonblocking(descriptor: impl AsFd) -> io::Result<()> {
 }
 
 /// A new terminal: our end and the program's.
-fn open_terminal(size: Size) -> Result<(OwnedFd, OwnedFd), SpawnError> {
+fn open_terminal(size: GridSize) -> Result<(OwnedFd, OwnedFd), SpawnError> {
     let open = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
         let (master, slave) = machine::open_terminal()?;
         // Backspace must erase whole characters.
@@ -139,7 +139,7 @@ fn exhausted(what: &'static str, errno: Errno) -> SpawnError {
     SpawnError::Exhausted { what, source: errno.into() }
 }
 
-pub(crate) fn set_size(terminal: impl AsFd, size: Size) -> rustix::io::Result<()> {
+pub(crate) fn set_size(terminal: impl AsFd, size: GridSize) -> rustix::io::Result<()> {
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(terminal, size)
 }

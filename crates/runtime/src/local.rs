@@ -6,14 +6,14 @@ use std::process::Child;
 use std::time::Duration;
 
 use coven_folder::best_effort;
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::domain::{
-    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
+    Domain, DomainId, ExitStatus, Pane, PaneStream, ReadOutcome, SpawnConfig, SpawnError, StopMode,
 };
-use crate::launch::{Launched, Streams, launch, set_size};
+use crate::launch::{LaunchStreams, Launched, launch, set_size};
 use crate::machine::ProcessHandle;
 use crate::processes::{self, Identity};
 use crate::readiness::{Interest, Selector};
@@ -52,7 +52,7 @@ struct LocalPane {
     child: Child,
     leader: Identity,
     job: String,
-    streams: Streams,
+    streams: LaunchStreams,
     /// Watches the streams and the process: readable when any of them is.
     readiness: Selector,
     process: ProcessHandle,
@@ -90,8 +90,10 @@ impl LocalPane {
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let streams = match &self.streams {
-            Streams::Terminal { master, .. } => vec![master],
-            Streams::Pipes { output, error, .. } => [output, error].into_iter().flatten().collect(),
+            LaunchStreams::Terminal { master, .. } => vec![master],
+            LaunchStreams::Pipes { output, error, .. } => {
+                [output, error].into_iter().flatten().collect()
+            }
         };
         streams.into_iter().map(AsFd::as_fd).chain([self.process.as_fd()]).collect()
     }
@@ -103,15 +105,17 @@ impl LocalPane {
             return Ok(());
         }
         match &self.streams {
-            Streams::Terminal { master, .. } => {
+            LaunchStreams::Terminal { master, .. } => {
                 let interest = if awaits { Interest::ReadOrWrite } else { Interest::Read };
                 self.readiness.change(master.as_fd(), interest, 0)?;
             }
-            Streams::Pipes { input: Some(input), .. } if awaits => {
+            LaunchStreams::Pipes { input: Some(input), .. } if awaits => {
                 self.readiness.add(input.as_fd(), Interest::Write, 0)?;
             }
-            Streams::Pipes { input: Some(input), .. } => self.readiness.remove(input.as_fd())?,
-            Streams::Pipes { input: None, .. } => {}
+            LaunchStreams::Pipes { input: Some(input), .. } => {
+                self.readiness.remove(input.as_fd())?
+            }
+            LaunchStreams::Pipes { input: None, .. } => {}
         }
         self.awaits_room = awaits;
         Ok(())
@@ -119,8 +123,10 @@ impl LocalPane {
 
     fn write_once(&self, bytes: &[u8]) -> io::Result<usize> {
         let descriptor = match &self.streams {
-            Streams::Terminal { master, .. } => master,
-            Streams::Pipes { input, .. } => input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?,
+            LaunchStreams::Terminal { master, .. } => master,
+            LaunchStreams::Pipes { input, .. } => {
+                input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?
+            }
         };
         if bytes.is_empty() {
             return Ok(0);
@@ -172,16 +178,18 @@ impl Pane for LocalPane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         let ended = !self.is_alive();
         match &mut self.streams {
-            Streams::Terminal { master, .. } => match rustix::io::read(&*master, &mut *buffer) {
-                Ok(0) | Err(Errno::IO) => Ok(ReadOutcome::End),
-                Ok(length) => Ok(ReadOutcome::Data(Stream::Output, length)),
-                // The other end is open here too, so only the processes' end is the end.
-                Err(Errno::AGAIN) if ended => Ok(ReadOutcome::End),
-                Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::Pending),
-                Err(error) => Err(error.into()),
-            },
-            Streams::Pipes { output, error, .. } => {
-                for (stream, end) in [(Stream::Output, output), (Stream::Error, error)] {
+            LaunchStreams::Terminal { master, .. } => {
+                match rustix::io::read(&*master, &mut *buffer) {
+                    Ok(0) | Err(Errno::IO) => Ok(ReadOutcome::End),
+                    Ok(length) => Ok(ReadOutcome::Data(PaneStream::Output, length)),
+                    // The other end is open here too, so only the processes' end is the end.
+                    Err(Errno::AGAIN) if ended => Ok(ReadOutcome::End),
+                    Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::Pending),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            LaunchStreams::Pipes { output, error, .. } => {
+                for (stream, end) in [(PaneStream::Output, output), (PaneStream::Error, error)] {
                     let Some(descriptor) = end else { continue };
                     match rustix::io::read(&*descriptor, &mut *buffer) {
                         Ok(0) => *end = None,
@@ -192,7 +200,7 @@ impl Pane for LocalPane {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                let open = matches!(&self.streams, Streams::Pipes { output, error, .. } if output.is_some() || error.is_some());
+                let open = matches!(&self.streams, LaunchStreams::Pipes { output, error, .. } if output.is_some() || error.is_some());
                 Ok(if open { ReadOutcome::Pending } else { ReadOutcome::End })
             }
         }
@@ -211,12 +219,12 @@ impl Pane for LocalPane {
     fn close_input(&mut self) -> io::Result<()> {
         let is_alive = self.is_alive();
         match &self.streams {
-            Streams::Terminal { .. } if !is_alive => Err(io::ErrorKind::BrokenPipe.into()),
+            LaunchStreams::Terminal { .. } if !is_alive => Err(io::ErrorKind::BrokenPipe.into()),
             // On a terminal an end of file is a key.
-            Streams::Terminal { .. } => self.write_once(&[0x04]).map(drop),
-            Streams::Pipes { .. } => {
+            LaunchStreams::Terminal { .. } => self.write_once(&[0x04]).map(drop),
+            LaunchStreams::Pipes { .. } => {
                 self.await_room(false)?;
-                if let Streams::Pipes { input, .. } = &mut self.streams {
+                if let LaunchStreams::Pipes { input, .. } = &mut self.streams {
                     *input = None;
                 }
                 Ok(())
@@ -224,23 +232,23 @@ impl Pane for LocalPane {
         }
     }
 
-    fn resize(&mut self, size: Size) -> io::Result<()> {
+    fn resize(&mut self, size: GridSize) -> io::Result<()> {
         match &self.streams {
-            Streams::Terminal { master, .. } => Ok(set_size(master, size)?),
-            Streams::Pipes { .. } => Ok(()),
+            LaunchStreams::Terminal { master, .. } => Ok(set_size(master, size)?),
+            LaunchStreams::Pipes { .. } => Ok(()),
         }
     }
 
-    fn stop(&mut self, stop: Stop) -> io::Result<()> {
+    fn stop(&mut self, stop: StopMode) -> io::Result<()> {
         self.notice_end();
         match stop {
-            Stop::Polite { .. } if self.status.is_none() => {
+            StopMode::Polite { .. } if self.status.is_none() => {
                 processes::signal_group(self.leader.pid, Signal::TERM);
                 // A stopped process cannot end before it goes on.
                 processes::signal_group(self.leader.pid, Signal::CONT);
             }
-            Stop::Polite { .. } => {}
-            Stop::Force => {
+            StopMode::Polite { .. } => {}
+            StopMode::Force => {
                 if self.status.is_none() {
                     self.child.kill()?;
                     self.status = Some(self.child.wait()?.into());
@@ -269,6 +277,6 @@ impl Pane for LocalPane {
 impl Drop for LocalPane {
     fn drop(&mut self) {
         // An error means that there is nothing left to end.
-        best_effort("end a process whose pane is dropped", self.stop(Stop::Force));
+        best_effort("end a process whose pane is dropped", self.stop(StopMode::Force));
     }
 }

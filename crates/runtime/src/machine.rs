@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
-use coven_folder::Folder;
+use coven_folder::OpenFolder;
 
 pub(crate) use system::{Confinement, FolderWatch, ProcessHandle};
 
@@ -164,13 +164,13 @@ pub(crate) fn open_terminal() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Listens on a socket in a folder, however long the folder's path is.
-pub(crate) fn bind_socket(folder: &Folder, name: &str) -> io::Result<UnixListener> {
+pub(crate) fn bind_socket(folder: &OpenFolder, name: &str) -> io::Result<UnixListener> {
     system::bind_socket(folder, name)
 }
 
 /// Connects to a socket in a folder, however long the folder's path is. What has the name must be a
 /// socket and have no other name.
-pub(crate) fn connect_socket(folder: &Folder, name: &str) -> io::Result<UnixStream> {
+pub(crate) fn connect_socket(folder: &OpenFolder, name: &str) -> io::Result<UnixStream> {
     system::connect_socket(folder, name)
 }
 

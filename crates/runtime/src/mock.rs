@@ -9,30 +9,30 @@ mod script;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 use parking_lot::Mutex;
 
-use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError, Stop};
+use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError, StopMode};
 pub use pane::MockPane;
 pub use script::Script;
 
 /// What a spawn does.
-enum Part {
+enum SpawnPlan {
     Play(Script),
     Fail(SpawnError),
 }
 
 /// What became of one pane, seen from outside.
 #[derive(Clone, Debug, Default)]
-pub struct Played {
+pub struct PlayedPane {
     /// What was written to it.
     pub written: Vec<u8>,
     /// Whether its input was closed.
     pub input_closed: bool,
     /// How it was told to stop, in order.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<StopMode>,
     /// The sizes it was told.
-    pub sizes: Vec<Size>,
+    pub sizes: Vec<GridSize>,
     /// How often it was read.
     pub reads: usize,
     /// Whether it was let go.
@@ -40,11 +40,11 @@ pub struct Played {
 }
 
 /// What a mock pane shares with its domain.
-type Record = Arc<Mutex<Played>>;
+type Record = Arc<Mutex<PlayedPane>>;
 
 #[derive(Default)]
-struct Stage {
-    next: VecDeque<Part>,
+struct MockStage {
+    next: VecDeque<SpawnPlan>,
     by_line: BTreeMap<String, Script>,
     spawned: Vec<(SpawnConfig, Record)>,
 }
@@ -54,7 +54,7 @@ struct Stage {
 #[derive(Clone)]
 pub struct MockDomain {
     id: DomainId,
-    stage: Arc<Mutex<Stage>>,
+    stage: Arc<Mutex<MockStage>>,
 }
 
 impl Default for MockDomain {
@@ -76,12 +76,12 @@ impl MockDomain {
 
     /// The next process plays this. What is set up by several calls is played in their order.
     pub fn next(&self, script: Script) {
-        self.stage.lock().next.push_back(Part::Play(script));
+        self.stage.lock().next.push_back(SpawnPlan::Play(script));
     }
 
     /// The next process cannot be started.
     pub fn next_fails(&self, error: SpawnError) {
-        self.stage.lock().next.push_back(Part::Fail(error));
+        self.stage.lock().next.push_back(SpawnPlan::Fail(error));
     }
 
     /// Every process whose last argument is this plays this, unless something else is next.
@@ -95,7 +95,7 @@ impl MockDomain {
     }
 
     /// What became of the pane that was started as number `index`, from 0.
-    pub fn played(&self, index: usize) -> Option<Played> {
+    pub fn played(&self, index: usize) -> Option<PlayedPane> {
         let stage = self.stage.lock();
         stage.spawned.get(index).map(|(_, record)| record.lock().clone())
     }
@@ -110,8 +110,8 @@ impl Domain for MockDomain {
         let mut stage = self.stage.lock();
         let line = config.argv.last().map(|last| last.to_string_lossy().into_owned());
         let script = match stage.next.pop_front() {
-            Some(Part::Fail(error)) => return Err(error),
-            Some(Part::Play(script)) => script,
+            Some(SpawnPlan::Fail(error)) => return Err(error),
+            Some(SpawnPlan::Play(script)) => script,
             None => line.and_then(|line| stage.by_line.get(&line).cloned()).unwrap_or_default(),
         };
         let record = Record::default();

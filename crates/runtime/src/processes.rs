@@ -157,21 +157,21 @@ pub(crate) fn of_leader(leader: i32, job: &str) -> Vec<Identity> {
 
 /// What ending a tree of processes came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct TreeEnding {
     /// What still ran when it was forced to end.
-    pub forced: Vec<Remnant>,
+    pub forced: Vec<RemnantProcess>,
     /// What could not be ended.
-    pub left: Vec<Remnant>,
+    pub left: Vec<RemnantProcess>,
 }
 
 /// A process that should have been gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remnant {
+pub struct RemnantProcess {
     pub process: Identity,
     pub name: String,
 }
 
-impl Remnant {
+impl RemnantProcess {
     fn of(process: Identity) -> Self {
         Self { process, name: process.name().unwrap_or_default() }
     }
@@ -180,23 +180,23 @@ impl Remnant {
 /// Ends processes until none is found. New ones may be started meanwhile by those that are not
 /// yet gone, so it looks again after every round; a process that cannot be ended, stuck in the
 /// kernel, makes it give up at the deadline.
-pub fn end_all(mut find: impl FnMut() -> Vec<Identity>, patience: Duration) -> Ended {
+pub fn end_all(mut find: impl FnMut() -> Vec<Identity>, patience: Duration) -> TreeEnding {
     let deadline = Instant::now() + patience;
-    let mut ended = Ended::default();
+    let mut ended = TreeEnding::default();
     loop {
         let found = find();
         if found.is_empty() {
             return ended;
         }
         if Instant::now() >= deadline {
-            ended.left = found.into_iter().map(Remnant::of).collect();
+            ended.left = found.into_iter().map(RemnantProcess::of).collect();
             return ended;
         }
         let handles: Vec<(Identity, ProcessHandle)> =
             found.iter().filter_map(|process| Some((*process, process.open().ok()?))).collect();
         for (process, handle) in &handles {
             if !ended.forced.iter().any(|remnant| remnant.process == *process) {
-                ended.forced.push(Remnant::of(*process));
+                ended.forced.push(RemnantProcess::of(*process));
             }
             // It may have ended by itself meanwhile.
             best_effort("kill a process", handle.signal(Signal::KILL));

@@ -19,30 +19,30 @@ impl fmt::Display for AgentId {
 /// What an agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentState {
-    /// Nothing.
+    /// The agent has no command.
     Idle,
     /// It has a command that has not begun.
     Assigned {
-        /// The command.
+        /// The command that was given to the agent.
         command: CommandId,
     },
-    /// Its command runs.
+    /// The agent's command has an execution.
     Executing {
-        /// The run.
+        /// The execution of the agent's command.
         execution: ExecutionId,
     },
 }
 
-/// One agent.
+/// An agent of the runtime, its abilities and what it does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Agent {
+pub struct AgentRecord {
     pub(crate) capabilities: BTreeSet<Capability>,
     pub(crate) state: AgentState,
     /// It was hired for one command that ran already, and leaves with it.
     pub(crate) temporary: bool,
 }
 
-impl Agent {
+impl AgentRecord {
     /// What it is doing.
     pub fn state(&self) -> AgentState {
         self.state

@@ -9,21 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_runtime::domain::Domain;
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 
 use crate::agent::AgentId;
 use crate::approval::ApprovalId;
 use crate::clock::Moment;
-use crate::command::{Capability, Command, CommandId};
+use crate::command::{AgentCommand, Capability, CommandId};
 use crate::execution::ExecutionId;
-use crate::scheduler::{Assignment, Board, Completion, Error, Illegal, Scheduler, TickResult};
+use crate::scheduler::{
+    AgentAssignment, Board, Completion, Error, IllegalTransition, Scheduler, TickResult,
+};
 use crate::slot::TerminalSlot;
 
 pub use config::RuntimeConfig;
 
 /// Hears of every command that ended, once each.
 pub trait CompletionCallback: Send {
-    /// A command ended.
+    /// Called once for each command that ended.
     fn completed(&mut self, completion: &Completion);
 }
 
@@ -107,46 +109,59 @@ impl AgentRuntime {
         self.callback = Some(callback);
     }
 
-    /// Adds an agent.
-    pub fn spawn_agent(&mut self, capabilities: &[Capability]) -> Result<AgentId, Illegal> {
+    /// Adds an agent with these capabilities.
+    pub fn spawn_agent(
+        &mut self,
+        capabilities: &[Capability],
+    ) -> Result<AgentId, IllegalTransition> {
         self.scheduler.add_agent(capabilities)
     }
 
     /// Removes an agent that has nothing to do, which makes room for another.
-    pub fn remove_agent(&mut self, agent: AgentId) -> Result<(), Illegal> {
+    pub fn remove_agent(&mut self, agent: AgentId) -> Result<(), IllegalTransition> {
         self.scheduler.remove_agent(agent)
     }
 
     /// Takes a command in. It starts in a later tick, when it is approved, what it depends on has
     /// succeeded, and an agent and a slot are free: first come, first served.
-    pub fn queue_command(&mut self, command: Command) -> Result<(), Illegal> {
+    pub fn queue_command(&mut self, command: AgentCommand) -> Result<(), IllegalTransition> {
         self.scheduler.queue(command, self.config.clock.now())
     }
 
     /// Lets a command run. [`Board::approvals`] has what is asked for.
-    pub fn approve(&mut self, id: ApprovalId, by: &str, reason: &str) -> Result<(), Illegal> {
+    pub fn approve(
+        &mut self,
+        id: ApprovalId,
+        by: &str,
+        reason: &str,
+    ) -> Result<(), IllegalTransition> {
         self.scheduler.decide(id, true, by, reason, self.config.clock.now())
     }
 
     /// Does not let a command run.
-    pub fn reject(&mut self, id: ApprovalId, by: &str, reason: &str) -> Result<(), Illegal> {
+    pub fn reject(
+        &mut self,
+        id: ApprovalId,
+        by: &str,
+        reason: &str,
+    ) -> Result<(), IllegalTransition> {
         self.scheduler.decide(id, false, by, reason, self.config.clock.now())
     }
 
     /// Cancels a command. One that has not begun never will. One that runs is asked to end, forced
     /// after the grace, and has ended when its process is gone.
-    pub fn cancel(&mut self, command: CommandId) -> Result<(), Illegal> {
+    pub fn cancel(&mut self, command: CommandId) -> Result<(), IllegalTransition> {
         self.scheduler.cancel(command, self.config.clock.now())
     }
 
     /// Forgets a command that has ended. What has ended takes memory until then; forgotten ids, and
     /// all lower ones, are used up.
-    pub fn forget(&mut self, command: CommandId) -> Result<(), Illegal> {
+    pub fn forget(&mut self, command: CommandId) -> Result<(), IllegalTransition> {
         self.scheduler.forget(command)
     }
 
     /// Gives a command to an agent by hand.
-    pub fn assign(&mut self, assignment: Assignment) -> Result<(), Illegal> {
+    pub fn assign(&mut self, assignment: AgentAssignment) -> Result<(), IllegalTransition> {
         self.scheduler.assign(assignment)
     }
 
@@ -235,7 +250,7 @@ impl AgentRuntime {
     }
 
     /// Changes the size of a program's terminal and of its screen.
-    pub fn resize(&mut self, execution: ExecutionId, size: Size) -> Result<(), Error> {
+    pub fn resize(&mut self, execution: ExecutionId, size: GridSize) -> Result<(), Error> {
         self.scheduler.resize(execution, size)
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::clock::Moment;
 use crate::command::CommandId;
-use crate::scheduler::{Illegal, Rule, Rules};
+use crate::scheduler::{IllegalTransition, Rule, Rules};
 
 /// Names a request for approval. Given in order, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,12 +20,12 @@ impl fmt::Display for ApprovalId {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum ApprovalVerdict {
     /// The command may run.
     Approved,
     /// The command must not run.
     Rejected,
-    /// Nobody decided in time, which is a rejection.
+    /// No decision came in time, which is a rejection.
     TimedOut,
     /// The question is void: the command was cancelled or cannot run any more.
     Withdrawn,
@@ -33,28 +33,28 @@ pub enum Verdict {
 
 /// One line of the trail: who decided what, when and why.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Audit {
-    /// The request.
+pub struct ApprovalAudit {
+    /// The request that was decided.
     pub approval: ApprovalId,
     /// The command it is about.
     pub command: CommandId,
-    /// What was decided.
-    pub verdict: Verdict,
-    /// Who decided; `deadline` and `scheduler` where nobody did.
+    /// The decision that was taken.
+    pub verdict: ApprovalVerdict,
+    /// Who decided; `deadline` or `scheduler` where no person did.
     pub by: String,
-    /// When.
+    /// The moment of the decision.
     pub at: Moment,
-    /// Why.
+    /// The reason that was given.
     pub reason: String,
 }
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ApprovalState {
-    /// Nobody has decided yet.
+    /// There is no decision yet.
     Pending,
     /// Decided; the trail has the rest.
-    Decided(Verdict),
+    Decided(ApprovalVerdict),
 }
 
 /// A request to let one command run.
@@ -68,7 +68,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Its name.
+    /// The id of the request.
     pub fn id(&self) -> ApprovalId {
         self.id
     }
@@ -88,12 +88,12 @@ impl Approval {
         self.deadline
     }
 
-    /// Where it stands.
+    /// Whether the request is pending or decided.
     pub fn state(&self) -> ApprovalState {
         self.state
     }
 
-    /// Whether somebody still has to decide.
+    /// Whether the decision is still missing.
     pub fn is_pending(&self) -> bool {
         self.state == ApprovalState::Pending
     }
@@ -104,15 +104,15 @@ impl Approval {
 pub struct Approvals {
     pub(crate) requests: BTreeMap<ApprovalId, Approval>,
     /// Only ever added to, apart from what is forgotten as a whole.
-    pub(crate) trail: BTreeMap<ApprovalId, Vec<Audit>>,
+    pub(crate) trail: BTreeMap<ApprovalId, Vec<ApprovalAudit>>,
     pub(crate) next: u64,
     pub(crate) forgotten: u64,
     pub(crate) rules: Rules,
 }
 
 /// A decision as it comes in.
-pub(crate) struct Decision<'a> {
-    pub(crate) verdict: Verdict,
+pub(crate) struct ApprovalDecision<'a> {
+    pub(crate) verdict: ApprovalVerdict,
     pub(crate) by: &'a str,
     pub(crate) reason: &'a str,
 }
@@ -123,13 +123,13 @@ impl Approvals {
         self.requests.get(&id)
     }
 
-    /// Those nobody has decided yet, oldest first.
+    /// The undecided requests, oldest first.
     pub fn pending(&self) -> impl Iterator<Item = &Approval> {
         self.requests.values().filter(|approval| approval.is_pending())
     }
 
     /// What was decided on a request.
-    pub fn audit(&self, id: ApprovalId) -> Option<&Audit> {
+    pub fn audit(&self, id: ApprovalId) -> Option<&ApprovalAudit> {
         self.trail.get(&id)?.first()
     }
 
@@ -151,21 +151,25 @@ impl Approvals {
     pub(crate) fn decide(
         &mut self,
         id: ApprovalId,
-        decision: &Decision<'_>,
+        decision: &ApprovalDecision<'_>,
         now: Moment,
-    ) -> Result<Audit, Illegal> {
+    ) -> Result<ApprovalAudit, IllegalTransition> {
         let rules = self.rules;
-        let approval = self.requests.get_mut(&id).ok_or(Illegal::NoSuchApproval(id))?;
+        let approval = self.requests.get_mut(&id).ok_or(IllegalTransition::NoSuchApproval(id))?;
         let passed = approval.deadline.is_some_and(|deadline| deadline <= now);
         let timely = match decision.verdict {
-            Verdict::Approved | Verdict::Rejected => !passed,
-            Verdict::TimedOut => passed,
-            Verdict::Withdrawn => true,
+            ApprovalVerdict::Approved | ApprovalVerdict::Rejected => !passed,
+            ApprovalVerdict::TimedOut => passed,
+            ApprovalVerdict::Withdrawn => true,
         };
-        rules.require(Rule::DecidedOnce, approval.is_pending(), Illegal::AlreadyDecided(id))?;
-        rules.require(Rule::DeadlinesAreKept, timely, Illegal::DeadlinePassed(id))?;
+        rules.require(
+            Rule::DecidedOnce,
+            approval.is_pending(),
+            IllegalTransition::AlreadyDecided(id),
+        )?;
+        rules.require(Rule::DeadlinesAreKept, timely, IllegalTransition::DeadlinePassed(id))?;
 
-        let audit = Audit {
+        let audit = ApprovalAudit {
             approval: id,
             command: approval.command,
             verdict: decision.verdict,

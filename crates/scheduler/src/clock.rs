@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A point in time that never goes back: what a [`Clock`] shows.
+/// A point in time that never goes back: what a [`SchedulerClock`] shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(Duration);
 
@@ -35,7 +35,7 @@ impl Moment {
 }
 
 /// Something that knows what time it is.
-pub trait Clock: Send + Sync {
+pub trait SchedulerClock: Send + Sync {
     /// The moment, never before one already shown.
     fn now(&self) -> Moment;
 
@@ -68,13 +68,13 @@ impl Default for SystemClock {
     }
 }
 
-impl Clock for SystemClock {
+impl SchedulerClock for SystemClock {
     fn now(&self) -> Moment {
         self.started.after(self.origin.elapsed())
     }
 }
 
-/// A clock that stands still until it is moved or waited for, for tests. Nobody waits for long: it
+/// A clock that stands still until it is moved or waited for, for tests. No caller waits for long: it
 /// is moved on by as much as anybody wants to wait.
 #[derive(Debug, Default)]
 pub struct ManualClock {
@@ -100,7 +100,7 @@ impl ManualClock {
     }
 }
 
-impl Clock for ManualClock {
+impl SchedulerClock for ManualClock {
     fn now(&self) -> Moment {
         let passed = self.nanoseconds.fetch_add(self.step, Ordering::SeqCst);
         Moment(Duration::from_nanos(passed))
@@ -118,7 +118,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Clock, ManualClock, Moment, SystemClock};
+    use super::{ManualClock, Moment, SchedulerClock, SystemClock};
     use std::time::{Duration, SystemTime};
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use coven_runtime::domain::{Connection, DomainId, Sandbox, SpawnConfig};
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 /// Names a command. The caller gives it, and gives each only once: ids go up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,9 +42,9 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What runs.
+/// The program or shell line of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Payload {
+pub enum CommandPayload {
     /// A program with its arguments.
     Program(Vec<OsString>),
     /// A line for `/bin/sh -c`.
@@ -54,23 +54,23 @@ pub enum Payload {
 /// Who lets a command run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Permission {
-    /// Somebody has to decide.
+    /// The command waits for a decision.
     Required {
         /// No decision within this time is a rejection. Nothing means that it may take for ever.
         timeout: Option<Duration>,
     },
-    /// Decided by whoever queued the command.
+    /// Decided by the caller that queued the command.
     Granted {
         /// Who let it run.
         by: String,
-        /// Why.
+        /// The reason that was given.
         reason: String,
     },
 }
 
 /// The variables a process gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Environment {
+pub enum CommandEnvironment {
     /// Those of this process.
     Inherited,
     /// These and no others.
@@ -79,11 +79,11 @@ pub enum Environment {
 
 /// A command: what to run, where, and under which conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// Its name.
+pub struct AgentCommand {
+    /// The id of the command.
     pub id: CommandId,
-    /// What runs.
-    pub payload: Payload,
+    /// The program or shell line to run.
+    pub payload: CommandPayload,
     /// What the agent that takes it must be capable of.
     pub capability: Capability,
     /// Commands that must have succeeded before. They must be queued earlier, so there are no
@@ -95,8 +95,8 @@ pub struct Command {
     pub domain: Option<DomainId>,
     /// Terminal or pipes; a terminal of the usual size for none.
     pub connection: Option<Connection>,
-    /// Its variables.
-    pub env: Environment,
+    /// The variables of its process.
+    pub env: CommandEnvironment,
     /// Its working directory; that of this process for none.
     pub cwd: Option<PathBuf>,
     /// What it may write to, if it is confined.
@@ -111,20 +111,20 @@ pub struct Command {
     pub metadata: BTreeMap<String, String>,
 }
 
-impl Command {
+impl AgentCommand {
     /// A program with its arguments. It may run at once, on a terminal in the default domain,
     /// with our environment and working directory, by any agent capable of [`Capability::Shell`].
     pub fn program(id: CommandId, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self::new(id, Payload::Program(argv.into_iter().map(Into::into).collect()))
+        Self::new(id, CommandPayload::Program(argv.into_iter().map(Into::into).collect()))
     }
 
-    /// A line for the shell, otherwise as [`Command::program`]. Never build the line from text
+    /// A line for the shell, otherwise as [`AgentCommand::program`]. Never build the line from text
     /// that others wrote: hand that over in the environment.
     pub fn shell(id: CommandId, line: impl Into<String>) -> Self {
-        Self::new(id, Payload::Shell(line.into()))
+        Self::new(id, CommandPayload::Shell(line.into()))
     }
 
-    fn new(id: CommandId, payload: Payload) -> Self {
+    fn new(id: CommandId, payload: CommandPayload) -> Self {
         Self {
             id,
             payload,
@@ -136,7 +136,7 @@ impl Command {
             },
             domain: None,
             connection: None,
-            env: Environment::Inherited,
+            env: CommandEnvironment::Inherited,
             cwd: None,
             sandbox: None,
             folder: None,
@@ -158,7 +158,7 @@ impl Command {
         Self { dependencies: dependencies.into_iter().collect(), ..self }
     }
 
-    /// Starts only after somebody approved it. The time for that runs from when it is queued.
+    /// Starts only after an approval. The time for that runs from when it is queued.
     #[must_use]
     pub fn needing_approval(self, timeout: Option<Duration>) -> Self {
         Self { approval: Permission::Required { timeout }, ..self }
@@ -178,7 +178,7 @@ impl Command {
 
     /// Gets a terminal of this size.
     #[must_use]
-    pub fn on_terminal(self, size: Size) -> Self {
+    pub fn on_terminal(self, size: GridSize) -> Self {
         Self { connection: Some(Connection::Terminal(size)), ..self }
     }
 
@@ -189,19 +189,19 @@ impl Command {
     }
 
     /// What a domain is asked to start. `job` is used if the command does not name its own.
-    pub(crate) fn spawn_config(&self, usual: Size, job: &str) -> io::Result<SpawnConfig> {
+    pub(crate) fn spawn_config(&self, usual: GridSize, job: &str) -> io::Result<SpawnConfig> {
         Ok(SpawnConfig {
             argv: match &self.payload {
-                Payload::Program(argv) => argv.clone(),
-                Payload::Shell(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
+                CommandPayload::Program(argv) => argv.clone(),
+                CommandPayload::Shell(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
             },
             cwd: match &self.cwd {
                 Some(directory) => directory.clone(),
                 None => env::current_dir()?,
             },
             env: match &self.env {
-                Environment::Inherited => env::vars_os().collect(),
-                Environment::Exactly(variables) => variables.clone(),
+                CommandEnvironment::Inherited => env::vars_os().collect(),
+                CommandEnvironment::Exactly(variables) => variables.clone(),
             },
             connection: self.connection.unwrap_or(Connection::Terminal(usual)),
             sandbox: self.sandbox.clone(),
@@ -214,14 +214,14 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, CommandId, Environment};
+    use super::{AgentCommand, CommandEnvironment, CommandId};
     use coven_runtime::domain::Connection;
-    use coven_terminal::screen::Size;
+    use coven_terminal::screen::GridSize;
 
     #[test]
     fn a_shell_line_is_one_argument_of_the_shell() {
-        let command = Command::shell(CommandId(0), "echo 'a b'");
-        let config = command.spawn_config(Size::default(), "job").unwrap();
+        let command = AgentCommand::shell(CommandId(0), "echo 'a b'");
+        let config = command.spawn_config(GridSize::default(), "job").unwrap();
         assert_eq!(config.argv, ["/bin/sh", "-c", "echo 'a b'"]);
         assert_eq!(config.cwd, std::env::current_dir().unwrap());
         assert_eq!(config.env, std::env::vars_os().collect());
@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn what_a_command_says_goes_before_what_is_usual() {
-        let mut command = Command::program(CommandId(0), ["true"]).on_pipes();
-        command.env = Environment::Exactly([("A".into(), "1".into())].into());
+        let mut command = AgentCommand::program(CommandId(0), ["true"]).on_pipes();
+        command.env = CommandEnvironment::Exactly([("A".into(), "1".into())].into());
         command.cwd = Some("/".into());
         command.job = Some("mine".to_owned());
-        let config = command.spawn_config(Size::default(), "made up").unwrap();
+        let config = command.spawn_config(GridSize::default(), "made up").unwrap();
         assert_eq!(config.connection, Connection::Pipes);
         assert_eq!(config.env, [("A".into(), "1".into())].into());
         assert_eq!(config.cwd.as_os_str(), "/");

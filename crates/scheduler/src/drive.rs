@@ -11,11 +11,11 @@ use crate::scheduler::TickResult;
 
 /// Waits for a runtime on a tokio reactor. One driver belongs to one runtime.
 #[derive(Debug)]
-pub struct Driver {
+pub struct SchedulerDriver {
     descriptor: AsyncFd<OwnedFd>,
 }
 
-impl Driver {
+impl SchedulerDriver {
     /// A driver for this runtime. Must be called within a tokio runtime that has I/O and time.
     pub fn new(runtime: &AgentRuntime) -> io::Result<Self> {
         let descriptor = runtime.as_fd().try_clone_to_owned()?;

@@ -11,13 +11,13 @@ use std::fmt;
 use coven_runtime::domain::{DomainId, ExitStatus};
 
 use crate::agent::AgentId;
-use crate::approval::{Audit, Verdict};
+use crate::approval::{ApprovalAudit, ApprovalVerdict};
 use crate::clock::Moment;
 use crate::command::CommandId;
 use crate::slot::SlotId;
 
-pub use driver::{ExecutionIoDriver, Flow, TURN_LIMIT, Turn};
-pub use output::{Output, Rest};
+pub use driver::{DriverFlow, DriverTurn, ExecutionIoDriver, TURN_LIMIT};
+pub use output::{OutputRest, OutputRing};
 
 /// Names an execution. Given in order, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,9 +31,9 @@ impl fmt::Display for ExecutionId {
 
 /// Why something went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Failure {
+pub enum ExecutionFailure {
     /// The pane could not be started.
-    #[error("it could not be started in {}: {error}", Place(.domain.as_ref()))]
+    #[error("it could not be started in {}: {error}", DisplayDomain(.domain.as_ref()))]
     Spawn {
         /// Where; nothing if there was no domain to start it in.
         domain: Option<DomainId>,
@@ -43,7 +43,7 @@ pub enum Failure {
     /// It ended, but not with 0.
     #[error("it ended with {0}")]
     Exit(ExitStatus),
-    /// It is gone and nobody knows how it ended.
+    /// The process is gone and its exit status is not known.
     #[error("it ended without an exit status, so nobody knows whether it did its work")]
     NoExitStatus,
     /// The pane broke while it ran, and it was stopped.
@@ -55,17 +55,17 @@ pub enum Failure {
     /// A command it depends on did not succeed, so it was never started.
     #[error("it depends on {command}, which {ending}")]
     Dependency {
-        /// That command.
+        /// The command it depends on.
         command: CommandId,
         /// How that one ended.
-        ending: Ending,
+        ending: ExecutionEnding,
     },
 }
 
 /// Writes where a pane was to be started.
-struct Place<'a>(Option<&'a DomainId>);
+struct DisplayDomain<'a>(Option<&'a DomainId>);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for DisplayDomain<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(domain) => write!(formatter, "the domain `{domain}`"),
@@ -76,16 +76,16 @@ impl fmt::Display for Place<'_> {
 
 /// How a command ended without success, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ending {
-    /// It failed.
+pub enum ExecutionEnding {
+    /// The dependency failed.
     Failed,
-    /// It was cancelled.
+    /// The command was cancelled.
     Cancelled,
-    /// It was rejected.
+    /// The approval was refused.
     Rejected,
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for ExecutionEnding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Failed => "failed",
@@ -97,40 +97,42 @@ impl fmt::Display for Ending {
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum ExecutionOutcome {
     /// It exited with 0.
     Succeeded,
     /// It failed, before or after it was started.
-    Failed(Failure),
-    /// It was cancelled.
+    Failed(ExecutionFailure),
+    /// The command was cancelled.
     Cancelled {
         /// How its process ended, if it had been started and that is known.
         exit: Option<ExitStatus>,
     },
     /// It was not let run.
-    Rejected(Audit),
+    Rejected(ApprovalAudit),
 }
 
-impl Outcome {
+impl ExecutionOutcome {
     /// Nothing if it succeeded.
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn ending(&self) -> Option<ExecutionEnding> {
         match self {
             Self::Succeeded => None,
-            Self::Failed(_) => Some(Ending::Failed),
-            Self::Cancelled { .. } => Some(Ending::Cancelled),
-            Self::Rejected(_) => Some(Ending::Rejected),
+            Self::Failed(_) => Some(ExecutionEnding::Failed),
+            Self::Cancelled { .. } => Some(ExecutionEnding::Cancelled),
+            Self::Rejected(_) => Some(ExecutionEnding::Rejected),
         }
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ExecutionOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Succeeded => formatter.write_str("succeeded"),
             Self::Failed(failure) => write!(formatter, "failed: {failure}"),
             Self::Cancelled { exit: Some(exit) } => write!(formatter, "cancelled ({exit})"),
             Self::Cancelled { exit: None } => formatter.write_str("cancelled"),
-            Self::Rejected(Audit { verdict: Verdict::TimedOut, reason, .. }) => {
+            Self::Rejected(ApprovalAudit {
+                verdict: ApprovalVerdict::TimedOut, reason, ..
+            }) => {
                 write!(formatter, "rejected: {reason}")
             }
             Self::Rejected(audit) => {
@@ -157,11 +159,11 @@ pub enum ExecutionState {
         /// It was cancelled meanwhile, and is to be stopped as soon as it is there.
         cancelled: bool,
     },
-    /// Its process runs.
+    /// The process was started and has not ended.
     Running,
     /// Its process is being ended. It counts as running until nothing of it is left.
     Stopping {
-        /// Why.
+        /// What led to this state.
         cause: StopCause,
         /// When it is ended by force, or by force once more.
         force: Moment,
@@ -179,8 +181,8 @@ pub enum ExecutionState {
     Succeeded,
     /// It could not be started or went wrong.
     Failed {
-        /// Why.
-        reason: Failure,
+        /// What led to this state.
+        reason: ExecutionFailure,
     },
     /// It was cancelled and its process is gone.
     Cancelled {
@@ -196,11 +198,11 @@ impl ExecutionState {
     }
 
     /// How it ended, if it has.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<ExecutionOutcome> {
         match self {
-            Self::Succeeded => Some(Outcome::Succeeded),
-            Self::Failed { reason } => Some(Outcome::Failed(reason.clone())),
-            Self::Cancelled { exit } => Some(Outcome::Cancelled { exit: *exit }),
+            Self::Succeeded => Some(ExecutionOutcome::Succeeded),
+            Self::Failed { reason } => Some(ExecutionOutcome::Failed(reason.clone())),
+            Self::Cancelled { exit } => Some(ExecutionOutcome::Cancelled { exit: *exit }),
             _ => None,
         }
     }
@@ -218,10 +220,10 @@ impl ExecutionState {
         let failed = |reason| Self::Failed { reason };
         match (cause, exit) {
             (Some(StopCause::Cancelled), exit) => Self::Cancelled { exit },
-            (Some(StopCause::Broken(error)), _) => failed(Failure::Pane { error }),
-            (None, None) => failed(Failure::NoExitStatus),
+            (Some(StopCause::Broken(error)), _) => failed(ExecutionFailure::Pane { error }),
+            (None, None) => failed(ExecutionFailure::NoExitStatus),
             (None, Some(exit)) if exit.is_success() => Self::Succeeded,
-            (None, Some(exit)) => failed(Failure::Exit(exit)),
+            (None, Some(exit)) => failed(ExecutionFailure::Exit(exit)),
         }
     }
 }
@@ -237,12 +239,12 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// What runs.
+    /// The command that this executes.
     pub fn command(&self) -> CommandId {
         self.command
     }
 
-    /// Who runs it.
+    /// The agent that executes it.
     pub fn agent(&self) -> AgentId {
         self.agent
     }
@@ -252,7 +254,7 @@ impl Execution {
         self.slot
     }
 
-    /// Where it stands.
+    /// The state of the execution.
     pub fn state(&self) -> &ExecutionState {
         &self.state
     }

@@ -55,9 +55,9 @@ pub enum Invariant {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{invariant} is violated: {detail}")]
 pub struct Violation {
-    /// Which.
+    /// The invariant that does not hold.
     pub invariant: Invariant,
-    /// By what.
+    /// The part of the board that breaks it.
     pub detail: String,
 }
 
@@ -90,7 +90,7 @@ impl Invariant {
         Self::LimitsKept,
     ];
 
-    /// Whether it holds.
+    /// Whether the invariant holds on a board.
     pub fn check(self, board: &Board) -> Result<(), Violation> {
         let found = match self {
             Self::NoDoubleAssignment => orchestration::double_assignment(board),

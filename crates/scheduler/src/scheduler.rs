@@ -2,7 +2,7 @@
 //! and tells the board what became of it.
 //!
 //! Deciding is on the board and pure; everything here is doing. What it did is collected until
-//! somebody asks for it.
+//! the report is taken.
 
 mod board;
 mod illegal;
@@ -20,19 +20,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coven_runtime::domain::{DomainId, DomainRegistry, SpawnError};
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use crate::agent::AgentId;
 use crate::approval::ApprovalId;
 use crate::clock::Moment;
-use crate::command::{Capability, Command, CommandId};
-use crate::execution::{ExecutionId, Failure};
-use crate::slot::{Fitting, TerminalSlot};
-use panes::Panes;
+use crate::command::{AgentCommand, Capability, CommandId};
+use crate::execution::{ExecutionFailure, ExecutionId};
+use crate::slot::{SlotParts, TerminalSlot};
+use panes::PaneTable;
 
-pub use board::{Assignment, Begun, Board, CommandState, Effect, Ended, Entry, Limits, Ticket};
-pub(crate) use board::{Cancelled, Due};
-pub use illegal::Illegal;
+pub use board::{
+    AgentAssignment, BegunExecution, Board, BoardEffect, BoardEntry, BoardLimits, CommandState,
+    CommandTicket, EndedCommand,
+};
+pub(crate) use board::{CancelledStage, DueDeadline};
+pub use illegal::IllegalTransition;
 pub use report::{Completion, Error, TickResult};
 pub(crate) use rules::{Rule, Rules};
 
@@ -43,9 +46,9 @@ static SCHEDULERS: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many there may be, and how long things may take.
-    pub limits: Limits,
+    pub limits: BoardLimits,
     /// The size of a terminal unless a command asks for another.
-    pub size: Size,
+    pub size: GridSize,
     /// How many bytes of each stream are kept in memory.
     pub keep: usize,
 }
@@ -56,8 +59,8 @@ pub struct Scheduler {
     board: Board,
     domains: DomainRegistry,
     /// What is to be run, for commands that have not ended.
-    commands: BTreeMap<CommandId, Command>,
-    panes: Panes,
+    commands: BTreeMap<CommandId, AgentCommand>,
+    panes: PaneTable,
     report: TickResult,
     /// Something changed that may let a command start.
     replan: bool,
@@ -73,14 +76,14 @@ impl Scheduler {
             board: Board::new(options.limits),
             domains: DomainRegistry::new(),
             commands: BTreeMap::new(),
-            panes: Panes::new()?,
+            panes: PaneTable::new()?,
             report: TickResult::default(),
             replan: false,
             name: format!("{}.{number}", std::process::id()),
         })
     }
 
-    /// What it knows.
+    /// The board that this scheduler carries out.
     pub fn board(&self) -> &Board {
         &self.board
     }
@@ -95,24 +98,27 @@ impl Scheduler {
         self.panes.slot(execution)
     }
 
-    pub(crate) fn slot_mut(&mut self, id: ExecutionId) -> Result<&mut TerminalSlot, Illegal> {
-        self.panes.slot_mut(id).ok_or(Illegal::NotRunning(id))
+    pub(crate) fn slot_mut(
+        &mut self,
+        id: ExecutionId,
+    ) -> Result<&mut TerminalSlot, IllegalTransition> {
+        self.panes.slot_mut(id).ok_or(IllegalTransition::NotRunning(id))
     }
 
-    /// Adds an agent.
-    pub fn add_agent(&mut self, capabilities: &[Capability]) -> Result<AgentId, Illegal> {
+    /// Adds an agent with these capabilities.
+    pub fn add_agent(&mut self, capabilities: &[Capability]) -> Result<AgentId, IllegalTransition> {
         self.replan = true;
         self.board.add_agent(capabilities)
     }
 
     /// Removes an agent that has nothing to do.
-    pub fn remove_agent(&mut self, agent: AgentId) -> Result<(), Illegal> {
+    pub fn remove_agent(&mut self, agent: AgentId) -> Result<(), IllegalTransition> {
         self.board.remove_agent(agent)
     }
 
     /// Takes a command in.
-    pub fn queue(&mut self, command: Command, now: Moment) -> Result<(), Illegal> {
-        let effects = self.board.queue(&Ticket::from(&command), now)?;
+    pub fn queue(&mut self, command: AgentCommand, now: Moment) -> Result<(), IllegalTransition> {
+        let effects = self.board.queue(&CommandTicket::from(&command), now)?;
         self.commands.insert(command.id, command);
         self.replan = true;
         self.act(effects);
@@ -127,7 +133,7 @@ impl Scheduler {
         by: &str,
         reason: &str,
         now: Moment,
-    ) -> Result<(), Illegal> {
+    ) -> Result<(), IllegalTransition> {
         let effects = self.board.decide(approval, approve, by, reason, now)?;
         self.replan = true;
         self.act(effects);
@@ -135,19 +141,19 @@ impl Scheduler {
     }
 
     /// Cancels a command. One that runs has ended when its process is gone.
-    pub fn cancel(&mut self, command: CommandId, now: Moment) -> Result<(), Illegal> {
+    pub fn cancel(&mut self, command: CommandId, now: Moment) -> Result<(), IllegalTransition> {
         let effects = self.board.cancel(command, now)?;
         self.act(effects);
         Ok(())
     }
 
     /// Takes a command that has ended off the board.
-    pub fn forget(&mut self, command: CommandId) -> Result<(), Illegal> {
+    pub fn forget(&mut self, command: CommandId) -> Result<(), IllegalTransition> {
         self.board.forget(command)
     }
 
     /// Gives a command to an agent.
-    pub fn assign(&mut self, assignment: Assignment) -> Result<(), Illegal> {
+    pub fn assign(&mut self, assignment: AgentAssignment) -> Result<(), IllegalTransition> {
         self.board.assign(assignment)?;
         self.report.assignments.push(assignment);
         self.replan = true;
@@ -174,8 +180,10 @@ impl Scheduler {
                 Ok(execution)
             }
             Err(source) => {
-                let reason =
-                    Failure::Spawn { domain: self.place(command), error: source.to_string() };
+                let reason = ExecutionFailure::Spawn {
+                    domain: self.place(command),
+                    error: source.to_string(),
+                };
                 let effects = self.board.not_started(execution, reason, now)?;
                 self.act(effects);
                 Err(Error::SpawnFailed { command, execution, source })
@@ -189,7 +197,7 @@ impl Scheduler {
         self.domains.get(named).map(|domain| domain.id()).or(named.cloned())
     }
 
-    fn spawn(&self, id: CommandId, begun: Begun) -> Result<TerminalSlot, SpawnError> {
+    fn spawn(&self, id: CommandId, begun: BegunExecution) -> Result<TerminalSlot, SpawnError> {
         let command = self.commands.get(&id);
         let command = command.ok_or_else(|| SpawnError::Refused(format!("there is no {id}")))?;
         let domain = self.domains.get(command.domain.as_ref()).ok_or_else(|| {
@@ -202,7 +210,7 @@ impl Scheduler {
         let config = command
             .spawn_config(self.options.size, &job)
             .map_err(|source| SpawnError::Io { step: "finding the working directory", source })?;
-        let fitting = Fitting {
+        let fitting = SlotParts {
             id: begun.slot,
             execution: begun.execution,
             domain: domain.id(),
@@ -233,7 +241,7 @@ impl Scheduler {
             match self.begin_execution(command, now) {
                 Ok(_) => {}
                 // It begins when one is free.
-                Err(Error::Illegal(Illegal::NoTerminalsAvailable(_))) => break,
+                Err(Error::Illegal(IllegalTransition::NoTerminalsAvailable(_))) => break,
                 Err(error) => self.report.errors.push(error),
             }
         }

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 
-use coven_runtime::domain::{Connection, DomainId, Pane, Stream};
-use coven_terminal::screen::{Screen, Size};
-use coven_terminal::snapshot::Snapshot;
+use coven_runtime::domain::{Connection, DomainId, Pane, PaneStream};
+use coven_terminal::screen::{GridSize, Screen};
+use coven_terminal::snapshot::ScreenSnapshot;
 
-use crate::execution::{ExecutionId, Output};
+use crate::execution::{ExecutionId, OutputRing};
 
 /// Input that a program does not take is kept up to here. More than anybody types, and about what
 /// people paste; a program that is so far behind is not reading.
@@ -32,20 +32,20 @@ pub struct TerminalSlot {
     domain: DomainId,
     pub(crate) pane: Box<dyn Pane>,
     pub(crate) screen: Option<Screen>,
-    output: Output,
-    errors: Output,
+    output: OutputRing,
+    errors: OutputRing,
     unsent: VecDeque<u8>,
     /// The input is to be closed once all of it is written.
     closing: bool,
-    pub(crate) reading: Reading,
+    pub(crate) reading: SlotReading,
 }
 
 /// Whether there is anything left to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum SlotReading {
     /// There may be more.
     Open,
-    /// Everything was read.
+    /// The output was read to its end.
     Ended,
     /// The pane cannot be read any more.
     Broken,
@@ -53,20 +53,20 @@ pub(crate) enum Reading {
 
 /// What a slot leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capture {
+pub struct SlotCapture {
     /// The end of standard output, or of everything on a terminal.
-    pub output: Output,
+    pub output: OutputRing,
     /// The end of standard error; nothing on a terminal.
-    pub errors: Output,
+    pub errors: OutputRing,
     /// The last screen; nothing on pipes.
-    pub screen: Option<Snapshot>,
+    pub screen: Option<ScreenSnapshot>,
     /// Whether everything it printed was read. Not so if its pane broke, or if the end of its
     /// output did not come in time.
     pub complete: bool,
 }
 
 /// What a slot is made of.
-pub(crate) struct Fitting {
+pub(crate) struct SlotParts {
     pub(crate) id: SlotId,
     pub(crate) execution: ExecutionId,
     pub(crate) domain: DomainId,
@@ -76,7 +76,7 @@ pub(crate) struct Fitting {
 }
 
 impl TerminalSlot {
-    pub(crate) fn new(fitting: Fitting, pane: Box<dyn Pane>) -> Self {
+    pub(crate) fn new(fitting: SlotParts, pane: Box<dyn Pane>) -> Self {
         let screen = match fitting.connection {
             Connection::Terminal(size) => Some(Screen::new(size)),
             Connection::Pipes => None,
@@ -87,15 +87,15 @@ impl TerminalSlot {
             domain: fitting.domain,
             pane,
             screen,
-            output: Output::new(fitting.keep),
-            errors: Output::new(fitting.keep),
+            output: OutputRing::new(fitting.keep),
+            errors: OutputRing::new(fitting.keep),
             unsent: VecDeque::new(),
             closing: false,
-            reading: Reading::Open,
+            reading: SlotReading::Open,
         }
     }
 
-    /// Its name.
+    /// The id of the slot.
     pub fn id(&self) -> SlotId {
         self.id
     }
@@ -116,17 +116,17 @@ impl TerminalSlot {
     }
 
     /// The end of a stream.
-    pub fn output(&self, stream: Stream) -> &Output {
+    pub fn output(&self, stream: PaneStream) -> &OutputRing {
         match stream {
-            Stream::Output => &self.output,
-            Stream::Error => &self.errors,
+            PaneStream::Output => &self.output,
+            PaneStream::Error => &self.errors,
         }
     }
 
-    pub(crate) fn output_mut(&mut self, stream: Stream) -> &mut Output {
+    pub(crate) fn output_mut(&mut self, stream: PaneStream) -> &mut OutputRing {
         match stream {
-            Stream::Output => &mut self.output,
-            Stream::Error => &mut self.errors,
+            PaneStream::Output => &mut self.output,
+            PaneStream::Error => &mut self.errors,
         }
     }
 
@@ -196,7 +196,7 @@ impl TerminalSlot {
     }
 
     /// Changes the size of terminal and screen.
-    pub(crate) fn resize(&mut self, size: Size) -> io::Result<()> {
+    pub(crate) fn resize(&mut self, size: GridSize) -> io::Result<()> {
         self.pane.resize(size)?;
         if let Some(screen) = &mut self.screen {
             screen.resize(size);
@@ -205,12 +205,12 @@ impl TerminalSlot {
     }
 
     /// Takes the slot apart; the pane is dropped.
-    pub(crate) fn close(self) -> Capture {
-        Capture {
+    pub(crate) fn close(self) -> SlotCapture {
+        SlotCapture {
             output: self.output,
             errors: self.errors,
             screen: self.screen.map(|mut screen| screen.snapshot()),
-            complete: self.reading == Reading::Ended,
+            complete: self.reading == SlotReading::Ended,
         }
     }
 }

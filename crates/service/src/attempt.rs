@@ -8,7 +8,7 @@ mod transcript;
 use coven_api::task::{
     AttemptQuery, OutputQuery, OutputText, TaskScreen, TaskTranscript, VerdictExplanation,
 };
-use coven_model::{AttemptId, Verdict};
+use coven_model::{AgentVerdict, AttemptId};
 use coven_orchestrator::TaskAccess;
 use coven_runner::AgentRunner;
 use coven_store::BaseDir;
@@ -157,7 +157,7 @@ impl Service {
 }
 
 /// What was seen where, by which rule.
-fn words(verdict: &Verdict) -> String {
+fn words(verdict: &AgentVerdict) -> String {
     use coven_model::EvidenceSource as Source;
     let doing = match verdict.kind {
         Some(kind) => format!("{} ({kind})", verdict.state),

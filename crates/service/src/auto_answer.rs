@@ -20,27 +20,33 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use coven_model::event::Event;
-use coven_model::{AutoAnswer, Choice, Decision, Intervention, InterventionKind};
+use coven_model::event::SessionEvent;
+use coven_model::{
+    AutoAnswer, Intervention, InterventionChoice, InterventionDecision, InterventionKind,
+};
 use coven_orchestrator::{Orchestrator, RequestError};
 use coven_store::BaseDir;
-use coven_store::session::Look;
+use coven_store::session::ReadOnlySession;
 
 use crate::blocking::blocking;
-use crate::context::Context;
+use crate::context::ServiceContext;
 
 /// How many answers to one question an agent may refuse. More of them would not help.
 const MAX_REFUSED_ANSWERS: usize = 5;
 
 /// Answers everything that waits in the sessions of a base directory.
-pub(crate) async fn answer_waiting(context: &Context, orchestrator: &Orchestrator) {
+pub(crate) async fn answer_waiting(context: &ServiceContext, orchestrator: &Orchestrator) {
     for asked in orchestrator.interventions() {
         answer(context, orchestrator, &asked).await;
     }
 }
 
 /// Answers a question, if the session was started with automatic answers.
-pub(crate) async fn answer(context: &Context, orchestrator: &Orchestrator, asked: &Intervention) {
+pub(crate) async fn answer(
+    context: &ServiceContext,
+    orchestrator: &Orchestrator,
+    asked: &Intervention,
+) {
     let Some(controller) = orchestrator.controller(&asked.workflow_id) else { return };
     let Some(auto) = controller.snapshot().auto() else { return };
     let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
@@ -54,12 +60,12 @@ pub(crate) async fn answer(context: &Context, orchestrator: &Orchestrator, asked
         return;
     }
     let mut choice = choose(auto, asked.kind, retried);
-    if (choice, asked.kind) == (Choice::Approve, InterventionKind::Dialog)
+    if (choice, asked.kind) == (InterventionChoice::Approve, InterventionKind::Dialog)
         && !is_known_dialog(context, base_dir, orchestrator, asked).await
     {
-        choice = Choice::Deny;
+        choice = InterventionChoice::Deny;
     }
-    let decision = Decision::new(choice, by);
+    let decision = InterventionDecision::new(choice, by);
     if let Err(error) = orchestrator.answer(&asked.id, decision, asked.digest.clone()).await {
         // A person was faster, or it is not asked any more; anything else a person will see.
         if !matches!(error, RequestError::Refused(_)) {
@@ -74,7 +80,9 @@ fn may_retry(kind: InterventionKind) -> bool {
 }
 
 async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str) -> bool {
-    let ours = |decision: &Decision| decision.by == by && decision.choice == Choice::Retry;
+    let ours = |decision: &InterventionDecision| {
+        decision.by == by && decision.choice == InterventionChoice::Retry
+    };
     orchestrator.decided(&asked.workflow_id).await.iter().any(|(before, decision)| {
         (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind)
             && decision.as_ref().is_some_and(ours)
@@ -87,27 +95,29 @@ async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str
 fn refused(base_dir: &Path, asked: &Intervention) -> usize {
     let Some(task) = asked.task.as_ref().filter(|_| asked.digest.is_some()) else { return 0 };
     let look = BaseDir::find(base_dir).ok().flatten();
-    let look = look.and_then(|base| Look::open(&base, &asked.workflow_id).ok());
+    let look = look.and_then(|base| ReadOnlySession::open(&base, &asked.workflow_id).ok());
     let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
-    let Ok(facts) = reader.read_from::<Event>(1) else { return 0 };
+    let Ok(facts) = reader.read_from::<SessionEvent>(1) else { return 0 };
     let mut same = HashSet::new();
     facts.map_while(Result::ok).fold(0, |count, record| match record.fact {
-        Event::InterventionRequired { intervention, .. }
+        SessionEvent::InterventionRequired { intervention, .. }
             if intervention.task.as_ref() == Some(task)
                 && (intervention.kind, &intervention.excerpt) == (asked.kind, &asked.excerpt) =>
         {
             same.insert(intervention.id);
             count
         }
-        Event::InputRefused { intervention, .. } if same.contains(&intervention) => count + 1,
-        Event::InputDelivered { job, .. } if job.task == *task => 0,
+        SessionEvent::InputRefused { intervention, .. } if same.contains(&intervention) => {
+            count + 1
+        }
+        SessionEvent::InputDelivered { job, .. } if job.task == *task => 0,
         _ => count,
     })
 }
 
 /// Whether the adapter of the agent that shows a dialog says what its answers are.
 async fn is_known_dialog(
-    context: &Context,
+    context: &ServiceContext,
     base_dir: &Path,
     orchestrator: &Orchestrator,
     asked: &Intervention,
@@ -122,19 +132,19 @@ async fn is_known_dialog(
     loaded.is_ok_and(|loaded| loaded.config.dialog(&rule).is_some())
 }
 
-fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Choice {
+fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> InterventionChoice {
     use InterventionKind as Kind;
     match (auto, kind) {
         (
             AutoAnswer::Allow,
             Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
-        ) => Choice::Approve,
+        ) => InterventionChoice::Approve,
         (AutoAnswer::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
-        | (_, Kind::Question | Kind::Choice) => Choice::Deny,
-        (_, Kind::EndedTurn) => Choice::Complete,
-        (AutoAnswer::Allow, kind) if may_retry(kind) && !retried => Choice::Retry,
+        | (_, Kind::Question | Kind::Choice) => InterventionChoice::Deny,
+        (_, Kind::EndedTurn) => InterventionChoice::Complete,
+        (AutoAnswer::Allow, kind) if may_retry(kind) && !retried => InterventionChoice::Retry,
         (AutoAnswer::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
-            Choice::Proceed
+            InterventionChoice::Proceed
         }
         (
             _,
@@ -145,7 +155,7 @@ fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Choice {
             | Kind::LoopLimit
             | Kind::PartialFailure
             | Kind::UnreadableVerdict,
-        ) => Choice::Abort,
+        ) => InterventionChoice::Abort,
     }
 }
 
@@ -160,7 +170,7 @@ mod tests {
                 for retried in [false, true] {
                     let choice = choose(auto, kind, retried);
                     assert!(kind.options().contains(&choice), "{auto:?} {kind} {choice}");
-                    assert!(!retried || choice != Choice::Retry, "{auto:?} {kind}");
+                    assert!(!retried || choice != InterventionChoice::Retry, "{auto:?} {kind}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What the service does by itself while it runs: it gives automatic answers, runs hooks and counts.
 
-use coven_model::event::Event;
-use coven_orchestrator::{FeedItem, Published};
+use coven_model::event::SessionEvent;
+use coven_orchestrator::{FeedItem, PublishedEvent};
 
 use crate::service::Service;
 use crate::{auto_answer, hooks};
@@ -31,8 +31,8 @@ async fn answer_automatically(service: Service) {
                 continue;
             }
         };
-        let Published::Fact { event, .. } = &envelope.what else { continue };
-        let Event::InterventionRequired { intervention, .. } = &**event else { continue };
+        let PublishedEvent::Fact { event, .. } = &envelope.what else { continue };
+        let SessionEvent::InterventionRequired { intervention, .. } = &**event else { continue };
         // A base directory that is being opened answers everything that waits once it is open.
         for orchestrator in service.base_dirs().iter().filter_map(|base| base.now()) {
             auto_answer::answer(context, &orchestrator, intervention).await;

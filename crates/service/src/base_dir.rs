@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use coven_api::Code;
-use coven_api::system::{Trust, TrustState};
+use coven_api::ProblemCode;
+use coven_api::system::{FolderTrust, TrustState};
 use coven_folder::disk_wait::Permit;
 use coven_orchestrator::{Archive, Options, Orchestrator};
-use coven_policy::Policies;
+use coven_policy::EffectivePolicies;
 use tokio::runtime::Handle;
 
 use crate::auto_answer;
 use crate::blocking::blocking;
-use crate::context::Context;
+use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::folder;
 use crate::policies::PolicyFiles;
@@ -45,12 +45,12 @@ pub(crate) struct BaseDirectory {
     /// Why it could not be opened.
     problem: Mutex<Option<String>>,
     trusted: AtomicBool,
-    applied: Mutex<Applied>,
+    applied: Mutex<AppliedPolicies>,
 }
 
 /// What the orchestrator was told last.
 #[derive(Debug)]
-struct Applied {
+struct AppliedPolicies {
     trusted: bool,
     policies: PolicyFiles,
 }
@@ -69,7 +69,8 @@ pub(crate) enum Opening {
 
 impl BaseDirectory {
     pub(crate) fn new(path: &Path, config_dir: &Path) -> Self {
-        let applied = Applied { trusted: false, policies: PolicyFiles::new(config_dir, path) };
+        let applied =
+            AppliedPolicies { trusted: false, policies: PolicyFiles::new(config_dir, path) };
         Self {
             path: path.to_owned(),
             opening: Arc::new(tokio::sync::Mutex::new(Opening::Not)),
@@ -108,7 +109,7 @@ impl BaseDirectory {
     /// Its orchestrator, opened if it is not.
     pub(crate) async fn orchestrator(
         self: &Arc<Self>,
-        context: &Arc<Context>,
+        context: &Arc<ServiceContext>,
     ) -> Result<Orchestrator, ServiceError> {
         if let Some(orchestrator) = self.now()
             && orchestrator.is_in_place()
@@ -149,7 +150,7 @@ impl BaseDirectory {
     /// being opened. None if it has no sessions.
     pub(crate) async fn sessions(
         &self,
-        context: &Context,
+        context: &ServiceContext,
     ) -> Result<Option<Sessions>, ServiceError> {
         if let Some(orchestrator) = self.now() {
             return Ok(Some(Sessions::Open(orchestrator)));
@@ -166,7 +167,7 @@ impl BaseDirectory {
     /// while it is being opened.
     pub(crate) async fn sessions_without_waiting(
         &self,
-        context: &Context,
+        context: &ServiceContext,
     ) -> Result<Option<Sessions>, ServiceError> {
         match self.now() {
             Some(orchestrator) => Ok(Some(Sessions::Open(orchestrator))),
@@ -182,7 +183,7 @@ impl BaseDirectory {
     /// Its orchestrator, opened if it is not.
     pub(crate) async fn open_begun(
         self: &Arc<Self>,
-        context: &Arc<Context>,
+        context: &Arc<ServiceContext>,
         opening: OpeningGuard,
     ) -> Result<Orchestrator, ServiceError> {
         let (base, shared, runtime) = (self.clone(), context.clone(), Handle::current());
@@ -197,7 +198,7 @@ impl BaseDirectory {
     /// The same on this thread, which it blocks.
     async fn open_here(
         &self,
-        context: &Context,
+        context: &ServiceContext,
         mut opening: OpeningGuard,
     ) -> Result<Orchestrator, ServiceError> {
         match &*opening {
@@ -244,13 +245,13 @@ impl BaseDirectory {
     /// Opens it, and waits for another process that has it to let go.
     async fn open_within(
         &self,
-        context: &Context,
+        context: &ServiceContext,
         timeout: Duration,
     ) -> Result<Orchestrator, ServiceError> {
         let end = Instant::now() + timeout;
         loop {
             let opened = self.open(context).await;
-            let taken = matches!(&opened, Err(error) if error.code() == Code::BaseDirTaken);
+            let taken = matches!(&opened, Err(error) if error.code() == ProblemCode::BaseDirTaken);
             if !taken || Instant::now() >= end || context.stopping.is_cancelled() {
                 return opened;
             }
@@ -258,7 +259,7 @@ impl BaseDirectory {
         }
     }
 
-    async fn open(&self, context: &Context) -> Result<Orchestrator, ServiceError> {
+    async fn open(&self, context: &ServiceContext) -> Result<Orchestrator, ServiceError> {
         // A folder that is gone is not made anew.
         folder::canonical(&self.path)?;
         let trust = context.trust_of(&self.path)?;
@@ -280,23 +281,23 @@ impl BaseDirectory {
     }
 
     /// The policies that a new orchestrator begins with.
-    fn first_policies(&self, context: &Context, trusted: bool) -> Policies {
+    fn first_policies(&self, context: &ServiceContext, trusted: bool) -> EffectivePolicies {
         let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
         applied.trusted = trusted;
         applied.policies = PolicyFiles::new(&context.places.config_dir, &self.path);
         applied.policies.changed(trusted).map(|read| self.or_none(read)).unwrap_or_default()
     }
 
-    fn or_none(&self, read: Result<Policies, String>) -> Policies {
+    fn or_none(&self, read: Result<EffectivePolicies, String>) -> EffectivePolicies {
         read.unwrap_or_else(|problem| {
             tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
-            Policies::default()
+            EffectivePolicies::default()
         })
     }
 
     /// Takes note of whether what it brings along may be used, and tells its orchestrator that and
     /// its policies where they are new to it. Reads files and blocks.
-    pub(crate) fn refresh(&self, trust: &Trust) {
+    pub(crate) fn refresh(&self, trust: &FolderTrust) {
         let trusted = trust.state == TrustState::Trusted;
         self.trusted.store(trusted, Ordering::Relaxed);
         let Some(orchestrator) = self.now() else { return };
@@ -323,13 +324,13 @@ impl BaseDirectory {
 
 /// The sessions of a folder, read from the disk; none if it has none.
 pub(crate) async fn archive(
-    context: &Context,
+    context: &ServiceContext,
     path: &Path,
 ) -> Result<Option<Sessions>, ServiceError> {
     match Archive::read(path, &context.places.state_dir).await {
         Ok(archive) => Ok(archive.map(Sessions::Closed)),
         // A folder that is gone has no sessions.
-        Err(error) if error.obstacle == coven_store::Obstacle::Missing => Ok(None),
+        Err(error) if error.obstacle == coven_store::OpenObstacle::Missing => Ok(None),
         Err(error) => Err(ServiceError::BadBaseDir(error.to_string())),
     }
 }

@@ -6,14 +6,14 @@ use coven_api::catalogue::{
     AdapterItem, AdapterList, CheckRequest, CheckResponse, GrimoireItem, GrimoireList,
     GrimoireText, InputItem,
 };
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::catalogue::{CatalogueEntry, EntryStatus};
-use coven_workflow::plan::{Plan, PlanTrigger};
+use coven_workflow::plan::{PlanTrigger, WorkflowPlan};
 use coven_workflow::view::dry_run;
 
 use crate::blocking::blocking;
 use crate::catalogue_folders::CatalogueFolders;
-use crate::context::Context;
+use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::problem::diagnostics;
 use crate::service::Service;
@@ -75,9 +75,9 @@ impl Service {
     pub async fn check(&self, check: CheckRequest) -> Result<CheckResponse, ServiceError> {
         let CheckRequest { name, text, base_dir, .. } = check;
         let read = move |folders: &CatalogueFolders| {
-            let source = Source::new(name.unwrap_or_else(|| "definition".to_owned()), text);
+            let source = SourceFile::new(name.unwrap_or_else(|| "definition".to_owned()), text);
             let checked = coven_workflow::check(&source, &folders.known());
-            let report = Report::new(source, checked.problems);
+            let report = ProblemReport::new(source, checked.problems);
             Ok(CheckResponse {
                 ok: checked.plan.is_some(),
                 problems: diagnostics(&report),
@@ -125,7 +125,7 @@ fn item(entry: &CatalogueEntry) -> GrimoireItem {
     }
 }
 
-fn inputs(plan: &Plan) -> Vec<InputItem> {
+fn inputs(plan: &WorkflowPlan) -> Vec<InputItem> {
     let one = |input: &coven_workflow::plan::PlanInput| InputItem {
         name: input.name.clone(),
         description: input.description.clone(),
@@ -139,7 +139,7 @@ fn inputs(plan: &Plan) -> Vec<InputItem> {
     plan.inputs.iter().map(one).collect()
 }
 
-async fn adapter(context: &Context, kind: String, loaded: &LoadedAdapter) -> AdapterItem {
+async fn adapter(context: &ServiceContext, kind: String, loaded: &LoadedAdapter) -> AdapterItem {
     let config = &loaded.config;
     let metadata = AdapterMetadata::new(&kind, config);
     let command = config.command.clone().unwrap_or_else(|| kind.clone());

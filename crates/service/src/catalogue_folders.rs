@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use coven_adapters::{AdapterConfigLoader, AdapterFolders};
-use coven_workflow::Known;
-use coven_workflow::catalogue::{GrimoireCatalogue, Places};
+use coven_workflow::CheckEnvironment;
+use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue};
 
 /// Where the grimoires and adapters of one base directory are found.
 #[derive(Clone, Debug)]
@@ -28,8 +28,8 @@ impl CatalogueFolders {
     }
 
     /// What definitions are checked against.
-    pub(crate) fn known(&self) -> Known {
-        let known = Known::new(self.adapters().types());
+    pub(crate) fn known(&self) -> CheckEnvironment {
+        let known = CheckEnvironment::new(self.adapters().types());
         match &self.default_adapter {
             Some(adapter) => known.with_default_adapter(adapter),
             None => known,
@@ -37,7 +37,7 @@ impl CatalogueFolders {
     }
 
     pub(crate) fn grimoires(&self) -> GrimoireCatalogue {
-        let places = Places {
+        let places = CataloguePaths {
             user: Some(self.config_dir.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
             trusted: self.trusted,

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileSyntax, HumanDuration, Report, Source, read, schema_of};
+use coven_notation::{FileSyntax, HumanDuration, ProblemReport, SourceFile, read, schema_of};
 use coven_store::Retention;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,14 +33,14 @@ pub enum ConfigError {
     },
     /// It has errors, each at its place.
     #[error("config.yaml has errors:\n{}", .0.render(false))]
-    Invalid(Box<Report>),
+    Invalid(Box<ProblemReport>),
 }
 
 /// What people say about the daemon. Everything may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "Coven configuration")]
-pub struct Config {
+pub struct ServiceConfig {
     /// How many jobs run at once, over all folders; 8 unless said.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_agents: Option<u32>,
@@ -53,7 +53,7 @@ pub struct Config {
     /// How much the log says; `info` unless said.
     pub log_level: Option<LogLevel>,
     /// Which finished sessions stay.
-    pub retention: Option<Keep>,
+    pub retention: Option<RetentionConfig>,
     /// Commands that are run by `sh -c` when something happens to a run. They have
     /// `COVEN_WORKFLOW`, `COVEN_NAME`, `COVEN_STATUS`, `COVEN_GOAL` and `COVEN_BASE_DIR`.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub enum LogLevel {
 /// Which finished sessions stay in each folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Keep {
+pub struct RetentionConfig {
     /// So many, those that changed last; 50 unless said.
     pub keep: Option<u32>,
     /// None longer than this after its last change, such as `90d`.
@@ -101,10 +101,10 @@ pub struct Hooks {
 
 /// The JSON schema of the file.
 pub fn schema() -> serde_json::Value {
-    schema_of::<Config>()
+    schema_of::<ServiceConfig>()
 }
 
-impl Config {
+impl ServiceConfig {
     /// Reads the file. None is as good as an empty one.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let bytes = match fs::read(path) {
@@ -113,12 +113,12 @@ impl Config {
             Err(error) => return Err(ConfigError::File { path: path.to_owned(), source: error }),
         };
         let wrong = |report| ConfigError::Invalid(Box::new(report));
-        let source = Source::from_bytes(path.display().to_string(), bytes).map_err(wrong)?;
+        let source = SourceFile::from_bytes(path.display().to_string(), bytes).map_err(wrong)?;
         if source.text().lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
             return Ok(Self::default());
         }
         let read = read::<Self>(&source, FileSyntax::Yaml);
-        read.value.ok_or_else(|| wrong(Report::new(source, read.problems)))
+        read.value.ok_or_else(|| wrong(ProblemReport::new(source, read.problems)))
     }
 
     pub(crate) fn retention(&self) -> Retention {
@@ -150,11 +150,11 @@ mod tests {
 
     use super::*;
 
-    fn load(text: &str) -> Result<Config, ConfigError> {
+    fn load(text: &str) -> Result<ServiceConfig, ConfigError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
         fs::write(&path, text).unwrap();
-        Config::load(&path)
+        ServiceConfig::load(&path)
     }
 
     #[test]
@@ -170,10 +170,13 @@ mod tests {
         let age = Some(Duration::from_hours(30 * 24));
         assert_eq!(config.retention(), Retention { keep: 7, age });
         for empty in ["", "\n\n", "# nothing yet\n"] {
-            assert_eq!(load(empty).unwrap(), Config::default(), "{empty:?}");
+            assert_eq!(load(empty).unwrap(), ServiceConfig::default(), "{empty:?}");
         }
-        assert_eq!(Config::default().retention(), Retention::default());
-        assert_eq!(Config::load(Path::new("/nowhere/config.yaml")).unwrap(), Config::default());
+        assert_eq!(ServiceConfig::default().retention(), Retention::default());
+        assert_eq!(
+            ServiceConfig::load(Path::new("/nowhere/config.yaml")).unwrap(),
+            ServiceConfig::default()
+        );
     }
 
     #[test]

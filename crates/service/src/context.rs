@@ -3,26 +3,26 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_api::system::{Trust, TrustState};
+use coven_api::system::{FolderTrust, TrustState};
 use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalogue_folders::CatalogueFolders;
-use crate::config::Config;
+use crate::config::ServiceConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
-use crate::places::Places;
+use crate::places::UserFolders;
 use crate::trust_store::TrustStore;
 use crate::versions::InstalledVersions;
 
 /// What all parts of the service share.
 #[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) places: Places,
+pub(crate) struct ServiceContext {
+    pub(crate) places: UserFolders,
     /// The `coven` program: holds jobs, and is the demo agent.
     pub(crate) program: PathBuf,
-    pub(crate) config: Config,
+    pub(crate) config: ServiceConfig,
     pub(crate) feed: Feed,
     pub(crate) writer: JournalWriter,
     pub(crate) admission: AdmissionQueue,
@@ -35,16 +35,20 @@ pub(crate) struct Context {
     pub(crate) tasks: TaskTracker,
 }
 
-impl Context {
+impl ServiceContext {
     /// How a folder stands, read from the disk now.
-    pub(crate) fn trust_of(&self, path: &Path) -> Result<Trust, ServiceError> {
+    pub(crate) fn trust_of(&self, path: &Path) -> Result<FolderTrust, ServiceError> {
         self.trust.standing(path).map_err(|error| {
             ServiceError::BadBaseDir(format!("{} cannot be looked at: {error}", path.display()))
         })
     }
 
     /// Where the definitions of a base directory are that stands like this.
-    pub(crate) fn catalogue_folders(&self, base_dir: &Path, trust: &Trust) -> CatalogueFolders {
+    pub(crate) fn catalogue_folders(
+        &self,
+        base_dir: &Path,
+        trust: &FolderTrust,
+    ) -> CatalogueFolders {
         CatalogueFolders {
             config_dir: self.places.config_dir.clone(),
             base_dir: base_dir.to_owned(),

@@ -1,8 +1,8 @@
 //! Ending sessions, letting them go on, and removing them.
 
-use coven_api::workflow::{Wish, Workflow};
+use coven_api::workflow::{ActionRequest, WorkflowDetails};
 use coven_orchestrator::RequestError;
-use coven_workflow::state::Refused;
+use coven_workflow::state::RefusalReason;
 
 use crate::error::ServiceError;
 use crate::service::Service;
@@ -12,17 +12,27 @@ use crate::start::environment;
 
 impl Service {
     /// Cancels a session. Cancelling it again changes nothing and is no error.
-    pub async fn cancel(&self, id: &str, wish: Wish, by: &str) -> Result<Workflow, ServiceError> {
+    pub async fn cancel(
+        &self,
+        id: &str,
+        wish: ActionRequest,
+        by: &str,
+    ) -> Result<WorkflowDetails, ServiceError> {
         let (orchestrator, id) = self.find_own(id).await?;
         match orchestrator.cancel(&id, by, &wish.why.unwrap_or_default()).await {
-            Ok(()) | Err(RequestError::Refused(Refused::Stopping | Refused::Over(_))) => {}
+            Ok(())
+            | Err(RequestError::Refused(RefusalReason::Stopping | RefusalReason::Over(_))) => {}
             Err(error) => return Err(error.into()),
         }
         shown(&Sessions::Open(orchestrator), &id).await
     }
 
     /// Lets a session go on from where its journal ends.
-    pub async fn resume(&self, id: &str, wish: Wish) -> Result<Workflow, ServiceError> {
+    pub async fn resume(
+        &self,
+        id: &str,
+        wish: ActionRequest,
+    ) -> Result<WorkflowDetails, ServiceError> {
         let (orchestrator, id) = self.find_to_run(id).await?;
         let env = wish.env.map(|env| environment(Some(env))).transpose()?;
         orchestrator.resume(&id, env).await?;
@@ -30,7 +40,12 @@ impl Service {
     }
 
     /// Tries again what failed in a session.
-    pub async fn retry(&self, id: &str, wish: Wish, by: &str) -> Result<Workflow, ServiceError> {
+    pub async fn retry(
+        &self,
+        id: &str,
+        wish: ActionRequest,
+        by: &str,
+    ) -> Result<WorkflowDetails, ServiceError> {
         let (orchestrator, id) = self.find_to_run(id).await?;
         let env = environment(wish.env)?;
         let sessions = Sessions::Open(orchestrator.clone());

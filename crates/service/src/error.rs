@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use coven_model::{Choice, InterventionId, SessionId, TaskId};
+use coven_model::{InterventionChoice, InterventionId, SessionId, TaskId};
 use coven_orchestrator::{ExecuteError, OpenError, RequestError};
 use coven_store::NotOwned;
 use coven_workflow::catalogue::UnusableGrimoire;
@@ -105,7 +105,7 @@ pub enum ServiceError {
         /// The person or policy that decided first.
         by: String,
         /// The decision that stands.
-        choice: Choice,
+        choice: InterventionChoice,
     },
     /// The intervention was withdrawn.
     #[error("it is not asked any more")]

@@ -2,7 +2,7 @@
 
 use coven_api::event::{PostEvent, TriggeredSessions};
 use coven_model::{SessionId, SessionView};
-use coven_orchestrator::{FeedSubscription, PostedEvent, Subscription};
+use coven_orchestrator::{EventSubscription, FeedSubscription, PostedEvent};
 
 use crate::blocking::blocking;
 use crate::error::ServiceError;
@@ -27,7 +27,7 @@ impl SessionEvents {
     }
 
     /// Its facts after `after`, then what happens.
-    pub async fn subscribe(&self, after: u64) -> Result<Subscription, ServiceError> {
+    pub async fn subscribe(&self, after: u64) -> Result<EventSubscription, ServiceError> {
         Ok(self.sessions.subscribe(&self.id, after).await?)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_model::{InterventionId, SessionId, TaskId};
 use coven_orchestrator::{Orchestrator, RequestError};
 use coven_store::index::ResolveError;
@@ -156,7 +156,7 @@ impl Service {
     ) -> Result<Orchestrator, ServiceError> {
         match self.find_own(id.session().as_str()).await {
             Ok((orchestrator, _)) => Ok(orchestrator),
-            Err(error) if error.code() == Code::WorkflowNotFound => {
+            Err(error) if error.code() == ProblemCode::WorkflowNotFound => {
                 Err(ServiceError::InterventionOfNoSession(id.clone()))
             }
             Err(error) => Err(error),

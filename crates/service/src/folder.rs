@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use coven_store::BaseDirError;
 
-use crate::context::Context;
+use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::text::excerpt;
 
@@ -27,7 +27,7 @@ pub(crate) fn canonical(base_dir: &Path) -> Result<PathBuf, ServiceError> {
 }
 
 /// A folder that is the user's own, or whose owners the user agreed to.
-pub(crate) fn owned(context: &Context, base_dir: &Path) -> Result<PathBuf, ServiceError> {
+pub(crate) fn owned(context: &ServiceContext, base_dir: &Path) -> Result<PathBuf, ServiceError> {
     let path = canonical(base_dir)?;
     let agreed = context.trust.agreed_owners(&path);
     match coven_store::ownership::check_path(&path, agreed.as_ref()) {
@@ -38,7 +38,10 @@ pub(crate) fn owned(context: &Context, base_dir: &Path) -> Result<PathBuf, Servi
 }
 
 /// The folder to run something in: the one that is named, or the workspace, which is created.
-pub(crate) fn to_run_in(context: &Context, named: Option<&str>) -> Result<PathBuf, ServiceError> {
+pub(crate) fn to_run_in(
+    context: &ServiceContext,
+    named: Option<&str>,
+) -> Result<PathBuf, ServiceError> {
     let Some(text) = named else {
         let path = context.places.workspace();
         std::fs::create_dir_all(&path).map_err(|source| {
@@ -51,7 +54,10 @@ pub(crate) fn to_run_in(context: &Context, named: Option<&str>) -> Result<PathBu
 }
 
 /// The folder to look at: the one that is named, or the workspace, which need not exist.
-pub(crate) fn to_read(context: &Context, named: Option<&str>) -> Result<PathBuf, ServiceError> {
+pub(crate) fn to_read(
+    context: &ServiceContext,
+    named: Option<&str>,
+) -> Result<PathBuf, ServiceError> {
     match named {
         Some(text) => canonical(Path::new(text)),
         None => Ok(context.places.workspace()),

@@ -4,9 +4,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
-use coven_orchestrator::{FeedItem, Published};
+use coven_orchestrator::{FeedItem, PublishedEvent};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
@@ -27,7 +27,7 @@ pub(crate) async fn watch(service: Service) {
     while let Some(Some(item)) = stopping.run_until_cancelled(events.next()).await {
         let FeedItem::Event(envelope) = item else { continue };
         match &envelope.what {
-            Published::Fact { event, .. } => {
+            PublishedEvent::Fact { event, .. } => {
                 count(&service, event, envelope.time);
                 if let Some((status, command)) = wanted(&service.context().config.on, event) {
                     let hook = run(
@@ -40,40 +40,40 @@ pub(crate) async fn watch(service: Service) {
                     service.spawn(hook);
                 }
             }
-            Published::Live(coven_orchestrator::Live::Output { length, .. }) => {
+            PublishedEvent::Live(coven_orchestrator::LiveEvent::Output { length, .. }) => {
                 service.metrics().count("coven_output_bytes_total", &[], *length as u64);
             }
-            Published::Live(coven_orchestrator::Live::Storage { problem }) => {
+            PublishedEvent::Live(coven_orchestrator::LiveEvent::Storage { problem }) => {
                 tracing::warn!(session = %envelope.session, "cannot be written down: {problem}");
             }
-            Published::Live(_) => {}
+            PublishedEvent::Live(_) => {}
         }
     }
 }
 
-fn count(service: &Service, event: &Event, at: Timestamp) {
+fn count(service: &Service, event: &SessionEvent, at: Timestamp) {
     let metrics = service.metrics();
     metrics.count("coven_facts_total", &[("type", known(event))], 1);
     metrics.took("coven_event_lag_seconds", &[], now().since(at));
     let how = match event {
-        Event::StepCompleted { .. } => "completed",
-        Event::StepFailed { .. } => "failed",
-        Event::StepSkipped { .. } => "skipped",
+        SessionEvent::StepCompleted { .. } => "completed",
+        SessionEvent::StepFailed { .. } => "failed",
+        SessionEvent::StepSkipped { .. } => "skipped",
         _ => return,
     };
     metrics.count("coven_steps_total", &[("how", how)], 1);
 }
 
 /// A fact of a later version can be called anything.
-fn known(event: &Event) -> &str {
-    if matches!(event, Event::Unknown { .. }) { "unknown" } else { event.kind() }
+fn known(event: &SessionEvent) -> &str {
+    if matches!(event, SessionEvent::Unknown { .. }) { "unknown" } else { event.kind() }
 }
 
-fn wanted<'a>(hooks: &'a Hooks, event: &Event) -> Option<(&'static str, &'a str)> {
+fn wanted<'a>(hooks: &'a Hooks, event: &SessionEvent) -> Option<(&'static str, &'a str)> {
     let (status, command) = match event {
-        Event::WorkflowBlocked { .. } => ("blocked", &hooks.blocked),
-        Event::WorkflowFailed { .. } => ("failed", &hooks.failed),
-        Event::WorkflowCompleted { .. } => ("completed", &hooks.completed),
+        SessionEvent::WorkflowBlocked { .. } => ("blocked", &hooks.blocked),
+        SessionEvent::WorkflowFailed { .. } => ("failed", &hooks.failed),
+        SessionEvent::WorkflowCompleted { .. } => ("completed", &hooks.completed),
         _ => return None,
     };
     Some((status, command.as_deref()?))

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::intervention::{
-    Decide, DecideResponse, InterventionItem, InterventionList, InterventionQuery,
+    DecideRequest, DecideResponse, InterventionItem, InterventionList, InterventionQuery,
     InterventionState,
 };
-use coven_model::{Choice, Decision, Intervention, InterventionId, SessionId};
+use coven_model::{
+    Intervention, InterventionChoice, InterventionDecision, InterventionId, SessionId,
+};
 use coven_orchestrator::Orchestrator;
-use coven_store::Entry;
+use coven_store::SessionEntry;
 
 use crate::error::ServiceError;
 use crate::service::Service;
@@ -60,12 +62,12 @@ impl Service {
         &self,
         session: &str,
         number: &str,
-        decide: Decide,
+        decide: DecideRequest,
         by: String,
     ) -> Result<DecideResponse, ServiceError> {
         let id = intervention_id(session, number)?;
         let orchestrator = self.find_intervention(&id).await?;
-        let mut decision = Decision::new(decide.decision, by);
+        let mut decision = InterventionDecision::new(decide.decision, by);
         decision.text = decide.answer;
         decision.why = decide.why.unwrap_or_default();
         let open = orchestrator.interventions().into_iter().find(|asked| asked.id == id);
@@ -80,7 +82,7 @@ impl Service {
             Ok(()) => Ok(DecideResponse { workflow_id: id.session(), decision: decide.decision }),
             Err(error) => {
                 let error = ServiceError::from(error);
-                if matches!(error.code(), Code::AlreadyDecided | Code::NotNow) {
+                if matches!(error.code(), ProblemCode::AlreadyDecided | ProblemCode::NotNow) {
                     return Err(why_not_open(&orchestrator, &id, open.is_some()).await);
                 }
                 Err(error)
@@ -118,7 +120,7 @@ fn intervention_id(session: &str, number: &str) -> Result<InterventionId, Servic
 
 /// What waits for a person in a base directory, or in one session of it.
 async fn waiting(sessions: &Sessions, only: Option<&SessionId>) -> Vec<InterventionItem> {
-    let mut entries: BTreeMap<SessionId, Entry> = BTreeMap::new();
+    let mut entries: BTreeMap<SessionId, SessionEntry> = BTreeMap::new();
     let mut items = Vec::new();
     let open = sessions.interventions().into_iter();
     for asked in open.filter(|asked| only.is_none_or(|only| asked.workflow_id == *only)) {
@@ -147,16 +149,16 @@ async fn decided(
 
 async fn item(
     sessions: &Sessions,
-    entry: &Entry,
+    entry: &SessionEntry,
     asked: Intervention,
-    decision: Option<Decision>,
+    decision: Option<InterventionDecision>,
 ) -> InterventionItem {
     let access = match &asked.task {
         Some(task) => sessions.task(&asked.workflow_id, task).await.ok(),
         None => None,
     };
     let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
-    let always = asked.options.contains(&Choice::ApproveAlways).then(|| {
+    let always = asked.options.contains(&InterventionChoice::ApproveAlways).then(|| {
         let agent = adapter.as_deref().unwrap_or("the agent");
         format!("{agent} is told yes, and asked by its own means not to ask this again")
     });

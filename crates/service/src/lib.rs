@@ -50,10 +50,15 @@ mod trust_store;
 mod versions;
 
 pub use attempt::{Recording, TaskOutput};
-pub use config::{Config, ConfigError, Hooks, Keep, LogLevel, schema as config_schema};
-pub use coven_orchestrator::{Envelope, FeedItem, FeedSubscription, Live, Published, Subscription};
+pub use config::{
+    ConfigError, Hooks, LogLevel, RetentionConfig, ServiceConfig, schema as config_schema,
+};
+pub use coven_orchestrator::{
+    EventSubscription, FeedEvent, FeedItem, FeedSubscription, LiveEvent, PublishedEvent,
+};
 pub use coven_runner::{
-    Event as TerminalEvent, Subscription as TerminalSubscription, Update as TerminalUpdate,
+    RunnerEvent as TerminalEvent, RunnerSubscription as TerminalSubscription,
+    RunnerUpdate as TerminalUpdate,
 };
 pub use coven_runtime::machine;
 pub use coven_runtime::processes::{Identity as ProcessIdentity, JOB_VARIABLE};
@@ -61,7 +66,7 @@ pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};
 pub use events::SessionEvents;
 pub use metrics::Metrics;
-pub use places::{NoHome, Places};
+pub use places::{NoHome, UserFolders};
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
 pub use trust_store::is_trusted;

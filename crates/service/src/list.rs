@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use coven_api::event::EventSnapshot;
 use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
 use coven_model::{SessionId, WorkflowStatus};
-use coven_store::Entry;
+use coven_store::SessionEntry;
 
 use crate::base_dir;
 use crate::error::ServiceError;
@@ -40,11 +40,11 @@ impl Service {
             Some(text) => self.sessions_of(PathBuf::from(text)).await?,
             None => self.sessions().await,
         };
-        let wanted = |entry: &Entry| {
+        let wanted = |entry: &SessionEntry| {
             statuses.as_ref().is_none_or(|statuses| statuses.wants(entry))
                 && search.as_ref().is_none_or(|search| matches(entry, search))
         };
-        let mut all: Vec<(Entry, usize)> = Vec::new();
+        let mut all: Vec<(SessionEntry, usize)> = Vec::new();
         for (place, sessions) in bases.iter().enumerate() {
             let entries = sessions.list().into_iter().filter(&wanted);
             all.extend(entries.map(|entry| (entry, place)));
@@ -78,7 +78,7 @@ impl Service {
         // The position is read first: what happens meanwhile is sent again, and never left out.
         let pos = self.context().feed.last();
         let bases = self.sessions().await;
-        let mut all: Vec<(Entry, usize)> = Vec::new();
+        let mut all: Vec<(SessionEntry, usize)> = Vec::new();
         for (place, sessions) in bases.iter().enumerate() {
             all.extend(sessions.list().into_iter().map(|entry| (entry, place)));
         }
@@ -95,7 +95,7 @@ impl Service {
         EventSnapshot { pos, workflows, interventions }
     }
 
-    fn items(bases: &[Sessions], entries: Vec<(Entry, usize)>) -> Vec<WorkflowItem> {
+    fn items(bases: &[Sessions], entries: Vec<(SessionEntry, usize)>) -> Vec<WorkflowItem> {
         let open: BTreeSet<usize> = entries
             .iter()
             .filter(|(entry, _)| !entry.foreign && !entry.status.is_final())
@@ -122,7 +122,7 @@ impl Service {
 /// Leaves out foreign sessions with the id of one of the user's own: a client that tells sessions
 /// apart by their ids must not take a copy for the original. A list of the copy's folder alone has
 /// them.
-fn without_copies(entries: &mut Vec<(Entry, usize)>) {
+fn without_copies(entries: &mut Vec<(SessionEntry, usize)>) {
     let own: BTreeSet<SessionId> = entries
         .iter()
         .filter(|(entry, _)| !entry.foreign)
@@ -136,7 +136,7 @@ fn running(sessions: &Sessions, id: &SessionId) -> u32 {
     sessions.controller(id).map_or(0, |controller| controller.snapshot().running_tasks() as u32)
 }
 
-pub(crate) fn item(entry: &Entry, waiting: u32) -> WorkflowItem {
+pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
     WorkflowItem {
         id: entry.id.clone(),
         name: entry.name.clone(),
@@ -153,28 +153,28 @@ pub(crate) fn item(entry: &Entry, waiting: u32) -> WorkflowItem {
     }
 }
 
-fn matches(entry: &Entry, search: &str) -> bool {
+fn matches(entry: &SessionEntry, search: &str) -> bool {
     entry.name.to_lowercase().contains(search)
         || entry.id.as_str().contains(search)
         || entry.goal.as_ref().is_some_and(|goal| goal.to_lowercase().contains(search))
 }
 
 /// Which sessions a list is to have, by where they stand.
-struct Statuses {
+struct StatusFilter {
     of_own: BTreeSet<WorkflowStatus>,
     foreign: bool,
 }
 
-impl Statuses {
+impl StatusFilter {
     /// What the files of a foreign session say about it is no status here.
-    fn wants(&self, entry: &Entry) -> bool {
+    fn wants(&self, entry: &SessionEntry) -> bool {
         if entry.foreign { self.foreign } else { self.of_own.contains(&entry.status) }
     }
 }
 
-fn statuses(text: Option<&str>) -> Result<Option<Statuses>, ServiceError> {
+fn statuses(text: Option<&str>) -> Result<Option<StatusFilter>, ServiceError> {
     let Some(text) = text else { return Ok(None) };
-    let mut statuses = Statuses { of_own: BTreeSet::new(), foreign: false };
+    let mut statuses = StatusFilter { of_own: BTreeSet::new(), foreign: false };
     for name in text.split(',').map(str::trim) {
         if name == "foreign" {
             statuses.foreign = true;

@@ -10,14 +10,14 @@ pub struct NoHome;
 
 /// The folders of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct UserFolders {
     /// What people write: `config.yaml`, `policy.yaml`, `adapters/`, `grimoires/`.
     pub config_dir: PathBuf,
     /// What the daemon keeps: the token, the log, the socket, what is known and trusted.
     pub state_dir: PathBuf,
 }
 
-impl Places {
+impl UserFolders {
     /// The folders that the environment names, as the XDG base directories say.
     pub fn from_env() -> Result<Self, NoHome> {
         Self::from(|name| std::env::var_os(name))

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use coven_notation::Source;
-use coven_policy::{Policies, Policy};
+use coven_notation::SourceFile;
+use coven_policy::{EffectivePolicies, Policy};
 
 /// When a file changed last, and how long it is: enough to know whether to read it again.
 type Mark = Option<(SystemTime, u64)>;
@@ -29,14 +29,14 @@ impl PolicyFiles {
     ///
     /// If one of the files is wrong there are none, so that everything is asked: a rule that
     /// forbids something may be in the part that could not be read.
-    pub(crate) fn changed(&mut self, trusted: bool) -> Option<Result<Policies, String>> {
+    pub(crate) fn changed(&mut self, trusted: bool) -> Option<Result<EffectivePolicies, String>> {
         let now = (mark(&self.user), mark(&self.project), trusted);
         if self.seen == Some(now) {
             return None;
         }
         self.seen = Some(now);
         let project = if trusted { read(&self.project) } else { Ok(None) };
-        Some(read(&self.user).and_then(|user| Ok(Policies { user, project: project? })))
+        Some(read(&self.user).and_then(|user| Ok(EffectivePolicies { user, project: project? })))
     }
 }
 
@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<Option<Policy>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
     };
-    let read = Source::from_bytes(path.display().to_string(), bytes);
+    let read = SourceFile::from_bytes(path.display().to_string(), bytes);
     let policy = read.and_then(|source| Policy::read(&source));
     policy.map(Some).map_err(|report| report.render(false))
 }

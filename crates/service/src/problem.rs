@@ -4,48 +4,48 @@
 use std::path::Path;
 
 use coven_api::catalogue::TextDiagnostic;
-use coven_api::{Code, Problem};
-use coven_notation::{ProblemSeverity, Report, printable};
+use coven_api::{ApiProblem, ProblemCode};
+use coven_notation::{ProblemReport, ProblemSeverity, printable};
 use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
 use coven_store::NotOwned;
 use coven_store::index::ResolveError;
 use coven_workflow::catalogue::UnusableGrimoire;
-use coven_workflow::state::Refused;
+use coven_workflow::state::RefusalReason;
 
 use crate::error::{ServiceError, StaleTrust};
 
 impl ServiceError {
     /// The stable code that clients tell problems apart by.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ProblemCode {
         match self {
             Self::BadRequest(_) | Self::UnknownStatus(_) | Self::AmbiguousSession { .. } => {
-                Code::BadRequest
+                ProblemCode::BadRequest
             }
-            Self::BadInput(_) | Self::NoSessionNamed => Code::BadInput,
-            Self::BadBaseDir(_) => Code::BadBaseDir,
-            Self::NotOwned(_) => Code::NotOwned,
+            Self::BadInput(_) | Self::NoSessionNamed => ProblemCode::BadInput,
+            Self::BadBaseDir(_) => ProblemCode::BadBaseDir,
+            Self::NotOwned(_) => ProblemCode::NotOwned,
             Self::Open(error) => open(error),
-            Self::BaseDirReplaced(_) | Self::NotTyped(_) => Code::NotNow,
-            Self::StaleTrust(_) => Code::StaleDigest,
-            Self::UnknownSession { .. } | Self::SessionGone(_) => Code::WorkflowNotFound,
-            Self::KeyOfDeleted(_) => Code::KeyReused,
+            Self::BaseDirReplaced(_) | Self::NotTyped(_) => ProblemCode::NotNow,
+            Self::StaleTrust(_) => ProblemCode::StaleDigest,
+            Self::UnknownSession { .. } | Self::SessionGone(_) => ProblemCode::WorkflowNotFound,
+            Self::KeyOfDeleted(_) => ProblemCode::KeyReused,
             Self::UnknownTask(_) | Self::UnknownAttempt { .. } | Self::NothingRecorded => {
-                Code::TaskNotFound
+                ProblemCode::TaskNotFound
             }
-            Self::NoTerminal(_) | Self::NotRunning(_) => Code::NoAgent,
+            Self::NoTerminal(_) | Self::NotRunning(_) => ProblemCode::NoAgent,
             Self::UnknownIntervention(_) | Self::InterventionOfNoSession(_) => {
-                Code::InterventionNotFound
+                ProblemCode::InterventionNotFound
             }
-            Self::AlreadyDecided { .. } | Self::NotAsked => Code::AlreadyDecided,
-            Self::NoDigest => Code::BadDecision,
-            Self::UnknownGrimoire { .. } => Code::GrimoireNotFound,
-            Self::UnknownAdapter(_) => Code::BadAdapter,
+            Self::AlreadyDecided { .. } | Self::NotAsked => ProblemCode::AlreadyDecided,
+            Self::NoDigest => ProblemCode::BadDecision,
+            Self::UnknownGrimoire { .. } => ProblemCode::GrimoireNotFound,
+            Self::UnknownAdapter(_) => ProblemCode::BadAdapter,
             Self::Grimoire(unusable) => grimoire(unusable),
             Self::Execute(error) => execute(error),
             Self::Request(error) => request(error),
-            Self::Storage { .. } | Self::UnreadableOutput(_) => Code::Storage,
-            Self::Stopping => Code::Stopping,
-            Self::Internal(_) => Code::Internal,
+            Self::Storage { .. } | Self::UnreadableOutput(_) => ProblemCode::Storage,
+            Self::Stopping => ProblemCode::Stopping,
+            Self::Internal(_) => ProblemCode::Internal,
         }
     }
 
@@ -87,12 +87,12 @@ impl ServiceError {
     }
 
     /// The whole answer to a client.
-    pub fn problem(&self) -> Problem {
+    pub fn problem(&self) -> ApiProblem {
         let problems = match self {
             Self::Execute(ExecuteError::Definition(report)) => diagnostics(report),
             _ => Vec::new(),
         };
-        let problem = Problem::new(self.code(), self.to_string()).with_problems(problems);
+        let problem = ApiProblem::new(self.code(), self.to_string()).with_problems(problems);
         match self.hint() {
             Some(hint) => problem.with_hint(hint),
             None => problem,
@@ -101,7 +101,7 @@ impl ServiceError {
 }
 
 /// What is wrong in a text, at its places.
-pub(crate) fn diagnostics(report: &Report) -> Vec<TextDiagnostic> {
+pub(crate) fn diagnostics(report: &ProblemReport) -> Vec<TextDiagnostic> {
     let source = &report.source;
     let one = |problem: &coven_notation::FileProblem| {
         let (start, end) = (source.position(problem.span.start), source.position(problem.span.end));
@@ -122,12 +122,12 @@ pub(crate) fn diagnostics(report: &Report) -> Vec<TextDiagnostic> {
     report.problems.iter().map(one).collect()
 }
 
-fn open(error: &OpenError) -> Code {
+fn open(error: &OpenError) -> ProblemCode {
     match error {
-        OpenError::Locked(coven_store::lock::LockError::Held { .. }) => Code::BaseDirTaken,
-        OpenError::Folder(_) | OpenError::Locked(_) => Code::BadBaseDir,
-        OpenError::NotOwned(_) => Code::NotOwned,
-        OpenError::Registry(_) => Code::Storage,
+        OpenError::Locked(coven_store::lock::LockError::Held { .. }) => ProblemCode::BaseDirTaken,
+        OpenError::Folder(_) | OpenError::Locked(_) => ProblemCode::BadBaseDir,
+        OpenError::NotOwned(_) => ProblemCode::NotOwned,
+        OpenError::Registry(_) => ProblemCode::Storage,
     }
 }
 
@@ -150,63 +150,65 @@ fn hint_for_owners(error: &NotOwned) -> String {
     )
 }
 
-fn execute(error: &ExecuteError) -> Code {
+fn execute(error: &ExecuteError) -> ProblemCode {
     match error {
         ExecuteError::Grimoire(unusable) => grimoire(unusable),
-        ExecuteError::Definition(_) => Code::BadDefinition,
+        ExecuteError::Definition(_) => ProblemCode::BadDefinition,
         ExecuteError::BaseDir(error) => open(error),
-        ExecuteError::Inputs(_) => Code::BadInput,
+        ExecuteError::Inputs(_) => ProblemCode::BadInput,
         ExecuteError::KeyReused { .. } | ExecuteError::Claim(ClaimError::Reused { .. }) => {
-            Code::KeyReused
+            ProblemCode::KeyReused
         }
-        ExecuteError::Reserved { .. } => Code::BadRequest,
+        ExecuteError::Reserved { .. } => ProblemCode::BadRequest,
         ExecuteError::Request(error) => request(error),
-        _ => Code::Storage,
+        _ => ProblemCode::Storage,
     }
 }
 
-fn grimoire(unusable: &UnusableGrimoire) -> Code {
+fn grimoire(unusable: &UnusableGrimoire) -> ProblemCode {
     match unusable {
-        UnusableGrimoire::Unknown { .. } => Code::GrimoireNotFound,
-        UnusableGrimoire::Broken { .. } => Code::BadDefinition,
-        UnusableGrimoire::Inert { .. } => Code::NotTrusted,
+        UnusableGrimoire::Unknown { .. } => ProblemCode::GrimoireNotFound,
+        UnusableGrimoire::Broken { .. } => ProblemCode::BadDefinition,
+        UnusableGrimoire::Inert { .. } => ProblemCode::NotTrusted,
     }
 }
 
-fn request(error: &RequestError) -> Code {
+fn request(error: &RequestError) -> ProblemCode {
     match error {
-        RequestError::Unknown(ResolveError::Unknown { .. }) => Code::WorkflowNotFound,
-        RequestError::Unknown(ResolveError::Ambiguous { .. }) => Code::BadRequest,
-        RequestError::Foreign(_) => Code::ForeignSession,
+        RequestError::Unknown(ResolveError::Unknown { .. }) => ProblemCode::WorkflowNotFound,
+        RequestError::Unknown(ResolveError::Ambiguous { .. }) => ProblemCode::BadRequest,
+        RequestError::Foreign(_) => ProblemCode::ForeignSession,
         RequestError::Refused(refused) => self::refused(refused),
-        RequestError::NotLive(_) => Code::NotLive,
-        RequestError::NoAgent(_) | RequestError::NotInteractive(_) => Code::NoAgent,
-        RequestError::NoTask { .. } | RequestError::NotStarted(_) => Code::TaskNotFound,
-        RequestError::NotDelivered(_) | RequestError::NotRemoved(_) => Code::NotNow,
-        RequestError::Closing => Code::Stopping,
-        _ => Code::Storage,
+        RequestError::NotLive(_) => ProblemCode::NotLive,
+        RequestError::NoAgent(_) | RequestError::NotInteractive(_) => ProblemCode::NoAgent,
+        RequestError::NoTask { .. } | RequestError::NotStarted(_) => ProblemCode::TaskNotFound,
+        RequestError::NotDelivered(_) | RequestError::NotRemoved(_) => ProblemCode::NotNow,
+        RequestError::Closing => ProblemCode::Stopping,
+        _ => ProblemCode::Storage,
     }
 }
 
-fn refused(refused: &Refused) -> Code {
+fn refused(refused: &RefusalReason) -> ProblemCode {
     match refused {
-        Refused::NoSession => Code::WorkflowNotFound,
-        Refused::NoIntervention(_) => Code::AlreadyDecided,
-        Refused::NotAnOption { .. } | Refused::NeedsText(_) => Code::BadDecision,
-        Refused::OtherDigest => Code::StaleDigest,
-        Refused::NoTask(_) => Code::TaskNotFound,
-        _ => Code::NotNow,
+        RefusalReason::NoSession => ProblemCode::WorkflowNotFound,
+        RefusalReason::NoIntervention(_) => ProblemCode::AlreadyDecided,
+        RefusalReason::NotAnOption { .. } | RefusalReason::NeedsText(_) => ProblemCode::BadDecision,
+        RefusalReason::OtherDigest => ProblemCode::StaleDigest,
+        RefusalReason::NoTask(_) => ProblemCode::TaskNotFound,
+        _ => ProblemCode::NotNow,
     }
 }
 
 fn hint_for_request(error: &RequestError) -> Option<&'static str> {
     match request(error) {
-        Code::Storage if matches!(error, RequestError::NotWritten { .. }) => {
+        ProblemCode::Storage if matches!(error, RequestError::NotWritten { .. }) => {
             Some("`coven daemon stop --agents` ends its agents all the same")
         }
-        Code::NotLive => Some("`POST /workflows/{id}/resume` lets it go on"),
-        Code::ForeignSession => Some("it can be read: `coven show`, `coven logs`, `coven play`"),
-        Code::NoAgent => Some("its output and recording can still be read"),
+        ProblemCode::NotLive => Some("`POST /workflows/{id}/resume` lets it go on"),
+        ProblemCode::ForeignSession => {
+            Some("it can be read: `coven show`, `coven logs`, `coven play`")
+        }
+        ProblemCode::NoAgent => Some("its output and recording can still be read"),
         _ => None,
     }
 }
@@ -221,16 +223,16 @@ mod tests {
     fn an_error_keeps_its_text_and_gets_its_code_and_its_hint() {
         let error = ServiceError::UnknownSession { text: "x".to_owned(), closed: Vec::new() };
         let problem = error.problem();
-        assert_eq!(problem.code, Code::WorkflowNotFound);
+        assert_eq!(problem.code, ProblemCode::WorkflowNotFound);
         assert_eq!(problem.detail, "no session has the id or name `x`");
         assert_eq!(problem.hint.as_deref(), Some("`GET /workflows` lists them"));
         let id = SessionId::new("0199a2b4-0000-7000-8000-000000000001").unwrap();
         let error = ServiceError::from(RequestError::Foreign(id));
-        assert_eq!(error.problem().code, Code::ForeignSession);
+        assert_eq!(error.problem().code, ProblemCode::ForeignSession);
         assert!(error.hint().is_some_and(|hint| hint.contains("coven show")));
         let task = TaskId::new("build.1").unwrap();
         let not_live = ServiceError::from(RequestError::NoAgent(task));
-        assert_eq!(not_live.code(), Code::NoAgent);
+        assert_eq!(not_live.code(), ProblemCode::NoAgent);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use coven_api::Code;
-use coven_api::system::{BaseDirStatus, OpenBaseDir, Trust};
+use coven_api::ProblemCode;
+use coven_api::system::{BaseDirStatus, FolderTrust, OpenBaseDir};
 use coven_model::Timestamp;
 use coven_orchestrator::{AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator};
 use coven_runner::catch_panic;
@@ -22,12 +22,12 @@ use tokio_util::task::TaskTracker;
 use crate::base_dir::{BaseDirectory, OpeningGuard};
 use crate::blocking::blocking;
 use crate::clock::now;
-use crate::config::Config;
-use crate::context::Context;
+use crate::config::ServiceConfig;
+use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::folder;
 use crate::metrics::Metrics;
-use crate::places::Places;
+use crate::places::UserFolders;
 use crate::trust_store::TrustStore;
 use crate::versions::InstalledVersions;
 
@@ -41,11 +41,11 @@ const MAX_OPEN_RETRY_DELAY: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     /// Where the user's configuration, state and socket are.
-    pub places: Places,
+    pub places: UserFolders,
     /// The `coven` program: holds jobs, and is the demo agent.
     pub program: PathBuf,
     /// What `config.yaml` says, read before the service starts.
-    pub config: Config,
+    pub config: ServiceConfig,
 }
 
 /// A file or folder that the service cannot start without.
@@ -62,12 +62,12 @@ pub struct StartError {
 /// Everything users can ask for. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Service {
-    shared: Arc<Shared>,
+    shared: Arc<ServiceState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    context: Arc<Context>,
+struct ServiceState {
+    context: Arc<ServiceContext>,
     base_dirs: Mutex<BTreeMap<PathBuf, Arc<BaseDirectory>>>,
     since: Timestamp,
     /// Whether the agents end with the service.
@@ -81,7 +81,7 @@ impl Service {
         let feed = places.feed();
         let feed = Feed::open(&feed).map_err(|source| StartError { path: feed, source })?;
         let slots = config.max_agents.map_or(DEFAULT_SLOTS, |most| most as usize);
-        let context = Context {
+        let context = ServiceContext {
             program,
             config,
             feed,
@@ -94,7 +94,7 @@ impl Service {
             tasks: TaskTracker::new(),
             places,
         };
-        let shared = Shared {
+        let shared = ServiceState {
             context: Arc::new(context),
             base_dirs: Mutex::default(),
             since: now(),
@@ -132,7 +132,7 @@ impl Service {
         while let Err(error) = opened {
             tracing::warn!(base = %base.path().display(), "cannot be opened: {error}");
             // Others may let go of it, and its owner may take a permission back.
-            if !matches!(error.code(), Code::BaseDirTaken | Code::NotOwned) {
+            if !matches!(error.code(), ProblemCode::BaseDirTaken | ProblemCode::NotOwned) {
                 return;
             }
             let waited = context.stopping.run_until_cancelled(tokio::time::sleep(pause)).await;
@@ -188,13 +188,13 @@ impl Service {
     }
 
     /// How a folder stands, read from the disk now; its orchestrator is told.
-    pub(crate) async fn trust_of(&self, path: PathBuf) -> Result<Trust, ServiceError> {
+    pub(crate) async fn trust_of(&self, path: PathBuf) -> Result<FolderTrust, ServiceError> {
         let service = self.clone();
         blocking(move || service.trust_of_blocking(&path)).await
     }
 
     /// The same on a thread that may block.
-    pub(crate) fn trust_of_blocking(&self, path: &Path) -> Result<Trust, ServiceError> {
+    pub(crate) fn trust_of_blocking(&self, path: &Path) -> Result<FolderTrust, ServiceError> {
         let trust = self.context().trust_of(path)?;
         // Without the lock on the list: this reads files of the folder, which may take long.
         if let Some(base) = self.known_base_dir(path) {
@@ -203,12 +203,12 @@ impl Service {
         Ok(trust)
     }
 
-    pub(crate) fn context(&self) -> &Arc<Context> {
+    pub(crate) fn context(&self) -> &Arc<ServiceContext> {
         &self.shared.context
     }
 
     /// Where the user's configuration, state and socket are.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &UserFolders {
         &self.context().places
     }
 

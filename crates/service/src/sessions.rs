@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use coven_model::{Decision, Intervention, SessionId, TaskId};
+use coven_model::{Intervention, InterventionDecision, SessionId, TaskId};
 use coven_orchestrator::{
-    Archive, Orchestrator, RequestError, SessionController, SessionSnapshot, Subscription,
+    Archive, EventSubscription, Orchestrator, RequestError, SessionController, SessionSnapshot,
     TaskAccess,
 };
-use coven_store::Entry;
+use coven_store::SessionEntry;
 
 /// The sessions of a base directory.
 #[derive(Clone, Debug)]
@@ -20,14 +20,14 @@ pub(crate) enum Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn list(&self) -> Vec<Entry> {
+    pub(crate) fn list(&self) -> Vec<SessionEntry> {
         match self {
             Self::Open(orchestrator) => orchestrator.list(),
             Self::Closed(archive) => archive.list(),
         }
     }
 
-    pub(crate) fn entry(&self, id: &SessionId) -> Option<Entry> {
+    pub(crate) fn entry(&self, id: &SessionId) -> Option<SessionEntry> {
         match self {
             Self::Open(orchestrator) => orchestrator.entry(id),
             Self::Closed(archive) => archive.entry(id),
@@ -80,7 +80,10 @@ impl Sessions {
         }
     }
 
-    pub(crate) async fn decided(&self, id: &SessionId) -> Vec<(Intervention, Option<Decision>)> {
+    pub(crate) async fn decided(
+        &self,
+        id: &SessionId,
+    ) -> Vec<(Intervention, Option<InterventionDecision>)> {
         match self {
             Self::Open(orchestrator) => orchestrator.decided(id).await,
             Self::Closed(archive) => archive.decided(id).await,
@@ -91,7 +94,7 @@ impl Sessions {
         &self,
         id: &SessionId,
         after: u64,
-    ) -> Result<Subscription, RequestError> {
+    ) -> Result<EventSubscription, RequestError> {
         match self {
             Self::Open(orchestrator) => orchestrator.subscribe(id, after).await,
             Self::Closed(archive) => archive.subscribe(id, after).await,

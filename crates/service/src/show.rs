@@ -1,6 +1,6 @@
 //! One session with everything about it.
 
-use coven_api::workflow::{TaskItem, Workflow};
+use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::{PlanView, SessionId, TaskId};
 use coven_orchestrator::{SessionSnapshot, TaskSnapshot};
 
@@ -11,14 +11,17 @@ use crate::sessions::Sessions;
 
 impl Service {
     /// Everything about a session. Of a session in memory this reads its snapshot alone.
-    pub async fn show(&self, text: &str) -> Result<Workflow, ServiceError> {
+    pub async fn show(&self, text: &str) -> Result<WorkflowDetails, ServiceError> {
         let found = self.find(text).await?;
         shown(&found.sessions, &found.id).await
     }
 }
 
 /// The same of a session that was found.
-pub(crate) async fn shown(sessions: &Sessions, id: &SessionId) -> Result<Workflow, ServiceError> {
+pub(crate) async fn shown(
+    sessions: &Sessions,
+    id: &SessionId,
+) -> Result<WorkflowDetails, ServiceError> {
     let gone = || ServiceError::SessionGone(id.clone());
     let entry = sessions.entry(id).ok_or_else(gone)?;
     let snapshot = sessions.snapshot(id).await?;
@@ -34,7 +37,7 @@ pub(crate) async fn shown(sessions: &Sessions, id: &SessionId) -> Result<Workflo
     // A foreign session does not run here, so it asks nothing.
     let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
     item.waiting = interventions.len() as u32;
-    Ok(Workflow {
+    Ok(WorkflowDetails {
         item,
         live: sessions.controller(id).is_some() && !view.status.is_final(),
         last_seq: snapshot.last_seq(),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use coven_api::workflow::{OneAgent, StartWorkflow, Started, WorkflowDefinition};
-use coven_model::{Mode, WorkflowStatus};
-use coven_orchestrator::{NewSession, Orchestrator, What};
+use coven_api::workflow::{OneAgent, StartWorkflow, StartedSession, WorkflowDefinition};
+use coven_model::{AgentMode, WorkflowStatus};
+use coven_orchestrator::{NewSession, Orchestrator, SessionContent};
 use serde_json::{Map, Value, json};
 
 use crate::blocking::blocking;
@@ -24,7 +24,7 @@ impl Service {
         &self,
         start: StartWorkflow,
         key: Option<String>,
-    ) -> Result<Started, ServiceError> {
+    ) -> Result<StartedSession, ServiceError> {
         check_key(key.as_deref())?;
         let begun = now();
         let (context, base_dir) = (self.context().clone(), start.base_dir);
@@ -56,17 +56,17 @@ impl Service {
         }
         let base_dir = path.display().to_string();
         tracing::info!(workflow = %id, base = base_dir, "a run was started");
-        Ok(Started { id, name: entry.name, base_dir, repeated })
+        Ok(StartedSession { id, name: entry.name, base_dir, repeated })
     }
 }
 
 /// What a run does whose steps have this adapter where they name none.
 fn with_default_adapter(
     orchestrator: &Orchestrator,
-    what: What,
+    what: SessionContent,
     adapter: &str,
     given: &Map<String, Value>,
-) -> Result<What, ServiceError> {
+) -> Result<SessionContent, ServiceError> {
     let known = orchestrator.known().with_default_adapter(adapter);
     if !known.adapters.iter().any(|kind| kind == adapter) {
         return Err(ServiceError::UnknownAdapter(excerpt(adapter, 80)));
@@ -79,7 +79,7 @@ fn with_default_adapter(
     {
         tracing::debug!("{} problems with the inputs", problems.len());
     }
-    Ok(What::Plan(Box::new(plan)))
+    Ok(SessionContent::Plan(Box::new(plan)))
 }
 
 fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
@@ -111,11 +111,11 @@ fn what(
     grimoire: Option<String>,
     definition: Option<WorkflowDefinition>,
     agent: Option<OneAgent>,
-) -> Result<What, ServiceError> {
+) -> Result<SessionContent, ServiceError> {
     match (grimoire, definition, agent) {
-        (Some(name), None, None) => Ok(What::Grimoire(name)),
+        (Some(name), None, None) => Ok(SessionContent::Grimoire(name)),
         (None, Some(definition), None) => {
-            Ok(What::Definition { name: definition.name, text: definition.text })
+            Ok(SessionContent::Definition { name: definition.name, text: definition.text })
         }
         (None, None, Some(agent)) => one_agent(agent),
         _ => {
@@ -126,11 +126,11 @@ fn what(
 }
 
 /// One agent, as a stage workflow of one task.
-fn one_agent(agent: OneAgent) -> Result<What, ServiceError> {
+fn one_agent(agent: OneAgent) -> Result<SessionContent, ServiceError> {
     let mut task = Map::from_iter([
         ("id".to_owned(), json!("agent")),
         ("adapter".to_owned(), json!(agent.adapter)),
-        ("executionMode".to_owned(), json!(agent.mode.unwrap_or(Mode::Interactive))),
+        ("executionMode".to_owned(), json!(agent.mode.unwrap_or(AgentMode::Interactive))),
     ]);
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -148,5 +148,5 @@ fn one_agent(agent: OneAgent) -> Result<What, ServiceError> {
     let workflow = json!({ "id": "agent", "stages": [{ "id": "agent", "tasks": [task] }] });
     let text = serde_json::to_string_pretty(&workflow)
         .map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(What::Definition { name: "agent".to_owned(), text })
+    Ok(SessionContent::Definition { name: "agent".to_owned(), text })
 }

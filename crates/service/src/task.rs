@@ -1,10 +1,10 @@
 //! Doing something to a task: typing, resizing, interrupting, finishing, stopping.
 
-use coven_api::task::{ScreenSize, Typing};
+use coven_api::task::{ScreenSize, TypeRequest};
 use coven_model::{SessionId, TaskId};
 use coven_orchestrator::{Orchestrator, RequestError};
 use coven_runner::AgentRunner;
-use coven_terminal::keys::Key;
+use coven_terminal::keys::KeyPress;
 
 use crate::error::ServiceError;
 use crate::find::task_id;
@@ -47,7 +47,7 @@ impl Service {
         &self,
         id: &str,
         task: &str,
-        typing: Typing,
+        typing: TypeRequest,
         by: &str,
     ) -> Result<(), ServiceError> {
         let named = self.named_task(id, task).await?;
@@ -99,12 +99,12 @@ impl Service {
     }
 }
 
-fn keys(names: &[String]) -> Result<Vec<Key>, ServiceError> {
+fn keys(names: &[String]) -> Result<Vec<KeyPress>, ServiceError> {
     if names.is_empty() || names.len() > MAX_KEYS {
         return Err(ServiceError::BadRequest(format!("`keys` has 1 to {MAX_KEYS} names")));
     }
     let key = |name: &String| {
-        name.parse::<Key>().map_err(|error| ServiceError::BadInput(error.to_string()))
+        name.parse::<KeyPress>().map_err(|error| ServiceError::BadInput(error.to_string()))
     };
     names.iter().map(key).collect()
 }

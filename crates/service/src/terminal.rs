@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use coven_model::{AttemptId, SessionId, Verdict};
+use coven_model::{AgentVerdict, AttemptId, SessionId};
 use coven_orchestrator::TaskAccess;
-use coven_runner::{AgentRunner, Subscription};
-use coven_runtime::hold::{Folder, rebuild};
-use coven_terminal::screen::{Options, Size};
+use coven_runner::{AgentRunner, RunnerSubscription};
+use coven_runtime::hold::{HolderFolder, rebuild};
+use coven_terminal::screen::{GridSize, Options};
 
 use crate::blocking::blocking;
 use crate::error::ServiceError;
@@ -60,12 +60,12 @@ impl Terminal {
 
     /// What the agent does and prints from now on. Subscribe before taking a [picture](Self::picture),
     /// so that no output falls between the two.
-    pub fn subscribe(&self) -> Subscription {
+    pub fn subscribe(&self) -> RunnerSubscription {
         self.agent.subscribe()
     }
 
     /// What the agent is doing.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> AgentVerdict {
         self.agent.verdict()
     }
 
@@ -78,7 +78,7 @@ impl Terminal {
             return Ok(TerminalPicture { cols, rows, offset, resizes, dump, live: true });
         }
         // The process has ended: what it showed last is on the disk.
-        let folder = Folder::new(&self.folder);
+        let folder = HolderFolder::new(&self.folder);
         blocking(move || {
             let mut rebuilt =
                 rebuild(&folder, &Options::default()).map_err(ServiceError::unreadable)?;
@@ -123,9 +123,9 @@ impl Service {
 }
 
 /// A size that a terminal may have.
-pub(crate) fn check_size(cols: u16, rows: u16) -> Result<Size, ServiceError> {
+pub(crate) fn check_size(cols: u16, rows: u16) -> Result<GridSize, ServiceError> {
     if COLUMNS.contains(&cols) && ROWS.contains(&rows) {
-        return Ok(Size::new(cols, rows));
+        return Ok(GridSize::new(cols, rows));
     }
     let detail = format!(
         "a terminal has {} to {} columns and {} to {} rows, not {cols} and {rows}",

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use coven_api::system::{SetTrust, Trust, TrustState};
+use coven_api::system::{FolderTrust, SetTrust, TrustState};
 use coven_store::FolderOwners;
 
 use crate::blocking::blocking;
 use crate::error::{ServiceError, StaleTrust};
 use crate::folder;
 use crate::service::Service;
-use crate::trust_store::Agreement;
+use crate::trust_store::TrustAgreement;
 
 impl Service {
     /// How a folder stands, or the workspace.
-    pub async fn trust(&self, base_dir: Option<String>) -> Result<Trust, ServiceError> {
+    pub async fn trust(&self, base_dir: Option<String>) -> Result<FolderTrust, ServiceError> {
         let service = self.clone();
         blocking(move || {
             let path = folder::to_read(service.context(), base_dir.as_deref())?;
@@ -24,15 +24,15 @@ impl Service {
 
     /// Agrees to what a folder brings along or to who can write to it, as the user saw them, or
     /// takes that back.
-    pub async fn set_trust(&self, set: SetTrust) -> Result<Trust, ServiceError> {
+    pub async fn set_trust(&self, set: SetTrust) -> Result<FolderTrust, ServiceError> {
         let service = self.clone();
         blocking(move || service.set_trust_blocking(&set)).await
     }
 
-    fn set_trust_blocking(&self, set: &SetTrust) -> Result<Trust, ServiceError> {
+    fn set_trust_blocking(&self, set: &SetTrust) -> Result<FolderTrust, ServiceError> {
         let path = folder::canonical(Path::new(&set.base_dir))?;
         if !set.trusted {
-            return self.agree(&path, Agreement::Nothing);
+            return self.agree(&path, TrustAgreement::Nothing);
         }
         if let Some(seen) = &set.owners {
             let owners = FolderOwners::of(&path)
@@ -40,7 +40,7 @@ impl Service {
             if owners.to_string() != *seen {
                 return Err(ServiceError::StaleTrust(StaleTrust::Owners));
             }
-            return self.agree(&path, Agreement::Owners(owners));
+            return self.agree(&path, TrustAgreement::Owners(owners));
         }
         let now = self.trust_of_blocking(&path)?;
         if now.state == TrustState::NotOwned {
@@ -49,14 +49,14 @@ impl Service {
         match (&now.digest, &set.digest) {
             (None, _) => Ok(now),
             (Some(digest), Some(seen)) if digest == seen => {
-                self.agree(&path, Agreement::Content(digest.clone()))
+                self.agree(&path, TrustAgreement::Content(digest.clone()))
             }
             (Some(_), Some(_)) => Err(ServiceError::StaleTrust(StaleTrust::Content)),
             (Some(_), None) => Err(ServiceError::StaleTrust(StaleTrust::NothingSeen)),
         }
     }
 
-    fn agree(&self, path: &Path, agreement: Agreement) -> Result<Trust, ServiceError> {
+    fn agree(&self, path: &Path, agreement: TrustAgreement) -> Result<FolderTrust, ServiceError> {
         self.context().trust.set(path, agreement).map_err(|source| ServiceError::Storage {
             what: "trust cannot be written down".to_owned(),
             source,

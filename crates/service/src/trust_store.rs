@@ -11,12 +11,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use coven_api::system::{Trust, TrustState};
-use coven_store::{FolderOwners, Obstacle};
+use coven_api::system::{FolderTrust, TrustState};
+use coven_store::{FolderOwners, OpenObstacle};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::places::Places;
+use crate::places::UserFolders;
 use crate::private_file;
 
 /// How many files may count. A person would not read more than this before agreeing to it.
@@ -30,14 +30,14 @@ const VERSION: u32 = 1;
 
 /// What a folder brings along.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Inventory {
+pub(crate) struct TrustInventory {
     /// The files that count, relative to the folder, sorted.
     pub(crate) files: Vec<String>,
     /// The digest of their names and contents; nothing if there are none.
     pub(crate) digest: Option<String>,
 }
 
-impl Inventory {
+impl TrustInventory {
     /// Looks at a folder.
     pub(crate) fn of(base_dir: &Path) -> io::Result<Self> {
         let coven = base_dir.join(".coven");
@@ -113,7 +113,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()>
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct File {
+struct TrustFile {
     version: u32,
     /// The digest that was agreed to, by folder.
     trusted: BTreeMap<PathBuf, String>,
@@ -124,7 +124,7 @@ struct File {
 
 /// What a person says about a folder.
 #[derive(Clone, Debug)]
-pub(crate) enum Agreement {
+pub(crate) enum TrustAgreement {
     /// What has this digest may be used.
     Content(String),
     /// The folder may be used though these can write to it too.
@@ -135,7 +135,7 @@ pub(crate) enum Agreement {
 
 /// Whether the user agreed to exactly what a folder brings along now, for programs that do not ask
 /// the daemon. What cannot be looked at is not trusted.
-pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
+pub fn is_trusted(places: &UserFolders, base_dir: &Path) -> bool {
     let standing =
         base_dir.canonicalize().and_then(|path| TrustStore::open(places.trust()).standing(&path));
     standing.is_ok_and(|standing| standing.state == TrustState::Trusted)
@@ -145,19 +145,19 @@ pub fn is_trusted(places: &Places, base_dir: &Path) -> bool {
 #[derive(Debug)]
 pub(crate) struct TrustStore {
     path: PathBuf,
-    agreed: Mutex<File>,
+    agreed: Mutex<TrustFile>,
 }
 
 impl TrustStore {
     /// Reads what was agreed to. What cannot be read was not.
     pub(crate) fn open(path: PathBuf) -> Self {
-        let file: Option<File> =
+        let file: Option<TrustFile> =
             fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let agreed = file.filter(|file| file.version == VERSION).unwrap_or_default();
         Self { path, agreed: Mutex::new(agreed) }
     }
 
-    fn agreed(&self) -> MutexGuard<'_, File> {
+    fn agreed(&self) -> MutexGuard<'_, TrustFile> {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,8 +167,8 @@ impl TrustStore {
     }
 
     /// How a folder stands.
-    pub(crate) fn standing(&self, base_dir: &Path) -> io::Result<Trust> {
-        let inventory = Inventory::of(base_dir)?;
+    pub(crate) fn standing(&self, base_dir: &Path) -> io::Result<FolderTrust> {
+        let inventory = TrustInventory::of(base_dir)?;
         let owners = owners(base_dir)?;
         let agreed = self.agreed();
         let owned = owners.is_user_alone()
@@ -180,7 +180,7 @@ impl TrustStore {
             (Some(digest), Some(agreed)) if digest == agreed => TrustState::Trusted,
             (Some(_), Some(_)) => TrustState::Changed,
         };
-        Ok(Trust {
+        Ok(FolderTrust {
             base_dir: base_dir.display().to_string(),
             state,
             digest: inventory.digest,
@@ -190,13 +190,13 @@ impl TrustStore {
     }
 
     /// Takes note of what a person says about a folder.
-    pub(crate) fn set(&self, base_dir: &Path, agreement: Agreement) -> io::Result<()> {
+    pub(crate) fn set(&self, base_dir: &Path, agreement: TrustAgreement) -> io::Result<()> {
         let mut agreed = self.agreed();
-        let mut next = File { version: VERSION, ..agreed.clone() };
+        let mut next = TrustFile { version: VERSION, ..agreed.clone() };
         match agreement {
-            Agreement::Content(digest) => _ = next.trusted.insert(base_dir.to_owned(), digest),
-            Agreement::Owners(owners) => _ = next.owners.insert(base_dir.to_owned(), owners),
-            Agreement::Nothing => {
+            TrustAgreement::Content(digest) => _ = next.trusted.insert(base_dir.to_owned(), digest),
+            TrustAgreement::Owners(owners) => _ = next.owners.insert(base_dir.to_owned(), owners),
+            TrustAgreement::Nothing => {
                 next.trusted.remove(base_dir);
                 next.owners.remove(base_dir);
             }
@@ -211,7 +211,7 @@ impl TrustStore {
 fn owners(base_dir: &Path) -> io::Result<FolderOwners> {
     match FolderOwners::of(base_dir) {
         Ok(owners) => Ok(owners),
-        Err(error) if error.obstacle == Obstacle::Missing => Ok(FolderOwners::default()),
+        Err(error) if error.obstacle == OpenObstacle::Missing => Ok(FolderOwners::default()),
         Err(error) => Err(io::Error::other(error)),
     }
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_folder::{Durability, FileError, Folder};
-use coven_model::{Ending, Outcome};
+use coven_folder::{Durability, FileError, OpenFolder};
+use coven_model::{JobOutcome, ProcessEnding};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -70,18 +70,18 @@ pub struct Spawn {
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Status {
+pub enum AttemptStatus {
     /// It exited with this code.
     Code(i32),
     /// It was ended by this signal.
     Signal(i32),
 }
 
-impl From<Status> for Ending {
-    fn from(status: Status) -> Self {
+impl From<AttemptStatus> for ProcessEnding {
+    fn from(status: AttemptStatus) -> Self {
         match status {
-            Status::Code(code) => Self::Exited { code },
-            Status::Signal(signal) => Self::Signalled { signal },
+            AttemptStatus::Code(code) => Self::Exited { code },
+            AttemptStatus::Signal(signal) => Self::Signalled { signal },
         }
     }
 }
@@ -89,9 +89,9 @@ impl From<Status> for Ending {
 /// How it ended (`exit.json`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Exit {
+pub struct AttemptExit {
     /// How the process itself ended.
-    pub status: Status,
+    pub status: AttemptStatus,
     /// The end of its output.
     pub output: u64,
     /// When nothing of it ran any more, in microseconds since it was started.
@@ -102,7 +102,7 @@ pub struct Exit {
 
 /// A version that stands in every file.
 #[derive(Deserialize)]
-struct Versioned {
+struct VersionedFile {
     version: u32,
 }
 
@@ -110,18 +110,18 @@ struct Versioned {
 struct OutcomeFile<'a> {
     version: u32,
     #[serde(flatten)]
-    outcome: &'a Outcome,
+    outcome: &'a JobOutcome,
 }
 
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    folder: Folder,
+    folder: OpenFolder,
 }
 
 impl Attempt {
     /// The attempt in a folder.
-    pub fn new(folder: Folder) -> Self {
+    pub fn new(folder: OpenFolder) -> Self {
         Self { folder }
     }
 
@@ -132,7 +132,7 @@ impl Attempt {
 
     /// Its folder, held open. What is read and written there goes through this handle, because the
     /// process may put links into the folder.
-    pub fn folder(&self) -> &Folder {
+    pub fn folder(&self) -> &OpenFolder {
         &self.folder
     }
 
@@ -150,7 +150,7 @@ impl Attempt {
     }
 
     /// How it ended. Nothing if it runs, or if its holder was killed before it could record the end.
-    pub fn exit(&self) -> Result<Option<Exit>, AttemptError> {
+    pub fn exit(&self) -> Result<Option<AttemptExit>, AttemptError> {
         self.read(EXIT)
     }
 
@@ -160,13 +160,13 @@ impl Attempt {
     }
 
     /// What the attempt came to, if that was decided.
-    pub fn outcome(&self) -> Result<Option<Outcome>, AttemptError> {
+    pub fn outcome(&self) -> Result<Option<JobOutcome>, AttemptError> {
         self.read(OUTCOME)
     }
 
     /// Decides what the attempt came to, for good: it is on the disk when this returns, and only
     /// then may anybody be told. If it was decided before, that is returned and nothing changes.
-    pub fn decide(&self, outcome: &Outcome) -> Result<Outcome, AttemptError> {
+    pub fn decide(&self, outcome: &JobOutcome) -> Result<JobOutcome, AttemptError> {
         if let Some(decided) = self.outcome()? {
             return Ok(decided);
         }
@@ -179,15 +179,15 @@ impl Attempt {
     }
 
     /// What was printed and typed.
-    pub fn tape(&self) -> Result<coven_tape::Reader, coven_tape::Error> {
-        coven_tape::Reader::open_in(&self.folder)
+    pub fn tape(&self) -> Result<coven_tape::TapeReader, coven_tape::Error> {
+        coven_tape::TapeReader::open_in(&self.folder)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, AttemptError> {
         let Some(text) = self.folder.read(name)? else { return Ok(None) };
         let path = || self.path().join(name);
         let damaged = |source| AttemptError::Damaged { path: path(), source };
-        let Versioned { version } = serde_json::from_slice(&text).map_err(damaged)?;
+        let VersionedFile { version } = serde_json::from_slice(&text).map_err(damaged)?;
         if version > ATTEMPT_VERSION {
             return Err(AttemptError::Newer { path: path(), version });
         }

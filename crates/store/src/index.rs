@@ -17,11 +17,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use coven_folder::{Durability, FileError, Obstacle};
+use coven_folder::{Durability, FileError, OpenObstacle};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
-pub use self::entry::Entry;
+pub use self::entry::SessionEntry;
 pub use self::resolve::ResolveError;
 use crate::journal;
 use crate::layout::BaseDir;
@@ -36,7 +36,7 @@ const MAX_STALE_LINES: usize = 1000;
 #[derive(Debug)]
 pub struct Index {
     base: BaseDir,
-    sessions: BTreeMap<SessionId, Known>,
+    sessions: BTreeMap<SessionId, KnownSession>,
     /// How many lines the cache has; none if it must be written anew before it can be added to.
     lines: Option<usize>,
     /// Whether a newer program wrote the cache, which then is left alone.
@@ -45,8 +45,8 @@ pub struct Index {
 
 /// A session, and how long its journal was when this was so.
 #[derive(Clone, Debug)]
-struct Known {
-    entry: Entry,
+struct KnownSession {
+    entry: SessionEntry,
     journal: u64,
 }
 
@@ -68,7 +68,7 @@ impl Index {
                 Some(line) => line.entry(id.clone(), Arc::clone(&base_dir)),
                 None => entry::look(base, &id, Arc::clone(&base_dir)),
             };
-            (id, Known { entry, journal })
+            (id, KnownSession { entry, journal })
         };
         let sessions = lengths?.into_iter().map(&mut session).collect();
         let lines = cached.lines.filter(|_| complete);
@@ -85,11 +85,11 @@ impl Index {
     }
 
     /// The sessions, by id, which is by age.
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &SessionEntry> {
         self.sessions.values().map(|known| &known.entry)
     }
 
-    pub fn get(&self, id: &SessionId) -> Option<&Entry> {
+    pub fn get(&self, id: &SessionId) -> Option<&SessionEntry> {
         self.sessions.get(id).map(|known| &known.entry)
     }
 
@@ -104,7 +104,7 @@ impl Index {
     }
 
     /// The session that is meant by an id, a beginning of one, or a name.
-    pub fn resolve(&self, text: &str) -> Result<&Entry, ResolveError> {
+    pub fn resolve(&self, text: &str) -> Result<&SessionEntry, ResolveError> {
         resolve::resolve(self, text)
     }
 
@@ -115,8 +115,8 @@ impl Index {
 
     /// Says how a session stands, at a moment when its journal had this many bytes. If the cache
     /// cannot be written, only the next load takes longer.
-    pub fn set(&mut self, entry: Entry, journal_bytes: u64) -> Result<(), FileError> {
-        let known = Known { entry, journal: journal_bytes };
+    pub fn set(&mut self, entry: SessionEntry, journal_bytes: u64) -> Result<(), FileError> {
+        let known = KnownSession { entry, journal: journal_bytes };
         let line = cache::line(&known);
         self.sessions.insert(known.entry.id.clone(), known);
         let room = 2 * self.sessions.len() + MAX_STALE_LINES;
@@ -125,7 +125,9 @@ impl Index {
         let mut file = match folder.file(FILE, OFlags::WRONLY | OFlags::APPEND) {
             Ok(file) => file,
             // A new file leaves the one behind the other name as it is.
-            Err(error) if matches!(error.obstacle, Obstacle::Missing | Obstacle::HardLink) => {
+            Err(error)
+                if matches!(error.obstacle, OpenObstacle::Missing | OpenObstacle::HardLink) =>
+            {
                 return self.save();
             }
             Err(error) => return Err(error),

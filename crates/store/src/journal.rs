@@ -34,13 +34,15 @@ mod writer;
 
 use coven_model::Timestamp;
 
-pub use self::error::{AppendError, CreateError, Damage, Damaged, OpenError, ReadError};
-pub(crate) use self::frame::{Encoded, encode_line, read_line};
-pub use self::reader::{Reader, Records};
-pub use self::scan::Cut;
+pub use self::error::{
+    AppendError, CreateError, DamagedJournal, JournalDamage, OpenError, ReadError,
+};
+pub(crate) use self::frame::{EncodedRecord, encode_line, read_line};
+pub use self::reader::{JournalReader, JournalRecords};
+pub use self::scan::CutTail;
 pub(crate) use self::tail::last_seq;
 pub use self::writer::Journal;
-pub(crate) use self::writer::{Place, WrittenFacts, encode};
+pub(crate) use self::writer::{OpenedPath, WrittenFacts, encode};
 
 /// The name of the file in the folder of a session.
 pub const FILE: &str = "journal.jsonl";
@@ -54,7 +56,7 @@ pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// A fact with its place in the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record<T> {
+pub struct JournalRecord<T> {
     /// Its number in the session, from 1.
     pub seq: u64,
     /// When it was recorded.

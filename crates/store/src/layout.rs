@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use coven_folder::{FileError, Folder, Obstacle, absent_is_none, best_effort};
+use coven_folder::{FileError, OpenFolder, OpenObstacle, absent_is_none, best_effort};
 use coven_model::{AttemptId, SessionId};
 
 use crate::ownership::{self, FolderOwners, NotOwned};
@@ -42,9 +42,9 @@ pub enum BaseDirError {
 /// A base directory with its `.coven` folder.
 #[derive(Clone, Debug)]
 pub struct BaseDir {
-    folder: Folder,
-    coven: Folder,
-    sessions: Folder,
+    folder: OpenFolder,
+    coven: OpenFolder,
+    sessions: OpenFolder,
 }
 
 impl BaseDir {
@@ -66,7 +66,7 @@ impl BaseDir {
         Ok(base)
     }
 
-    fn create_in(folder: Folder) -> Result<Self, FileError> {
+    fn create_in(folder: OpenFolder) -> Result<Self, FileError> {
         let coven = folder.make(COVEN, SHARED_MODE)?;
         write_gitignore(&coven)?;
         let sessions = coven.make(SESSIONS, PRIVATE_MODE)?;
@@ -99,7 +99,7 @@ impl BaseDir {
             return Ok(());
         }
         let error = FileError::new("use", self.path(), io::ErrorKind::Other.into());
-        Err(FileError { obstacle: Obstacle::Replaced, ..error })
+        Err(FileError { obstacle: OpenObstacle::Replaced, ..error })
     }
 
     /// Whether its path still means this directory.
@@ -113,16 +113,16 @@ impl BaseDir {
     }
 
     /// The base directory itself, held open.
-    pub(crate) fn folder(&self) -> &Folder {
+    pub(crate) fn folder(&self) -> &OpenFolder {
         &self.folder
     }
 
-    pub fn coven(&self) -> &Folder {
+    pub fn coven(&self) -> &OpenFolder {
         &self.coven
     }
 
     /// The folder of all sessions.
-    pub fn sessions(&self) -> &Folder {
+    pub fn sessions(&self) -> &OpenFolder {
         &self.sessions
     }
 
@@ -146,10 +146,10 @@ impl BaseDir {
 
 /// The folder of an attempt below that of its session, made if asked for.
 pub(crate) fn attempt(
-    session: &Folder,
+    session: &OpenFolder,
     attempt: &AttemptId,
     make: bool,
-) -> Result<Option<Folder>, FileError> {
+) -> Result<Option<OpenFolder>, FileError> {
     let number = attempt.attempt.to_string();
     let mut folder = session.clone();
     for name in [TASKS, attempt.task.as_str(), &number] {
@@ -164,14 +164,17 @@ pub(crate) fn attempt(
 
 /// The folder of an attempt that begins now: it was not there before. What a process put in its
 /// place beforehand is removed.
-pub(crate) fn new_attempt(session: &Folder, attempt: &AttemptId) -> Result<Folder, FileError> {
+pub(crate) fn new_attempt(
+    session: &OpenFolder,
+    attempt: &AttemptId,
+) -> Result<OpenFolder, FileError> {
     let tasks = session.make(TASKS, PRIVATE_MODE)?;
     let task = tasks.make(attempt.task.as_str(), PRIVATE_MODE)?;
     task.make_anew(&attempt.attempt.to_string(), PRIVATE_MODE)
 }
 
 /// The attempts that have a folder, in order.
-pub(crate) fn attempts(session: &Folder) -> Result<Vec<AttemptId>, FileError> {
+pub(crate) fn attempts(session: &OpenFolder) -> Result<Vec<AttemptId>, FileError> {
     let mut found = Vec::new();
     let Some(tasks) = session.find(TASKS)? else { return Ok(found) };
     for task in tasks.folders()? {
@@ -187,27 +190,27 @@ pub(crate) fn attempts(session: &Folder) -> Result<Vec<AttemptId>, FileError> {
 }
 
 /// Makes a folder for our eyes only.
-pub(crate) fn make_private(parent: &Folder, name: &str) -> Result<Folder, FileError> {
+pub(crate) fn make_private(parent: &OpenFolder, name: &str) -> Result<OpenFolder, FileError> {
     parent.make(name, PRIVATE_MODE)
 }
 
 /// Makes a folder for our eyes only, with those above it, and opens it.
-pub(crate) fn make_private_path(path: &Path) -> Result<Folder, FileError> {
+pub(crate) fn make_private_path(path: &Path) -> Result<OpenFolder, FileError> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(PRIVATE_MODE)
         .create(path)
         .map_err(|source| FileError::new("create", path, source))?;
-    Folder::open(path)
+    OpenFolder::open(path)
 }
 
-fn open(path: &Path) -> Result<Folder, FileError> {
+fn open(path: &Path) -> Result<OpenFolder, FileError> {
     let absolute = fs::canonicalize(path).map_err(|source| FileError::new("open", path, source))?;
     // A folder on the way that became a link since then is not the one that was meant.
-    Folder::open_without_links(&absolute)
+    OpenFolder::open_without_links(&absolute)
 }
 
-fn write_gitignore(coven: &Folder) -> Result<(), FileError> {
+fn write_gitignore(coven: &OpenFolder) -> Result<(), FileError> {
     let name = ".gitignore";
     let mut file = match coven.create(name) {
         Ok(file) => file,
@@ -223,13 +226,13 @@ fn write_gitignore(coven: &Folder) -> Result<(), FileError> {
 }
 
 /// Opens the folder of a session, if it is there.
-pub(crate) fn session(base: &BaseDir, id: &SessionId) -> Result<Option<Folder>, FileError> {
+pub(crate) fn session(base: &BaseDir, id: &SessionId) -> Result<Option<OpenFolder>, FileError> {
     match absent_is_none(base.sessions.enter(id.as_str())) {
         // The whole of `.coven` may have been removed and made again since we opened it.
         Ok(None) => match BaseDir::find(base.path()) {
             Ok(Some(now)) => now.sessions.find(id.as_str()),
             Ok(None) => Ok(None),
-            Err(error) if error.obstacle == Obstacle::Missing => Ok(None),
+            Err(error) if error.obstacle == OpenObstacle::Missing => Ok(None),
             Err(error) => Err(error),
         },
         other => other,

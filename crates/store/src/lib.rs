@@ -42,9 +42,9 @@ pub mod values;
 pub mod view;
 
 pub use attempt::Attempt;
-pub use coven_folder::{FileError, Folder, Obstacle};
-pub use index::{Entry, Index};
-pub use journal::{Journal, Reader, Record};
+pub use coven_folder::{FileError, OpenFolder, OpenObstacle};
+pub use index::{Index, SessionEntry};
+pub use journal::{Journal, JournalReader, JournalRecord};
 pub use layout::{BaseDir, BaseDirError};
 pub use lock::Lock;
 pub use ownership::{FolderOwners, NotOwned};

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
-use coven_folder::{FileError, Folder, Obstacle, best_effort, same_file};
+use coven_folder::{FileError, OpenFolder, OpenObstacle, best_effort, same_file};
 use coven_model::Timestamp;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
@@ -24,7 +24,7 @@ const MAX_LOCK_TRIES: usize = 10;
 /// Who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Holder {
+pub struct LockHolder {
     /// The version of this note.
     pub version: u32,
     pub pid: i32,
@@ -41,7 +41,7 @@ pub struct Holder {
     pub socket: Option<PathBuf>,
 }
 
-impl Holder {
+impl LockHolder {
     /// A note about this process.
     pub fn this_process(program: &str, since: Timestamp, socket: Option<PathBuf>) -> Self {
         let pid = std::process::id() as i32;
@@ -63,14 +63,14 @@ pub enum LockError {
     Held {
         path: PathBuf,
         /// Who, if the note can be read.
-        holder: Option<Box<Holder>>,
+        holder: Option<Box<LockHolder>>,
     },
     /// Something cannot be reached.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-fn described(holder: Option<&Holder>) -> String {
+fn described(holder: Option<&LockHolder>) -> String {
     match holder {
         Some(holder) => format!(
             "{} (process {}); use it through that one, or stop it first",
@@ -83,14 +83,14 @@ fn described(holder: Option<&Holder>) -> String {
 /// A lock that is held. Dropping it lets it go.
 #[derive(Debug)]
 pub struct Lock {
-    coven: Folder,
+    coven: OpenFolder,
     path: PathBuf,
     file: File,
 }
 
 /// What became of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LockStanding {
     Held,
     /// Its file was deleted or replaced, so that another process could take one as well. Nothing
     /// more may be written; [`Lock::take`] it again first.
@@ -99,14 +99,14 @@ pub enum Standing {
 
 impl Lock {
     /// Takes the lock of a base directory, or tells who holds it. Never waits.
-    pub fn take(base: &BaseDir, holder: &Holder) -> Result<Self, LockError> {
+    pub fn take(base: &BaseDir, holder: &LockHolder) -> Result<Self, LockError> {
         // The folder may have been deleted since it was opened.
         let coven = BaseDir::create(base.path())?.coven().clone();
         for _ in 0..MAX_LOCK_TRIES {
             let opened = coven.file(LOCK_FILE, OFlags::RDWR | OFlags::CREATE);
             let (mut file, is_ours_to_write) = match opened {
                 Ok(file) => (file, true),
-                Err(error) if error.obstacle == Obstacle::HardLink => {
+                Err(error) if error.obstacle == OpenObstacle::HardLink => {
                     (coven.file(LOCK_FILE, OFlags::RDONLY)?, false)
                 }
                 Err(error) => return Err(error.into()),
@@ -128,7 +128,7 @@ impl Lock {
             let mut lock = Self { path: coven.path().join(LOCK_FILE), coven: coven.clone(), file };
             // The file may have been replaced after it was opened. A lock on the old one keeps no
             // other process out.
-            if lock.standing()? == Standing::Held {
+            if lock.standing()? == LockStanding::Held {
                 lock.note(holder).map_err(|source| coven.error("write", LOCK_FILE, source))?;
                 return Ok(lock);
             }
@@ -137,24 +137,24 @@ impl Lock {
     }
 
     /// Who holds the lock of a base directory, as far as the note tells. Does not try to take it.
-    pub fn holder(base: &BaseDir) -> Result<Option<Holder>, FileError> {
+    pub fn holder(base: &BaseDir) -> Result<Option<LockHolder>, FileError> {
         let note = base.coven().read(LOCK_FILE)?;
-        let holder: Option<Holder> = note.and_then(|note| serde_json::from_slice(&note).ok());
-        Ok(holder.filter(Holder::is_alive))
+        let holder: Option<LockHolder> = note.and_then(|note| serde_json::from_slice(&note).ok());
+        Ok(holder.filter(LockHolder::is_alive))
     }
 
     /// Whether the file that is locked is still the one that others would lock.
-    pub fn standing(&self) -> Result<Standing, FileError> {
+    pub fn standing(&self) -> Result<LockStanding, FileError> {
         let failed = |errno: Errno| self.coven.error("look at", LOCK_FILE, errno.into());
         let ours = rustix::fs::fstat(&self.file).map_err(failed)?;
         match rustix::fs::lstat(&self.path) {
-            Ok(there) if same_file(&ours, &there) => Ok(Standing::Held),
-            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(Standing::Lost),
+            Ok(there) if same_file(&ours, &there) => Ok(LockStanding::Held),
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(LockStanding::Lost),
             Err(errno) => Err(failed(errno)),
         }
     }
 
-    fn note(&mut self, holder: &Holder) -> io::Result<()> {
+    fn note(&mut self, holder: &LockHolder) -> io::Result<()> {
         let mut note = serde_json::to_vec_pretty(holder)?;
         note.push(b'\n');
         self.file.rewind()?;
@@ -175,7 +175,7 @@ impl Drop for Lock {
     }
 }
 
-fn read(file: &mut File) -> Option<Holder> {
+fn read(file: &mut File) -> Option<LockHolder> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()

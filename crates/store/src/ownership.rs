@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use coven_folder::{FileError, Folder, absent_is_none};
+use coven_folder::{FileError, OpenFolder, absent_is_none};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{BaseDirError, COVEN};
@@ -28,7 +28,7 @@ impl FolderOwners {
     /// Looks at a base directory and its `.coven`, which need not exist.
     pub fn of(path: &Path) -> Result<Self, FileError> {
         let (folder, coven) = folders(path)?;
-        let (mut owners, user) = (Self::default(), User::current());
+        let (mut owners, user) = (Self::default(), CurrentUser::current());
         owners.add(&folder, &user)?;
         if let Some(coven) = coven {
             owners.add(&coven, &user)?;
@@ -46,7 +46,7 @@ impl FolderOwners {
         others.uids.is_subset(&self.uids) && (self.world_writable || !others.world_writable)
     }
 
-    fn add(&mut self, folder: &Folder, user: &User) -> Result<(), FileError> {
+    fn add(&mut self, folder: &OpenFolder, user: &CurrentUser) -> Result<(), FileError> {
         let about = folder.metadata()?;
         if !user.owns(about.uid()) {
             self.uids.insert(about.uid());
@@ -93,12 +93,12 @@ fn user_name(uid: u32) -> Option<String> {
 }
 
 /// Who runs this process: the user, and behind root the user who called `sudo`.
-struct User {
+struct CurrentUser {
     uid: u32,
     sudo: Option<u32>,
 }
 
-impl User {
+impl CurrentUser {
     fn current() -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let sudo = std::env::var("SUDO_UID").ok().and_then(|text| text.parse().ok());
@@ -111,8 +111,8 @@ impl User {
 }
 
 /// A base directory, and its `.coven` if it has one.
-fn folders(path: &Path) -> Result<(Folder, Option<Folder>), FileError> {
-    Ok((Folder::open(path)?, absent_is_none(Folder::open(&path.join(COVEN)))?))
+fn folders(path: &Path) -> Result<(OpenFolder, Option<OpenFolder>), FileError> {
+    Ok((OpenFolder::open(path)?, absent_is_none(OpenFolder::open(&path.join(COVEN)))?))
 }
 
 /// Refuses a base directory that is not the user's own, or whose `.coven` is not, without making
@@ -124,11 +124,11 @@ pub fn check_path(path: &Path, agreed: Option<&FolderOwners>) -> Result<(), Base
 
 /// Refuses a folder, or one in it, that is neither the user's own nor agreed to.
 pub(crate) fn check(
-    folder: &Folder,
-    inner: Option<&Folder>,
+    folder: &OpenFolder,
+    inner: Option<&OpenFolder>,
     agreed: Option<&FolderOwners>,
 ) -> Result<(), BaseDirError> {
-    let user = User::current();
+    let user = CurrentUser::current();
     for folder in [Some(folder), inner].into_iter().flatten() {
         let mut owners = FolderOwners::default();
         owners.add(folder, &user)?;
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn root_counts_as_the_user_who_called_sudo_and_nobody_else_does() {
-        let root = User { uid: 0, sudo: Some(1000) };
+        let root = CurrentUser { uid: 0, sudo: Some(1000) };
         assert!(root.owns(0) && root.owns(1000) && !root.owns(1001));
-        let user = User { uid: 1000, sudo: None };
+        let user = CurrentUser { uid: 1000, sudo: None };
         assert!(user.owns(1000) && !user.owns(0));
     }
 }

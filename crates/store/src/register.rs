@@ -15,7 +15,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use coven_folder::{
-    Durability, FileError, Folder, Obstacle, absent_is_none, best_effort, disk_wait, same_file,
+    Durability, FileError, OpenFolder, OpenObstacle, absent_is_none, best_effort, disk_wait,
+    same_file,
 };
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
@@ -46,7 +47,7 @@ pub enum RegisterError {
 
 /// When an entry is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum DurableWhen {
     /// When it was added.
     Now,
     /// When the system gets to it: a process that is killed loses nothing, a power cut may.
@@ -54,7 +55,7 @@ pub enum When {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct RegisterHeader {
     coven: String,
     v: u32,
 }
@@ -65,11 +66,11 @@ struct Header {
 pub struct Register {
     folder: PathBuf,
     name: &'static str,
-    state: State,
+    state: RegisterState,
 }
 
 #[derive(Debug)]
-enum State {
+enum RegisterState {
     /// It may be added to.
     Open {
         file: File,
@@ -88,14 +89,14 @@ impl Register {
         folder: &Path,
         name: &'static str,
     ) -> Result<(Self, Vec<T>), FileError> {
-        let mut register = Self { folder: folder.to_owned(), name, state: State::Anew };
-        let Some(folder) = absent_is_none(Folder::open(folder))? else {
+        let mut register = Self { folder: folder.to_owned(), name, state: RegisterState::Anew };
+        let Some(folder) = absent_is_none(OpenFolder::open(folder))? else {
             return Ok((register, Vec::new()));
         };
         let Some(bytes) = folder.read(name)? else { return Ok((register, Vec::new())) };
-        let read = Content::of(name, &bytes);
+        let read = RegisterContent::of(name, &bytes);
         if let Some(version) = read.newer {
-            register.state = State::Newer(version);
+            register.state = RegisterState::Newer(version);
         } else if read.damaged {
             let copy = format!("{name}.damaged");
             folder.replace(&copy, &bytes, Durability::Synced)?;
@@ -103,10 +104,10 @@ impl Register {
             match folder.file(name, OFlags::WRONLY) {
                 Ok(file) => {
                     file.set_len(read.end).map_err(|source| folder.error("write", name, source))?;
-                    register.state = State::Open { file, end: read.end, lines: read.lines };
+                    register.state = RegisterState::Open { file, end: read.end, lines: read.lines };
                 }
                 // It is written anew, which leaves the file behind the other name as it is.
-                Err(error) if error.obstacle == Obstacle::HardLink => {}
+                Err(error) if error.obstacle == OpenObstacle::HardLink => {}
                 Err(error) => return Err(error),
             }
         }
@@ -118,9 +119,9 @@ impl Register {
         folder: &Path,
         name: &'static str,
     ) -> Result<Vec<T>, FileError> {
-        let Some(folder) = absent_is_none(Folder::open(folder))? else { return Ok(Vec::new()) };
+        let Some(folder) = absent_is_none(OpenFolder::open(folder))? else { return Ok(Vec::new()) };
         let bytes = folder.read(name)?.unwrap_or_default();
-        Ok(Content::of(name, &bytes).entries)
+        Ok(RegisterContent::of(name, &bytes).entries)
     }
 
     /// Adds entries. If it is time, or there is no other way, the whole register is written anew
@@ -130,28 +131,28 @@ impl Register {
     pub fn add<T: Serialize>(
         &mut self,
         entries: &[T],
-        when: When,
+        when: DurableWhen,
         all: impl FnOnce() -> Vec<T>,
     ) -> Result<(), RegisterError> {
         let in_place = self.is_in_place()?;
         match &mut self.state {
-            State::Newer(version) => {
+            RegisterState::Newer(version) => {
                 let (file, version) = (self.name.to_owned(), *version);
                 Err(RegisterError::Newer { file, version })
             }
-            State::Open { file, end, lines } if in_place => {
+            RegisterState::Open { file, end, lines } if in_place => {
                 let bytes = encode(self.name, entries)?;
                 let written = file.write_all_at(&bytes, *end).and_then(|()| match when {
-                    When::Now => {
+                    DurableWhen::Now => {
                         disk_wait::check("syncing a register");
                         file.sync_data()
                     }
-                    When::Later => Ok(()),
+                    DurableWhen::Later => Ok(()),
                 });
                 if let Err(source) = written {
                     // Whether or not it can be taken back, nothing is added behind it.
                     best_effort("take back a line that was not written", file.set_len(*end));
-                    self.state = State::Anew;
+                    self.state = RegisterState::Anew;
                     return Err(FileError::new("write", &self.path(), source).into());
                 }
                 *end += bytes.len() as u64;
@@ -165,7 +166,7 @@ impl Register {
                 }
                 Ok(())
             }
-            State::Open { .. } | State::Anew => self.rewrite(&all()),
+            RegisterState::Open { .. } | RegisterState::Anew => self.rewrite(&all()),
         }
     }
 
@@ -174,7 +175,7 @@ impl Register {
     pub fn add_one<T: Serialize + Clone>(
         &mut self,
         entry: &T,
-        when: When,
+        when: DurableWhen,
         before: impl FnOnce() -> Vec<T>,
     ) -> Result<(), RegisterError> {
         self.add(std::slice::from_ref(entry), when, || {
@@ -190,7 +191,7 @@ impl Register {
 
     /// Whether the file is still where it was opened.
     fn is_in_place(&self) -> Result<bool, FileError> {
-        let State::Open { file, .. } = &self.state else { return Ok(false) };
+        let RegisterState::Open { file, .. } = &self.state else { return Ok(false) };
         let failed =
             |errno: rustix::io::Errno| FileError::new("look at", &self.path(), errno.into());
         let ours = rustix::fs::fstat(file).map_err(failed)?;
@@ -203,7 +204,7 @@ impl Register {
     }
 
     fn rewrite<T: Serialize>(&mut self, all: &[T]) -> Result<(), RegisterError> {
-        let header = Header { coven: self.name.to_owned(), v: REGISTER_VERSION };
+        let header = RegisterHeader { coven: self.name.to_owned(), v: REGISTER_VERSION };
         let mut bytes = encode(self.name, &[header])?;
         bytes.extend_from_slice(&encode(self.name, all)?);
         // The folder may have been deleted since it was opened.
@@ -211,15 +212,15 @@ impl Register {
         folder.replace(self.name, &bytes, Durability::Synced)?;
         let opened = absent_is_none(folder.file(self.name, OFlags::WRONLY))?;
         self.state = match opened {
-            Some(file) => State::Open { file, end: bytes.len() as u64, lines: all.len() },
-            None => State::Anew,
+            Some(file) => RegisterState::Open { file, end: bytes.len() as u64, lines: all.len() },
+            None => RegisterState::Anew,
         };
         Ok(())
     }
 }
 
 /// What the bytes of a register say.
-struct Content<T> {
+struct RegisterContent<T> {
     entries: Vec<T>,
     lines: usize,
     /// Where the last whole line ends.
@@ -229,12 +230,12 @@ struct Content<T> {
     newer: Option<u32>,
 }
 
-impl<T: DeserializeOwned> Content<T> {
+impl<T: DeserializeOwned> RegisterContent<T> {
     fn of(name: &str, bytes: &[u8]) -> Self {
         let mut content =
             Self { entries: Vec::new(), lines: 0, end: 0, damaged: false, newer: None };
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let header: Option<Header> = lines.next().and_then(json);
+        let header: Option<RegisterHeader> = lines.next().and_then(json);
         let Some(header) = header.filter(|header| header.coven == name) else {
             content.damaged = true;
             return content;
@@ -310,7 +311,7 @@ mod tests {
             let mut all: Vec<String> = Vec::new();
             for entry in entries {
                 all.push((*entry).to_owned());
-                register.add(&all[all.len() - 1..], When::Now, || all.clone()).unwrap();
+                register.add(&all[all.len() - 1..], DurableWhen::Now, || all.clone()).unwrap();
             }
             place
         }
@@ -329,7 +330,9 @@ mod tests {
         fs::write(place.file(), &bytes[..bytes.len() - 3]).unwrap();
         let (mut register, entries) = place.open();
         assert_eq!(entries, ["a"]);
-        register.add(&["a longer one than was there".to_owned()], When::Now, Vec::new).unwrap();
+        register
+            .add(&["a longer one than was there".to_owned()], DurableWhen::Now, Vec::new)
+            .unwrap();
         assert_eq!(place.open().1, ["a", "a longer one than was there"]);
     }
 
@@ -349,7 +352,7 @@ mod tests {
         let (mut register, mut all) = place.open();
         fs::remove_dir_all(place.path()).unwrap();
         all.push("b".to_owned());
-        register.add(&["b".to_owned()], When::Later, || all.clone()).unwrap();
+        register.add(&["b".to_owned()], DurableWhen::Later, || all.clone()).unwrap();
         assert_eq!(place.open().1, ["a", "b"]);
     }
 
@@ -361,7 +364,7 @@ mod tests {
         encode_line(format!(r#"{{"coven":"{NAME}","v":2}}"#).as_bytes(), &mut bytes);
         fs::write(place.file(), &bytes).unwrap();
         let (mut register, _) = place.open();
-        let added = register.add(&["a".to_owned()], When::Now, Vec::new);
+        let added = register.add(&["a".to_owned()], DurableWhen::Now, Vec::new);
         assert!(matches!(added, Err(RegisterError::Newer { version: 2, .. })));
         assert_eq!(fs::read(place.file()).unwrap(), bytes);
     }
@@ -372,7 +375,7 @@ mod tests {
         let (mut register, _) = place.open();
         for number in 0..=MAX_STALE_LINES + 3 {
             let entry = vec![number.to_string()];
-            register.add(&entry, When::Later, || entry.clone()).unwrap();
+            register.add(&entry, DurableWhen::Later, || entry.clone()).unwrap();
         }
         assert!(place.open().1.len() < 10);
     }

@@ -25,12 +25,12 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use coven_folder::FileError;
-use coven_model::{Digest, SessionId};
+use coven_model::{ContentDigest, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::BaseDir;
 use crate::machine::boot_id;
-use crate::register::{Register, RegisterError, When};
+use crate::register::{DurableWhen, Register, RegisterError};
 
 const REGISTRY_FILE: &str = "registered.jsonl";
 
@@ -43,7 +43,7 @@ const KEY_LENGTH: usize = 32;
 /// A directory, as the registry knows it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Directory {
+struct RegisteredDirectory {
     /// The canonical path. The key tells paths apart that are not text.
     path: String,
     device: u64,
@@ -52,7 +52,7 @@ struct Directory {
     boot_id: String,
 }
 
-impl Directory {
+impl RegisteredDirectory {
     /// The directory of a base directory, and the key of its registry.
     fn of(base: &BaseDir) -> Result<(Self, String), FileError> {
         let about = base.folder().metadata()?;
@@ -61,7 +61,7 @@ impl Directory {
         let made = made.map_or(0, |made| made.as_nanos());
         let path = base.path().as_os_str().as_bytes();
         let named = [path, b"\0", format!("{} {made}", about.ino()).as_bytes()].concat();
-        let key = Digest::of_bytes(&named).as_str()[..KEY_LENGTH].to_owned();
+        let key = ContentDigest::of_bytes(&named).as_str()[..KEY_LENGTH].to_owned();
         let (device, inode) = (about.dev(), about.ino());
         let path = base.path().to_string_lossy().into_owned();
         Ok((Self { path, device, inode, boot_id: boot_id() }, key))
@@ -78,9 +78,9 @@ impl Directory {
 /// One line of the file. The last one about a session counts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "line")]
-enum Line {
+enum RegistryLine {
     /// Which directory this is about.
-    Directory(Directory),
+    Directory(RegisteredDirectory),
     /// A session was made here, and whether there is still something to do for it.
     Session { id: SessionId, live: bool },
     /// A session is gone.
@@ -89,14 +89,14 @@ enum Line {
 
 /// What the lines say together.
 #[derive(Clone, Debug, Default)]
-struct Known {
-    directory: Option<Directory>,
+struct RegistryContent {
+    directory: Option<RegisteredDirectory>,
     /// The sessions, and whether there is still something to do for them.
     sessions: BTreeMap<SessionId, bool>,
 }
 
-impl Known {
-    fn of(lines: Vec<Line>) -> Self {
+impl RegistryContent {
+    fn of(lines: Vec<RegistryLine>) -> Self {
         let mut known = Self::default();
         for line in lines {
             known.take(line);
@@ -104,24 +104,24 @@ impl Known {
         known
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: RegistryLine) {
         match line {
-            Line::Directory(directory) => self.directory = Some(directory),
-            Line::Session { id, live } => _ = self.sessions.insert(id, live),
-            Line::Removed { id } => _ = self.sessions.remove(&id),
+            RegistryLine::Directory(directory) => self.directory = Some(directory),
+            RegistryLine::Session { id, live } => _ = self.sessions.insert(id, live),
+            RegistryLine::Removed { id } => _ = self.sessions.remove(&id),
         }
     }
 
     /// As few lines as say the same.
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<RegistryLine> {
         let session =
-            |(id, live): (&SessionId, &bool)| Line::Session { id: id.clone(), live: *live };
-        let directory = self.directory.iter().cloned().map(Line::Directory);
+            |(id, live): (&SessionId, &bool)| RegistryLine::Session { id: id.clone(), live: *live };
+        let directory = self.directory.iter().cloned().map(RegistryLine::Directory);
         directory.chain(self.sessions.iter().map(session)).collect()
     }
 
     /// Nothing of another directory counts.
-    fn only_of(self, directory: &Directory) -> Self {
+    fn only_of(self, directory: &RegisteredDirectory) -> Self {
         match &self.directory {
             Some(registered) if directory.is(registered) => self,
             _ => Self::default(),
@@ -135,21 +135,21 @@ impl Known {
 pub struct Registry {
     folder: PathBuf,
     register: Register,
-    known: Known,
+    known: RegistryContent,
 }
 
 impl Registry {
     /// Opens the registry of a base directory, and writes down that there is one.
     pub fn open(state_dir: &Path, base: &BaseDir) -> Result<Self, RegisterError> {
-        let (directory, key) = Directory::of(base)?;
+        let (directory, key) = RegisteredDirectory::of(base)?;
         let folder = state_dir.join(BASES).join(key);
         let (register, lines) = Register::open(&folder, REGISTRY_FILE)?;
-        let mut known = Known::of(lines).only_of(&directory);
+        let mut known = RegistryContent::of(lines).only_of(&directory);
         // The folder of a session may have been deleted while no daemon ran.
         known.sessions.retain(|id, _| base.session_path(id).exists());
         let mut registry = Self { folder, register, known };
         if registry.known.directory.as_ref() != Some(&directory) {
-            registry.add(Line::Directory(directory), When::Now)?;
+            registry.add(RegistryLine::Directory(directory), DurableWhen::Now)?;
         }
         Ok(registry)
     }
@@ -161,7 +161,7 @@ impl Registry {
 
     /// Registers a session that is about to be made. On the disk when this returns.
     pub fn register(&mut self, id: &SessionId) -> Result<(), RegisterError> {
-        self.add(Line::Session { id: id.clone(), live: true }, When::Now)
+        self.add(RegistryLine::Session { id: id.clone(), live: true }, DurableWhen::Now)
     }
 
     /// Says whether there is still something to do for a session. After a power cut it may be
@@ -169,8 +169,8 @@ impl Registry {
     pub fn set_live(&mut self, id: &SessionId, live: bool) -> Result<(), RegisterError> {
         match self.known.sessions.get(id) {
             Some(known) if *known != live => {
-                let when = if live { When::Now } else { When::Later };
-                self.add(Line::Session { id: id.clone(), live }, when)
+                let when = if live { DurableWhen::Now } else { DurableWhen::Later };
+                self.add(RegistryLine::Session { id: id.clone(), live }, when)
             }
             _ => Ok(()),
         }
@@ -181,7 +181,7 @@ impl Registry {
         if !self.contains(id) {
             return Ok(());
         }
-        self.add(Line::Removed { id: id.clone() }, When::Now)
+        self.add(RegistryLine::Removed { id: id.clone() }, DurableWhen::Now)
     }
 
     /// Whether this user made the session in this directory.
@@ -190,7 +190,7 @@ impl Registry {
     }
 
     /// Writes a line down, then believes it.
-    fn add(&mut self, line: Line, when: When) -> Result<(), RegisterError> {
+    fn add(&mut self, line: RegistryLine, when: DurableWhen) -> Result<(), RegisterError> {
         self.register.add_one(&line, when, || self.known.lines())?;
         self.known.take(line);
         Ok(())
@@ -200,15 +200,15 @@ impl Registry {
 /// The sessions that are registered for a base directory, read without changing anything.
 #[derive(Clone, Debug, Default)]
 pub struct Registered {
-    known: Known,
+    known: RegistryContent,
 }
 
 impl Registered {
     /// Reads the registry of a base directory.
     pub fn read(state_dir: &Path, base: &BaseDir) -> Result<Self, FileError> {
-        let (directory, key) = Directory::of(base)?;
+        let (directory, key) = RegisteredDirectory::of(base)?;
         let lines = Register::read(&state_dir.join(BASES).join(key), REGISTRY_FILE)?;
-        Ok(Self { known: Known::of(lines).only_of(&directory) })
+        Ok(Self { known: RegistryContent::of(lines).only_of(&directory) })
     }
 
     /// Whether this user made the session in this directory.
@@ -242,7 +242,10 @@ pub fn registered_bases(state_dir: &Path) -> io::Result<Vec<RegisteredBase>> {
     for entry in entries {
         // One that cannot be read hides no other.
         let Ok(lines) = Register::read(&entry?.path(), REGISTRY_FILE) else { continue };
-        let Known { directory: Some(directory), sessions } = Known::of(lines) else { continue };
+        let RegistryContent { directory: Some(directory), sessions } = RegistryContent::of(lines)
+        else {
+            continue;
+        };
         bases.push(RegisteredBase {
             path: directory.path.into(),
             sessions: sessions.into_keys().collect(),

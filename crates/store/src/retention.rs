@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use coven_folder::{FileError, Folder, absent_is_none};
+use coven_folder::{FileError, OpenFolder, absent_is_none};
 use coven_model::{SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -48,7 +48,7 @@ pub enum RemoveError {
 
 /// What removing came to.
 #[derive(Debug, Default)]
-pub struct Removed {
+pub struct RemovedSessions {
     /// The sessions that are gone.
     pub sessions: Vec<SessionId>,
     /// What of them is still in the trash and why. It is tried again the next time.
@@ -86,7 +86,7 @@ impl Retention {
         index: &mut Index,
         now: Timestamp,
         needed: impl Fn(&SessionId) -> bool,
-    ) -> Result<Removed, FileError> {
+    ) -> Result<RemovedSessions, FileError> {
         let mut removed = sweep(base)?;
         for id in self.expired(index, now, needed) {
             match remove(base, &id) {
@@ -103,7 +103,7 @@ impl Retention {
 }
 
 /// Removes one session, whatever its status. One that is open for writing is refused.
-pub fn remove(base: &BaseDir, id: &SessionId) -> Result<Removed, RemoveError> {
+pub fn remove(base: &BaseDir, id: &SessionId) -> Result<RemovedSessions, RemoveError> {
     let sessions = base.sessions();
     let Some(folder) = sessions.find(id.as_str())? else {
         return Err(RemoveError::Missing { id: id.clone() });
@@ -115,7 +115,7 @@ pub fn remove(base: &BaseDir, id: &SessionId) -> Result<Removed, RemoveError> {
         return Err(RemoveError::InUse { id: id.clone() });
     }
     let trash = layout::make_private(sessions, TRASH)?;
-    let mut removed = Removed::default();
+    let mut removed = RemovedSessions::default();
     if trash.stat(id.as_str())?.is_some() {
         discard(&trash, id.as_str(), &mut removed);
     }
@@ -128,8 +128,8 @@ pub fn remove(base: &BaseDir, id: &SessionId) -> Result<Removed, RemoveError> {
 
 /// Removes what is left of removals and creations that were cut short. Call it before sessions are
 /// created.
-pub fn sweep(base: &BaseDir) -> Result<Removed, FileError> {
-    let mut removed = Removed::default();
+pub fn sweep(base: &BaseDir) -> Result<RemovedSessions, FileError> {
+    let mut removed = RemovedSessions::default();
     let sessions = base.sessions();
     if let Some(trash) = sessions.find(TRASH)? {
         for name in trash.names()? {
@@ -143,7 +143,7 @@ pub fn sweep(base: &BaseDir) -> Result<Removed, FileError> {
 }
 
 /// Removes a folder with all that is in it, without following links.
-fn discard(parent: &Folder, name: &str, removed: &mut Removed) {
+fn discard(parent: &OpenFolder, name: &str, removed: &mut RemovedSessions) {
     if let Err(error) = parent.remove_all(name) {
         removed.left.push((parent.path().join(name), error));
     }

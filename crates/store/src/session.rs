@@ -7,20 +7,20 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
-use coven_folder::{FileError, Folder, Obstacle};
+use coven_folder::{FileError, OpenFolder, OpenObstacle};
 use coven_model::{AttemptId, SessionId, Timestamp};
 use serde::Serialize;
 
-pub use self::look::Look;
-pub use self::restore::Restored;
+pub use self::look::ReadOnlySession;
+pub use self::restore::RestoredSession;
 use crate::attempt::Attempt;
 use crate::journal::{
-    self, AppendError, CreateError, Cut, Journal, OpenError, Reader, WrittenFacts,
+    self, AppendError, CreateError, CutTail, Journal, JournalReader, OpenError, WrittenFacts,
 };
 use crate::layout::{self, BaseDir};
 use crate::spill;
 use crate::values::Values;
-use crate::view::{self, Head, View, ViewError};
+use crate::view::{self, View, ViewError, ViewHead};
 
 /// What the folder of a new session is called until it is complete.
 pub(crate) const DRAFT: &str = ".new-";
@@ -32,7 +32,7 @@ pub(crate) const DRAFT: &str = ".new-";
 pub struct Session<V: Serialize> {
     base: BaseDir,
     id: SessionId,
-    folder: Folder,
+    folder: OpenFolder,
     journal: Journal,
     values: Values,
     view: View<V>,
@@ -43,7 +43,7 @@ pub struct Session<V: Serialize> {
 pub struct Appended {
     pub seqs: Range<u64>,
     /// Files that had been deleted from outside and were put back before the facts were written.
-    pub restored: Option<Restored>,
+    pub restored: Option<RestoredSession>,
 }
 
 /// Facts that were written and are recorded once [`Session::sync`] has put them on the disk.
@@ -51,7 +51,7 @@ pub struct Appended {
 #[must_use = "facts that are not synced are not recorded"]
 pub struct WrittenBatch {
     facts: WrittenFacts,
-    restored: Option<Restored>,
+    restored: Option<RestoredSession>,
 }
 
 impl<V: Serialize> Session<V> {
@@ -86,7 +86,7 @@ impl<V: Serialize> Session<V> {
     pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, OpenError> {
         let path = base.session_path(id).join(journal::FILE);
         let folder = layout::session(base, id)?.ok_or(OpenError::Missing { path })?;
-        if let Some(Head { version, .. }) = Head::read(&folder)?
+        if let Some(ViewHead { version, .. }) = ViewHead::read(&folder)?
             && version > view::VERSION
         {
             return Err(OpenError::Newer { path: folder.path().join(view::FILE), version });
@@ -98,7 +98,7 @@ impl<V: Serialize> Session<V> {
     fn new(
         base: &BaseDir,
         id: &SessionId,
-        folder: Folder,
+        folder: OpenFolder,
         journal: Journal,
     ) -> Result<Self, FileError> {
         let (values, view) = (Values::new(&folder), View::new(&folder)?);
@@ -129,7 +129,7 @@ impl<V: Serialize> Session<V> {
     }
 
     /// What was cut off its journal when it was opened.
-    pub fn cut(&self) -> Option<Cut> {
+    pub fn cut(&self) -> Option<CutTail> {
         self.journal.cut()
     }
 
@@ -179,7 +179,7 @@ impl<V: Serialize> Session<V> {
 
     /// A reader of its facts, complete with the values that lie aside. It sees what is appended
     /// later too, and may be used on another thread.
-    pub fn reader(&self) -> Reader {
+    pub fn reader(&self) -> JournalReader {
         self.journal.reader().with_values(self.values.clone())
     }
 
@@ -189,7 +189,7 @@ impl<V: Serialize> Session<V> {
 
     /// Whether its journal is where it was. What was deleted is put back by the next fact.
     pub fn is_in_place(&self) -> bool {
-        matches!(self.journal.place(), Ok(journal::Place::Ours))
+        matches!(self.journal.place(), Ok(journal::OpenedPath::Ours))
     }
 
     /// Whether the view must be made from the journal again.
@@ -239,7 +239,7 @@ impl<V: Serialize> Session<V> {
     /// Tries once more where the folder was deleted.
     fn or_put_back(&mut self, written: Result<bool, ViewError>) -> Result<bool, ViewError> {
         match written {
-            Err(ViewError::File(error)) if error.obstacle == Obstacle::Missing => {
+            Err(ViewError::File(error)) if error.obstacle == OpenObstacle::Missing => {
                 match self.put_back() {
                     Ok(Some(_)) => self.view.finish(),
                     Ok(None) | Err(_) => Err(ViewError::File(error)),

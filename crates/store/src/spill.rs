@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::journal::Encoded;
+use crate::journal::EncodedRecord;
 use crate::values::{LIMIT, ValueError, Values};
 
 /// Takes every value over the limit out of a fact, and keeps it aside. A fact without such a value
 /// is left as it is.
-pub(crate) fn take_out(fact: Encoded, values: &Values) -> Result<Encoded, ValueError> {
+pub(crate) fn take_out(fact: EncodedRecord, values: &Values) -> Result<EncodedRecord, ValueError> {
     if fact.json.len() <= LIMIT {
         return Ok(fact);
     }
@@ -21,7 +21,7 @@ pub(crate) fn take_out(fact: Encoded, values: &Values) -> Result<Encoded, ValueE
     for (key, value) in &mut object {
         visit(value, &format!("/{}", escaped(key)), values, &mut aside)?;
     }
-    Ok(Encoded { json: Value::Object(object).to_string().into_bytes(), aside })
+    Ok(EncodedRecord { json: Value::Object(object).to_string().into_bytes(), aside })
 }
 
 /// Takes out the large strings of a value, or all of it if it is large without having any.

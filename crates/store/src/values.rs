@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coven_folder::{Durability, FileError, Folder};
-use coven_model::Digest;
+use coven_folder::{Durability, FileError, OpenFolder};
+use coven_model::ContentDigest;
 use rustix::fs::OFlags;
 
 use crate::layout;
@@ -52,33 +52,33 @@ pub enum ValueError {
 
 /// The values of one session. Clones share the place, also when it changes.
 #[derive(Clone, Debug)]
-pub struct Values(Arc<Mutex<Inner>>);
+pub struct Values(Arc<Mutex<ValueFiles>>);
 
 #[derive(Debug)]
-struct Inner {
-    session: Folder,
+struct ValueFiles {
+    session: OpenFolder,
     held: VecDeque<(String, File)>,
 }
 
 impl Values {
     /// The values in the folder of a session.
-    pub fn new(session: &Folder) -> Self {
-        Self(Arc::new(Mutex::new(Inner { session: session.clone(), held: VecDeque::new() })))
+    pub fn new(session: &OpenFolder) -> Self {
+        Self(Arc::new(Mutex::new(ValueFiles { session: session.clone(), held: VecDeque::new() })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ValueFiles> {
         // Nothing that panics runs under this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder of the session. Files are read and written without the lock.
-    fn session(&self) -> Folder {
+    fn session(&self) -> OpenFolder {
         self.lock().session.clone()
     }
 
     /// Keeps a value and makes it durable. Keeping it twice keeps it once.
-    pub fn put(&self, bytes: &[u8]) -> Result<Digest, ValueError> {
-        let digest = Digest::of_bytes(bytes);
+    pub fn put(&self, bytes: &[u8]) -> Result<ContentDigest, ValueError> {
+        let digest = ContentDigest::of_bytes(bytes);
         let name = digest.as_str();
         let folder = layout::make_private(&self.session(), FOLDER)?;
         let there = folder.stat(name)?.is_some_and(|stat| stat.st_size as usize == bytes.len());
@@ -96,7 +96,7 @@ impl Values {
         let folder = self.session().find(FOLDER)?;
         let bytes = folder.map(|folder| folder.read(name)).transpose()?.flatten();
         let bytes = bytes.ok_or_else(|| ValueError::Missing { path: self.path(name) })?;
-        if Digest::of_bytes(&bytes).as_str() == name {
+        if ContentDigest::of_bytes(&bytes).as_str() == name {
             Ok(bytes)
         } else {
             Err(ValueError::Damaged { path: self.path(name) })
@@ -108,7 +108,7 @@ impl Values {
     }
 
     /// Moves to the new folder of the session, with every value whose file is still open.
-    pub(crate) fn move_to(&self, session: &Folder) -> Result<(), FileError> {
+    pub(crate) fn move_to(&self, session: &OpenFolder) -> Result<(), FileError> {
         let mut inner = self.lock();
         inner.session = session.clone();
         for (name, file) in &inner.held {

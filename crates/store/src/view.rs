@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use coven_folder::{Durability, FileError, Folder, best_effort};
+use coven_folder::{Durability, FileError, OpenFolder, best_effort};
 use coven_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub enum ViewError {
 /// What every view says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Head {
+pub struct ViewHead {
     /// The version of its shape.
     pub version: u32,
     /// The last fact it knows.
@@ -45,10 +45,10 @@ pub struct Head {
     pub updated_at: Timestamp,
 }
 
-impl Head {
+impl ViewHead {
     /// What the view in the folder of a session says; none if there is none, or none that can be
     /// read.
-    pub fn read(session: &Folder) -> Result<Option<Self>, FileError> {
+    pub fn read(session: &OpenFolder) -> Result<Option<Self>, FileError> {
         let bytes = session.read(FILE)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
@@ -67,18 +67,18 @@ impl Head {
 /// making a `V`.
 #[derive(Debug)]
 pub struct View<V: Serialize> {
-    session: Folder,
+    session: OpenFolder,
     /// What is to be written, and what it says about itself.
-    pending: Option<(V, Head)>,
+    pending: Option<(V, ViewHead)>,
     written: Option<Instant>,
     /// What the file said when this was made, and since then what was written.
-    on_disk: Option<Head>,
+    on_disk: Option<ViewHead>,
 }
 
 impl<V: Serialize> View<V> {
     /// The view in the folder of a session.
-    pub fn new(session: &Folder) -> Result<Self, FileError> {
-        let on_disk = Head::read(session)?;
+    pub fn new(session: &OpenFolder) -> Result<Self, FileError> {
+        let on_disk = ViewHead::read(session)?;
         Ok(Self { session: session.clone(), pending: None, written: None, on_disk })
     }
 
@@ -89,7 +89,7 @@ impl<V: Serialize> View<V> {
     }
 
     /// What the file says about itself.
-    pub fn head(&self) -> Option<Head> {
+    pub fn head(&self) -> Option<ViewHead> {
         self.on_disk
     }
 
@@ -104,7 +104,7 @@ impl<V: Serialize> View<V> {
         updated_at: Timestamp,
         now: Instant,
     ) -> Result<bool, ViewError> {
-        self.pending = Some((view, Head { version: VERSION, up_to, updated_at }));
+        self.pending = Some((view, ViewHead { version: VERSION, up_to, updated_at }));
         self.flush(now)
     }
 
@@ -140,7 +140,7 @@ impl<V: Serialize> View<V> {
     }
 
     /// Goes on in the new folder of the session, where there is no view yet.
-    pub(crate) fn move_to(&mut self, session: &Folder) {
+    pub(crate) fn move_to(&mut self, session: &OpenFolder) {
         self.session = session.clone();
         self.on_disk = None;
     }
@@ -156,22 +156,23 @@ impl<V: Serialize> Drop for View<V> {
 /// What a view may say about itself already.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Own {
+struct OwnFields {
     version: Option<u32>,
     up_to: Option<u64>,
     updated_at: Option<u64>,
 }
 
 /// The file: what it says about itself first, so that people see that first too.
-fn render<V: Serialize>(view: &V, head: Head) -> Result<Vec<u8>, ViewError> {
+fn render<V: Serialize>(view: &V, head: ViewHead) -> Result<Vec<u8>, ViewError> {
     let shape = |why: &str| ViewError::Shape { why: why.to_owned() };
     let json = serde_json::to_vec_pretty(view).map_err(|error| shape(&error.to_string()))?;
     let inside = json.strip_prefix(b"{").ok_or_else(|| shape("it is not an object"))?;
-    let own: Own = serde_json::from_slice(&json).map_err(|error| shape(&error.to_string()))?;
+    let own: OwnFields =
+        serde_json::from_slice(&json).map_err(|error| shape(&error.to_string()))?;
     if own.version.is_some() || own.up_to.is_some() || own.updated_at.is_some() {
         return Err(shape("it has a `version`, `upTo` or `updatedAt` of its own"));
     }
-    let Head { version, up_to, updated_at } = head;
+    let ViewHead { version, up_to, updated_at } = head;
     let mut text = format!(
         "{{\n  \"version\": {version},\n  \"upTo\": {up_to},\n  \"updatedAt\": {}",
         updated_at.as_millis()

@@ -2,7 +2,7 @@
 
 use crate::MAX_PAYLOAD;
 use crate::header::number;
-use crate::record::{GapReason, Stream, TapeGap};
+use crate::record::{GapReason, TapeGap, TapeStream};
 
 /// No tape gets this far, and from here on there is always room to count further.
 pub(crate) const MAX_OFFSET: u64 = u64::MAX / 2;
@@ -37,7 +37,7 @@ pub(crate) enum EntryBody {
 /// What the bytes of an entry are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PayloadKind {
-    Output(Stream),
+    Output(TapeStream),
     Input,
     Mark,
 }
@@ -69,8 +69,8 @@ impl PayloadKind {
 
     fn code(self) -> u8 {
         match self {
-            Self::Output(Stream::Out) => OUT,
-            Self::Output(Stream::Err) => ERR,
+            Self::Output(TapeStream::Out) => OUT,
+            Self::Output(TapeStream::Err) => ERR,
             Self::Input => IN,
             Self::Mark => MARK,
         }
@@ -148,8 +148,8 @@ impl RawEntry {
             fits.then_some(EntryBody::Payload { kind, at, len })
         };
         let body = match (code, reason, events) {
-            (OUT, 0, 0) => payload(PayloadKind::Output(Stream::Out))?,
-            (ERR, 0, 0) => payload(PayloadKind::Output(Stream::Err))?,
+            (OUT, 0, 0) => payload(PayloadKind::Output(TapeStream::Out))?,
+            (ERR, 0, 0) => payload(PayloadKind::Output(TapeStream::Err))?,
             (IN, 0, 0) => payload(PayloadKind::Input)?,
             (MARK, 0, 0) => payload(PayloadKind::Mark)?,
             (RESIZE, 0, 0) if value >> 32 == 0 => {
@@ -202,8 +202,8 @@ mod tests {
     use super::*;
 
     const BODIES: [EntryBody; 7] = [
-        EntryBody::Payload { kind: PayloadKind::Output(Stream::Out), at: 7, len: 65_536 },
-        EntryBody::Payload { kind: PayloadKind::Output(Stream::Err), at: u32::MAX, len: 1 },
+        EntryBody::Payload { kind: PayloadKind::Output(TapeStream::Out), at: 7, len: 65_536 },
+        EntryBody::Payload { kind: PayloadKind::Output(TapeStream::Err), at: u32::MAX, len: 1 },
         EntryBody::Payload { kind: PayloadKind::Input, at: 0, len: 3 },
         EntryBody::Payload { kind: PayloadKind::Mark, at: 9, len: 0 },
         EntryBody::Resize { cols: u16::MAX, rows: 0 },

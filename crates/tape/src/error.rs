@@ -101,7 +101,7 @@ pub enum TapeDamage {
     Incomplete,
 }
 
-/// What a call of a [`Tape`](crate::Tape) could not record.
+/// What a call of a [`Tape`](crate::TapeWriter) could not record.
 ///
 /// This is news, not a failure of the caller: the tape goes on, and tells its readers.
 #[derive(Debug, thiserror::Error)]

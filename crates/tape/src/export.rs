@@ -5,8 +5,8 @@ use std::io::Write;
 use coven_terminal::recording::{RecordingHeader, RecordingWriter};
 
 use crate::error::Error;
-use crate::reader::Reader;
-use crate::record::{Event, TapeGap};
+use crate::reader::TapeReader;
+use crate::record::{TapeEvent, TapeGap};
 
 /// Writes a tape as an asciicast v2 recording, and gives the target back, flushed.
 ///
@@ -14,18 +14,22 @@ use crate::record::{Event, TapeGap};
 /// Standard error is output like the rest. A gap becomes a marker that says how much is missing. A
 /// recording holds text: bytes that are not UTF-8 become U+FFFD there. A size of 0 is left out,
 /// because no player could show it.
-pub fn export<W: Write>(reader: &Reader, header: &RecordingHeader, target: W) -> Result<W, Error> {
+pub fn export<W: Write>(
+    reader: &TapeReader,
+    header: &RecordingHeader,
+    target: W,
+) -> Result<W, Error> {
     let mut recording = RecordingWriter::new(target, header)?;
     for record in reader.records(0) {
         let record = record?;
         let time = seconds(record.time);
         match record.event {
-            Event::Output { bytes, .. } => recording.output(time, &bytes)?,
-            Event::Input(bytes) => recording.input(time, &bytes)?,
-            Event::Resize { cols: 0, .. } | Event::Resize { rows: 0, .. } => {}
-            Event::Resize { cols, rows } => recording.resize(time, cols, rows)?,
-            Event::Mark(label) => recording.marker(time, &label)?,
-            Event::Gap(gap) => recording.marker(time, &label(gap))?,
+            TapeEvent::Output { bytes, .. } => recording.output(time, &bytes)?,
+            TapeEvent::Input(bytes) => recording.input(time, &bytes)?,
+            TapeEvent::Resize { cols: 0, .. } | TapeEvent::Resize { rows: 0, .. } => {}
+            TapeEvent::Resize { cols, rows } => recording.resize(time, cols, rows)?,
+            TapeEvent::Mark(label) => recording.marker(time, &label)?,
+            TapeEvent::Gap(gap) => recording.marker(time, &label(gap))?,
         }
     }
     Ok(recording.finish()?)

@@ -15,7 +15,7 @@ const OFFSET_DIGITS: usize = 20;
 /// Where the files of a tape are. The program whose output they hold may write there too, so they
 /// are reached from a handle and no link is followed.
 #[derive(Clone, Debug)]
-pub(crate) struct TapeFolder(coven_folder::Folder);
+pub(crate) struct TapeFolder(coven_folder::OpenFolder);
 
 /// A file of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl SegmentFile {
 impl TapeFolder {
     /// Opens the folder at an absolute path without links.
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
-        let opened = coven_folder::Folder::open_without_links(dir);
+        let opened = coven_folder::OpenFolder::open_without_links(dir);
         opened.map(Self).map_err(|error| Error::Io {
             path: dir.to_path_buf(),
             doing: "open the folder",
@@ -50,7 +50,7 @@ impl TapeFolder {
     }
 
     /// A folder that is open.
-    pub(crate) fn new(folder: &coven_folder::Folder) -> Self {
+    pub(crate) fn new(folder: &coven_folder::OpenFolder) -> Self {
         Self(folder.clone())
     }
 

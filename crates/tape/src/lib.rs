@@ -1,8 +1,8 @@
 //! The exact bytes of one attempt, on disk: what a program wrote, what it was sent, when, and what
 //! of it was lost.
 //!
-//! [`Tape`] writes. There is one writer, it keeps nothing in memory, and it never fails its caller:
-//! bytes that a full disk does not take are declared as a gap once there is room again. [`Reader`]
+//! [`TapeWriter`] writes. There is one writer, it keeps nothing in memory, and it never fails its caller:
+//! bytes that a full disk does not take are declared as a gap once there is room again. [`TapeReader`]
 //! reads, in any number of processes, while the writer writes and while old output is dropped. It
 //! hands out nothing whose checksum does not hold.
 //!
@@ -40,9 +40,9 @@ mod writer;
 
 pub use error::{Error, RecordingLoss, TapeDamage, TapeProblem};
 pub use export::export;
-pub use reader::{ReadAt, Reader, TapeRecords, VerifyReport, verify};
-pub use record::{Event, GapReason, Stream, TapeGap, TapeRecord};
-pub use writer::{Options, Tape, TruncatedTail};
+pub use reader::{ReadAt, TapeReader, TapeRecords, VerifyReport, verify};
+pub use record::{GapReason, TapeEvent, TapeGap, TapeRecord, TapeStream};
+pub use writer::{Options, TapeWriter, TruncatedTail};
 
 /// The most bytes one record holds. Longer output and input become several records.
 ///

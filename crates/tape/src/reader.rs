@@ -18,7 +18,7 @@ use crate::segment::{SegmentLookup, TapeSegment};
 /// It sees the tape as it was when it was opened or last [refreshed](Self::refresh), except that
 /// what is dropped meanwhile becomes a gap. It never waits, never writes and needs no lock.
 #[derive(Debug)]
-pub struct Reader {
+pub struct TapeReader {
     folder: TapeFolder,
     /// Where the segments begin, oldest first; never empty, and the last is that of `newest`.
     bases: Vec<u64>,
@@ -65,14 +65,14 @@ impl Deref for SegmentHandle<'_> {
     }
 }
 
-impl Reader {
+impl TapeReader {
     /// Opens the tape in a folder, by an absolute path without links.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Self::of(TapeFolder::open(dir)?)
     }
 
     /// Opens the tape in a folder that is open.
-    pub fn open_in(folder: &coven_folder::Folder) -> Result<Self, Error> {
+    pub fn open_in(folder: &coven_folder::OpenFolder) -> Result<Self, Error> {
         Self::of(TapeFolder::new(folder))
     }
 

@@ -10,27 +10,27 @@ pub struct TapeRecord {
     /// The logical offset: of the first byte of output or of a gap; for anything else, how much
     /// output there was when it happened.
     pub offset: u64,
-    pub event: Event,
+    pub event: TapeEvent,
 }
 
 impl TapeRecord {
     /// The logical offset after this record.
     pub fn end(&self) -> u64 {
         match &self.event {
-            Event::Output { bytes, .. } => self.offset + bytes.len() as u64,
-            Event::Gap(gap) => self.offset + gap.len,
-            Event::Input(_) | Event::Resize { .. } | Event::Mark(_) => self.offset,
+            TapeEvent::Output { bytes, .. } => self.offset + bytes.len() as u64,
+            TapeEvent::Gap(gap) => self.offset + gap.len,
+            TapeEvent::Input(_) | TapeEvent::Resize { .. } | TapeEvent::Mark(_) => self.offset,
         }
     }
 }
 
 /// What happened in a [`TapeRecord`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum TapeEvent {
     /// The program wrote these bytes.
     Output {
-        /// Where it wrote them. On a terminal everything is [`Stream::Out`].
-        stream: Stream,
+        /// Where it wrote them. On a terminal everything is [`TapeStream::Out`].
+        stream: TapeStream,
         /// The bytes; at least one.
         bytes: Vec<u8>,
     },
@@ -51,7 +51,7 @@ pub enum Event {
 
 /// Where a program wrote its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
+pub enum TapeStream {
     /// Standard output, or the terminal.
     Out,
     /// Standard error, where that is a pipe of its own.

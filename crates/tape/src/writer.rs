@@ -17,7 +17,7 @@ use crate::MAX_PAYLOAD;
 use crate::entry::{EntryBody, IndexEntry, PayloadKind};
 use crate::error::{Error, RecordingLoss};
 use crate::folder::TapeFolder;
-use crate::record::{GapReason, Stream, TapeGap};
+use crate::record::{GapReason, TapeGap, TapeStream};
 
 /// Places within a file are written as 32 bits, and a segment may grow past its size in the end.
 const MAX_SEGMENT: u64 = 1 << 30;
@@ -51,7 +51,7 @@ impl Default for Options {
 ///
 /// Times are microseconds since the start; one before that of the last record becomes that one.
 #[derive(Debug)]
-pub struct Tape {
+pub struct TapeWriter {
     folder: TapeFolder,
     options: Options,
     /// Held as long as the tape is: the lock that keeps other writers away.
@@ -104,7 +104,7 @@ struct ClosedSegment {
     size: u64,
 }
 
-impl Tape {
+impl TapeWriter {
     /// Begins a tape in a folder that exists and holds none. Its path is absolute and without
     /// links. The files are readable for their owner only: what people type is among them.
     pub fn create(dir: &Path, options: Options) -> Result<Self, Error> {
@@ -131,7 +131,12 @@ impl Tape {
     }
 
     /// Records what the program wrote.
-    pub fn output(&mut self, time: u64, stream: Stream, bytes: &[u8]) -> Result<(), RecordingLoss> {
+    pub fn output(
+        &mut self,
+        time: u64,
+        stream: TapeStream,
+        bytes: &[u8],
+    ) -> Result<(), RecordingLoss> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));

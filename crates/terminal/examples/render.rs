@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 
 const USAGE: &str = "usage: render [--cols N] [--rows N] [--crlf] < bytes
   --cols N   columns of the screen (80)
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), String> {
-    let mut size = Size::default();
+    let mut size = GridSize::default();
     let mut crlf = false;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -40,7 +40,7 @@ fn run() -> Result<(), String> {
             _ => return Err(format!("unknown argument {arg:?}")),
         }
     }
-    let mut screen = Screen::new(Size::new(size.columns, size.rows));
+    let mut screen = Screen::new(GridSize::new(size.columns, size.rows));
     let mut input = io::stdin().lock();
     let mut chunk = vec![0; 64 * 1024];
     loop {

@@ -1,8 +1,8 @@
 //! Keys and text as the bytes a terminal would send to the program that runs in it.
 //!
-//! [`Key`] is one press, written the way people write keys in configuration files; [`text`] is
+//! [`KeyPress`] is one press, written the way people write keys in configuration files; [`text`] is
 //! what a person types, [`paste`] what they paste. What a press becomes depends on the modes the
-//! program has turned on, so [`Key::encode`] and [`paste`] take [`KeyModes`].
+//! program has turned on, so [`KeyPress::encode`] and [`paste`] take [`KeyModes`].
 //!
 //! No keyboard layout is known here. Where a layout matters (`Shift+1`), it is the US one.
 
@@ -158,7 +158,7 @@ impl BitOr for KeyModifiers {
 /// `Shift+Tab`). The case of a letter counts only when it stands alone: `Y` is `Shift+y`, but
 /// `Ctrl+C` is `Ctrl+c`, because that is how the combination is usually written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct KeyPress {
     code: KeyCode,
     mods: KeyModifiers,
 }
@@ -174,7 +174,7 @@ pub enum InvalidKey {
     Function(u8),
 }
 
-impl Key {
+impl KeyPress {
     /// A press of `code` while `mods` are held. `Char('A')` stands for the key `a` with Shift,
     /// whatever other modifiers are held.
     pub fn new(code: KeyCode, mut mods: KeyModifiers) -> Result<Self, InvalidKey> {
@@ -208,7 +208,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for KeyPress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let KeyModifiers { shift, alt, ctrl } = self.mods;
         for (held, name) in [(ctrl, "Ctrl+"), (alt, "Alt+"), (shift, "Shift+")] {

@@ -5,7 +5,7 @@
 
 use crate::keys::KittyFlags;
 use crate::parser::StringTerminator;
-use crate::screen::{Rgb, Size};
+use crate::screen::{GridSize, Rgb};
 
 /// Answers kept until they are taken. A program that asks more without reading gets no more.
 const MAX_BYTES: usize = 16 * 1024;
@@ -90,7 +90,7 @@ impl ReplyBuffer {
         self.push(&format!("\x1b]{name};{}{}", color.spec(), end.as_str()));
     }
 
-    pub(crate) fn window_pixels(&mut self, size: Size) {
+    pub(crate) fn window_pixels(&mut self, size: GridSize) {
         let (width, height) =
             (u32::from(size.columns) * CELL_PIXELS.0, u32::from(size.rows) * CELL_PIXELS.1);
         self.push(&format!("\x1b[4;{height};{width}t"));
@@ -100,7 +100,7 @@ impl ReplyBuffer {
         self.push(&format!("\x1b[6;{};{}t", CELL_PIXELS.1, CELL_PIXELS.0));
     }
 
-    pub(crate) fn window_cells(&mut self, size: Size) {
+    pub(crate) fn window_cells(&mut self, size: GridSize) {
         self.push(&format!("\x1b[8;{};{}t", size.rows, size.columns));
     }
 
@@ -139,11 +139,11 @@ impl ReplyBuffer {
 
 #[cfg(test)]
 mod tests {
-    use crate::screen::{Screen, Size};
+    use crate::screen::{GridSize, Screen};
 
     #[track_caller]
     fn check(question: &str, answer: &str) {
-        let mut screen = Screen::new(Size::new(80, 24));
+        let mut screen = Screen::new(GridSize::new(80, 24));
         screen.feed(question.as_bytes());
         let reply = screen.take_replies();
         assert_eq!(str::from_utf8(&reply).unwrap(), answer, "{question:?}");
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn answers_are_bounded_and_can_be_switched_off() {
-        let mut screen = Screen::new(Size::new(80, 24));
+        let mut screen = Screen::new(GridSize::new(80, 24));
         screen.feed("\x1b[c".repeat(100_000).as_bytes());
         assert!(screen.take_replies().len() <= super::MAX_BYTES);
         screen.set_replies(false);

@@ -23,7 +23,7 @@ use crate::dump;
 use crate::keys;
 use crate::parser::SequenceParser;
 use crate::signals::TerminalSignal;
-use crate::snapshot::Snapshot;
+use crate::snapshot::ScreenSnapshot;
 
 pub(crate) use buffer::KittyKeyboard;
 pub(crate) use cursor::SavedCursor;
@@ -42,14 +42,14 @@ const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
 
 /// A screen's columns and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Size {
+pub struct GridSize {
     /// Columns, 2 to 2000.
     pub columns: u16,
     /// Rows, 1 to 1000.
     pub rows: u16,
 }
 
-impl Size {
+impl GridSize {
     /// A size, brought into the range a screen can have.
     pub fn new(columns: u16, rows: u16) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Size {
     }
 }
 
-impl Default for Size {
+impl Default for GridSize {
     fn default() -> Self {
         Self::new(80, 24)
     }
@@ -68,7 +68,7 @@ impl Default for Size {
 /// What a new screen is to be like.
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub size: Size,
+    pub size: GridSize,
     /// Rows kept above the screen, so that a smaller size and back loses nothing. They take memory
     /// from the beginning; longer history belongs on disk. At most 10,000.
     pub history: usize,
@@ -83,7 +83,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            size: Size::default(),
+            size: GridSize::default(),
             history: 24,
             replies: true,
             foreground: Rgb { r: 0xe5, g: 0xe5, b: 0xe5 },
@@ -115,7 +115,7 @@ pub struct Screen {
 
 impl Screen {
     /// An empty screen of this size with everything else as usual.
-    pub fn new(size: Size) -> Self {
+    pub fn new(size: GridSize) -> Self {
         Self::with_options(&Options { size, ..Options::default() })
     }
 
@@ -130,11 +130,11 @@ impl Screen {
 
     /// Changes the size; the main screen's lines are wrapped anew. Sizes out of range are brought
     /// into it: see what came out with [`Screen::size`].
-    pub fn resize(&mut self, size: Size) {
-        self.engine.resize(Size::new(size.columns, size.rows));
+    pub fn resize(&mut self, size: GridSize) {
+        self.engine.resize(GridSize::new(size.columns, size.rows));
     }
 
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> GridSize {
         self.engine.size()
     }
 
@@ -186,7 +186,7 @@ impl Screen {
 
     /// The screen as it stands. Rows that did not change since the last snapshot are shared with
     /// it.
-    pub fn snapshot(&mut self) -> Snapshot {
+    pub fn snapshot(&mut self) -> ScreenSnapshot {
         self.engine.snapshot()
     }
 

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::screen::{ScreenCursor, ScreenModes, Size};
+use crate::screen::{GridSize, ScreenCursor, ScreenModes};
 
 pub use row::{
     CellAttributes, CellColor, CellStyle, LinkTarget, ScreenRow, StyledRun, UnderlineStyle,
@@ -17,9 +17,9 @@ pub(crate) use row::{ends_with_spacer, is_wrapped, same_style};
 
 /// A screen at one moment. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct ScreenSnapshot {
     rows: Arc<[Arc<ScreenRow>]>,
-    size: Size,
+    size: GridSize,
     cursor: ScreenCursor,
     modes: ScreenModes,
     title: Arc<str>,
@@ -34,10 +34,10 @@ pub struct LogicalLine<'a> {
     pub rows: Range<usize>,
 }
 
-impl Snapshot {
+impl ScreenSnapshot {
     pub(crate) fn new(
         rows: Vec<Arc<ScreenRow>>,
-        size: Size,
+        size: GridSize,
         cursor: ScreenCursor,
         modes: ScreenModes,
         title: &str,
@@ -53,7 +53,7 @@ impl Snapshot {
         &self.rows
     }
 
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> GridSize {
         self.size
     }
 
@@ -110,15 +110,15 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
-    use crate::screen::{Screen, Size};
+    use crate::screen::{GridSize, Screen};
 
-    fn snapshot(columns: u16, rows: u16, bytes: &str) -> super::Snapshot {
-        let mut screen = Screen::new(Size::new(columns, rows));
+    fn snapshot(columns: u16, rows: u16, bytes: &str) -> super::ScreenSnapshot {
+        let mut screen = Screen::new(GridSize::new(columns, rows));
         screen.feed(bytes.as_bytes());
         screen.snapshot()
     }
 
-    fn lines(snapshot: &super::Snapshot) -> Vec<String> {
+    fn lines(snapshot: &super::ScreenSnapshot) -> Vec<String> {
         snapshot.lines().map(|line| line.text.into_owned()).collect()
     }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn rows_that_did_not_change_are_shared() {
-        let mut screen = Screen::new(Size::new(20, 3));
+        let mut screen = Screen::new(GridSize::new(20, 3));
         screen.feed(b"one\r\ntwo\r\nthree");
         let before = screen.snapshot();
         screen.feed(b"\x1b[2;1HTWO");

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coven_demo::{AgentStreams, Options};
-use coven_runtime::hold::{Folder, HoldVerb, hold, snap};
+use coven_runtime::hold::{HoldVerb, HolderFolder, hold, snap};
 
 const HOLD: &str = "hold";
 
@@ -39,7 +39,7 @@ pub fn hold_from_args() -> ExitCode {
             };
             hold(request, &mut File::from(report)).is_ok()
         }
-        HoldVerb::Snap(folder) => snap(&Folder::new(folder)).is_ok(),
+        HoldVerb::Snap(folder) => snap(&HolderFolder::new(folder)).is_ok(),
     };
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -9,7 +9,7 @@ use coven_terminal::recording::{
     EventData, RecordingEvent, RecordingHeader, RecordingReader, RecordingWriter,
 };
 use coven_terminal::sanitise::{LineStripper, SequenceStripper, strip};
-use coven_terminal::screen::{Options, Screen, Size};
+use coven_terminal::screen::{GridSize, Options, Screen};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 
 use crate::random::Random;
@@ -97,7 +97,7 @@ pub fn signals(bytes: &[u8]) {
 /// One thing done to a screen.
 enum ScreenStep<'a> {
     Feed(&'a [u8]),
-    Resize(Size),
+    Resize(GridSize),
 }
 
 impl ScreenStep<'_> {
@@ -110,12 +110,12 @@ impl ScreenStep<'_> {
 }
 
 /// Reads an input as a size and a number of steps.
-fn steps(bytes: &[u8]) -> (Size, Vec<ScreenStep<'_>>) {
+fn steps(bytes: &[u8]) -> (GridSize, Vec<ScreenStep<'_>>) {
     let small = |columns: u8, rows: u8| {
         // In less than four columns a wide character can be the whole of a wrapped row.
-        Size::new(4 + u16::from(columns) % 48, 2 + u16::from(rows) % 12)
+        GridSize::new(4 + u16::from(columns) % 48, 2 + u16::from(rows) % 12)
     };
-    let [columns, rows, rest @ ..] = bytes else { return (Size::default(), Vec::new()) };
+    let [columns, rows, rest @ ..] = bytes else { return (GridSize::default(), Vec::new()) };
     let mut steps = Vec::new();
     let mut rest = rest;
     while let Some(at) = rest.iter().position(|byte| *byte == RESIZE) {
@@ -130,7 +130,7 @@ fn steps(bytes: &[u8]) -> (Size, Vec<ScreenStep<'_>>) {
     (small(*columns, *rows), steps)
 }
 
-fn new_screen(size: Size) -> Screen {
+fn new_screen(size: GridSize) -> Screen {
     // Without history: what stands above the screen is not part of a dump.
     Screen::with_options(&Options { size, history: 0, ..Options::default() })
 }

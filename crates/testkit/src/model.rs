@@ -2,7 +2,7 @@
 //!
 //! It speaks what the CLIs speak: Anthropic messages, `OpenAI` responses and chat completions, and
 //! Gemini content generation, each streamed or in one piece. Which scene is played is said by a
-//! tag in the last text of the user, `play:twice` for example; [`Scene`] lists them. What was
+//! tag in the last text of the user, `play:twice` for example; [`ModelScene`] lists them. What was
 //! asked is kept, so that a test can see what really reached the model.
 
 mod conversation;
@@ -33,14 +33,14 @@ use conversation::ModelConversation;
 use dialect::ApiDialect;
 use http::HttpResponder;
 
-pub use scene::{MODEL, PROBE, REASON, SLOW_WORDS, Scene, TAG, USED};
+pub use scene::{MODEL, ModelScene, PROBE, REASON, SLOW_WORDS, TAG, USED};
 
 /// A request to the model, and how far its answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelExchange {
     /// The scene that its tag named. Requests without tools or tag are a program's own business
     /// (titles, summaries, suggestions) and have none.
-    pub scene: Option<Scene>,
+    pub scene: Option<ModelScene>,
     /// Everything the user said in it, oldest first.
     pub said: Vec<String>,
     /// What came of the tool calls since the last tag, oldest first.

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use coven_runtime::domain::{
-    Connection, Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, Stop, Stream,
+    Connection, Domain, ExitStatus, Pane, PaneStream, ReadOutcome, SpawnConfig, StopMode,
 };
 use coven_runtime::processes;
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
@@ -82,7 +82,7 @@ macro_rules! domain_checks {
 
 /// A terminal of the usual size.
 pub fn terminal() -> Connection {
-    Connection::Terminal(Size::default())
+    Connection::Terminal(GridSize::default())
 }
 
 /// Waits until a pane has something to tell.
@@ -97,7 +97,7 @@ pub fn wait_ready(pane: &dyn Pane, deadline: Instant) {
 
 /// What a pane has printed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PaneOutput {
     /// Standard output or the terminal.
     pub output: Vec<u8>,
     pub error: Vec<u8>,
@@ -105,7 +105,7 @@ pub struct Printed {
     pub ended: bool,
 }
 
-impl Printed {
+impl PaneOutput {
     /// The output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.output).into_owned()
@@ -115,17 +115,17 @@ impl Printed {
 /// Reads until the condition holds or everything was read.
 pub fn read_until(
     pane: &mut dyn Pane,
-    printed: &mut Printed,
-    mut enough: impl FnMut(&Printed) -> bool,
+    printed: &mut PaneOutput,
+    mut enough: impl FnMut(&PaneOutput) -> bool,
 ) {
     let deadline = Instant::now() + DEADLINE;
     let mut buffer = vec![0; 16 * 1024];
     while !printed.ended && !enough(printed) {
         match pane.read(&mut buffer) {
-            Ok(ReadOutcome::Data(Stream::Output, length)) => {
+            Ok(ReadOutcome::Data(PaneStream::Output, length)) => {
                 printed.output.extend_from_slice(&buffer[..length]);
             }
-            Ok(ReadOutcome::Data(Stream::Error, length)) => {
+            Ok(ReadOutcome::Data(PaneStream::Error, length)) => {
                 printed.error.extend_from_slice(&buffer[..length]);
             }
             Ok(ReadOutcome::Pending) => wait_ready(pane, deadline),
@@ -136,8 +136,8 @@ pub fn read_until(
 }
 
 /// Reads everything and waits for the end.
-pub fn run_to_end(pane: &mut dyn Pane) -> (Printed, Option<ExitStatus>) {
-    let mut printed = Printed::default();
+pub fn run_to_end(pane: &mut dyn Pane) -> (PaneOutput, Option<ExitStatus>) {
+    let mut printed = PaneOutput::default();
     read_until(pane, &mut printed, |_| false);
     wait_gone(pane);
     (printed, pane.exit_status())
@@ -203,7 +203,7 @@ pub fn a_terminal_is_a_real_one(domain: &dyn Domain, config: Config<'_>) {
     let script = "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size </dev/tty; \
                   read -r pid comm state ppid pgrp session rest </proc/self/stat; \
                   test $session = $$ && echo leader";
-    let config = config(script, Connection::Terminal(Size::new(97, 31)));
+    let config = config(script, Connection::Terminal(GridSize::new(97, 31)));
     let (printed, status) = run_to_end(&mut *start(domain, &config));
     assert_eq!(printed.text(), "tty\r\n31 97\r\nleader\r\n");
     assert_eq!(status, Some(ExitStatus::Code(0)));
@@ -232,7 +232,7 @@ pub fn nothing_of_ours_is_inherited(domain: &dyn Domain, config: Config<'_>) {
 /// The input stays open until it is closed, and both ends see the same bytes.
 pub fn input_arrives_and_can_be_closed(domain: &dyn Domain, config: Config<'_>) {
     let mut pane = start(domain, &config("cat; echo end", Connection::Pipes));
-    let mut printed = Printed::default();
+    let mut printed = PaneOutput::default();
     write_all(&mut *pane, b"first\n");
     read_until(&mut *pane, &mut printed, |printed| printed.output == b"first\n");
     write_all(&mut *pane, b"second\n");
@@ -264,7 +264,7 @@ pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
         );
         let config = config(&script, connection);
         let mut pane = start(domain, &config);
-        let mut printed = Printed::default();
+        let mut printed = PaneOutput::default();
         read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
         let (mut rest, mut wakes) = (&text[..], 0);
         loop {
@@ -290,7 +290,7 @@ pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
         read_until(&mut *pane, &mut printed, |printed| printed.text().contains("done"));
         assert!(std::fs::read(config.cwd.join("got")).is_ok_and(|got| got == text));
         assert!(!becomes_ready(&*pane, Duration::ZERO), "nothing waits any more");
-        let stopped = pane.stop(Stop::Force);
+        let stopped = pane.stop(StopMode::Force);
         assert!(stopped.is_ok(), "{stopped:?}");
         wait_gone(&mut *pane);
     }
@@ -300,9 +300,9 @@ pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
 pub fn a_new_size_arrives(domain: &dyn Domain, config: Config<'_>) {
     let script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.05; done";
     let mut pane = start(domain, &config(script, terminal()));
-    let mut printed = Printed::default();
+    let mut printed = PaneOutput::default();
     read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
-    if let Err(error) = pane.resize(Size::new(132, 43)) {
+    if let Err(error) = pane.resize(GridSize::new(132, 43)) {
         panic!("resizing failed: {error}");
     }
     read_until(&mut *pane, &mut printed, |_| false);
@@ -322,15 +322,15 @@ pub const HOSTILE: &str = "trap '' TERM HUP INT; \
 pub fn force_leaves_nothing(domain: &dyn Domain, config: Config<'_>) {
     let config = config(HOSTILE, terminal());
     let mut pane = start(domain, &config);
-    let mut printed = Printed::default();
+    let mut printed = PaneOutput::default();
     read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
     let deadline = Instant::now() + DEADLINE;
     while processes::of_job(&config.job).len() < 6 {
         assert!(Instant::now() < deadline, "only {:?}", processes::of_job(&config.job));
     }
-    let stopped = pane.stop(Stop::Polite { grace: Duration::from_millis(100) });
+    let stopped = pane.stop(StopMode::Polite { grace: Duration::from_millis(100) });
     assert!(stopped.is_ok(), "{stopped:?}");
-    let stopped = pane.stop(Stop::Force);
+    let stopped = pane.stop(StopMode::Force);
     assert!(stopped.is_ok(), "{stopped:?}");
     wait_gone(&mut *pane);
     assert_eq!(processes::of_job(&config.job), []);
@@ -340,9 +340,9 @@ pub fn force_leaves_nothing(domain: &dyn Domain, config: Config<'_>) {
 pub fn a_polite_stop_is_enough_for_most(domain: &dyn Domain, config: Config<'_>) {
     let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
     let mut pane = start(domain, &config(script, terminal()));
-    let mut printed = Printed::default();
+    let mut printed = PaneOutput::default();
     read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
-    let stopped = pane.stop(Stop::Polite { grace: DEADLINE });
+    let stopped = pane.stop(StopMode::Polite { grace: DEADLINE });
     assert!(stopped.is_ok(), "{stopped:?}");
     read_until(&mut *pane, &mut printed, |_| false);
     assert!(printed.text().contains("bye"), "{}", printed.text());

@@ -3,7 +3,7 @@
 use coven_notation::{FileProblem, SourceSpan, near};
 use serde_json::{Map, Value};
 
-use crate::plan::{InputType, Plan, PlanInput};
+use crate::plan::{InputType, PlanInput, WorkflowPlan};
 
 impl InputType {
     /// The type in words, as in "is not a number".
@@ -22,7 +22,7 @@ impl InputType {
 /// Text is made what is declared, because on a command line everything is text. Optional inputs
 /// that are not given are null. Spans in the problems mean nothing: inputs are in no file.
 pub fn bind_inputs(
-    plan: &Plan,
+    plan: &WorkflowPlan,
     given: &Map<String, Value>,
 ) -> Result<Map<String, Value>, Vec<FileProblem>> {
     let mut problems: Vec<FileProblem> = given
@@ -43,18 +43,18 @@ pub fn bind_inputs(
 /// The same for a run that an event starts: inputs are taken from the event's data by name, and
 /// what the plan does not ask for is left out.
 pub fn bind_event(
-    plan: &Plan,
+    plan: &WorkflowPlan,
     data: &Map<String, Value>,
 ) -> Result<Map<String, Value>, Vec<FileProblem>> {
     let wanted = data.iter().filter(|(name, _)| input(plan, name).is_some());
     bind_inputs(plan, &wanted.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-fn input<'a>(plan: &'a Plan, name: &str) -> Option<&'a PlanInput> {
+fn input<'a>(plan: &'a WorkflowPlan, name: &str) -> Option<&'a PlanInput> {
     plan.inputs.iter().find(|input| input.name == name)
 }
 
-fn unknown(plan: &Plan, name: &str) -> FileProblem {
+fn unknown(plan: &WorkflowPlan, name: &str) -> FileProblem {
     let names: Vec<&str> = plan.inputs.iter().map(|input| input.name.as_str()).collect();
     let problem =
         |message: String| FileProblem::error("unknown-input", SourceSpan::default(), message);

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileProblem, Report, Source};
+use coven_notation::{FileProblem, ProblemReport, SourceFile};
 
-use crate::check::{Known, check};
-use crate::plan::{Plan, PlanForm};
+use crate::check::{CheckEnvironment, check};
+use crate::plan::{PlanForm, WorkflowPlan};
 
 pub use builtin::{BuiltinGrimoire, builtins};
 
@@ -51,7 +51,7 @@ impl fmt::Display for GrimoireLayer {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct CataloguePaths {
     /// The user's folder of grimoires.
     pub user: Option<PathBuf>,
     /// The project's folder of grimoires.
@@ -69,9 +69,9 @@ pub struct CatalogueEntry {
     pub layer: GrimoireLayer,
     /// The file; nothing for one that we ship.
     pub path: Option<PathBuf>,
-    pub source: Source,
+    pub source: SourceFile,
     /// What can be run, if nothing is wrong.
-    pub plan: Option<Plan>,
+    pub plan: Option<WorkflowPlan>,
     pub problems: Vec<FileProblem>,
     /// What it is in the whole.
     pub standing: EntryStatus,
@@ -95,8 +95,8 @@ impl CatalogueEntry {
     }
 
     /// What is wrong with it, ready to be shown.
-    pub fn report(&self) -> Report {
-        Report::new(self.source.clone(), self.problems.clone())
+    pub fn report(&self) -> ProblemReport {
+        ProblemReport::new(self.source.clone(), self.problems.clone())
     }
 
     /// What it is for, where that could be read.
@@ -139,7 +139,7 @@ fn suggestion(near: Option<&str>) -> String {
 
 impl GrimoireCatalogue {
     /// Looks through all layers. Whatever is wrong becomes an entry with its problems.
-    pub fn load(places: &Places, known: &Known) -> Self {
+    pub fn load(places: &CataloguePaths, known: &CheckEnvironment) -> Self {
         let mut entries: Vec<CatalogueEntry> =
             builtins().iter().map(|builtin| built_in(*builtin, known)).collect();
         if let Some(folder) = &places.user {
@@ -169,7 +169,7 @@ impl GrimoireCatalogue {
     }
 
     /// The plan that a name means, or why there is none.
-    pub fn plan(&self, name: &str) -> Result<&Plan, UnusableGrimoire> {
+    pub fn plan(&self, name: &str) -> Result<&WorkflowPlan, UnusableGrimoire> {
         let name = name.to_owned();
         let Some(entry) = self.get(&name) else {
             let near = coven_notation::near(&name, self.entries.iter().map(|entry| &entry.name));
@@ -184,19 +184,19 @@ impl GrimoireCatalogue {
     }
 }
 
-fn built_in(builtin: BuiltinGrimoire, known: &Known) -> CatalogueEntry {
-    let source = Source::new(format!("built-in:{}.yaml", builtin.name), builtin.text);
+fn built_in(builtin: BuiltinGrimoire, known: &CheckEnvironment) -> CatalogueEntry {
+    let source = SourceFile::new(format!("built-in:{}.yaml", builtin.name), builtin.text);
     entry(builtin.name, source, None, GrimoireLayer::BuiltIn, EntryStatus::Current, known)
 }
 
 /// One entry, checked. `stem` is its name if it gives itself none.
 fn entry(
     stem: &str,
-    source: Source,
+    source: SourceFile,
     path: Option<&Path>,
     layer: GrimoireLayer,
     standing: EntryStatus,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> CatalogueEntry {
     let mut checked = check(&source, known);
     if checked.form == PlanForm::Stages && checked.plan.is_some() {

@@ -21,12 +21,12 @@ mod variables;
 
 use std::path::Path;
 
-use coven_notation::{FileProblem, FileSyntax, Source, SourceNode};
+use coven_notation::{FileProblem, FileSyntax, SourceFile, SourceNode};
 
 use crate::compile;
 use crate::definition::grimoire::Grimoire;
 use crate::definition::stages::StageWorkflow;
-use crate::plan::{Plan, PlanForm};
+use crate::plan::{PlanForm, WorkflowPlan};
 
 use context::CheckContext;
 
@@ -36,14 +36,14 @@ pub(crate) use positions::PositionFinder;
 
 /// What a checker has to be told about the machine it is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct CheckEnvironment {
     /// The types of agents there are.
     pub adapters: Vec<String>,
     /// The one to take where a definition names none.
     pub default_adapter: Option<String>,
 }
 
-impl Known {
+impl CheckEnvironment {
     /// These types of agents, and no default.
     pub fn new<S: Into<String>>(adapters: impl IntoIterator<Item = S>) -> Self {
         let adapters = adapters.into_iter().map(Into::into).collect();
@@ -62,7 +62,7 @@ impl Known {
 #[derive(Clone, Debug)]
 pub struct CheckedDefinition {
     /// The plan, if there was no error.
-    pub plan: Option<Plan>,
+    pub plan: Option<WorkflowPlan>,
     /// The form it is written in.
     pub form: PlanForm,
     /// The name or id it gives itself, also if something else is wrong with it.
@@ -80,7 +80,7 @@ impl CheckedDefinition {
 
 /// Checks a definition of either form. A file with `stages` is a stage workflow, one with `steps`
 /// a grimoire; both may be YAML or JSON.
-pub fn check(source: &Source, known: &Known) -> CheckedDefinition {
+pub fn check(source: &SourceFile, known: &CheckEnvironment) -> CheckedDefinition {
     let syntax = syntax(source);
     match coven_notation::parse(source, syntax) {
         Err(problems) => {
@@ -96,7 +96,7 @@ pub fn check(source: &Source, known: &Known) -> CheckedDefinition {
 }
 
 /// JSON if the name says so or the text begins like it, else YAML.
-fn syntax(source: &Source) -> FileSyntax {
+fn syntax(source: &SourceFile) -> FileSyntax {
     let ending = Path::new(source.name()).extension().and_then(|ending| ending.to_str());
     match ending.map(str::to_ascii_lowercase).as_deref() {
         Some("json") => FileSyntax::Json,
@@ -115,10 +115,10 @@ fn form(node: &SourceNode, syntax: FileSyntax) -> PlanForm {
 }
 
 fn check_as(
-    source: &Source,
+    source: &SourceFile,
     node: &SourceNode,
     form: PlanForm,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> CheckedDefinition {
     let schema = match form {
         PlanForm::Grimoire => crate::schema::cached_grimoire(),
@@ -148,11 +148,11 @@ fn check_as(
 
 /// What is left cannot go wrong any more, or the checks above have a hole; then it is said.
 fn plan_of(
-    source: &Source,
+    source: &SourceFile,
     node: &SourceNode,
     form: PlanForm,
-    known: &Known,
-) -> Result<Plan, Box<FileProblem>> {
+    known: &CheckEnvironment,
+) -> Result<WorkflowPlan, Box<FileProblem>> {
     let json = node.to_json();
     let wrong = |message: String| Box::new(FileProblem::error("bad-value", node.span, message));
     match form {

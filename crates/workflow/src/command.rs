@@ -3,8 +3,8 @@
 //! Every order may be carried out more than once and must then count once: a job that was started
 //! is not started again, an answer that was given is not given again.
 
-use coven_model::event::{Decision, JobTimer};
-use coven_model::{AttemptId, Digest, InterventionId, JobSpec, Timestamp};
+use coven_model::event::{InterventionDecision, JobTimer};
+use coven_model::{AttemptId, ContentDigest, InterventionId, JobSpec, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
@@ -31,6 +31,6 @@ pub struct AgentAnswer {
     pub job: AttemptId,
     pub intervention: InterventionId,
     /// What the agent must still show.
-    pub digest: Digest,
-    pub decision: Decision,
+    pub digest: ContentDigest,
+    pub decision: InterventionDecision,
 }

@@ -19,18 +19,22 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Intervention, InterventionId, InterventionKind, TaskId, Timestamp};
 
 use crate::command::Command;
 use crate::fold::fold;
-use crate::input::Input;
+use crate::input::SessionInput;
 use crate::plan::PlanStep;
 use crate::rules::DecisionRule;
-use crate::state::{LiveJob, Run, State, StepRun};
+use crate::state::{LiveJob, State, StepRun, WorkflowRun};
 
 /// What follows when `input` happens at `now`: facts to write down first, and orders to give then.
-pub fn decide(state: &State, input: Input, now: Timestamp) -> (Vec<Event>, Vec<Command>) {
+pub fn decide(
+    state: &State,
+    input: SessionInput,
+    now: Timestamp,
+) -> (Vec<SessionEvent>, Vec<Command>) {
     let mut draft = DecisionDraft::new(state, now);
     if state.closed().is_none() && state.admits(&input).is_ok() {
         draft.dispatch_input(input);
@@ -44,7 +48,7 @@ pub fn decide(state: &State, input: Input, now: Timestamp) -> (Vec<Event>, Vec<C
 struct DecisionDraft {
     state: State,
     now: Timestamp,
-    events: Vec<Event>,
+    events: Vec<SessionEvent>,
     commands: Vec<Command>,
 }
 
@@ -54,7 +58,7 @@ impl DecisionDraft {
     }
 
     /// Writes down a fact, and what is to be done because of it.
-    fn record(&mut self, event: Event) {
+    fn record(&mut self, event: SessionEvent) {
         let subject = self.state.subject(&event);
         self.state = fold(std::mem::take(&mut self.state), &event);
         self.commands.extend(self.state.orders_after(&event, subject.as_ref()));
@@ -79,7 +83,7 @@ impl DecisionDraft {
         }
     }
 
-    fn run(&self) -> Option<&Run> {
+    fn run(&self) -> Option<&WorkflowRun> {
         self.state.run()
     }
 
@@ -92,28 +96,34 @@ impl DecisionDraft {
         self.run()?.current()
     }
 
-    fn dispatch_input(&mut self, input: Input) {
+    fn dispatch_input(&mut self, input: SessionInput) {
         match input {
-            Input::Create(creation) => self.create(*creation),
-            Input::Begin => self.record(Event::WorkflowStarted { at: self.now }),
-            Input::Recover => self.recover(),
-            Input::Started(job) => self.job_started(&job),
-            Input::Ended { job, outcome } => self.job_ended(&job, *outcome),
-            Input::Lost(job) => self.job_lost(&job),
-            Input::Observed { job, seen, what } => self.observed(&job, seen, what),
-            Input::Delivered { job, number, seen } => self.delivered(job, number, seen),
-            Input::Answered { intervention, seen } => self.answered(&intervention, seen),
-            Input::Stale { intervention, reason } => self.answer_is_stale(&intervention, reason),
-            Input::Typed { job, text, by } => self.typed(job, text, by),
-            Input::Exposed { job, reason } => self.exposed(job, reason),
-            Input::Used { job, usage } => self.usage_reported(job, usage),
-            Input::TimerFired(timer) => self.timer_fired(timer),
-            Input::Resolve { intervention, decision, .. } => self.resolve(intervention, *decision),
-            Input::Complete { task, by } => self.complete(&task, by),
-            Input::StopTask { task, by } => self.stop_task(&task, by),
-            Input::Cancel { by, why } => self.cancel(by, why),
-            Input::Retry { by, why, .. } => self.retry(by, why),
-            Input::Delete { by } => self.record(Event::SessionDeleted { by, at: self.now }),
+            SessionInput::Create(creation) => self.create(*creation),
+            SessionInput::Begin => self.record(SessionEvent::WorkflowStarted { at: self.now }),
+            SessionInput::Recover => self.recover(),
+            SessionInput::Started(job) => self.job_started(&job),
+            SessionInput::Ended { job, outcome } => self.job_ended(&job, *outcome),
+            SessionInput::Lost(job) => self.job_lost(&job),
+            SessionInput::Observed { job, seen, what } => self.observed(&job, seen, what),
+            SessionInput::Delivered { job, number, seen } => self.delivered(job, number, seen),
+            SessionInput::Answered { intervention, seen } => self.answered(&intervention, seen),
+            SessionInput::Stale { intervention, reason } => {
+                self.answer_is_stale(&intervention, reason)
+            }
+            SessionInput::Typed { job, text, by } => self.typed(job, text, by),
+            SessionInput::Exposed { job, reason } => self.exposed(job, reason),
+            SessionInput::Used { job, usage } => self.usage_reported(job, usage),
+            SessionInput::TimerFired(timer) => self.timer_fired(timer),
+            SessionInput::Resolve { intervention, decision, .. } => {
+                self.resolve(intervention, *decision)
+            }
+            SessionInput::Complete { task, by } => self.complete(&task, by),
+            SessionInput::StopTask { task, by } => self.stop_task(&task, by),
+            SessionInput::Cancel { by, why } => self.cancel(by, why),
+            SessionInput::Retry { by, why, .. } => self.retry(by, why),
+            SessionInput::Delete { by } => {
+                self.record(SessionEvent::SessionDeleted { by, at: self.now })
+            }
         }
     }
 
@@ -148,7 +158,7 @@ impl DecisionDraft {
         if let Some(mut intervention) = self.intervention(kind, task, reason) {
             intervention.excerpt = excerpt;
             let intervention = Box::new(intervention);
-            self.record(Event::InterventionRequired { intervention, attempt: None });
+            self.record(SessionEvent::InterventionRequired { intervention, attempt: None });
         }
     }
 
@@ -160,7 +170,7 @@ impl DecisionDraft {
             let Some(run) = self.run() else { return };
             let id = InterventionId::in_session(run.session(), number);
             let (reason, at) = (reason.to_owned(), self.now);
-            self.record(Event::InterventionWithdrawn { id, reason, at });
+            self.record(SessionEvent::InterventionWithdrawn { id, reason, at });
         }
     }
 }

@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use coven_model::event::{Decision, Event, JobTimer, KINDS, TimerPurpose};
-use coven_model::{Choice, Digest};
+use coven_model::event::{InterventionDecision, JobTimer, KINDS, SessionEvent, TimerPurpose};
+use coven_model::{ContentDigest, InterventionChoice};
 use serde_json::{Value, json};
 
 use crate::expect::ExpectedOutput;
-use crate::input::{Input, ScreenObservation};
+use crate::input::{ScreenObservation, SessionInput};
 use crate::plan::{OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 use crate::view::{SessionViewBuilder, plan_view};
@@ -46,35 +46,41 @@ fn grimoire() -> TestRun {
     ];
     let mut told =
         TestRun::begin(plan(steps), json!({"spec": "a.md", "base": "main", "really": false}));
-    told.tell(Input::Started(job("plan", 1)));
-    let usage = coven_model::Usage { input_tokens: Some(7), ..Default::default() };
-    told.tell(Input::Used { job: job("plan", 1), usage });
+    told.tell(SessionInput::Started(job("plan", 1)));
+    let usage = coven_model::TokenUsage { input_tokens: Some(7), ..Default::default() };
+    told.tell(SessionInput::Used { job: job("plan", 1), usage });
     told.succeed("plan", 1, "no JSON");
     told.now += 200;
-    told.tell(Input::TimerFired(JobTimer { job: job("plan", 2), purpose: TimerPurpose::Retry }));
+    told.tell(SessionInput::TimerFired(JobTimer {
+        job: job("plan", 2),
+        purpose: TimerPurpose::Retry,
+    }));
     told.succeed("plan", 2, "```json\n[\"a\", {\"b\": [1, 2.5, null]}]\n```");
     told.fail("build.0", 1);
     told.succeed("build.1", 1, "done\n");
-    told.tell(resolve(1, Choice::RetryFailed));
+    told.tell(resolve(1, InterventionChoice::RetryFailed));
     told.succeed("build.0", 2, "done too");
     told.succeed("review.r1", 1, "a finding");
     told.succeed("review.r1.arbiter", 1, "hm");
     told.succeed("review.r1.arbiter", 2, r#"{"verdict": "actionable", "reason": "one left"}"#);
-    told.tell(decide_with(2, Decision::new(Choice::Extend, "she").with_text("1")));
+    told.tell(decide_with(
+        2,
+        InterventionDecision::new(InterventionChoice::Extend, "she").with_text("1"),
+    ));
     told.succeed("review.r2", 1, "none");
     told.succeed("review.r2.arbiter", 1, r#"{"verdict": "done", "reason": "clean"}"#);
     told.fail("tests", 1);
-    told.tell(resolve(3, Choice::Abort));
-    told.tell(Input::Retry { run: 1, by: "she".to_owned(), why: "fixed".to_owned() });
+    told.tell(resolve(3, InterventionChoice::Abort));
+    told.tell(SessionInput::Retry { run: 1, by: "she".to_owned(), why: "fixed".to_owned() });
     told.succeed("tests", 2, "ok");
-    told.tell(resolve(4, Choice::Approve));
-    told.tell(resolve(5, Choice::Approve));
+    told.tell(resolve(4, InterventionChoice::Approve));
+    told.tell(resolve(5, InterventionChoice::Approve));
     told.succeed("stat", 1, "3 files\n");
     told.fail("never", 1);
     told.tell(asks("talk", 1, 1, "Allow?"));
-    told.tell(Input::Cancel { by: "she".to_owned(), why: "enough".to_owned() });
+    told.tell(SessionInput::Cancel { by: "she".to_owned(), why: "enough".to_owned() });
     told.tell(ended("talk", 1, stopped()));
-    told.tell(Input::Delete { by: "she".to_owned() });
+    told.tell(SessionInput::Delete { by: "she".to_owned() });
     told
 }
 
@@ -90,31 +96,46 @@ fn stages() -> TestRun {
     ];
     let mut told = TestRun::begin(plan(stages), json!({}));
     told.tell(asks("a", 1, 1, "Allow rm?"));
-    told.tell(resolve(1, Choice::Approve));
-    told.tell(Input::Stale { intervention: intervention(1), reason: "it changed".to_owned() });
+    told.tell(resolve(1, InterventionChoice::Approve));
+    told.tell(SessionInput::Stale {
+        intervention: intervention(1),
+        reason: "it changed".to_owned(),
+    });
     told.tell(asks("a", 1, 2, "Allow ls?"));
-    told.tell(decide_with(2, Decision::new(Choice::Deny, "policy").with_text("no")));
-    told.tell(Input::Answered { intervention: intervention(2), seen: 3 });
-    if let Input::Observed { job, what: ScreenObservation::Awaiting { question, .. }, .. } =
-        asks("a", 1, 4, "Allow cat?")
+    told.tell(decide_with(
+        2,
+        InterventionDecision::new(InterventionChoice::Deny, "policy").with_text("no"),
+    ));
+    told.tell(SessionInput::Answered { intervention: intervention(2), seen: 3 });
+    if let SessionInput::Observed {
+        job, what: ScreenObservation::Awaiting { question, .. }, ..
+    } = asks("a", 1, 4, "Allow cat?")
     {
-        let decision = Decision::new(Choice::Approve, "policy: reads");
+        let decision = InterventionDecision::new(InterventionChoice::Approve, "policy: reads");
         let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(decision)) };
-        told.tell(Input::Observed { job, seen: 4, what });
+        told.tell(SessionInput::Observed { job, seen: 4, what });
     }
     told.tell(asks("b", 1, 1, "Trust?"));
-    told.tell(Input::Observed { job: job("b", 1), seen: 2, what: ScreenObservation::Working });
-    told.tell(Input::Typed { job: job("b", 1), text: "psst".to_owned(), by: "she".to_owned() });
+    told.tell(SessionInput::Observed {
+        job: job("b", 1),
+        seen: 2,
+        what: ScreenObservation::Working,
+    });
+    told.tell(SessionInput::Typed {
+        job: job("b", 1),
+        text: "psst".to_owned(),
+        by: "she".to_owned(),
+    });
     told.tell(idle("b", 1, 3, true));
-    told.tell(resolve(5, Choice::Complete));
+    told.tell(resolve(5, InterventionChoice::Complete));
     told.fail("c", 1);
     told.tell(idle("a", 1, 5, true));
-    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 6 });
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 6 });
     told.tell(idle("a", 1, 7, true));
     told.tell(ended("a", 1, stopped()));
     told.tell(ended("b", 1, exited(0)));
-    told.tell(resolve(6, Choice::Proceed));
-    told.tell(Input::Complete { task: job("d", 1).task, by: "she".to_owned() });
+    told.tell(resolve(6, InterventionChoice::Proceed));
+    told.tell(SessionInput::Complete { task: job("d", 1).task, by: "she".to_owned() });
     told.tell(ended("d", 1, stopped()));
     told
 }
@@ -125,8 +146,8 @@ fn exposed() -> TestRun {
     told.succeed("review.r1", 1, "a finding");
     let arbiter = "review.r1.arbiter";
     let reason = "the kernel has no Landlock".to_owned();
-    told.tell(Input::Exposed { job: job(arbiter, 1), reason });
-    let outcome = coven_model::Outcome {
+    told.tell(SessionInput::Exposed { job: job(arbiter, 1), reason });
+    let outcome = coven_model::JobOutcome {
         touched: vec!["a.txt (mode 644 to 777)".to_owned()],
         ..succeeded(r#"{"verdict": "done", "reason": "clean"}"#)
     };
@@ -135,7 +156,7 @@ fn exposed() -> TestRun {
 }
 
 /// The readable side of a journal, and the digest of the state it folds to.
-fn shown(journal: &[Event]) -> Value {
+fn shown(journal: &[SessionEvent]) -> Value {
     let state = replay(journal);
     let mut viewer = SessionViewBuilder::default();
     for event in journal {
@@ -145,11 +166,11 @@ fn shown(journal: &[Event]) -> Value {
     json!({
         "session": viewer.session(&state),
         "plan": state.run().map(plan_view),
-        "state": Digest::of_bytes(text.as_bytes()),
+        "state": ContentDigest::of_bytes(text.as_bytes()),
     })
 }
 
-fn read(name: &str) -> Vec<Event> {
+fn read(name: &str) -> Vec<SessionEvent> {
     let text = std::fs::read_to_string(path(name)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -10,32 +10,32 @@ mod task;
 use std::sync::Arc;
 
 use coven_model::Timestamp;
-use coven_model::Usage;
-use coven_model::event::{Event, SessionCreated, StoppingEnd};
+use coven_model::TokenUsage;
+use coven_model::event::{SessionCreated, SessionEvent, StoppingEnd};
 
-use crate::state::{ChunkedList, Run, RunIdentity, RunPhase, State, StepRun};
+use crate::state::{ChunkedList, RunIdentity, RunPhase, State, StepRun, WorkflowRun};
 
 /// The state after one more fact.
 #[must_use]
-pub fn fold(mut state: State, event: &Event) -> State {
+pub fn fold(mut state: State, event: &SessionEvent) -> State {
     apply(&mut state, event);
     state
 }
 
 /// The state after all these facts.
 #[must_use]
-pub fn fold_all<'a>(state: State, events: impl IntoIterator<Item = &'a Event>) -> State {
+pub fn fold_all<'a>(state: State, events: impl IntoIterator<Item = &'a SessionEvent>) -> State {
     events.into_iter().fold(state, fold)
 }
 
-fn apply(state: &mut State, event: &Event) {
+fn apply(state: &mut State, event: &SessionEvent) {
     match event {
-        Event::SessionCreated(created) => return create(state, created),
-        Event::SessionDeleted { .. } => {
+        SessionEvent::SessionCreated(created) => return create(state, created),
+        SessionEvent::SessionDeleted { .. } => {
             state.closed = Some("it was deleted".to_owned());
             return;
         }
-        Event::Unknown { kind, .. } => {
+        SessionEvent::Unknown { kind, .. } => {
             state.closed =
                 Some(format!("it has a fact of type `{kind}`, which a later version wrote"));
             return;
@@ -45,45 +45,47 @@ fn apply(state: &mut State, event: &Event) {
     let rules = state.rules;
     let Some(run) = &mut state.run else { return };
     match event {
-        Event::SessionCreated(_) | Event::SessionDeleted { .. } | Event::Unknown { .. } => {}
-        Event::WorkflowStarted { at } => {
+        SessionEvent::SessionCreated(_)
+        | SessionEvent::SessionDeleted { .. }
+        | SessionEvent::Unknown { .. } => {}
+        SessionEvent::WorkflowStarted { at } => {
             if run.phase == RunPhase::Created {
                 run.phase = RunPhase::Running;
                 run.started_at = Some(*at);
             }
         }
-        Event::WorkflowBlocked { .. } => run.blocked = true,
-        Event::WorkflowResumed { .. } => run.blocked = false,
-        Event::WorkflowStopping { end, by, why, .. } => run.stop(*end, by, why),
-        Event::WorkflowCompleted { at } => run.end(RunPhase::Completed, *at),
-        Event::WorkflowFailed { error, at, .. } => {
+        SessionEvent::WorkflowBlocked { .. } => run.blocked = true,
+        SessionEvent::WorkflowResumed { .. } => run.blocked = false,
+        SessionEvent::WorkflowStopping { end, by, why, .. } => run.stop(*end, by, why),
+        SessionEvent::WorkflowCompleted { at } => run.end(RunPhase::Completed, *at),
+        SessionEvent::WorkflowFailed { error, at, .. } => {
             run.end(RunPhase::Failed { error: error.clone() }, *at);
         }
-        Event::WorkflowCancelled { by, why, at } => {
+        SessionEvent::WorkflowCancelled { by, why, at } => {
             run.end(RunPhase::Cancelled { by: by.clone(), why: why.clone() }, *at);
         }
-        Event::WorkflowRetried { run: number, .. } => run.retry(*number),
-        Event::StepStarted { .. }
-        | Event::StepCompleted { .. }
-        | Event::StepFailed { .. }
-        | Event::StepSkipped { .. }
-        | Event::LoopJudged { .. }
-        | Event::LoopExtended { .. } => step::apply(run, event),
-        Event::InterventionRequired { .. }
-        | Event::InterventionResolved { .. }
-        | Event::InterventionWithdrawn { .. }
-        | Event::InputDecided { .. }
-        | Event::InputDelivered { .. }
-        | Event::InputRefused { .. }
-        | Event::InputQueued { .. } => intervention::apply(run, rules, event),
-        Event::TaskStarted(_)
-        | Event::TaskEnded(_)
-        | Event::TaskStatus { .. }
-        | Event::TaskStopping { .. }
-        | Event::TaskReleased { .. }
-        | Event::TaskExposed { .. }
-        | Event::TimerSet { .. }
-        | Event::AgentUsage { .. } => task::apply(run, event),
+        SessionEvent::WorkflowRetried { run: number, .. } => run.retry(*number),
+        SessionEvent::StepStarted { .. }
+        | SessionEvent::StepCompleted { .. }
+        | SessionEvent::StepFailed { .. }
+        | SessionEvent::StepSkipped { .. }
+        | SessionEvent::LoopJudged { .. }
+        | SessionEvent::LoopExtended { .. } => step::apply(run, event),
+        SessionEvent::InterventionRequired { .. }
+        | SessionEvent::InterventionResolved { .. }
+        | SessionEvent::InterventionWithdrawn { .. }
+        | SessionEvent::InputDecided { .. }
+        | SessionEvent::InputDelivered { .. }
+        | SessionEvent::InputRefused { .. }
+        | SessionEvent::InputQueued { .. } => intervention::apply(run, rules, event),
+        SessionEvent::TaskStarted(_)
+        | SessionEvent::TaskEnded(_)
+        | SessionEvent::TaskStatus { .. }
+        | SessionEvent::TaskStopping { .. }
+        | SessionEvent::TaskReleased { .. }
+        | SessionEvent::TaskExposed { .. }
+        | SessionEvent::TimerSet { .. }
+        | SessionEvent::AgentUsage { .. } => task::apply(run, event),
     }
 }
 
@@ -100,7 +102,7 @@ fn create(state: &mut State, created: &SessionCreated) {
     };
     let steps: ChunkedList<StepRun> =
         identity.plan.steps.iter().map(|_| StepRun::default()).collect();
-    state.run = Some(Run {
+    state.run = Some(WorkflowRun {
         identity,
         phase: RunPhase::Created,
         blocked: false,
@@ -110,13 +112,13 @@ fn create(state: &mut State, created: &SessionCreated) {
         next_intervention: 1,
         kept: std::collections::BTreeMap::new(),
         retries: 0,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         started_at: None,
         ended_at: None,
     });
 }
 
-impl Run {
+impl WorkflowRun {
     fn stop(&mut self, end: StoppingEnd, by: &str, why: &str) {
         let outranked = match &self.phase {
             RunPhase::Stopping { end: now, .. } => *now >= end,

@@ -3,16 +3,17 @@
 //! Inputs may come twice, late, or in another order than they happened. A job's observations carry
 //! a number that grows, so that an old one is never taken for news.
 
-use coven_model::event::{Decision, JobTimer};
+use coven_model::event::{InterventionDecision, JobTimer};
 use coven_model::{
-    AttemptId, AutoAnswer, AwaitingKind, Digest, InterventionId, Outcome, SessionId, TaskId, Usage,
+    AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome, SessionId,
+    TaskId, TokenUsage,
 };
 use serde_json::Value;
 
-use crate::plan::Plan;
+use crate::plan::WorkflowPlan;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Input {
+pub enum SessionInput {
     /// A session is wanted.
     Create(Box<SessionSpec>),
     /// The run is to begin.
@@ -24,7 +25,7 @@ pub enum Input {
     /// A job ended, and how is written down.
     Ended {
         job: AttemptId,
-        outcome: Box<Outcome>,
+        outcome: Box<JobOutcome>,
     },
     /// A job's process is gone and its exit status was not recorded.
     Lost(AttemptId),
@@ -68,15 +69,15 @@ pub enum Input {
     /// What a job has used up so far, altogether.
     Used {
         job: AttemptId,
-        usage: Usage,
+        usage: TokenUsage,
     },
     TimerFired(JobTimer),
     /// A person or a policy decided an intervention.
     Resolve {
         intervention: InterventionId,
-        decision: Box<Decision>,
+        decision: Box<InterventionDecision>,
         /// What the decider saw, if it was a screen.
-        digest: Option<Digest>,
+        digest: Option<ContentDigest>,
     },
     /// A client declares that a task is done.
     Complete {
@@ -112,7 +113,7 @@ pub enum Input {
 pub struct SessionSpec {
     pub session: SessionId,
     pub name: String,
-    pub plan: Plan,
+    pub plan: WorkflowPlan,
     /// The inputs by name, defaults included.
     pub input: serde_json::Map<String, Value>,
     /// What the run is for; otherwise what the plan says.
@@ -130,7 +131,7 @@ pub enum ScreenObservation {
     Awaiting {
         question: ObservedQuestion,
         /// The answer, where a policy has one; then no intervention is opened.
-        decided: Option<Box<Decision>>,
+        decided: Option<Box<InterventionDecision>>,
     },
     /// The agent works; whatever it asked, it does not ask any more.
     Working,
@@ -152,5 +153,5 @@ pub struct ObservedQuestion {
     /// What the screen shows.
     pub excerpt: String,
     /// What an answer must name.
-    pub digest: Digest,
+    pub digest: ContentDigest,
 }

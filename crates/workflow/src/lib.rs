@@ -30,14 +30,14 @@ pub mod verdict;
 pub mod view;
 
 pub use bind::{bind_event, bind_inputs};
-pub use check::{CheckedDefinition, Known, check};
+pub use check::{CheckEnvironment, CheckedDefinition, check};
 pub use command::Command;
 pub use compile::settle;
 pub use condition::{Condition, ConditionError};
 pub use decide::decide;
 pub use fold::{fold, fold_all};
-pub use input::Input;
-pub use plan::Plan;
+pub use input::SessionInput;
+pub use plan::WorkflowPlan;
 pub use scope::VariableScope;
 pub use shell::{PrepareError, PreparedCommand, ShellCommand, ShellError};
 pub use state::State;

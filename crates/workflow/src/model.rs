@@ -11,7 +11,7 @@ mod walk;
 mod world;
 
 use coven_model::event::JobTimer;
-use coven_model::{AttemptId, Choice, TaskId, WorkflowStatus};
+use coven_model::{AttemptId, InterventionChoice, TaskId, WorkflowStatus};
 
 use crate::rules::DecisionRule;
 
@@ -61,7 +61,7 @@ enum ModelStep {
     Idles(AttemptId),
     Asks(AttemptId),
     /// A person decides, or wants something; the number as above.
-    Decide(u64, Choice, Option<usize>),
+    Decide(u64, InterventionChoice, Option<usize>),
     Complete(TaskId),
     /// A person wants something that is on its way from now on.
     Wish(ReportInFlight),

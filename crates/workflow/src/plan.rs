@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use coven_model::time::millis;
-use coven_model::{ExitCodes, Mode, PermissionLevel, SandboxMode, TaskId, TerminalSize};
+use coven_model::{AgentMode, ExitCodes, PermissionLevel, SandboxMode, TaskId, TerminalSize};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub const DEFAULT_ITEM: &str = "item";
 /// What is to be done, step by step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct WorkflowPlan {
     /// The grimoire's name, or the stage workflow's id.
     pub name: String,
     /// Which form it was written in.
@@ -289,7 +289,7 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// With a terminal, or with one prompt and no questions.
-    pub mode: Mode,
+    pub mode: AgentMode,
     /// The model, if one is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<TextTemplate>,
@@ -326,7 +326,7 @@ pub struct AgentSpec {
 
 impl AgentSpec {
     /// An agent of this type with nothing else said.
-    pub fn new(adapter: impl Into<String>, mode: Mode, prompt: Option<TextTemplate>) -> Self {
+    pub fn new(adapter: impl Into<String>, mode: AgentMode, prompt: Option<TextTemplate>) -> Self {
         Self {
             adapter: adapter.into(),
             name: None,

@@ -2,21 +2,21 @@
 //! together.
 
 use coven_model::event::{
-    Event, JobTimer, LoopVerdict, StepOutput, StoppingEnd, TaskRole, TimerPurpose,
+    JobTimer, LoopVerdict, SessionEvent, StepOutput, StoppingEnd, TaskRole, TimerPurpose,
 };
-use coven_model::{Choice, TaskStatus, Timestamp};
+use coven_model::{InterventionChoice, TaskStatus, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::decide::decide;
 use crate::fold::{fold, fold_all};
-use crate::input::{Input, ScreenObservation};
-use crate::plan::{OnFailure, OnLimit, Plan};
+use crate::input::{ScreenObservation, SessionInput};
+use crate::plan::{OnFailure, OnLimit, WorkflowPlan};
 use crate::state::{AnswerPhase, State, StepProgress};
 use crate::testing::*;
 
 /// One plan of each kind, and one of everything.
-fn plans() -> Vec<Plan> {
+fn plans() -> Vec<WorkflowPlan> {
     let mut asking = agent_step("leave", "x");
     asking.needs_approval = true;
     let mut queued = interactive("hi");
@@ -39,7 +39,8 @@ fn plans() -> Vec<Plan> {
         stage("one", &[("a", interactive("x")), ("b", agent("y"))]),
         stage("two", &[("c", queued), ("d", kept)]),
     ];
-    let mut plans: Vec<Plan> = grimoire.iter().map(|step| plan(vec![step.clone()])).collect();
+    let mut plans: Vec<WorkflowPlan> =
+        grimoire.iter().map(|step| plan(vec![step.clone()])).collect();
     // Alone, these have nothing to refer to.
     plans.retain(|plan| !matches!(plan.steps[0].name.as_str(), "build" | "tests"));
     plans.push(plan(grimoire));
@@ -47,12 +48,12 @@ fn plans() -> Vec<Plan> {
     plans
 }
 
-fn begun(plan: Plan) -> TestRun {
+fn begun(plan: WorkflowPlan) -> TestRun {
     TestRun::begin(plan, json!({"items": [1, 2, 3], "ask": true}))
 }
 
 /// Everything that could be told now, good and bad.
-fn possible_inputs(told: &TestRun, seen: u64) -> Vec<Input> {
+fn possible_inputs(told: &TestRun, seen: u64) -> Vec<SessionInput> {
     let mut inputs = Vec::new();
     let run = told.run();
     for (task, live) in run.live_jobs() {
@@ -66,13 +67,17 @@ fn possible_inputs(told: &TestRun, seen: u64) -> Vec<Input> {
         inputs.push(ended(name, attempt, succeeded(r#"{"verdict": "actionable"}"#)));
         inputs.push(ended(name, attempt, exited(1)));
         inputs.push(ended(name, attempt, stopped()));
-        inputs.push(Input::Lost(task.job()));
-        inputs.push(Input::Started(task.job()));
+        inputs.push(SessionInput::Lost(task.job()));
+        inputs.push(SessionInput::Started(task.job()));
         inputs.push(asks(name, attempt, seen, &format!("question {}", seen % 3)));
         inputs.push(idle(name, attempt, seen, true));
-        inputs.push(Input::Observed { job: task.job(), seen, what: ScreenObservation::Working });
-        inputs.push(Input::Complete { task: task.id.clone(), by: "she".to_owned() });
-        inputs.extend(live.typing.iter().map(|typing| Input::Delivered {
+        inputs.push(SessionInput::Observed {
+            job: task.job(),
+            seen,
+            what: ScreenObservation::Working,
+        });
+        inputs.push(SessionInput::Complete { task: task.id.clone(), by: "she".to_owned() });
+        inputs.extend(live.typing.iter().map(|typing| SessionInput::Delivered {
             job: task.job(),
             number: typing.number,
             seen,
@@ -81,26 +86,26 @@ fn possible_inputs(told: &TestRun, seen: u64) -> Vec<Input> {
         for asked in &live.asked {
             if matches!(asked.answer, AnswerPhase::Decided(_)) {
                 let intervention = intervention(asked.number);
-                inputs.push(Input::Answered { intervention: intervention.clone(), seen });
-                inputs.push(Input::Stale { intervention, reason: String::new() });
+                inputs.push(SessionInput::Answered { intervention: intervention.clone(), seen });
+                inputs.push(SessionInput::Stale { intervention, reason: String::new() });
             }
         }
         let timer = JobTimer { job: task.job(), purpose: TimerPurpose::Timeout };
-        inputs.push(Input::TimerFired(timer));
-        inputs.push(Input::TimerFired(task.next_attempt()));
+        inputs.push(SessionInput::TimerFired(timer));
+        inputs.push(SessionInput::TimerFired(task.next_attempt()));
     }
     for (number, pending) in &run.interventions {
         for choice in &pending.intervention.options {
-            let decision = coven_model::Decision::new(*choice, "she").with_text("1");
+            let decision = coven_model::InterventionDecision::new(*choice, "she").with_text("1");
             inputs.push(decide_with(*number, decision));
         }
     }
-    inputs.push(Input::Retry { run: run.retries, by: "she".to_owned(), why: String::new() });
+    inputs.push(SessionInput::Retry { run: run.retries, by: "she".to_owned(), why: String::new() });
     inputs
 }
 
 /// A random run: each number chooses what is told next, or, now and then, what is told once more.
-fn random_run(plan: Plan, choices: &[(u16, bool)]) -> (TestRun, Vec<Input>) {
+fn random_run(plan: WorkflowPlan, choices: &[(u16, bool)]) -> (TestRun, Vec<SessionInput>) {
     let mut told = begun(plan);
     let mut inputs = vec![];
     for (seen, (choice, again)) in choices.iter().enumerate() {
@@ -109,7 +114,7 @@ fn random_run(plan: Plan, choices: &[(u16, bool)]) -> (TestRun, Vec<Input>) {
             possible = vec![Clone::clone(&inputs[*choice as usize % inputs.len()])];
         } else if choice % 97 == 0 {
             // Rare, or no run would get far.
-            possible = vec![Input::Cancel { by: "she".to_owned(), why: String::new() }];
+            possible = vec![SessionInput::Cancel { by: "she".to_owned(), why: String::new() }];
         }
         let chosen = *choice as usize % possible.len();
         let input = possible.swap_remove(chosen);
@@ -179,7 +184,7 @@ proptest! {
             told.state = fold_all(std::mem::take(&mut told.state), &events);
             // Screens are looked at again after a restart; what was seen before, and changed
             // nothing, is not told once more.
-            if !events.is_empty() || !matches!(input, Input::Observed { .. }) {
+            if !events.is_empty() || !matches!(input, SessionInput::Observed { .. }) {
                 inputs.push(input);
             }
             told.journal.extend(events);
@@ -187,7 +192,7 @@ proptest! {
         let begun = 2;
         let kept = begun + cut.index(told.journal.len() - begun + 1);
         let mut state = replay(&told.journal[..kept]);
-        for input in std::iter::once(Input::Recover).chain(inputs) {
+        for input in std::iter::once(SessionInput::Recover).chain(inputs) {
             let (events, _) = decide(&state, input, now);
             state = fold_all(state, &events);
         }
@@ -217,7 +222,7 @@ proptest! {
 }
 
 /// Facts of all kinds of runs, and some that no run ever writes.
-fn strange_events() -> Vec<Event> {
+fn strange_events() -> Vec<SessionEvent> {
     let mut pool = Vec::new();
     for (number, plan) in plans().into_iter().enumerate() {
         let choices: Vec<(u16, bool)> =
@@ -227,16 +232,21 @@ fn strange_events() -> Vec<Event> {
     let at = Timestamp::from_millis(u64::MAX);
     for index in [0, 1, u32::MAX] {
         let step = "x".to_owned();
-        pool.push(Event::LoopExtended { index, limit: u32::MAX });
-        pool.push(Event::LoopJudged {
+        pool.push(SessionEvent::LoopExtended { index, limit: u32::MAX });
+        pool.push(SessionEvent::LoopJudged {
             index,
             round: 0,
             attempt: u32::MAX,
             verdict: LoopVerdict::Actionable,
             reason: String::new(),
         });
-        pool.push(Event::StepSkipped { step: step.clone(), index, reason: String::new(), at });
-        pool.push(Event::StepFailed {
+        pool.push(SessionEvent::StepSkipped {
+            step: step.clone(),
+            index,
+            reason: String::new(),
+            at,
+        });
+        pool.push(SessionEvent::StepFailed {
             step: step.clone(),
             index,
             error: String::new(),
@@ -244,32 +254,41 @@ fn strange_events() -> Vec<Event> {
             at,
         });
         let output = StepOutput::Task(job("nobody", 1).task);
-        pool.push(Event::StepCompleted { step, index, summary: String::new(), output, at });
+        pool.push(SessionEvent::StepCompleted { step, index, summary: String::new(), output, at });
     }
-    pool.push(Event::WorkflowStopping {
+    pool.push(SessionEvent::WorkflowStopping {
         end: StoppingEnd::Failed,
         by: String::new(),
         why: String::new(),
         at,
     });
-    pool.push(Event::WorkflowRetried { run: u32::MAX, by: String::new(), why: String::new(), at });
-    pool.push(Event::WorkflowFailed { error: String::new(), step: None, at });
+    pool.push(SessionEvent::WorkflowRetried {
+        run: u32::MAX,
+        by: String::new(),
+        why: String::new(),
+        at,
+    });
+    pool.push(SessionEvent::WorkflowFailed { error: String::new(), step: None, at });
     let timer = JobTimer { job: job("plan", 0), purpose: TimerPurpose::Retry };
-    pool.push(Event::TimerSet { timer, due: at });
-    pool.push(Event::TaskStatus { job: job("a", 1), status: TaskStatus::Done, seen: u64::MAX });
-    let odd: Vec<Event> = pool
+    pool.push(SessionEvent::TimerSet { timer, due: at });
+    pool.push(SessionEvent::TaskStatus {
+        job: job("a", 1),
+        status: TaskStatus::Done,
+        seen: u64::MAX,
+    });
+    let odd: Vec<SessionEvent> = pool
         .iter()
         .filter_map(|event| match event {
-            Event::TaskStarted(started) => {
+            SessionEvent::TaskStarted(started) => {
                 let mut started = started.clone();
                 started.role = TaskRole::Round(0);
                 started.spec.job.attempt.attempt = u32::MAX;
-                Some(Event::TaskStarted(started))
+                Some(SessionEvent::TaskStarted(started))
             }
-            Event::InterventionRequired { intervention, .. } => {
+            SessionEvent::InterventionRequired { intervention, .. } => {
                 let mut intervention = intervention.clone();
                 intervention.id = crate::testing::intervention(u64::MAX);
-                Some(Event::InterventionRequired { intervention, attempt: Some(1) })
+                Some(SessionEvent::InterventionRequired { intervention, attempt: Some(1) })
             }
             _ => None,
         })
@@ -278,17 +297,23 @@ fn strange_events() -> Vec<Event> {
     pool
 }
 
-fn strange_inputs() -> Vec<Input> {
+fn strange_inputs() -> Vec<SessionInput> {
     let mut inputs = vec![
-        Input::Recover,
-        Input::Begin,
-        Input::Cancel { by: String::new(), why: String::new() },
-        Input::Retry { run: u32::MAX, by: String::new(), why: String::new() },
-        Input::Retry { run: 0, by: String::new(), why: String::new() },
+        SessionInput::Recover,
+        SessionInput::Begin,
+        SessionInput::Cancel { by: String::new(), why: String::new() },
+        SessionInput::Retry { run: u32::MAX, by: String::new(), why: String::new() },
+        SessionInput::Retry { run: 0, by: String::new(), why: String::new() },
         creation(plan(vec![]), &json!({})),
-        Input::Answered { intervention: intervention(u64::MAX), seen: u64::MAX },
+        SessionInput::Answered { intervention: intervention(u64::MAX), seen: u64::MAX },
     ];
-    for choice in [Choice::Retry, Choice::Skip, Choice::Proceed, Choice::Extend, Choice::Approve] {
+    for choice in [
+        InterventionChoice::Retry,
+        InterventionChoice::Skip,
+        InterventionChoice::Proceed,
+        InterventionChoice::Extend,
+        InterventionChoice::Approve,
+    ] {
         for number in [1, 2, u64::MAX] {
             inputs.push(resolve(number, choice));
         }
@@ -299,7 +324,7 @@ fn strange_inputs() -> Vec<Input> {
             inputs.push(idle(task, attempt, u64::MAX, true));
             inputs.push(asks(task, attempt, 1, "?"));
         }
-        inputs.push(Input::Complete { task: job(task, 1).task, by: String::new() });
+        inputs.push(SessionInput::Complete { task: job(task, 1).task, by: String::new() });
     }
     inputs
 }
@@ -316,7 +341,8 @@ fn all_choices_lead_somewhere() {
             let waiting = told.run().interventions.keys().next().copied();
             let input = if let Some(number) = waiting {
                 let options = &told.run().interventions[&number].intervention.options;
-                let decision = coven_model::Decision::new(options[0], "she").with_text("1");
+                let decision =
+                    coven_model::InterventionDecision::new(options[0], "she").with_text("1");
                 decide_with(number, decision)
             } else {
                 possible_inputs(&told, seen).swap_remove(0)

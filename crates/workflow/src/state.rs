@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use coven_model::event::StoppingEnd;
 use coven_model::{
-    AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus, Timestamp, Usage,
+    AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus, Timestamp, TokenUsage,
     WorkflowStatus,
 };
 use serde::{Serialize, Serializer};
 
 pub use chunked_list::ChunkedList;
 pub use identity::RunIdentity;
-pub use refusal::Refused;
+pub use refusal::RefusalReason;
 pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
 pub use step::{RoundVerdict, StepProgress, StepRun};
@@ -37,7 +37,7 @@ use crate::rules::ActiveRules;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct State {
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<WorkflowRun>,
     /// Why nothing may be written any more, if so.
     pub(crate) closed: Option<String>,
     #[serde(skip)]
@@ -46,7 +46,7 @@ pub struct State {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Run {
+pub struct WorkflowRun {
     #[serde(serialize_with = "shared")]
     pub identity: Arc<RunIdentity>,
     pub phase: RunPhase,
@@ -66,7 +66,7 @@ pub struct Run {
     /// How often it was told to try a step again.
     pub retries: u32,
     /// What was used up by steps that are over.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
 }
@@ -106,7 +106,7 @@ pub struct PendingIntervention {
 
 impl State {
     /// The run, once there is one.
-    pub fn run(&self) -> Option<&Run> {
+    pub fn run(&self) -> Option<&WorkflowRun> {
         self.run.as_ref()
     }
 
@@ -118,11 +118,11 @@ impl State {
 
     /// Where the run stands, in one word.
     pub fn status(&self) -> WorkflowStatus {
-        self.run.as_ref().map_or(WorkflowStatus::Pending, Run::status)
+        self.run.as_ref().map_or(WorkflowStatus::Pending, WorkflowRun::status)
     }
 }
 
-impl Run {
+impl WorkflowRun {
     pub fn session(&self) -> &SessionId {
         &self.identity.session
     }
@@ -211,7 +211,7 @@ impl Run {
     }
 
     /// What was used up altogether.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> TokenUsage {
         let current = self.current().filter(|(_, _, run)| !run.is_over());
         let tasks = current.into_iter().flat_map(|(_, _, run)| run.tasks.iter());
         tasks.fold(self.usage, |sum, task| sum.plus(task.usage()))

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use coven_model::event::{Decision, Event};
+use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{
-    AttemptId, Choice, Digest, Ending, ExitCodes, InterventionId, InterventionKind, JobSpec, Mode,
-    Outcome, SandboxMode, SessionId, TaskId, TaskStatus, Timestamp, Work, WorkflowStatus,
+    AgentMode, AttemptId, ContentDigest, ExitCodes, InterventionChoice, InterventionId,
+    InterventionKind, JobOutcome, JobSpec, JobWork, ProcessEnding, SandboxMode, SessionId, TaskId,
+    TaskStatus, Timestamp, WorkflowStatus,
 };
 use serde_json::{Map, Value, json};
 
@@ -16,13 +17,13 @@ use crate::condition::Condition;
 use crate::decide::decide;
 use crate::expect::ExpectedOutput;
 use crate::fold::{fold, fold_all};
-use crate::input::{Input, ObservedQuestion, ScreenObservation, SessionSpec};
+use crate::input::{ObservedQuestion, ScreenObservation, SessionInput, SessionSpec};
 use crate::plan::{
-    AgentSpec, OnLimit, Plan, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript, StageTask,
-    StepAction,
+    AgentSpec, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript, StageTask,
+    StepAction, WorkflowPlan,
 };
 use crate::shell::ShellCommand;
-use crate::state::{Run, State};
+use crate::state::{State, WorkflowRun};
 use crate::template::TextTemplate;
 
 pub(crate) const SESSION: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -32,11 +33,11 @@ pub(crate) fn template(text: &str) -> TextTemplate {
 }
 
 pub(crate) fn agent(prompt: &str) -> AgentSpec {
-    AgentSpec::new("demo", Mode::Headless, Some(template(prompt)))
+    AgentSpec::new("demo", AgentMode::Headless, Some(template(prompt)))
 }
 
 pub(crate) fn interactive(prompt: &str) -> AgentSpec {
-    AgentSpec::new("demo", Mode::Interactive, Some(template(prompt)))
+    AgentSpec::new("demo", AgentMode::Interactive, Some(template(prompt)))
 }
 
 /// A step with nothing said but what it does.
@@ -118,9 +119,9 @@ impl PlanStep {
     }
 }
 
-pub(crate) fn plan(steps: Vec<PlanStep>) -> Plan {
+pub(crate) fn plan(steps: Vec<PlanStep>) -> WorkflowPlan {
     let stages = steps.iter().any(|step| matches!(step.action, StepAction::Stage { .. }));
-    Plan {
+    WorkflowPlan {
         name: "test".to_owned(),
         form: if stages { PlanForm::Stages } else { PlanForm::Grimoire },
         goal: None,
@@ -136,28 +137,33 @@ pub(crate) fn job(task: &str, attempt: u32) -> AttemptId {
     AttemptId { task: TaskId::new(task).unwrap(), attempt }
 }
 
-pub(crate) fn succeeded(output: &str) -> Outcome {
-    let outcome = Outcome::new(true, Ending::Exited { code: 0 }, "exit code 0");
-    Outcome { output: Some(output.to_owned()), ..outcome }
+pub(crate) fn succeeded(output: &str) -> JobOutcome {
+    let outcome = JobOutcome::new(true, ProcessEnding::Exited { code: 0 }, "exit code 0");
+    JobOutcome { output: Some(output.to_owned()), ..outcome }
 }
 
-pub(crate) fn exited(code: i32) -> Outcome {
+pub(crate) fn exited(code: i32) -> JobOutcome {
     let reason = format!("exit code {code}");
-    Outcome { ok: code == 0, ending: Ending::Exited { code }, reason, ..succeeded("some output") }
+    JobOutcome {
+        ok: code == 0,
+        ending: ProcessEnding::Exited { code },
+        reason,
+        ..succeeded("some output")
+    }
 }
 
-pub(crate) fn stopped() -> Outcome {
+pub(crate) fn stopped() -> JobOutcome {
     let reason = "stopped".to_owned();
-    Outcome { ok: false, ending: Ending::Stopped, reason, output: None, ..succeeded("") }
+    JobOutcome { ok: false, ending: ProcessEnding::Stopped, reason, output: None, ..succeeded("") }
 }
 
-pub(crate) fn ended(task: &str, attempt: u32, outcome: Outcome) -> Input {
-    Input::Ended { job: job(task, attempt), outcome: Box::new(outcome) }
+pub(crate) fn ended(task: &str, attempt: u32, outcome: JobOutcome) -> SessionInput {
+    SessionInput::Ended { job: job(task, attempt), outcome: Box::new(outcome) }
 }
 
-pub(crate) fn creation(plan: Plan, input: &Value) -> Input {
+pub(crate) fn creation(plan: WorkflowPlan, input: &Value) -> SessionInput {
     let input = input.as_object().cloned().unwrap_or_else(Map::new);
-    Input::Create(Box::new(SessionSpec {
+    SessionInput::Create(Box::new(SessionSpec {
         session: SessionId::new(SESSION).unwrap(),
         name: "brisk-otter".to_owned(),
         plan,
@@ -168,61 +174,61 @@ pub(crate) fn creation(plan: Plan, input: &Value) -> Input {
     }))
 }
 
-pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> Input {
+pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> SessionInput {
     let question = ObservedQuestion {
         kind: coven_model::AwaitingKind::Approval,
         rule: "approval".to_owned(),
         excerpt: what.to_owned(),
-        digest: Digest::of_bytes(what.as_bytes()),
+        digest: ContentDigest::of_bytes(what.as_bytes()),
     };
     let what = ScreenObservation::Awaiting { question, decided: None };
-    Input::Observed { job: job(task, attempt), seen, what }
+    SessionInput::Observed { job: job(task, attempt), seen, what }
 }
 
-pub(crate) fn idle(task: &str, attempt: u32, seen: u64, worked: bool) -> Input {
+pub(crate) fn idle(task: &str, attempt: u32, seen: u64, worked: bool) -> SessionInput {
     let what = ScreenObservation::Idle { worked, output: Some("an answer".to_owned()) };
-    Input::Observed { job: job(task, attempt), seen, what }
+    SessionInput::Observed { job: job(task, attempt), seen, what }
 }
 
 pub(crate) fn intervention(number: u64) -> InterventionId {
     InterventionId::in_session(&SessionId::new(SESSION).unwrap(), number)
 }
 
-pub(crate) fn resolve(number: u64, choice: Choice) -> Input {
-    decide_with(number, Decision::new(choice, "she"))
+pub(crate) fn resolve(number: u64, choice: InterventionChoice) -> SessionInput {
+    decide_with(number, InterventionDecision::new(choice, "she"))
 }
 
-pub(crate) fn decide_with(number: u64, decision: Decision) -> Input {
+pub(crate) fn decide_with(number: u64, decision: InterventionDecision) -> SessionInput {
     let intervention = intervention(number);
-    Input::Resolve { intervention, decision: Box::new(decision), digest: None }
+    SessionInput::Resolve { intervention, decision: Box::new(decision), digest: None }
 }
 
 /// A run that is told what happens.
 pub(crate) struct TestRun {
     pub(crate) state: State,
-    pub(crate) journal: Vec<Event>,
+    pub(crate) journal: Vec<SessionEvent>,
     pub(crate) now: u64,
 }
 
 impl TestRun {
     /// A run that has begun.
     #[expect(clippy::needless_pass_by_value, reason = "it is always written in place")]
-    pub(crate) fn begin(plan: Plan, input: Value) -> Self {
+    pub(crate) fn begin(plan: WorkflowPlan, input: Value) -> Self {
         let mut told = Self { state: State::default(), journal: Vec::new(), now: 1_000 };
         told.tell(creation(plan, &input));
-        told.tell(Input::Begin);
+        told.tell(SessionInput::Begin);
         told
     }
 
     /// Tells something, and checks what holds at every turn.
-    pub(crate) fn tell(&mut self, input: Input) -> (Vec<Event>, Vec<Command>) {
+    pub(crate) fn tell(&mut self, input: SessionInput) -> (Vec<SessionEvent>, Vec<Command>) {
         self.now += 1;
         let now = Timestamp::from_millis(self.now);
         let admitted = self.state.admits(&input).is_ok();
         let (events, commands) = decide(&self.state, input, now);
         for event in &events {
             let text = serde_json::to_string(event).unwrap();
-            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), *event, "{text}");
+            assert_eq!(serde_json::from_str::<SessionEvent>(&text).unwrap(), *event, "{text}");
         }
         self.state = fold_all(std::mem::take(&mut self.state), &events);
         self.journal.extend(events.iter().cloned());
@@ -232,14 +238,14 @@ impl TestRun {
         }
         // Everything that follows was written down.
         if admitted {
-            let (more, _) = decide(&self.state, Input::Recover, now);
+            let (more, _) = decide(&self.state, SessionInput::Recover, now);
             assert_eq!(more, [], "recovery finds more to write down");
         }
         self.check_counts();
         (events, commands)
     }
 
-    pub(crate) fn run(&self) -> &Run {
+    pub(crate) fn run(&self) -> &WorkflowRun {
         self.state.run().unwrap()
     }
 
@@ -261,11 +267,11 @@ impl TestRun {
     }
 
     /// The kinds of the facts that follow.
-    pub(crate) fn kinds(&mut self, input: Input) -> Vec<String> {
+    pub(crate) fn kinds(&mut self, input: SessionInput) -> Vec<String> {
         self.tell(input).0.iter().map(|event| event.kind().to_owned()).collect()
     }
 
-    pub(crate) fn starts(&mut self, input: Input) -> Vec<String> {
+    pub(crate) fn starts(&mut self, input: SessionInput) -> Vec<String> {
         starts(&self.tell(input).1)
     }
 
@@ -287,8 +293,8 @@ impl TestRun {
 
     pub(crate) fn prompt(&self, task: &str, attempt: u32) -> &str {
         match &self.spec(task, attempt).work {
-            Work::Agent(agent) => agent.prompt.as_deref().unwrap_or(""),
-            Work::Shell(shell) => &shell.text,
+            JobWork::Agent(agent) => agent.prompt.as_deref().unwrap_or(""),
+            JobWork::Shell(shell) => &shell.text,
         }
     }
 
@@ -307,7 +313,7 @@ impl TestRun {
 
     pub(crate) fn error(&self) -> String {
         let last = self.journal.iter().rev().find_map(|event| match event {
-            Event::WorkflowFailed { error, .. } => Some(error.clone()),
+            SessionEvent::WorkflowFailed { error, .. } => Some(error.clone()),
             _ => None,
         });
         last.unwrap_or_default()
@@ -322,6 +328,6 @@ pub(crate) fn starts(commands: &[Command]) -> Vec<String> {
     started.collect()
 }
 
-pub(crate) fn replay(journal: &[Event]) -> State {
+pub(crate) fn replay(journal: &[SessionEvent]) -> State {
     journal.iter().fold(State::default(), fold)
 }

@@ -7,14 +7,14 @@ mod plan;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
-use coven_model::{Digest, Event, TaskId, TaskStatus};
+use coven_model::{ContentDigest, SessionEvent, TaskId, TaskStatus};
 use serde_json::Value;
 
 pub use history::RunHistory;
 pub use plan::{dry_run, plan_view};
 
 use crate::plan::StepAction;
-use crate::state::{Run, State};
+use crate::state::{State, WorkflowRun};
 
 /// A value larger than this, as JSON, is kept aside.
 pub const MAX_INLINE_BYTES: usize = 64 * 1024;
@@ -31,7 +31,7 @@ pub struct SessionViewBuilder {
 #[derive(Clone, Debug)]
 pub struct LargeValue {
     /// The digest of its JSON, under which it is kept.
-    pub digest: Digest,
+    pub digest: ContentDigest,
     /// How long its JSON is.
     pub bytes: usize,
     pub value: Arc<Value>,
@@ -39,7 +39,7 @@ pub struct LargeValue {
 
 impl SessionViewBuilder {
     /// Takes note of a fact, in the order of the journal.
-    pub fn record(&mut self, event: &Event) {
+    pub fn record(&mut self, event: &SessionEvent) {
         self.history.record(event);
     }
 
@@ -100,7 +100,7 @@ impl SessionViewBuilder {
             return value.as_ref().clone();
         }
         let text = value.to_string();
-        let (digest, bytes) = (Digest::of_bytes(text.as_bytes()), text.len());
+        let (digest, bytes) = (ContentDigest::of_bytes(text.as_bytes()), text.len());
         let shown = large_value_reference(&digest, bytes);
         self.known().push(LargeValue { digest, bytes, value: Arc::clone(value) });
         shown
@@ -109,7 +109,7 @@ impl SessionViewBuilder {
 
 /// Where every task stands that is known by name: those of stages from the beginning, others once
 /// they were started.
-fn task_status(run: &Run) -> impl Iterator<Item = (TaskId, TaskStatus)> {
+fn task_status(run: &WorkflowRun) -> impl Iterator<Item = (TaskId, TaskStatus)> {
     let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
     steps.flat_map(|(step, state)| {
         let planned: Vec<TaskId> = match &step.action {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_adapters::{Config, ScreenRules, ScreenSniffer};
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 use coven_testkit::bench::table::{header, row};
 use coven_testkit::bench::{arguments, cpu, machine};
 use serde_json::{Map, Value, json};
@@ -107,7 +107,7 @@ fn measure(
     let rules = rules(patterns)?;
     let mut best: Option<Cost> = None;
     for _ in 0..rounds {
-        let mut screen = Screen::new(Size::new(columns, rows));
+        let mut screen = Screen::new(GridSize::new(columns, rows));
         let mut sniffer = ScreenSniffer::new(rules.clone());
         screen.feed(whole(0, columns, rows).as_bytes());
         let (mut feed, mut look) = (Duration::ZERO, Duration::ZERO);

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use coven_model::PermissionLevel;
-use coven_notation::{FileProblem, Source, SourceNode, near, pattern};
-use coven_terminal::keys::Key;
+use coven_notation::{FileProblem, SourceFile, SourceNode, near, pattern};
+use coven_terminal::keys::KeyPress;
 
 use super::SCHEMA_VERSION;
 use crate::rules::ScreenRegion;
@@ -14,7 +14,7 @@ use crate::transcript::TranscriptFormat;
 pub(super) const UNKNOWN_PERMISSION: &str = "unknown-permission";
 
 /// Everything wrong with a file whose syntax is right.
-pub(super) fn check(source: &Source, file: &SourceNode) -> Vec<FileProblem> {
+pub(super) fn check(source: &SourceFile, file: &SourceNode) -> Vec<FileProblem> {
     let mut check = ConfigCheck { source, problems: Vec::new() };
     check.version(file);
     check.modes(file);
@@ -34,7 +34,7 @@ pub(super) fn check(source: &Source, file: &SourceNode) -> Vec<FileProblem> {
 }
 
 struct ConfigCheck<'a> {
-    source: &'a Source,
+    source: &'a SourceFile,
     problems: Vec<FileProblem>,
 }
 
@@ -292,7 +292,7 @@ impl ConfigCheck<'_> {
     fn keys(&mut self, keys: &SourceNode) {
         for node in keys.items() {
             if let Some(text) = node.as_str()
-                && let Err(error) = Key::from_str(text)
+                && let Err(error) = KeyPress::from_str(text)
             {
                 self.add(FileProblem::error("key", node.span, error.to_string()));
             }

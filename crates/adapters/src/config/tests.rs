@@ -2,17 +2,17 @@
 
 mod mistakes;
 
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 
 use super::*;
 use crate::rules::ScreenRules;
 
 /// What a person is told about a file.
 fn report(text: &str) -> String {
-    let source = Source::new("config.json", text);
+    let source = SourceFile::new("config.json", text);
     let read = Config::read(&source);
     assert_eq!(read.value.is_none(), read.problems.iter().any(FileProblem::is_error), "{text}");
-    Report::new(source, read.problems).render(false)
+    ProblemReport::new(source, read.problems).render(false)
 }
 
 /// The file in its original form: nothing but these three keys.
@@ -32,7 +32,7 @@ const PLAIN: &str = r#"{
 #[test]
 fn the_plain_form_with_three_keys_is_taken_as_it_is() {
     assert_eq!(report(PLAIN), "");
-    let config = Config::read(&Source::new("plain", PLAIN)).value.unwrap();
+    let config = Config::read(&SourceFile::new("plain", PLAIN)).value.unwrap();
     let rules = ScreenRules::new(&config).unwrap();
     let kinds: Vec<MatchKind> = (0..rules.len()).map(|rule| rules.get(rule).kind).collect();
     assert_eq!(
@@ -45,7 +45,7 @@ fn the_plain_form_with_three_keys_is_taken_as_it_is() {
 /// Spec: AD.9.1
 #[test]
 fn states_and_arguments_come_from_the_same_file() {
-    let config = Config::read(&Source::new("plain", PLAIN)).value.unwrap();
+    let config = Config::read(&SourceFile::new("plain", PLAIN)).value.unwrap();
     assert_eq!(config.states.len(), 3);
     assert_eq!(config.modes.headless.unwrap().base_args, ["--approval-mode", "yolo"]);
 }
@@ -54,14 +54,14 @@ fn states_and_arguments_come_from_the_same_file() {
 fn states_keep_the_order_of_the_file() {
     let text =
         r#"{"states": {"z": {"pattern": "z"}, "a": {"pattern": "a"}, "m": {"pattern": "m"}}}"#;
-    let config = Config::read(&Source::new("order", text)).value.unwrap();
+    let config = Config::read(&SourceFile::new("order", text)).value.unwrap();
     assert_eq!(config.states.keys().collect::<Vec<_>>(), ["z", "a", "m"]);
 }
 
 #[test]
 fn an_empty_object_is_an_adapter_about_which_nothing_is_known() {
     assert_eq!(report("{}"), "");
-    assert_eq!(Config::read(&Source::new("empty", "{}")).value, Some(Config::default()));
+    assert_eq!(Config::read(&SourceFile::new("empty", "{}")).value, Some(Config::default()));
 }
 
 #[test]
@@ -74,17 +74,17 @@ fn every_built_in_file_is_right_and_says_so_without_a_warning() {
 #[test]
 fn every_built_in_file_is_the_same_after_it_was_written_again() {
     for kind in crate::builtin::types() {
-        let source = Source::new(kind, crate::builtin::source(kind).unwrap());
+        let source = SourceFile::new(kind, crate::builtin::source(kind).unwrap());
         let config = Config::read(&source).value.unwrap();
         let written = serde_json::to_string(&config).unwrap();
-        assert_eq!(Config::read(&Source::new(kind, written)).value, Some(config), "{kind}");
+        assert_eq!(Config::read(&SourceFile::new(kind, written)).value, Some(config), "{kind}");
     }
 }
 
 #[test]
 fn every_key_of_every_built_in_adapter_is_a_key() {
     for kind in crate::builtin::types() {
-        let source = Source::new(kind, crate::builtin::source(kind).unwrap());
+        let source = SourceFile::new(kind, crate::builtin::source(kind).unwrap());
         let config = Config::read(&source).value.unwrap();
         let keys = config.keys;
         let answers = config.dialogs.iter().flat_map(|dialog| dialog.answers.values());

@@ -5,15 +5,15 @@ mod prompts;
 
 use std::fmt::Write as _;
 
-use coven_model::{Mode, PermissionLevel};
-use coven_notation::Source;
+use coven_model::{AgentMode, PermissionLevel};
+use coven_notation::SourceFile;
 
 use super::*;
 use crate::registry::default_registry;
 
 /// The configuration in a text.
 fn config(text: &str) -> Config {
-    Config::read(&Source::new("test", text)).value.unwrap()
+    Config::read(&SourceFile::new("test", text)).value.unwrap()
 }
 
 /// A launch of a built-in adapter.
@@ -26,7 +26,7 @@ fn args(kind: &str, request: &LaunchRequest<'_>) -> Vec<String> {
 }
 
 const HEADLESS: LaunchRequest<'static> = LaunchRequest {
-    mode: Mode::Headless,
+    mode: AgentMode::Headless,
     prompt: Some("do it"),
     extra_args: &[],
     permission: None,
@@ -36,7 +36,8 @@ const HEADLESS: LaunchRequest<'static> = LaunchRequest {
     prompt_folder: None,
 };
 
-const INTERACTIVE: LaunchRequest<'static> = LaunchRequest { mode: Mode::Interactive, ..HEADLESS };
+const INTERACTIVE: LaunchRequest<'static> =
+    LaunchRequest { mode: AgentMode::Interactive, ..HEADLESS };
 
 /// Spec: AD.3.1
 #[test]
@@ -123,8 +124,8 @@ fn extra_arguments_stand_behind_mode_and_permission_and_before_the_prompt() {
             let with = built_in(kind, &LaunchRequest { extra_args: &extra, ..request }).unwrap();
             let prompt = match (with.typed_prompt.is_some(), kind, request.mode) {
                 (true, ..) => 0,
-                (_, "gemini" | "qwen" | "opencode" | "copilot", Mode::Interactive)
-                | (_, "copilot" | "aider", Mode::Headless) => 2,
+                (_, "gemini" | "qwen" | "opencode" | "copilot", AgentMode::Interactive)
+                | (_, "copilot" | "aider", AgentMode::Headless) => 2,
                 _ => 1,
             };
             let at = without.args.len() - prompt;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use coven_notation::Report;
+use coven_notation::ProblemReport;
 
 /// An adapter that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum LoadError {
     Name(String),
     /// The only file about it is broken.
     #[error("the adapter `{kind}` cannot be used:\n{}", .report.render(false))]
-    Broken { kind: String, report: Box<Report> },
+    Broken { kind: String, report: Box<ProblemReport> },
     #[error("the adapter file {} cannot be read: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },
     /// The files are right one by one, but not together.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileProblem, Report, Source};
+use coven_notation::{FileProblem, ProblemReport, SourceFile};
 use serde_json::Value;
 
 use super::{
@@ -20,7 +20,7 @@ pub(super) struct LayerStack<'a> {
     loader: &'a AdapterConfigLoader,
     value: Option<Value>,
     origins: Vec<ConfigOrigin>,
-    reports: Vec<Report>,
+    reports: Vec<ProblemReport>,
 }
 
 impl<'a> LayerStack<'a> {
@@ -29,13 +29,13 @@ impl<'a> LayerStack<'a> {
     }
 
     pub(super) fn built_in(&mut self, kind: &str, text: &str) -> Result<(), LoadError> {
-        let source = Source::new(format!("built-in {kind}"), text);
+        let source = SourceFile::new(format!("built-in {kind}"), text);
         let read = Config::read(&source);
         if let Some(node) = read.node.filter(|_| read.value.is_some()) {
             self.add_layer(AdapterLayer::BuiltIn, None, OriginStatus::Used, Some(node.to_json()));
             return Ok(());
         }
-        let report = Box::new(Report::new(source, read.problems));
+        let report = Box::new(ProblemReport::new(source, read.problems));
         Err(LoadError::Broken { kind: kind.to_owned(), report })
     }
 
@@ -80,8 +80,8 @@ impl<'a> LayerStack<'a> {
             }) => {
                 let report = self.reports.pop().map_or_else(
                     || {
-                        Box::new(Report::new(
-                            Source::new(path.display().to_string(), ""),
+                        Box::new(ProblemReport::new(
+                            SourceFile::new(path.display().to_string(), ""),
                             Vec::new(),
                         ))
                     },
@@ -129,16 +129,16 @@ impl<'a> LayerStack<'a> {
 }
 
 /// A file's tree, with a report if there are warnings; or the report of its errors.
-fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Value, Option<Report>), Report> {
-    let source = Source::from_bytes(path.display().to_string(), bytes)?;
+fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Value, Option<ProblemReport>), ProblemReport> {
+    let source = SourceFile::from_bytes(path.display().to_string(), bytes)?;
     let read = Config::read(&source);
     let problems = read.problems;
     match read.node {
         Some(node) if !problems.iter().any(FileProblem::is_error) => {
-            let report = (!problems.is_empty()).then(|| Report::new(source, problems));
+            let report = (!problems.is_empty()).then(|| ProblemReport::new(source, problems));
             Ok((node.to_json(), report))
         }
-        _ => Err(Report::new(source, problems)),
+        _ => Err(ProblemReport::new(source, problems)),
     }
 }
 

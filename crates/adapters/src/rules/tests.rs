@@ -1,13 +1,13 @@
 //! Rules on texts and screens: regions, wraps, cursors, flags, and what a question is reduced to.
 
-use coven_notation::Source;
-use coven_terminal::screen::{Screen, Size};
+use coven_notation::SourceFile;
+use coven_terminal::screen::{GridSize, Screen};
 use insta::assert_debug_snapshot;
 
 use super::*;
 
 fn rules(text: &str) -> ScreenRules {
-    let config = Config::read(&Source::new("test", text)).value.unwrap();
+    let config = Config::read(&SourceFile::new("test", text)).value.unwrap();
     ScreenRules::new(&config).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn a_region_is_the_part_of_the_screen_it_says() {
 #[test]
 fn the_region_at_the_cursor_ends_with_its_line() {
     let rules = rules(r#"{"states": {"a": {"pattern": "two|three", "region": "cursor:2"}}}"#);
-    let mut screen = Screen::new(Size::new(10, 5));
+    let mut screen = Screen::new(GridSize::new(10, 5));
     screen.feed(b"one\r\ntwo\r\nthree\r\nfour\x1b[1;1H");
     let snapshot = screen.snapshot();
     assert!(
@@ -70,7 +70,7 @@ fn the_region_at_the_cursor_ends_with_its_line() {
 #[test]
 fn rows_that_the_terminal_wrapped_are_one_line() {
     let rules = rules(r#"{"states": {"a": {"pattern": "^Allow execution of .Shell.$"}}}"#);
-    let mut screen = Screen::new(Size::new(10, 5));
+    let mut screen = Screen::new(GridSize::new(10, 5));
     screen.feed(b"Allow execution of [Shell]");
     let snapshot = screen.snapshot();
     assert!(rules.first(&LineView::of_screen(&snapshot), |_| true).is_some());
@@ -80,7 +80,7 @@ fn rows_that_the_terminal_wrapped_are_one_line() {
 fn a_rule_can_ask_for_a_cursor_and_a_text_has_none_to_ask_about() {
     let visible = rules(r#"{"states": {"a": {"pattern": "x", "cursor": "visible"}}}"#);
     let hidden = rules(r#"{"states": {"a": {"pattern": "x", "cursor": "hidden"}}}"#);
-    let mut screen = Screen::new(Size::new(10, 5));
+    let mut screen = Screen::new(GridSize::new(10, 5));
     for (bytes, is_visible) in [("x\x1b[?25l", false), ("\x1b[?25h", true)] {
         screen.feed(bytes.as_bytes());
         let snapshot = screen.snapshot();

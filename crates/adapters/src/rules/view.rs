@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use coven_terminal::snapshot::Snapshot;
+use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::ScreenRegion;
 
@@ -33,7 +33,7 @@ pub(super) struct RegionText<'a> {
 
 impl<'a> LineView<'a> {
     /// The lines of a screen. Rows that the terminal wrapped are one line.
-    pub fn of_screen(snapshot: &'a Snapshot) -> Self {
+    pub fn of_screen(snapshot: &'a ScreenSnapshot) -> Self {
         let lines = snapshot
             .lines()
             .map(|line| ViewLine { text: trimmed(line.text), rows: line.rows })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::Digest;
+use coven_model::ContentDigest;
 
 use super::reading::StateReading;
 use crate::rules::ScreenRules;
@@ -29,7 +29,7 @@ struct OpenQuestion {
     rule: String,
     essence: Vec<String>,
     excerpt: Vec<String>,
-    digest: Digest,
+    digest: ContentDigest,
     asked: Duration,
     answered: Option<Duration>,
 }
@@ -90,7 +90,7 @@ impl QuestionTracker {
         rules: &ScreenRules,
         reading: &StateReading,
         now: Duration,
-    ) -> Digest {
+    ) -> ContentDigest {
         let essence = rules.essence(&reading.excerpt);
         let again = self.announced || self.asks_again(now);
         if let Some(current) = &mut self.current
@@ -112,7 +112,7 @@ impl QuestionTracker {
         }
         self.announced = false;
         let words = essence.iter().map(String::as_str);
-        let digest = Digest::of_question(&reading.rule, words, self.asked);
+        let digest = ContentDigest::of_question(&reading.rule, words, self.asked);
         self.current = Some(OpenQuestion {
             rule: reading.rule.clone(),
             essence,

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use coven_model::{AgentState, AwaitingKind, Digest, EvidenceSource, Verdict, VerdictEvidence};
+use coven_model::{
+    AgentState, AgentVerdict, AwaitingKind, ContentDigest, EvidenceSource, VerdictEvidence,
+};
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
 use super::errors::ErrorTracker;
@@ -288,8 +290,8 @@ impl StateReading {
     }
 
     /// The verdict this reading amounts to.
-    pub(super) fn into_verdict(self, digest: Option<Digest>) -> Verdict {
-        Verdict {
+    pub(super) fn into_verdict(self, digest: Option<ContentDigest>) -> AgentVerdict {
+        AgentVerdict {
             state: self.state,
             kind: self.kind,
             evidence: VerdictEvidence {

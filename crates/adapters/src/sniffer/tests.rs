@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_model::AwaitingKind;
-use coven_notation::Source;
+use coven_notation::SourceFile;
 use proptest::prelude::*;
 
 use super::*;
@@ -30,7 +30,7 @@ const RULES: &str = r#"{
 }"#;
 
 fn compiled(text: &str) -> Arc<ScreenRules> {
-    let config = Config::read(&Source::new("test", text)).value.unwrap();
+    let config = Config::read(&SourceFile::new("test", text)).value.unwrap();
     Arc::new(ScreenRules::new(&config).unwrap())
 }
 

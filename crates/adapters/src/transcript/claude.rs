@@ -3,7 +3,7 @@
 //! On `--resume` the cost is that of the whole conversation, the tokens are those of this turn;
 //! Qwen's tokens are those of the whole conversation as well.
 
-use coven_model::{UsDollars, Usage};
+use coven_model::{TokenUsage, UsDollars};
 
 use super::json::JsonNode;
 use super::recent::RecentKeys;
@@ -24,11 +24,11 @@ pub(super) struct ClaudeReader {
     kind: ClaudeVariant,
     /// What each message was last said to have used: a message comes in several lines, and each
     /// repeats it.
-    messages: RecentKeys<Usage>,
+    messages: RecentKeys<TokenUsage>,
     /// Calls whose denial was told already.
     denied: RecentKeys<()>,
     /// Tokens of all results so far: there is one for every turn in this process.
-    turns: Usage,
+    turns: TokenUsage,
     /// The id of the last result, which may be repeated.
     last_result: Option<String>,
 }
@@ -39,7 +39,7 @@ impl ClaudeReader {
             kind,
             messages: RecentKeys::default(),
             denied: RecentKeys::default(),
-            turns: Usage::default(),
+            turns: TokenUsage::default(),
             last_result: None,
         }
     }
@@ -116,7 +116,7 @@ impl ClaudeReader {
         let Some(id) = message.get("id").str() else { return };
         let before = self.messages.put(id, usage).unwrap_or_default();
         let more = usage.since(before);
-        if usage != before && more != Usage::default() {
+        if usage != before && more != TokenUsage::default() {
             out.add_usage(more);
         }
     }
@@ -159,7 +159,7 @@ impl ClaudeReader {
             // Per model everything counts over the whole conversation.
             let models =
                 event.get("modelUsage").fields().map(|(_, model)| self.model_tokens(model));
-            let total = models.fold(Usage::default(), Usage::plus);
+            let total = models.fold(TokenUsage::default(), TokenUsage::plus);
             self.turns = total.since(out.run.previous);
         } else if self.kind == ClaudeVariant::Qwen {
             self.turns = turn.since(out.run.previous);
@@ -167,15 +167,15 @@ impl ClaudeReader {
             self.turns = self.turns.plus(turn);
         }
         let total = event.get("total_cost_usd").float().and_then(UsDollars::new);
-        let cost = Usage { cost_usd: total, ..Usage::default() };
+        let cost = TokenUsage { cost_usd: total, ..TokenUsage::default() };
         let cost_usd = cost.since(out.run.previous).cost_usd;
-        out.set_total_usage(Usage { cost_usd, ..self.turns });
+        out.set_total_usage(TokenUsage { cost_usd, ..self.turns });
     }
 
-    fn tokens(&self, usage: JsonNode<'_>) -> Usage {
+    fn tokens(&self, usage: JsonNode<'_>) -> TokenUsage {
         let cached = usage.get("cache_read_input_tokens").count();
         let written = usage.get("cache_creation_input_tokens").count();
-        Usage {
+        TokenUsage {
             input_tokens: self.input(usage.get("input_tokens").count(), cached, written),
             cached_tokens: cached,
             output_tokens: usage.get("output_tokens").count(),
@@ -184,10 +184,10 @@ impl ClaudeReader {
         }
     }
 
-    fn model_tokens(&self, model: JsonNode<'_>) -> Usage {
+    fn model_tokens(&self, model: JsonNode<'_>) -> TokenUsage {
         let cached = model.get("cacheReadInputTokens").count();
         let written = model.get("cacheCreationInputTokens").count();
-        Usage {
+        TokenUsage {
             input_tokens: self.input(model.get("inputTokens").count(), cached, written),
             cached_tokens: cached,
             output_tokens: model.get("outputTokens").count(),

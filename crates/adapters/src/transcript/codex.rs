@@ -1,6 +1,6 @@
 //! What `codex exec --json` prints. Tokens are counted over the whole thread, cost is not told.
 
-use coven_model::Usage;
+use coven_model::TokenUsage;
 use serde_json::{Value, json};
 
 use super::json::{JsonNode, message};
@@ -125,8 +125,8 @@ fn error(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     out.error(&text, false);
 }
 
-fn tokens(usage: JsonNode<'_>) -> Usage {
-    Usage {
+fn tokens(usage: JsonNode<'_>) -> TokenUsage {
+    TokenUsage {
         input_tokens: usage.get("input_tokens").count(),
         cached_tokens: usage.get("cached_input_tokens").count(),
         output_tokens: usage.get("output_tokens").count(),

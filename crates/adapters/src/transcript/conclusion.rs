@@ -1,7 +1,7 @@
 //! Whether a run succeeded. How the process ended and what the agent said itself decide together:
 //! exit 0 is not success, and what was not understood is never "done".
 
-use coven_model::{Ending, Outcome, Usage};
+use coven_model::{JobOutcome, ProcessEnding, TokenUsage};
 
 use super::entry::{TextExcerpt, ToolDenial};
 use super::format::TranscriptFormat;
@@ -25,7 +25,7 @@ pub struct RunConclusion {
     /// The agent's last answer. Of plain text, its end: there the beginning is what was left out.
     pub answer: Option<TextExcerpt>,
     /// What this run used up, without what a resumed conversation had used before.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// What the agent was not allowed to do; the first [`DENIALS_LIMIT`](super::DENIALS_LIMIT).
     pub denials: Vec<ToolDenial>,
     /// The id of the agent's conversation, to resume it.
@@ -36,8 +36,8 @@ pub struct RunConclusion {
 
 impl RunConclusion {
     /// As the outcome of an attempt that ended like that.
-    pub fn into_outcome(self, ending: Ending) -> Outcome {
-        Outcome {
+    pub fn into_outcome(self, ending: ProcessEnding) -> JobOutcome {
+        JobOutcome {
             ok: self.ok,
             ending,
             reason: self.reason,
@@ -53,18 +53,18 @@ impl RunConclusion {
 pub(super) fn conclude(
     run: RunProgress,
     format: TranscriptFormat,
-    ending: &Ending,
+    ending: &ProcessEnding,
     accepted: &[i32],
 ) -> RunConclusion {
     let ended_well = match ending {
-        Ending::Exited { code } => accepted.contains(code),
+        ProcessEnding::Exited { code } => accepted.contains(code),
         // It was completed without an exit, so only its own word is left. Text has none.
-        Ending::Alive => format.has_result(),
-        Ending::Signalled { .. }
-        | Ending::TimedOut
-        | Ending::Stopped
-        | Ending::NotStarted
-        | Ending::Lost => false,
+        ProcessEnding::Alive => format.has_result(),
+        ProcessEnding::Signalled { .. }
+        | ProcessEnding::TimedOut
+        | ProcessEnding::Stopped
+        | ProcessEnding::NotStarted
+        | ProcessEnding::Lost => false,
     };
     let said_so = !format.has_result() || run.end == TurnEnd::Succeeded;
     let ok = ended_well && said_so && run.spoiled.is_none();
@@ -81,7 +81,7 @@ pub(super) fn conclude(
     }
 }
 
-fn success(run: &RunProgress, format: TranscriptFormat, ending: &Ending) -> String {
+fn success(run: &RunProgress, format: TranscriptFormat, ending: &ProcessEnding) -> String {
     let reason = if format.has_result() {
         "the agent says it is done".to_owned()
     } else {
@@ -99,18 +99,18 @@ fn success(run: &RunProgress, format: TranscriptFormat, ending: &Ending) -> Stri
 fn failure(
     run: &RunProgress,
     format: TranscriptFormat,
-    ending: &Ending,
+    ending: &ProcessEnding,
     ended_well: bool,
 ) -> String {
     let how = match ending {
-        Ending::Exited { code } => match meaning(format, *code) {
+        ProcessEnding::Exited { code } => match meaning(format, *code) {
             Some(meaning) => format!("{ending} ({meaning})"),
             None => ending.to_string(),
         },
         _ => ending.to_string(),
     };
     // Noise is no reason; but a program that fails mostly says why in its last line.
-    let failed = !ended_well && matches!(ending, Ending::Exited { .. });
+    let failed = !ended_well && matches!(ending, ProcessEnding::Exited { .. });
     let last = run.hint.last.as_deref().filter(|_| failed);
     let told = run.error.as_deref().or(run.hint.error.as_deref()).or(last);
     let because = |why: Option<&str>| why.map(|why| format!(": {why}")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What `copilot --output-format json` prints: events with their contents in `data`, and a result
 //! with the exit code. What it calls cost counts requests, not dollars, so the cost stays unknown.
 
-use coven_model::Usage;
+use coven_model::TokenUsage;
 
 use super::json::{JsonNode, message};
 use super::recent::RecentKeys;
@@ -99,8 +99,8 @@ fn is_ignored_event(kind: &str) -> bool {
         || matches!(kind, "user.message" | "session.idle" | "permission.requested")
 }
 
-fn tokens(data: JsonNode<'_>) -> Usage {
-    Usage {
+fn tokens(data: JsonNode<'_>) -> TokenUsage {
+    TokenUsage {
         input_tokens: data.get("inputTokens").count(),
         cached_tokens: data.get("cacheReadTokens").count(),
         output_tokens: data.get("outputTokens").count(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use coven_model::Usage;
+use coven_model::TokenUsage;
 use coven_terminal::sanitise::strip;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,7 +26,7 @@ const INNER_LIMIT: usize = 2 * 1024;
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Entry {
+pub enum TranscriptItem {
     /// The agent named its conversation.
     Session {
         /// The id to resume it by.
@@ -91,7 +91,7 @@ pub enum Entry {
         message: String,
     },
     Usage {
-        usage: Usage,
+        usage: TokenUsage,
         /// Whether this is all of the run so far and replaces what was told before. Otherwise it
         /// comes on top. Either way it is about this run alone: what a resumed conversation had
         /// used before is already taken off.

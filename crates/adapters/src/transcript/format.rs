@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 /// A shape of headless output: the value of `transcript` in an adapter file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Format")]
 pub enum TranscriptFormat {
     /// Claude Code's `stream-json`, and its `json`, which is the last line of it.
     ClaudeStreamJson,

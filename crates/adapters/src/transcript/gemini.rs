@@ -1,6 +1,6 @@
 //! Gemini's `stream-json`, and the one document of its `json`. Cost is not told.
 
-use coven_model::Usage;
+use coven_model::TokenUsage;
 
 use super::json::{JsonNode, message};
 use super::run::{EntrySink, RunStats};
@@ -49,11 +49,11 @@ fn read_message(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
 
 fn result(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let stats = event.get("stats");
-    out.set_total_usage(Usage {
+    out.set_total_usage(TokenUsage {
         input_tokens: stats.get("input_tokens").count(),
         cached_tokens: stats.get("cached").count(),
         output_tokens: stats.get("output_tokens").count(),
-        ..Usage::default()
+        ..TokenUsage::default()
     });
     let took = RunStats { turns: None, millis: stats.get("duration_ms").count() };
     let error = event.get("error");
@@ -74,7 +74,7 @@ fn document(event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
     out.session(event.get("session_id").str(), None);
     let models =
         event.get("stats").get("models").fields().map(|(_, model)| tokens(model.get("tokens")));
-    out.set_total_usage(models.fold(Usage::default(), Usage::plus));
+    out.set_total_usage(models.fold(TokenUsage::default(), TokenUsage::plus));
     match answer.str() {
         _ if error.exists() => {
             out.error(&why(error), true);
@@ -103,9 +103,9 @@ fn why(error: JsonNode<'_>) -> String {
 }
 
 /// Here thoughts come on top of what was written.
-fn tokens(tokens: JsonNode<'_>) -> Usage {
+fn tokens(tokens: JsonNode<'_>) -> TokenUsage {
     let (written, thought) = (tokens.get("candidates").count(), tokens.get("thoughts").count());
-    Usage {
+    TokenUsage {
         input_tokens: tokens.get("prompt").count(),
         cached_tokens: tokens.get("cached").count(),
         output_tokens: written.map(|written| written.saturating_add(thought.unwrap_or(0))),

@@ -1,7 +1,7 @@
 //! What `opencode run --format json` prints. There is no last word: a run has succeeded when its
 //! last step stopped by itself, no error was told and nothing had to be asked.
 
-use coven_model::{UsDollars, Usage};
+use coven_model::{TokenUsage, UsDollars};
 
 use super::json::{JsonNode, message};
 use super::recent::RecentKeys;
@@ -135,7 +135,7 @@ fn failed(error: JsonNode<'_>, out: &mut EntrySink<'_>) {
 
 /// Tokens from the cache come on top of the input; thoughts are on top of the output where the
 /// total says so. A cost of 0 for tokens that were used is a price that opencode does not know.
-fn usage_of(part: JsonNode<'_>) -> Usage {
+fn usage_of(part: JsonNode<'_>) -> TokenUsage {
     let tokens = part.get("tokens");
     let cache = tokens.get("cache");
     let (read, written) = (cache.get("read").count(), cache.get("write").count());
@@ -148,7 +148,7 @@ fn usage_of(part: JsonNode<'_>) -> Usage {
     let apart = tokens.get("total").exists() && tokens.get("total").count() == sum(input, &[all]);
     let cost = part.get("cost").float().and_then(UsDollars::new);
     let free = input.unwrap_or(0) == 0 && output.unwrap_or(0) == 0;
-    Usage {
+    TokenUsage {
         input_tokens: input,
         cached_tokens: read,
         output_tokens: if apart { all } else { output },

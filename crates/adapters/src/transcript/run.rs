@@ -1,10 +1,12 @@
 //! What is known of a run so far. Everything a format finds goes through [`EntrySink`], which tells
 //! it to the caller and keeps what the conclusion needs.
 
-use coven_model::Usage;
+use coven_model::TokenUsage;
 use serde_json::Value;
 
-use super::entry::{self, Entry, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, one_line};
+use super::entry::{
+    self, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, TranscriptItem, one_line,
+};
 use super::limits::DENIALS_LIMIT;
 
 /// Whether the agent has said that its turn is over.
@@ -29,9 +31,9 @@ pub(super) struct RunProgress {
     /// Something happened after which the run is no success, whatever it says later.
     pub(super) spoiled: Option<String>,
     pub(super) answer: LastAnswer,
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
     /// What the conversation had used up before this run.
-    pub(super) previous: Usage,
+    pub(super) previous: TokenUsage,
     pub(super) denials: Vec<ToolDenial>,
     pub(super) denied: u64,
     pub(super) error: Option<String>,
@@ -83,14 +85,14 @@ impl RunProgress {
 /// Where a format writes what it found.
 pub(super) struct EntrySink<'a> {
     pub(super) run: &'a mut RunProgress,
-    emit: &'a mut dyn FnMut(Entry),
+    emit: &'a mut dyn FnMut(TranscriptItem),
     /// What follows comes from a helper of the agent: it is told, but it is not the agent's
     /// answer.
     pub(super) aside: bool,
 }
 
 impl<'a> EntrySink<'a> {
-    pub(super) fn new(run: &'a mut RunProgress, emit: &'a mut dyn FnMut(Entry)) -> Self {
+    pub(super) fn new(run: &'a mut RunProgress, emit: &'a mut dyn FnMut(TranscriptItem)) -> Self {
         Self { run, emit, aside: false }
     }
 
@@ -109,7 +111,7 @@ impl<'a> EntrySink<'a> {
         }
         self.run.session = Some(id.to_owned());
         self.run.model.clone_from(&model);
-        (self.emit)(Entry::Session { id: id.to_owned(), model });
+        (self.emit)(TranscriptItem::Session { id: id.to_owned(), model });
     }
 
     /// The agent said something whole.
@@ -119,7 +121,7 @@ impl<'a> EntrySink<'a> {
             self.reopen_turn();
             self.run.answer = LastAnswer { text: Some(text.clone()), continues: false };
         }
-        (self.emit)(Entry::Text { text, delta: false });
+        (self.emit)(TranscriptItem::Text { text, delta: false });
     }
 
     /// The agent said a piece of something.
@@ -136,11 +138,11 @@ impl<'a> EntrySink<'a> {
             }
             _ => *answer = LastAnswer { text: Some(text.clone()), continues: true },
         }
-        (self.emit)(Entry::Text { text, delta: true });
+        (self.emit)(TranscriptItem::Text { text, delta: true });
     }
 
     pub(super) fn add_thought(&mut self, text: &str) {
-        (self.emit)(Entry::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
+        (self.emit)(TranscriptItem::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
     }
 
     pub(super) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
@@ -149,7 +151,7 @@ impl<'a> EntrySink<'a> {
             self.run.answer.continues = false;
         }
         let (id, name) = (id.map(entry::name), entry::name(name));
-        (self.emit)(Entry::ToolCall { id, name, input: entry::input(input) });
+        (self.emit)(TranscriptItem::ToolCall { id, name, input: entry::input(input) });
     }
 
     pub(super) fn tool_result(&mut self, id: Option<&str>, ok: bool, output: &str) {
@@ -157,7 +159,7 @@ impl<'a> EntrySink<'a> {
             self.run.answer.continues = false;
         }
         let output = TextExcerpt::of(output, TOOL_LIMIT);
-        (self.emit)(Entry::ToolResult { id: id.map(entry::name), ok, output });
+        (self.emit)(TranscriptItem::ToolResult { id: id.map(entry::name), ok, output });
     }
 
     pub(super) fn deny(&mut self, tool: &str, detail: &str) {
@@ -166,22 +168,22 @@ impl<'a> EntrySink<'a> {
         if self.run.denials.len() < DENIALS_LIMIT {
             self.run.denials.push(denial.clone());
         }
-        (self.emit)(Entry::Denial(denial));
+        (self.emit)(TranscriptItem::Denial(denial));
     }
 
     pub(super) fn retry(&mut self, retry: ModelRetry) {
         let ModelRetry { attempt, max, delay_ms, status } = retry;
-        (self.emit)(Entry::Retry { attempt, max, delay_ms, status });
+        (self.emit)(TranscriptItem::Retry { attempt, max, delay_ms, status });
     }
 
     pub(super) fn error(&mut self, message: &str, fatal: bool) {
         let message = one_line(message);
         self.run.error = Some(message.clone());
-        (self.emit)(Entry::Error { message, fatal });
+        (self.emit)(TranscriptItem::Error { message, fatal });
     }
 
     pub(super) fn warn(&mut self, message: &str) {
-        (self.emit)(Entry::Warning { message: one_line(message) });
+        (self.emit)(TranscriptItem::Warning { message: one_line(message) });
     }
 
     /// A line on standard error, or one that is not of the format.
@@ -190,18 +192,18 @@ impl<'a> EntrySink<'a> {
     }
 
     /// This was used on top of everything before.
-    pub(super) fn add_usage(&mut self, usage: Usage) {
+    pub(super) fn add_usage(&mut self, usage: TokenUsage) {
         if !usage.is_unknown() {
             self.run.usage = self.run.usage.plus(usage);
-            (self.emit)(Entry::Usage { usage, cumulative: false });
+            (self.emit)(TranscriptItem::Usage { usage, cumulative: false });
         }
     }
 
     /// This is all that was used in this run so far.
-    pub(super) fn set_total_usage(&mut self, usage: Usage) {
+    pub(super) fn set_total_usage(&mut self, usage: TokenUsage) {
         if !usage.is_unknown() {
             self.run.usage = usage;
-            (self.emit)(Entry::Usage { usage, cumulative: true });
+            (self.emit)(TranscriptItem::Usage { usage, cumulative: true });
         }
     }
 
@@ -213,7 +215,12 @@ impl<'a> EntrySink<'a> {
             self.run.answer.text.clone_from(&text);
         }
         self.run.answer.continues = false;
-        (self.emit)(Entry::Result { ok: true, text, turns: took.turns, duration_ms: took.millis });
+        (self.emit)(TranscriptItem::Result {
+            ok: true,
+            text,
+            turns: took.turns,
+            duration_ms: took.millis,
+        });
     }
 
     /// The agent says that it failed.
@@ -222,7 +229,12 @@ impl<'a> EntrySink<'a> {
         self.run.end = TurnEnd::Failed(one_line(why));
         self.run.answer.continues = false;
         let text = Some(TextExcerpt::of(why, TEXT_LIMIT));
-        (self.emit)(Entry::Result { ok: false, text, turns: took.turns, duration_ms: took.millis });
+        (self.emit)(TranscriptItem::Result {
+            ok: false,
+            text,
+            turns: took.turns,
+            duration_ms: took.millis,
+        });
     }
 
     /// Whatever comes, the run is no success.
@@ -239,7 +251,7 @@ impl<'a> EntrySink<'a> {
     }
 
     pub(super) fn unknown(&mut self, line: TextExcerpt) {
-        (self.emit)(Entry::Unknown { line });
+        (self.emit)(TranscriptItem::Unknown { line });
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
 use coven_adapters::{ScreenRules, builtin, config};
-use coven_model::{AgentState, AwaitingKind, Verdict};
+use coven_model::{AgentState, AgentVerdict, AwaitingKind};
 use coven_terminal::recording::{
     EventData, RecordingEvent, RecordingHeader, RecordingReader, RecordingWriter,
 };
@@ -166,13 +166,13 @@ impl Cast {
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) cast: String,
-    pub(crate) verdicts: Vec<(Duration, Verdict)>,
+    pub(crate) verdicts: Vec<(Duration, AgentVerdict)>,
     /// Each mark with the verdict of its moment.
-    pub(crate) marks: Vec<(Duration, String, Verdict)>,
+    pub(crate) marks: Vec<(Duration, String, AgentVerdict)>,
 }
 
 /// A state in one word, with what is awaited.
-pub(crate) fn word(verdict: &Verdict) -> String {
+pub(crate) fn word(verdict: &AgentVerdict) -> String {
     match verdict.kind {
         Some(kind) => format!("{}:{kind}", verdict.state),
         None => verdict.state.to_string(),
@@ -190,14 +190,14 @@ impl History {
         self.marks.iter().map(|(_, _, verdict)| word(verdict)).collect()
     }
 
-    pub(crate) fn end(&self) -> &Verdict {
+    pub(crate) fn end(&self) -> &AgentVerdict {
         &self.verdicts.last().unwrap().1
     }
 
     /// The digests of all questions, in their order.
     pub(crate) fn questions(&self) -> Vec<&str> {
         let digests = self.verdicts.iter().filter_map(|(_, verdict)| verdict.digest.as_ref());
-        digests.map(coven_model::Digest::as_str).collect()
+        digests.map(coven_model::ContentDigest::as_str).collect()
     }
 
     /// How many marks speak of a state.

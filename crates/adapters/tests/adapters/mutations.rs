@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_adapters::{Config, ScreenRules, ScreenSniffer, builtin};
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 use coven_testkit::random::Random;
 
 /// What stands in for a piece of a file.
@@ -30,13 +30,13 @@ fn a_changed_file_is_reported_or_can_be_used() {
     for seed in 0..2000 {
         let mut random = Random::new(seed);
         let text = mutated(builtin::source(kinds[random.below(kinds.len())]).unwrap(), &mut random);
-        let source = Source::new("config.json", text.as_str());
+        let source = SourceFile::new("config.json", text.as_str());
         let read = Config::read(&source);
-        Report::new(source, read.problems).render(false);
+        ProblemReport::new(source, read.problems).render(false);
         let Some(config) = read.value else { continue };
         usable += 1;
         let written = serde_json::to_string(&config).unwrap();
-        let again = Config::read(&Source::new("again", written));
+        let again = Config::read(&SourceFile::new("again", written));
         assert_eq!(again.value.as_ref(), Some(&config), "seed {seed}");
         let mut sniffer = ScreenSniffer::new(Arc::new(ScreenRules::new(&config).unwrap()));
         sniffer.look_at_text(&text, Duration::from_secs(1));

@@ -9,22 +9,22 @@ mod samples;
 use std::path::{Path, PathBuf};
 
 use coven_adapters::transcript::{
-    BUFFER_LIMIT, Decoder, Entry, RunConclusion, ToolDenial, TranscriptFormat,
+    BUFFER_LIMIT, RunConclusion, ToolDenial, TranscriptDecoder, TranscriptFormat, TranscriptItem,
 };
-use coven_model::{Ending, Usage};
+use coven_model::{ProcessEnding, TokenUsage};
 
 /// A run: what it printed, and what was made of it.
 struct Read {
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptItem>,
     conclusion: RunConclusion,
 }
 
-fn exit(code: i32) -> Ending {
-    Ending::Exited { code }
+fn exit(code: i32) -> ProcessEnding {
+    ProcessEnding::Exited { code }
 }
 
 /// Feeds the pieces one after the other.
-fn read(mut decoder: Decoder, pieces: &[(&[u8], &[u8])], ending: &Ending) -> Read {
+fn read(mut decoder: TranscriptDecoder, pieces: &[(&[u8], &[u8])], ending: &ProcessEnding) -> Read {
     let mut entries = Vec::new();
     let mut keep = |entry| entries.push(entry);
     for (stdout, stderr) in pieces {
@@ -40,20 +40,22 @@ fn read(mut decoder: Decoder, pieces: &[(&[u8], &[u8])], ending: &Ending) -> Rea
 
 /// What one run with exit code 0 printed on standard output.
 fn printed(format: TranscriptFormat, stdout: &str) -> Read {
-    read(Decoder::new(format), &[(stdout.as_bytes(), b"")], &exit(0))
+    read(TranscriptDecoder::new(format), &[(stdout.as_bytes(), b"")], &exit(0))
 }
 
 impl Read {
     /// What holds for every run: the conclusion is what the entries add up to.
     fn check(&self) {
         let (mut usage, mut denials, mut session) =
-            (Usage::default(), Vec::<&ToolDenial>::new(), None);
+            (TokenUsage::default(), Vec::<&ToolDenial>::new(), None);
         for entry in &self.entries {
             match entry {
-                Entry::Usage { usage: all, cumulative: true } => usage = *all,
-                Entry::Usage { usage: more, cumulative: false } => usage = usage.plus(*more),
-                Entry::Denial(denial) => denials.push(denial),
-                Entry::Session { id, .. } => session = Some(id),
+                TranscriptItem::Usage { usage: all, cumulative: true } => usage = *all,
+                TranscriptItem::Usage { usage: more, cumulative: false } => {
+                    usage = usage.plus(*more)
+                }
+                TranscriptItem::Denial(denial) => denials.push(denial),
+                TranscriptItem::Session { id, .. } => session = Some(id),
                 _ => {}
             }
         }
@@ -67,8 +69,8 @@ impl Read {
 
     /// What the results say, in order.
     fn results(&self) -> Vec<bool> {
-        let ok = |entry: &Entry| match entry {
-            Entry::Result { ok, .. } => Some(*ok),
+        let ok = |entry: &TranscriptItem| match entry {
+            TranscriptItem::Result { ok, .. } => Some(*ok),
             _ => None,
         };
         self.entries.iter().filter_map(ok).collect()
@@ -79,12 +81,12 @@ impl Read {
     }
 
     fn unknown(&self) -> Vec<&str> {
-        let line = |entry: &'_ Entry| matches!(entry, Entry::Unknown { .. });
+        let line = |entry: &'_ TranscriptItem| matches!(entry, TranscriptItem::Unknown { .. });
         self.entries
             .iter()
             .filter(|entry| line(entry))
             .map(|entry| match entry {
-                Entry::Unknown { line } => line.text.as_str(),
+                TranscriptItem::Unknown { line } => line.text.as_str(),
                 _ => "",
             })
             .collect()
@@ -97,7 +99,7 @@ struct Sample {
     code: i32,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    previous: Usage,
+    previous: TokenUsage,
 }
 
 impl Sample {
@@ -144,21 +146,21 @@ impl Sample {
         }
     }
 
-    fn decoder(&self) -> Decoder {
-        Decoder::new(self.format).resumed_from(self.previous)
+    fn decoder(&self) -> TranscriptDecoder {
+        TranscriptDecoder::new(self.format).resumed_from(self.previous)
     }
 
     fn read(&self) -> Read {
         self.read_with(&exit(self.code))
     }
 
-    fn read_with(&self, ending: &Ending) -> Read {
+    fn read_with(&self, ending: &ProcessEnding) -> Read {
         read(self.decoder(), &[(&self.stdout, &self.stderr)], ending)
     }
 }
 
 /// What the conversations that were resumed had used before: the same turn once.
-fn previous(sample: &str) -> Usage {
+fn previous(sample: &str) -> TokenUsage {
     let usage = match sample {
         "claude-resume" => {
             r#"{"inputTokens":2234,"cachedTokens":1000,"outputTokens":56,"costUsd":0.006256}"#

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue};
 
 use super::transport::unreachable;
-use super::{Client, ClientError};
+use super::{ApiClient, ClientError};
 use crate::event::{EventEnvelope, EventGap};
 
 /// How long to wait before connecting again: at first, and at most.
@@ -22,7 +22,7 @@ const STREAM_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Whose events are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum EventScope {
     /// The events of all sessions.
     Everything,
     /// The events of one session.
@@ -31,7 +31,7 @@ pub enum Scope {
 
 /// What a follower is told.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Streamed {
+pub enum StreamedEvent {
     /// How things stand, as JSON: [`crate::event::EventSnapshot`] or
     /// [`crate::event::SessionSnapshot`], by what is followed.
     Snapshot(serde_json::Value),
@@ -50,11 +50,11 @@ pub enum Streamed {
 /// A stream of events that resumes by itself.
 #[derive(Debug)]
 pub struct EventStream {
-    client: Client,
+    client: ApiClient,
     path: String,
     cursor: Option<u64>,
     connection: Option<StreamConnection>,
-    ready: VecDeque<Streamed>,
+    ready: VecDeque<StreamedEvent>,
     wait: Duration,
     ended: bool,
 }
@@ -66,7 +66,7 @@ struct StreamConnection {
 }
 
 impl EventStream {
-    pub(super) fn new(client: Client, path: String, cursor: Option<u64>) -> Self {
+    pub(super) fn new(client: ApiClient, path: String, cursor: Option<u64>) -> Self {
         Self {
             client,
             path,
@@ -84,11 +84,11 @@ impl EventStream {
     }
 
     /// What comes next. An error is one that trying again would not mend, such as a session that
-    /// does not exist; after it, and after [`Streamed::End`], there is nothing more.
-    pub async fn next(&mut self) -> Result<Option<Streamed>, ClientError> {
+    /// does not exist; after it, and after [`StreamedEvent::End`], there is nothing more.
+    pub async fn next(&mut self) -> Result<Option<StreamedEvent>, ClientError> {
         loop {
             if let Some(streamed) = self.ready.pop_front() {
-                self.ended |= streamed == Streamed::End;
+                self.ended |= streamed == StreamedEvent::End;
                 return Ok(Some(streamed));
             }
             if self.ended {
@@ -145,11 +145,11 @@ impl EventStream {
     }
 
     /// Forgets the connection and lets some time pass, longer each time.
-    async fn again(&mut self, why: String) -> Streamed {
+    async fn again(&mut self, why: String) -> StreamedEvent {
         self.connection = None;
         tokio::time::sleep(self.wait).await;
         self.wait = (self.wait * 2).min(MAX_RECONNECT_DELAY);
-        Streamed::Reconnecting(why)
+        StreamedEvent::Reconnecting(why)
     }
 
     fn take(&mut self, message: &SseMessage) {
@@ -161,13 +161,13 @@ impl EventStream {
             self.cursor = Some(id);
         }
         let streamed = match message.event.as_str() {
-            "snapshot" => serde_json::from_str(&message.data).ok().map(Streamed::Snapshot),
-            "gap" => serde_json::from_str(&message.data).ok().map(Streamed::Gap),
-            "lagged" => Some(Streamed::Lagged),
-            "end" => Some(Streamed::End),
+            "snapshot" => serde_json::from_str(&message.data).ok().map(StreamedEvent::Snapshot),
+            "gap" => serde_json::from_str(&message.data).ok().map(StreamedEvent::Gap),
+            "lagged" => Some(StreamedEvent::Lagged),
+            "end" => Some(StreamedEvent::End),
             // The daemon goes away; the connection ends by itself.
             "stopping" => None,
-            _ => serde_json::from_str(&message.data).ok().map(Streamed::Event),
+            _ => serde_json::from_str(&message.data).ok().map(StreamedEvent::Event),
         };
         self.ready.extend(streamed);
     }

@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::transport::{Transport, Wire};
+use super::transport::{DaemonStream, Transport};
 use super::{ClientError, problem};
 use crate::attach::{FromDaemon, FromViewer, SUBPROTOCOL};
 
@@ -24,7 +24,7 @@ pub enum FromTerminal {
 pub struct TerminalConnection {
     /// What is said to it.
     pub sender: ToTerminal,
-    messages: SplitStream<WebSocketStream<Wire>>,
+    messages: SplitStream<WebSocketStream<DaemonStream>>,
 }
 
 impl std::fmt::Debug for TerminalConnection {
@@ -35,7 +35,7 @@ impl std::fmt::Debug for TerminalConnection {
 
 /// The half that speaks.
 pub struct ToTerminal {
-    messages: SplitSink<WebSocketStream<Wire>, Message>,
+    messages: SplitSink<WebSocketStream<DaemonStream>, Message>,
 }
 
 impl std::fmt::Debug for ToTerminal {

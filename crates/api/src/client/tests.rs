@@ -15,14 +15,14 @@ use tokio::process::Command;
 
 use super::*;
 use crate::event::EventGap;
-use crate::problem::Code;
+use crate::problem::ProblemCode;
 
 const VERSION: &str = r#"{"version":"1.2.3","api":1,"events":1,"pid":7}"#;
 
 /// A daemon that knows its version, one key, no session, and two events.
 fn daemon() -> Router {
     let missing = || async {
-        let problem = Problem::new(Code::WorkflowNotFound, "there is no such session");
+        let problem = ApiProblem::new(ProblemCode::WorkflowNotFound, "there is no such session");
         let body = serde_json::to_string(&problem).unwrap();
         (StatusCode::NOT_FOUND, [("content-type", "application/problem+json")], body)
     };
@@ -73,10 +73,10 @@ fn serve(router: Router, stream: DuplexStream) {
 }
 
 /// A client whose connections are in this process, and how many there were.
-fn in_process() -> (Client, Arc<AtomicUsize>) {
+fn in_process() -> (ApiClient, Arc<AtomicUsize>) {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
-    let client = Client::over(move || {
+    let client = ApiClient::over(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         let (ours, theirs) = tokio::io::duplex(64);
         serve(daemon(), theirs);
@@ -91,7 +91,9 @@ async fn requests_go_over_any_byte_stream_and_share_a_connection() {
     assert_eq!(client.version().await.unwrap().pid, 7);
     client.shutdown(ShutdownRequest::default()).await.unwrap();
     match client.workflow("nobody").await {
-        Err(ClientError::Problem(problem)) => assert_eq!(problem.code, Code::WorkflowNotFound),
+        Err(ClientError::Problem(problem)) => {
+            assert_eq!(problem.code, ProblemCode::WorkflowNotFound)
+        }
         other => panic!("{other:?}"),
     }
     let unreadable = client.status().await;
@@ -102,22 +104,22 @@ async fn requests_go_over_any_byte_stream_and_share_a_connection() {
 #[tokio::test]
 async fn following_goes_on_after_the_last_event_that_was_seen() {
     let (client, _) = in_process();
-    let mut events = client.events(&Scope::Everything, None);
+    let mut events = client.events(&EventScope::Everything, None);
     let mut told = Vec::new();
     while let Some(streamed) = events.next().await.unwrap() {
-        if !matches!(streamed, Streamed::Reconnecting(_)) {
+        if !matches!(streamed, StreamedEvent::Reconnecting(_)) {
             told.push(streamed);
         }
     }
-    let gap = |number| Streamed::Gap(EventGap { after: number, oldest: number });
-    assert_eq!(told, [gap(1), gap(2), Streamed::End]);
+    let gap = |number| StreamedEvent::Gap(EventGap { after: number, oldest: number });
+    assert_eq!(told, [gap(1), gap(2), StreamedEvent::End]);
 }
 
 #[tokio::test]
 async fn requests_go_over_a_unix_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sock");
-    let client = Client::new(DaemonAddress::Socket(path.clone())).unwrap();
+    let client = ApiClient::new(DaemonAddress::Socket(path.clone())).unwrap();
     let absent = client.version().await;
     assert!(matches!(absent, Err(ClientError::Unreachable(_))), "{absent:?}");
     let listener = tokio::net::UnixListener::bind(path).unwrap();
@@ -134,7 +136,7 @@ async fn requests_go_over_the_input_and_output_of_a_child() {
            printf 'HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n%s' '{VERSION}'",
         VERSION.len()
     );
-    let client = Client::over(move || {
+    let client = ApiClient::over(move || {
         let child = Command::new("sh")
             .args(["-c", &script])
             .stdin(Stdio::piped())
@@ -151,7 +153,7 @@ async fn requests_go_over_the_input_and_output_of_a_child() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
-    let client = Client::over(|| async {
+    let client = ApiClient::over(|| async {
         let (ours, theirs) = tokio::io::duplex(4096);
         tokio::spawn(async move {
             let _open = theirs;
@@ -163,7 +165,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
         Err(ClientError::Unreachable(why)) => assert!(why.contains("60 seconds"), "{why}"),
         other => panic!("{other:?}"),
     }
-    let client = Client::over(std::future::pending::<io::Result<DuplexStream>>);
+    let client = ApiClient::over(std::future::pending::<io::Result<DuplexStream>>);
     match client.version().await {
         Err(ClientError::Unreachable(why)) => assert!(why.contains("not accepted"), "{why}"),
         other => panic!("{other:?}"),

@@ -37,15 +37,15 @@ trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// One connection to the daemon.
-pub(super) struct Wire(Box<dyn ByteStream>);
+pub(super) struct DaemonStream(Box<dyn ByteStream>);
 
-impl Wire {
+impl DaemonStream {
     fn new(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
         Self(Box::new(stream))
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for DaemonStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -55,7 +55,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for DaemonStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -73,7 +73,7 @@ impl AsyncWrite for Wire {
     }
 }
 
-impl Connection for Wire {
+impl Connection for DaemonStream {
     fn connected(&self) -> Connected {
         Connected::new()
     }
@@ -81,7 +81,7 @@ impl Connection for Wire {
 
 /// Opens a byte stream for each connection.
 #[derive(Clone)]
-struct Connector(Arc<dyn Fn() -> BoxFuture<'static, io::Result<Wire>> + Send + Sync>);
+struct Connector(Arc<dyn Fn() -> BoxFuture<'static, io::Result<DaemonStream>> + Send + Sync>);
 
 impl Connector {
     fn new<F, S>(open: impl Fn() -> F + Send + Sync + 'static) -> Self
@@ -93,7 +93,7 @@ impl Connector {
             let opening = open();
             Box::pin(async move {
                 match tokio::time::timeout(CONNECT_TIMEOUT, opening).await {
-                    Ok(opened) => opened.map(Wire::new),
+                    Ok(opened) => opened.map(DaemonStream::new),
                     Err(_) => Err(io::Error::new(
                         io::ErrorKind::TimedOut,
                         "the connection was not accepted in time",
@@ -106,9 +106,9 @@ impl Connector {
 
 /// The pool asks by address; there is only one.
 impl tower_service::Service<Uri> for Connector {
-    type Response = TokioIo<Wire>;
+    type Response = TokioIo<DaemonStream>;
     type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<TokioIo<Wire>>>;
+    type Future = BoxFuture<'static, io::Result<TokioIo<DaemonStream>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -138,7 +138,7 @@ impl fmt::Debug for Transport {
 }
 
 /// An answer that has come as a whole.
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
@@ -187,7 +187,7 @@ impl Transport {
     }
 
     /// A connection for something else than requests.
-    pub(super) async fn connect(&self) -> Result<Wire, ClientError> {
+    pub(super) async fn connect(&self) -> Result<DaemonStream, ClientError> {
         self.connector.0().await.map_err(|error| ClientError::Unreachable(error.to_string()))
     }
 
@@ -198,11 +198,11 @@ impl Transport {
         path: &str,
         headers: HeaderMap,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<HttpAnswer, ClientError> {
         let answer = async {
             let answer = self.begin(method, path, headers, body).await?;
             let headers = answer.headers().clone();
-            Ok(Answer { headers, body: whole(answer).await? })
+            Ok(HttpAnswer { headers, body: whole(answer).await? })
         };
         match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(answer) => answer,

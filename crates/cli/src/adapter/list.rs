@@ -3,7 +3,7 @@
 use coven_adapters::AdapterConfigLoader;
 use coven_adapters::loader::{LoadedAdapter, OriginStatus};
 use coven_adapters::registry::AdapterMetadata;
-use coven_model::Mode;
+use coven_model::AgentMode;
 use serde_json::json;
 
 use crate::failure::Result;
@@ -51,8 +51,9 @@ pub(super) fn run(as_json: bool) -> Result {
 
 fn entry(kind: &str, loaded: &LoadedAdapter) -> serde_json::Value {
     let metadata = AdapterMetadata::new(kind, &loaded.config);
-    let modes: Vec<&str> = metadata.modes.keys().copied().map(Mode::as_str).collect();
-    let problems: Vec<_> = loaded.reports.iter().map(coven_notation::Report::to_json).collect();
+    let modes: Vec<&str> = metadata.modes.keys().copied().map(AgentMode::as_str).collect();
+    let problems: Vec<_> =
+        loaded.reports.iter().map(coven_notation::ProblemReport::to_json).collect();
     json!({
         "type": kind,
         "displayName": metadata.display_name,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use coven_adapters::AdapterConfigLoader;
 use coven_adapters::replay::{ReplayEvent, replay};
-use coven_model::Verdict;
+use coven_model::AgentVerdict;
 use serde_json::json;
 
 use crate::failure::{CommandFailure, Result};
@@ -75,7 +75,7 @@ fn tell(told: &ReplayEvent, as_json: bool) -> Result {
     }
 }
 
-fn line(time: Duration, verdict: &Verdict) -> serde_json::Value {
+fn line(time: Duration, verdict: &AgentVerdict) -> serde_json::Value {
     // Milliseconds are as exact as the screen is looked at.
     let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
     let mut line = json!({"t": seconds, "state": verdict.state, "kind": verdict.kind, "evidence": verdict.evidence});

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
 use coven_adapters::{AdapterConfigLoader, ScreenRules};
-use coven_model::Verdict;
+use coven_model::AgentVerdict;
 use serde_json::json;
 
 use crate::failure::{CommandFailure, Result};
@@ -79,7 +79,7 @@ fn casts(path: &Path) -> Vec<PathBuf> {
 fn test(kind: &str, rules: &Arc<ScreenRules>, file: PathBuf) -> Result<RecordingOutcome> {
     let failed = |error: String| CommandFailure::failed(format!("{}: {error}", file.display()));
     let open = File::open(&file).map_err(|error| failed(error.to_string()))?;
-    let mut now: Option<Verdict> = None;
+    let mut now: Option<AgentVerdict> = None;
     let mut marks = 0;
     let mut wrong = Vec::new();
     let told = |told| match told {

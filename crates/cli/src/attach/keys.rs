@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use coven_terminal::keys::{Key, KeyCode, KeyModes, KeyModifiers};
+use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress};
 
 /// The bit of Ctrl in the number of modifiers, which is one more than all bits.
 const CTRL_MODIFIER_BIT: u32 = 4;
@@ -10,12 +10,12 @@ const CTRL_MODIFIER_BIT: u32 = 4;
 /// The key that begins a command to `coven`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PrefixKey {
-    key: Key,
+    key: KeyPress,
 }
 
 impl Default for PrefixKey {
     fn default() -> Self {
-        let key = Key::new(KeyCode::Char(']'), KeyModifiers::CTRL);
+        let key = KeyPress::new(KeyCode::Char(']'), KeyModifiers::CTRL);
         // A bracket is a key.
         Self { key: key.unwrap_or_else(|_| unreachable!()) }
     }
@@ -31,7 +31,7 @@ impl FromStr for PrefixKey {
             Some(rest) => format!("Ctrl+{rest}"),
             None => text.to_owned(),
         };
-        let key: Key = name.parse().map_err(|error| format!("{error}"))?;
+        let key: KeyPress = name.parse().map_err(|error| format!("{error}"))?;
         let typed = key.encode(KeyModes::default());
         match (typed.as_slice(), key.mods().is_empty()) {
             // A key that types something would be lost to the agent.

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{DeliveredInput, Event};
-use coven_model::{AttemptId, Ending, InterventionId, SessionId, WorkflowStatus};
-use coven_store::Record;
+use coven_model::event::{DeliveredInput, SessionEvent};
+use coven_model::{AttemptId, InterventionId, ProcessEnding, SessionId, WorkflowStatus};
+use coven_store::JournalRecord;
 
 /// What an audit needs to know of a journal.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct JournalSummary {
     pub(super) name: Option<String>,
     pub(super) status: WorkflowStatus,
     /// Attempts by how they ended; nothing for those that did not.
-    pub(super) attempts: BTreeMap<AttemptId, Option<Ending>>,
+    pub(super) attempts: BTreeMap<AttemptId, Option<ProcessEnding>>,
     /// Agents that were left alive on purpose and are not gone yet.
     pub(super) kept: BTreeSet<AttemptId>,
 }
@@ -40,7 +40,7 @@ struct JournalCounter<'a> {
 /// Goes through the facts of a session and says what cannot have happened.
 pub(super) fn check(
     id: &SessionId,
-    records: &[Record<Event>],
+    records: &[JournalRecord<SessionEvent>],
     findings: &mut Vec<String>,
 ) -> JournalSummary {
     let mut count = JournalCounter {
@@ -57,7 +57,8 @@ pub(super) fn check(
         if record.seq != expected {
             count.wrong(format!("fact {expected} has the number {}", record.seq));
         }
-        if place == 0 && !matches!(&record.fact, Event::SessionCreated(made) if made.session == *id)
+        if place == 0
+            && !matches!(&record.fact, SessionEvent::SessionCreated(made) if made.session == *id)
         {
             count.wrong("the journal does not begin with the making of this session".to_owned());
         }
@@ -78,63 +79,64 @@ impl JournalCounter<'_> {
         }
     }
 
-    fn fact(&mut self, seq: u64, event: &Event) {
+    fn fact(&mut self, seq: u64, event: &SessionEvent) {
         if self.told.status.is_final() && !may_follow_the_end(event) {
             let (kind, status) = (event.kind(), self.told.status);
             self.wrong(format!("fact {seq} ({kind}) comes after the run was {status}"));
         }
         match event {
-            Event::SessionCreated(made) => {
+            SessionEvent::SessionCreated(made) => {
                 self.told.name = Some(made.name.clone());
                 self.planned =
                     made.plan.get("steps").and_then(|steps| steps.as_array()).map(Vec::len);
             }
-            Event::WorkflowStarted { .. } | Event::WorkflowResumed { .. } => {
+            SessionEvent::WorkflowStarted { .. } | SessionEvent::WorkflowResumed { .. } => {
                 self.status(WorkflowStatus::Running);
             }
-            Event::WorkflowBlocked { .. } => self.status(WorkflowStatus::Blocked),
-            Event::WorkflowCompleted { .. } => self.status(WorkflowStatus::Completed),
-            Event::WorkflowFailed { .. } => self.status(WorkflowStatus::Failed),
-            Event::WorkflowCancelled { .. } => self.status(WorkflowStatus::Cancelled),
-            Event::WorkflowRetried { .. } => {
+            SessionEvent::WorkflowBlocked { .. } => self.status(WorkflowStatus::Blocked),
+            SessionEvent::WorkflowCompleted { .. } => self.status(WorkflowStatus::Completed),
+            SessionEvent::WorkflowFailed { .. } => self.status(WorkflowStatus::Failed),
+            SessionEvent::WorkflowCancelled { .. } => self.status(WorkflowStatus::Cancelled),
+            SessionEvent::WorkflowRetried { .. } => {
                 self.status(WorkflowStatus::Running);
                 for step in self.steps.values_mut().filter(|step| **step != AuditedStep::Over) {
                     *step = AuditedStep::Again;
                 }
             }
-            Event::StepStarted { step, index, .. } => self.begun(seq, step, *index),
-            Event::StepCompleted { step, index, .. } => {
+            SessionEvent::StepStarted { step, index, .. } => self.begun(seq, step, *index),
+            SessionEvent::StepCompleted { step, index, .. } => {
                 self.over(seq, step, *index, AuditedStep::Over, true);
             }
-            Event::StepSkipped { step, index, .. } => {
+            SessionEvent::StepSkipped { step, index, .. } => {
                 self.over(seq, step, *index, AuditedStep::Over, false);
             }
-            Event::StepFailed { step, index, continues, .. } => {
+            SessionEvent::StepFailed { step, index, continues, .. } => {
                 let end = if *continues { AuditedStep::Over } else { AuditedStep::Failed };
                 self.over(seq, step, *index, end, false);
             }
-            Event::InterventionRequired { intervention, .. } => {
+            SessionEvent::InterventionRequired { intervention, .. } => {
                 let id = &intervention.id;
                 let new = self.asked.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: {id} is asked twice"));
                 self.open.insert(id.clone());
             }
-            Event::InputDecided { intervention, .. } => {
+            SessionEvent::InputDecided { intervention, .. } => {
                 let id = &intervention.id;
                 let new = self.asked.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: {id} is decided twice"));
             }
-            Event::InterventionResolved { id, .. } | Event::InterventionWithdrawn { id, .. } => {
+            SessionEvent::InterventionResolved { id, .. }
+            | SessionEvent::InterventionWithdrawn { id, .. } => {
                 let open = self.open.remove(id);
                 self.holds(open, || format!("fact {seq}: {id} is decided and was not open"));
             }
-            Event::InputDelivered { input: DeliveredInput::Answer(id), .. } => {
+            SessionEvent::InputDelivered { input: DeliveredInput::Answer(id), .. } => {
                 let new = self.delivered.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: the answer to {id} was given twice"));
             }
-            Event::TaskStarted(started) => self.started(seq, &started.spec.job.attempt),
-            Event::TaskEnded(ended) => self.ended(seq, &ended.job, &ended.outcome.ending),
-            Event::TaskReleased { job, .. } => {
+            SessionEvent::TaskStarted(started) => self.started(seq, &started.spec.job.attempt),
+            SessionEvent::TaskEnded(ended) => self.ended(seq, &ended.job, &ended.outcome.ending),
+            SessionEvent::TaskReleased { job, .. } => {
                 let kept = self.told.kept.remove(job);
                 self.holds(kept, || format!("fact {seq}: {job} is gone and was not kept"));
             }
@@ -172,13 +174,13 @@ impl JournalCounter<'_> {
         }
     }
 
-    fn ended(&mut self, seq: u64, job: &AttemptId, ending: &Ending) {
+    fn ended(&mut self, seq: u64, job: &AttemptId, ending: &ProcessEnding) {
         match self.told.attempts.insert(job.clone(), Some(ending.clone())) {
             Some(None) => {}
             Some(Some(_)) => self.wrong(format!("fact {seq}: {job} ends twice")),
             None => self.wrong(format!("fact {seq}: {job} ends and was never started")),
         }
-        if *ending == Ending::Alive {
+        if *ending == ProcessEnding::Alive {
             self.told.kept.insert(job.clone());
         }
     }
@@ -207,13 +209,13 @@ impl JournalCounter<'_> {
     }
 }
 
-fn may_follow_the_end(event: &Event) -> bool {
+fn may_follow_the_end(event: &SessionEvent) -> bool {
     matches!(
         event,
-        Event::WorkflowRetried { .. }
-            | Event::SessionDeleted { .. }
-            | Event::TaskReleased { .. }
-            | Event::AgentUsage { .. }
-            | Event::Unknown { .. }
+        SessionEvent::WorkflowRetried { .. }
+            | SessionEvent::SessionDeleted { .. }
+            | SessionEvent::TaskReleased { .. }
+            | SessionEvent::AgentUsage { .. }
+            | SessionEvent::Unknown { .. }
     )
 }

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use coven_model::{AttemptId, Digest, Ending};
+use coven_model::{AttemptId, ContentDigest, ProcessEnding};
 use coven_runtime::processes;
 use coven_store::Attempt;
-use coven_store::session::Look;
+use coven_store::session::ReadOnlySession;
 
 use super::SessionAudit;
 use super::facts::JournalSummary;
 
-pub(super) fn check(look: &Look, told: &JournalSummary, report: &mut SessionAudit) {
+pub(super) fn check(look: &ReadOnlySession, told: &JournalSummary, report: &mut SessionAudit) {
     values(look, report);
     let folders = match look.attempts() {
         Ok(folders) => folders,
@@ -35,13 +35,16 @@ pub(super) fn check(look: &Look, told: &JournalSummary, report: &mut SessionAudi
 }
 
 /// What never ran, or runs, may have left nothing.
-fn may_have_no_folder(ending: Option<&Ending>) -> bool {
-    matches!(ending, None | Some(Ending::NotStarted | Ending::Lost | Ending::Stopped))
+fn may_have_no_folder(ending: Option<&ProcessEnding>) -> bool {
+    matches!(
+        ending,
+        None | Some(ProcessEnding::NotStarted | ProcessEnding::Lost | ProcessEnding::Stopped)
+    )
 }
 
 fn one(
     job: &AttemptId,
-    ending: Option<&Ending>,
+    ending: Option<&ProcessEnding>,
     attempt: &Attempt,
     told: &JournalSummary,
     report: &mut SessionAudit,
@@ -107,7 +110,7 @@ fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut SessionAudi
 }
 
 /// Values that lie aside are what their names say.
-fn values(look: &Look, report: &mut SessionAudit) {
+fn values(look: &ReadOnlySession, report: &mut SessionAudit) {
     let Ok(entries) = fs::read_dir(look.path().join("values")) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -116,7 +119,7 @@ fn values(look: &Look, report: &mut SessionAudit) {
             continue;
         }
         match fs::read(entry.path()) {
-            Ok(bytes) if Digest::of_bytes(&bytes).as_str() == name => {}
+            Ok(bytes) if ContentDigest::of_bytes(&bytes).as_str() == name => {}
             Ok(_) => report.findings.push(format!("the value {name} is not what it was")),
             Err(error) => report.findings.push(format!("the value {name} cannot be read: {error}")),
         }

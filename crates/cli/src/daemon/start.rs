@@ -1,6 +1,6 @@
 //! `coven daemon start`.
 
-use coven_api::{Client, DaemonAddress};
+use coven_api::{ApiClient, DaemonAddress};
 
 use crate::connect::{self, DaemonStart};
 use crate::failure::Result;
@@ -10,7 +10,7 @@ pub(super) async fn run() -> Result {
     if let Some((_, version)) = connect::running().await? {
         return output::line(&format!("the daemon runs already (process {})", version.pid));
     }
-    let client = Client::new(DaemonAddress::Socket(folders::places()?.socket()))?;
+    let client = ApiClient::new(DaemonAddress::Socket(folders::places()?.socket()))?;
     let (start, version) = connect::start(&client).await?;
     output::line(&match start {
         DaemonStart::Now => format!("the daemon is started (process {})", version.pid),

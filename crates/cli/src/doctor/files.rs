@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use coven_adapters::AdapterConfigLoader;
-use coven_daemon::Config;
-use coven_notation::Source;
+use coven_daemon::ServiceConfig;
+use coven_notation::SourceFile;
 use coven_policy::Policy;
-use coven_workflow::Known;
+use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 
 use super::{DoctorCheck, State};
@@ -63,7 +63,7 @@ fn config(path: &Path) -> DoctorCheck {
     if !path.exists() {
         return DoctorCheck::ok(GROUP, name, "none; everything is as usual");
     }
-    match Config::load(path) {
+    match ServiceConfig::load(path) {
         Ok(_) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
         Err(error) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&error.to_string()))
             .mend(format!("mend {}; its form: coven schema config", path.display())),
@@ -75,7 +75,7 @@ fn policy(path: &Path) -> DoctorCheck {
     let Ok(bytes) = fs::read(path) else {
         return DoctorCheck::ok(GROUP, name, "none; every question is asked");
     };
-    let read = Source::from_bytes(path.display().to_string(), bytes);
+    let read = SourceFile::from_bytes(path.display().to_string(), bytes);
     match read.and_then(|source| Policy::read(&source)) {
         Ok(_) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
         Err(report) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&report.render(false)))
@@ -84,7 +84,7 @@ fn policy(path: &Path) -> DoctorCheck {
 }
 
 fn grimoires() -> Vec<DoctorCheck> {
-    let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
+    let known = CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types());
     let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
     let wrong: Vec<DoctorCheck> = catalogue
         .entries()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coven_notation::Report;
+use coven_notation::ProblemReport;
 use coven_workflow::check;
 
 use crate::failure::{CommandFailure, Result};
@@ -18,7 +18,7 @@ pub(super) fn run(what: &[String], as_json: bool) -> Result {
 
 /// The problems of a file; or, for a name without a folder that is no file, of every grimoire of
 /// that name.
-fn found(what: &str) -> Result<Vec<Report>> {
+fn found(what: &str) -> Result<Vec<ProblemReport>> {
     let path = Path::new(what);
     let is_path = path.exists() || what.contains('/') || path.extension().is_some();
     if is_path {
@@ -26,7 +26,7 @@ fn found(what: &str) -> Result<Vec<Report>> {
         return Ok(vec![report(read(path)?, |source| check(source, &known).problems)]);
     }
     let catalogue = super::catalogue();
-    let named: Vec<Report> = catalogue
+    let named: Vec<ProblemReport> = catalogue
         .entries()
         .filter(|entry| entry.name == what)
         .map(coven_workflow::catalogue::CatalogueEntry::report)

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use coven_notation::Source;
+use coven_notation::SourceFile;
 use coven_workflow::check;
 
 use crate::failure::{CommandFailure, Result};
@@ -61,10 +61,10 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
         None => TEMPLATE.replace("@NAME@", name),
     };
     // A name that is none shows in the text.
-    let source = Source::new(format!("{name}.yaml"), text.as_str());
+    let source = SourceFile::new(format!("{name}.yaml"), text.as_str());
     let checked = check(&source, &super::known());
     if checked.has_errors() {
-        let report = coven_notation::Report::new(source, checked.problems);
+        let report = coven_notation::ProblemReport::new(source, checked.problems);
         eprint!("{}", report.render(output::colour_on_stderr()));
         return Err(CommandFailure::usage(format!("{name:?} cannot be the name of a grimoire"))
             .hint("use lower-case words with dashes between them, such as `fix-bug`"));

@@ -96,15 +96,15 @@ fn color(color: CellColor, base: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    use coven_terminal::screen::{Screen, Size};
+    use coven_terminal::screen::{GridSize, Screen};
 
     use super::*;
 
     /// The first row of a wide terminal, shown on one with fewer columns.
     fn shown(bytes: &str, columns: u16) -> (Screen, Screen) {
-        let mut wide = Screen::new(Size::new(40, 2));
+        let mut wide = Screen::new(GridSize::new(40, 2));
         wide.feed(bytes.as_bytes());
-        let mut narrow = Screen::new(Size::new(columns, 2));
+        let mut narrow = Screen::new(GridSize::new(columns, 2));
         narrow.feed(painted(&wide.snapshot().rows()[0], usize::from(columns)).as_bytes());
         (wide, narrow)
     }

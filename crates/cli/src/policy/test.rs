@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_api::Client;
+use coven_api::ApiClient;
 use coven_api::intervention::{InterventionItem, InterventionQuery, InterventionState};
 use coven_api::workflow::ListQuery;
-use coven_notation::Source;
-use coven_policy::{PastQuestion, Policies, Policy, RuleEffect, TrialRow, test};
+use coven_notation::SourceFile;
+use coven_policy::{EffectivePolicies, PastQuestion, Policy, RuleEffect, TrialRow, test};
 use serde_json::json;
 
 use crate::connect::{self, block_on};
@@ -44,18 +44,18 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
 }
 
 /// The policies in use, or the one in a file.
-fn policies(file: Option<&Path>) -> Result<Policies> {
+fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
     let read = |path: &Path| -> Result<Policy> {
         let (name, bytes) = written::read(path)?;
-        let tell = |report: coven_notation::Report| {
+        let tell = |report: coven_notation::ProblemReport| {
             eprint!("{}", report.render(output::colour_on_stderr()));
             CommandFailure::told()
         };
-        let source = Source::from_bytes(name, bytes).map_err(tell)?;
+        let source = SourceFile::from_bytes(name, bytes).map_err(tell)?;
         Policy::read(&source).map_err(tell)
     };
     if let Some(path) = file {
-        return Ok(Policies { user: Some(read(path)?), ..Policies::default() });
+        return Ok(EffectivePolicies { user: Some(read(path)?), ..EffectivePolicies::default() });
     }
     let here = |path: PathBuf| path.is_file().then_some(path);
     let user = folders::config().and_then(|config| here(config.join("policy.yaml")));
@@ -64,14 +64,18 @@ fn policies(file: Option<&Path>) -> Result<Policies> {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
     }
-    Ok(Policies {
+    Ok(EffectivePolicies {
         user: user.as_deref().map(read).transpose()?,
         project: project.as_deref().map(read).transpose()?,
     })
 }
 
 /// What was asked before: of one session, or of the newest.
-async fn past(client: &Client, session: Option<&str>, limit: u32) -> Result<Vec<InterventionItem>> {
+async fn past(
+    client: &ApiClient,
+    session: Option<&str>,
+    limit: u32,
+) -> Result<Vec<InterventionItem>> {
     let ids = if let Some(name) = session {
         vec![find::workflow(client, name).await?.item.id]
     } else {

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use coven_api::Client;
-use coven_api::intervention::Decide;
-use coven_api::workflow::{TaskItem, Workflow};
-use coven_model::{Choice, Intervention, InterventionId, Mode};
+use coven_api::ApiClient;
+use coven_api::intervention::DecideRequest;
+use coven_api::workflow::{TaskItem, WorkflowDetails};
+use coven_model::{AgentMode, Intervention, InterventionChoice, InterventionId};
 
 use crate::output::{self, OutputPaint};
 use crate::question::{self, TextRequirement};
@@ -18,7 +18,7 @@ const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(400);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AskAction {
     Nothing,
-    Decide(Choice, Option<String>),
+    Decide(InterventionChoice, Option<String>),
     /// The terminal of the agent that asks is wanted.
     Open,
 }
@@ -31,14 +31,14 @@ pub(super) struct QuestionPrompt {
     replaced: Option<Instant>,
     /// How many questions were passed over.
     skipped: usize,
-    typing: Option<(Choice, String)>,
+    typing: Option<(InterventionChoice, String)>,
     /// What came of the last key.
     note: String,
 }
 
 impl QuestionPrompt {
     /// The question that is asked now.
-    pub(super) fn current<'a>(&self, workflow: &'a Workflow) -> Option<&'a Intervention> {
+    pub(super) fn current<'a>(&self, workflow: &'a WorkflowDetails) -> Option<&'a Intervention> {
         let open = &workflow.interventions;
         if let Some(found) = open.iter().find(|asked| Some(&asked.id) == self.shown.as_ref()) {
             return Some(found);
@@ -47,7 +47,7 @@ impl QuestionPrompt {
     }
 
     /// Takes in how things stand now.
-    pub(super) fn look(&mut self, workflow: &Workflow) {
+    pub(super) fn look(&mut self, workflow: &WorkflowDetails) {
         let now = self.current(workflow).map(|asked| asked.id.clone());
         if now != self.shown {
             self.replaced = self.shown.as_ref().and(now.as_ref()).map(|_| Instant::now());
@@ -62,7 +62,7 @@ impl QuestionPrompt {
     /// What is drawn below the tree.
     pub(super) fn lines(
         &self,
-        workflow: &Workflow,
+        workflow: &WorkflowDetails,
         paint: OutputPaint,
         columns: usize,
     ) -> Vec<String> {
@@ -104,7 +104,7 @@ impl QuestionPrompt {
 
     /// Takes what was typed. What follows the key that decides is thrown away: it was typed for
     /// something else.
-    pub(super) fn typed(&mut self, workflow: &Workflow, bytes: &[u8]) -> AskAction {
+    pub(super) fn typed(&mut self, workflow: &WorkflowDetails, bytes: &[u8]) -> AskAction {
         let Some(asked) = self.current(workflow).cloned() else { return AskAction::Nothing };
         if self.replaced.is_some_and(|since| since.elapsed() < QUESTION_SETTLE_TIME) {
             return AskAction::Nothing;
@@ -181,12 +181,13 @@ impl QuestionPrompt {
     /// Decides, and remembers what came of it.
     pub(super) async fn decide(
         &mut self,
-        client: &Client,
+        client: &ApiClient,
         asked: &Intervention,
-        choice: Choice,
+        choice: InterventionChoice,
         answer: Option<String>,
     ) {
-        let decide = Decide { decision: choice, answer, digest: asked.digest.clone(), why: None };
+        let decide =
+            DecideRequest { decision: choice, answer, digest: asked.digest.clone(), why: None };
         self.note = match client.decide(&asked.id, &decide).await {
             Ok(_) => format!("{}: {}", question::asked(asked), question::words(choice)),
             Err(error) => format!("not done: {}", output::one_line(&error.to_string())),
@@ -194,12 +195,12 @@ impl QuestionPrompt {
     }
 }
 
-fn task<'a>(workflow: &'a Workflow, asked: &Intervention) -> Option<&'a TaskItem> {
+fn task<'a>(workflow: &'a WorkflowDetails, asked: &Intervention) -> Option<&'a TaskItem> {
     workflow.tasks.iter().find(|task| Some(&task.id) == asked.task.as_ref())
 }
 
 fn has_terminal(task: Option<&TaskItem>) -> bool {
-    task.is_some_and(|task| task.live && task.mode == Mode::Interactive)
+    task.is_some_and(|task| task.live && task.mode == AgentMode::Interactive)
 }
 
 fn keys(
@@ -212,8 +213,9 @@ fn keys(
         let width = key.len() + 3 + output::width(words);
         (width, format!("{} {words}", paint.bold(&format!("[{key}]"))))
     };
-    let choice =
-        |choice: &Choice| key(&question::key(*choice).to_string(), question::words(*choice));
+    let choice = |choice: &InterventionChoice| {
+        key(&question::key(*choice).to_string(), question::words(*choice))
+    };
     let mut all: Vec<(usize, String)> = asked.options.iter().map(choice).collect();
     if has_terminal(task) {
         all.push(key("o", "open its terminal"));

@@ -2,27 +2,27 @@
 
 use coven_adapters::AdapterConfigLoader;
 use coven_model::PlanView;
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::view::dry_run;
-use coven_workflow::{Known, check};
+use coven_workflow::{CheckEnvironment, check};
 
 use super::RunTarget;
 use crate::failure::{CommandFailure, Result};
 use crate::{folders, output};
 
 pub(super) fn run(what: &RunTarget, as_json: bool) -> Result {
-    let known = Known::new(AdapterConfigLoader::new(folders::adapters()).types());
+    let known = CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types());
     let view = match what {
         RunTarget::Grimoire(name) => {
             let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
             dry_run(catalogue.plan(name).map_err(CommandFailure::failed)?)
         }
         RunTarget::Definition(definition) => {
-            let source = Source::new(definition.name.as_str(), definition.text.as_str());
+            let source = SourceFile::new(definition.name.as_str(), definition.text.as_str());
             let checked = check(&source, &known);
             let Some(plan) = checked.plan else {
-                let report = Report::new(source, checked.problems);
+                let report = ProblemReport::new(source, checked.problems);
                 eprint!("{}", report.render(output::colour_on_stderr()));
                 return Err(CommandFailure::told());
             };

@@ -1,7 +1,7 @@
 //! How a run ended: what was done, and where to look.
 
-use coven_api::workflow::Workflow;
-use coven_model::{Mode, TaskStatus, WorkflowStatus};
+use coven_api::workflow::WorkflowDetails;
+use coven_model::{AgentMode, TaskStatus, WorkflowStatus};
 use serde_json::Value;
 
 use crate::failure::{CommandFailure, FailureCode, Result};
@@ -12,7 +12,7 @@ use crate::{output, question};
 /// The most lines of a result that are shown.
 const MAX_RESULT_LINES: usize = 12;
 
-pub(crate) fn tree(workflow: &Workflow) -> Result {
+pub(crate) fn tree(workflow: &WorkflowDetails) -> Result {
     let (paint, columns) = (output::paint(), output::columns());
     let style = TreeStyle { now: output::now(), paint, columns, whole: true, over: false };
     let lines = tree::tree(workflow, style).into_iter().map(|line| line.text + "\n");
@@ -20,7 +20,7 @@ pub(crate) fn tree(workflow: &Workflow) -> Result {
 }
 
 /// What was done and where to look.
-pub(crate) fn words(workflow: &Workflow) -> Result {
+pub(crate) fn words(workflow: &WorkflowDetails) -> Result {
     let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
     let mut text = String::new();
     let took = match (session.started_at, session.ended_at) {
@@ -60,7 +60,7 @@ pub(crate) fn words(workflow: &Workflow) -> Result {
     output::write(&text)
 }
 
-fn places(workflow: &Workflow) -> Vec<(String, String)> {
+fn places(workflow: &WorkflowDetails) -> Vec<(String, String)> {
     let name = &workflow.item.name;
     let mut places = vec![(format!("coven show {name}"), "what happened, step by step".to_owned())];
     let failed = |status: TaskStatus| status == TaskStatus::Error;
@@ -71,7 +71,7 @@ fn places(workflow: &Workflow) -> Vec<(String, String)> {
     if let Some(task) = some {
         places.push((format!("coven logs {name}/{}", task.id), "what a task printed".to_owned()));
     }
-    let seen = |mode: Mode| mode == Mode::Interactive;
+    let seen = |mode: AgentMode| mode == AgentMode::Interactive;
     if let Some(task) = workflow.tasks.iter().find(|task| seen(task.mode) && task.attempt > 0) {
         places
             .push((format!("coven play {name}/{}", task.id), "a terminal, played back".to_owned()));
@@ -93,7 +93,7 @@ fn places(workflow: &Workflow) -> Vec<(String, String)> {
 }
 
 /// The output of the last step that has one, by the name it was given.
-fn result(workflow: &Workflow) -> Option<(String, Vec<String>)> {
+fn result(workflow: &WorkflowDetails) -> Option<(String, Vec<String>)> {
     let steps = workflow.session.workflow_definition.get("steps")?.as_array()?;
     let names = steps.iter().rev().filter_map(|step| step.get("output")?.as_str());
     let (name, value) = names
@@ -111,7 +111,7 @@ fn result(workflow: &Workflow) -> Option<(String, Vec<String>)> {
 }
 
 /// The exit code of a run.
-pub(crate) fn code(workflow: &Workflow) -> Result {
+pub(crate) fn code(workflow: &WorkflowDetails) -> Result {
     let item = &workflow.item;
     match item.status {
         WorkflowStatus::Completed => Ok(()),

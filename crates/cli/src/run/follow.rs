@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use coven_api::Client;
-use coven_api::client::Streamed;
-use coven_api::workflow::Workflow;
+use coven_api::ApiClient;
+use coven_api::client::StreamedEvent;
+use coven_api::workflow::WorkflowDetails;
 use coven_model::SessionId;
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::ask::{AskAction, QuestionPrompt};
@@ -64,7 +64,7 @@ impl FollowMode {
 
 /// A run that is followed on the terminal, with everything that shows it.
 pub(crate) struct RunFollower {
-    client: Client,
+    client: ApiClient,
     id: SessionId,
     name: String,
     how: FollowMode,
@@ -82,13 +82,13 @@ enum FollowEnd {
     /// The run is over, or does not go on.
     Over,
     /// A person has to be asked.
-    Blocked(Box<Workflow>),
+    Blocked(Box<WorkflowDetails>),
     /// The user stopped following; the run goes on.
     Left(SignalEvent),
 }
 
 impl RunFollower {
-    pub(crate) fn new(client: Client, id: SessionId, name: String, how: FollowMode) -> Self {
+    pub(crate) fn new(client: ApiClient, id: SessionId, name: String, how: FollowMode) -> Self {
         Self {
             client,
             id,
@@ -110,7 +110,7 @@ impl RunFollower {
 
     /// The same, from after this fact on.
     pub(crate) fn after(
-        client: Client,
+        client: ApiClient,
         id: SessionId,
         name: String,
         how: FollowMode,
@@ -154,7 +154,7 @@ impl RunFollower {
                 streamed = events.next() => streamed?,
             };
             match streamed {
-                Some(Streamed::Event(envelope)) => {
+                Some(StreamedEvent::Event(envelope)) => {
                     if matches!(self.how, FollowMode::Json(_)) {
                         let text =
                             serde_json::to_string(&envelope).map_err(CommandFailure::failed)?;
@@ -163,7 +163,7 @@ impl RunFollower {
                         output::line(&line)?;
                     }
                     match event(&envelope) {
-                        Some(Event::InterventionRequired { .. }) => {
+                        Some(SessionEvent::InterventionRequired { .. }) => {
                             if let Some(workflow) = self.is_blocked().await? {
                                 return Ok(FollowEnd::Blocked(workflow));
                             }
@@ -173,8 +173,8 @@ impl RunFollower {
                         _ => {}
                     }
                 }
-                Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
-                Some(Streamed::End) | None => return Ok(FollowEnd::Over),
+                Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
+                Some(StreamedEvent::End) | None => return Ok(FollowEnd::Over),
                 Some(_) => {}
             }
         }
@@ -195,7 +195,7 @@ impl RunFollower {
     }
 
     /// The run, if it waits for a person and this command may not ask one.
-    async fn is_blocked(&self) -> Result<Option<Box<Workflow>>> {
+    async fn is_blocked(&self) -> Result<Option<Box<WorkflowDetails>>> {
         if self.how.on_block() == OnBlock::Wait {
             return Ok(None);
         }
@@ -222,9 +222,9 @@ impl RunFollower {
                     told => return Ok(FollowEnd::Left(told)),
                 },
                 streamed = events.next(), if !over => match streamed? {
-                    Some(Streamed::Reconnecting(_)) => drop(connect::daemon().await?),
-                    Some(Streamed::End) | None => (dirty, over) = (true, true),
-                    Some(Streamed::Event(envelope)) if envelope.kind == "task.output" => {}
+                    Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
+                    Some(StreamedEvent::End) | None => (dirty, over) = (true, true),
+                    Some(StreamedEvent::Event(envelope)) if envelope.kind == "task.output" => {}
                     Some(_) => dirty = true,
                 },
                 bytes = typed(keyboard.as_ref()) => {
@@ -254,7 +254,7 @@ impl RunFollower {
         }
     }
 
-    fn draw(&mut self, workflow: &Workflow) -> Result {
+    fn draw(&mut self, workflow: &WorkflowDetails) -> Result {
         self.ask.look(workflow);
         let columns = output::columns();
         let style = TreeStyle {
@@ -280,7 +280,7 @@ impl RunFollower {
     async fn wished(
         &mut self,
         wish: AskAction,
-        workflow: &Workflow,
+        workflow: &WorkflowDetails,
         keyboard: &mut Option<TerminalKeyboard>,
     ) -> Result {
         let Some(asked) = self.ask.current(workflow).cloned() else { return Ok(()) };
@@ -315,7 +315,7 @@ impl RunFollower {
         end::code(&workflow)
     }
 
-    fn blocked(&mut self, workflow: &Workflow) -> CommandFailure {
+    fn blocked(&mut self, workflow: &WorkflowDetails) -> CommandFailure {
         if matches!(self.how, FollowMode::Tree(_)) && self.canvas.clear().is_ok() {
             // What it waits for is said below whether the tree can be shown or not.
             end::tree(workflow).ok();
@@ -368,7 +368,8 @@ impl RunFollower {
             return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
         eprintln!("yes");
-        let wish = coven_api::workflow::Wish { why: Some("Ctrl-C twice".to_owned()), env: None };
+        let wish =
+            coven_api::workflow::ActionRequest { why: Some("Ctrl-C twice".to_owned()), env: None };
         self.client.cancel(self.id.as_str(), &wish).await?;
         let mut events = EventPump::session(&self.client, &self.id, None);
         while !self.client.workflow(self.id.as_str()).await?.item.status.is_final() {
@@ -389,12 +390,12 @@ async fn typed(keyboard: Option<&TerminalKeyboard>) -> io::Result<Vec<u8>> {
 }
 
 /// Whether a run is over with this.
-fn is_end(event: &Event) -> bool {
+fn is_end(event: &SessionEvent) -> bool {
     matches!(
         event,
-        Event::WorkflowCompleted { .. }
-            | Event::WorkflowFailed { .. }
-            | Event::WorkflowCancelled { .. }
-            | Event::SessionDeleted { .. }
+        SessionEvent::WorkflowCompleted { .. }
+            | SessionEvent::WorkflowFailed { .. }
+            | SessionEvent::WorkflowCancelled { .. }
+            | SessionEvent::SessionDeleted { .. }
     )
 }

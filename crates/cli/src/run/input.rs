@@ -1,8 +1,8 @@
 //! The inputs of a run, as the workflow wants them.
 
-use coven_api::Client;
+use coven_api::ApiClient;
 use coven_api::catalogue::{BaseDirQuery, CheckRequest, InputItem};
-use coven_notation::{FileSyntax, Source};
+use coven_notation::{FileSyntax, SourceFile};
 use serde_json::{Map, Value};
 
 use super::{Arguments, RunTarget};
@@ -24,7 +24,7 @@ pub(super) fn goal(what: &RunTarget, inputs: &[String]) -> String {
 
 /// The inputs from the command line and from a file; the command line counts more.
 pub(super) async fn read(
-    client: &Client,
+    client: &ApiClient,
     arguments: &Arguments,
     what: &RunTarget,
     base_dir: &str,
@@ -51,7 +51,7 @@ pub(super) async fn read(
 }
 
 /// What the workflow takes. One that cannot be read says so when it is started.
-async fn known(client: &Client, what: &RunTarget, base_dir: &str) -> Vec<InputItem> {
+async fn known(client: &ApiClient, what: &RunTarget, base_dir: &str) -> Vec<InputItem> {
     let base_dir = Some(base_dir.to_owned());
     match what {
         RunTarget::Grimoire(name) => client
@@ -98,13 +98,13 @@ fn typed(name: &str, text: &str, kind: Option<&str>) -> Result<Value> {
 fn object(name: &str, bytes: Vec<u8>) -> Result<Map<String, Value>> {
     let wrong =
         |text: String| CommandFailure::failed(text).hint("an input file is an object: NAME: VALUE");
-    let source = Source::from_bytes(name, bytes)
+    let source = SourceFile::from_bytes(name, bytes)
         .map_err(|report| wrong(report.render(output::colour_on_stderr())))?;
     let json = std::path::Path::new(name).extension().is_some_and(|ending| ending == "json");
     let syntax = if json { FileSyntax::Json } else { FileSyntax::Yaml };
     let read = coven_notation::read::<Map<String, Value>>(&source, syntax);
     read.value.ok_or_else(|| {
-        let report = coven_notation::Report::new(source, read.problems);
+        let report = coven_notation::ProblemReport::new(source, read.problems);
         wrong(format!("{name} cannot be read\n{}", report.render(output::colour_on_stderr())))
     })
 }

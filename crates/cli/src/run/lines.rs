@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coven_api::event::EventEnvelope;
-use coven_model::event::{Event, TaskRole};
-use coven_model::{Intervention, TaskId, TaskStatus, Work};
+use coven_model::event::{SessionEvent, TaskRole};
+use coven_model::{Intervention, JobWork, TaskId, TaskStatus};
 
 use crate::{output, question};
 
@@ -39,35 +39,35 @@ impl FactPrinter {
         format!("{number:>6}  {}  {}", output::clock(envelope.time), told.trim_start())
     }
 
-    fn text(&mut self, event: &Event) -> Option<String> {
+    fn text(&mut self, event: &SessionEvent) -> Option<String> {
         let short = |text: &str| output::shortened(&output::one_line(text), MAX_LINE_TEXT_CHARS);
         Some(match event {
-            Event::StepStarted { step, index, kind, .. } => {
+            SessionEvent::StepStarted { step, index, kind, .. } => {
                 self.steps.insert(*index, step.clone());
                 format!("{step}: started ({kind})")
             }
-            Event::StepCompleted { step, summary, .. } if summary.trim().is_empty() => {
+            SessionEvent::StepCompleted { step, summary, .. } if summary.trim().is_empty() => {
                 format!("{step}: completed")
             }
-            Event::StepCompleted { step, summary, .. } => {
+            SessionEvent::StepCompleted { step, summary, .. } => {
                 format!("{step}: completed: {}", short(summary))
             }
-            Event::StepFailed { step, error, continues, .. } => {
+            SessionEvent::StepFailed { step, error, continues, .. } => {
                 let on = if *continues { " (the run goes on)" } else { "" };
                 format!("{step}: failed: {}{on}", short(error))
             }
-            Event::StepSkipped { step, reason, .. } => {
+            SessionEvent::StepSkipped { step, reason, .. } => {
                 format!("{step}: skipped: {}", short(reason))
             }
-            Event::TaskStarted(started) => {
+            SessionEvent::TaskStarted(started) => {
                 let id = &started.spec.job.attempt;
                 if started.role == TaskRole::Main {
                     self.mains.insert(id.task.clone());
                     return None;
                 }
                 let agent = match &started.spec.work {
-                    Work::Agent(agent) => agent.adapter.as_str(),
-                    Work::Shell(_) => "shell",
+                    JobWork::Agent(agent) => agent.adapter.as_str(),
+                    JobWork::Shell(_) => "shell",
                 };
                 let again = if id.attempt > 1 {
                     format!(", attempt {}", id.attempt)
@@ -76,7 +76,7 @@ impl FactPrinter {
                 };
                 format!("  {}: started ({agent}{again})", id.task)
             }
-            Event::TaskEnded(ended) => {
+            SessionEvent::TaskEnded(ended) => {
                 let reason = short(&ended.outcome.reason);
                 match ended.status {
                     TaskStatus::Pending => format!("  {}: {reason}; tried again", ended.job.task),
@@ -85,33 +85,35 @@ impl FactPrinter {
                     _ => format!("  {}: {reason}", ended.job.task),
                 }
             }
-            Event::LoopJudged { index, round, verdict, reason, .. } => {
+            SessionEvent::LoopJudged { index, round, verdict, reason, .. } => {
                 let step = self.steps.get(index).map_or("loop", String::as_str);
                 format!("  {step}: round {round}: {}: {}", verdict.as_str(), short(reason))
             }
-            Event::InterventionRequired { intervention, .. } => {
+            SessionEvent::InterventionRequired { intervention, .. } => {
                 format!("? {}", asked(intervention))
             }
-            Event::InterventionResolved { decision, .. } => {
+            SessionEvent::InterventionResolved { decision, .. } => {
                 format!("= {} by {}", decision.choice, output::one_line(&decision.by))
             }
-            Event::InterventionWithdrawn { reason, .. } => {
+            SessionEvent::InterventionWithdrawn { reason, .. } => {
                 format!("= not asked any more: {}", short(reason))
             }
-            Event::InputDecided { intervention, decision, .. } => format!(
+            SessionEvent::InputDecided { intervention, decision, .. } => format!(
                 "? {}\n          = {} by {}",
                 asked(intervention),
                 decision.choice,
                 output::one_line(&decision.by)
             ),
-            Event::InputRefused { job, reason, .. } => {
+            SessionEvent::InputRefused { job, reason, .. } => {
                 format!("  {}: the answer was not given: {}", job.task, short(reason))
             }
-            Event::TaskExposed { job, reason } => format!("  {}: {}", job.task, short(reason)),
-            Event::WorkflowStopping { why, .. } if !why.is_empty() => {
+            SessionEvent::TaskExposed { job, reason } => {
+                format!("  {}: {}", job.task, short(reason))
+            }
+            SessionEvent::WorkflowStopping { why, .. } if !why.is_empty() => {
                 format!("stopping: {}", short(why))
             }
-            Event::WorkflowRetried { .. } => "tried again".to_owned(),
+            SessionEvent::WorkflowRetried { .. } => "tried again".to_owned(),
             _ => return None,
         })
     }
@@ -122,7 +124,7 @@ fn asked(intervention: &Intervention) -> String {
 }
 
 /// The fact in an envelope; nothing for what is live.
-pub(crate) fn event(envelope: &EventEnvelope) -> Option<Event> {
+pub(crate) fn event(envelope: &EventEnvelope) -> Option<SessionEvent> {
     envelope.seq?;
     let value = serde_json::json!({"type": envelope.kind, "data": envelope.data});
     serde_json::from_value(value).ok()

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 use coven_terminal::signals::{ProgramState, TerminalSignal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -48,7 +48,7 @@ impl Terminal {
         Self {
             master: master.into(),
             child,
-            screen: Screen::new(Size::new(size.0, size.1)),
+            screen: Screen::new(GridSize::new(size.0, size.1)),
             before,
             bytes: Vec::new(),
             states: Vec::new(),
@@ -70,7 +70,7 @@ impl Terminal {
 
     pub(crate) fn resize(&mut self, size: (u16, u16)) {
         set_size(&self.master, size);
-        self.screen.resize(Size::new(size.0, size.1));
+        self.screen.resize(GridSize::new(size.0, size.1));
         self.kill(Kill::WINCH);
     }
 

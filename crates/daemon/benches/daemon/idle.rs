@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use coven_api::workflow::Wish;
+use coven_api::workflow::ActionRequest;
 use coven_testkit::programs::TestProgram;
 
 use crate::Plan;
@@ -56,7 +56,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
     for (session, _) in &sessions {
         daemon
             .client
-            .cancel(session.id.as_str(), &Wish::default())
+            .cancel(session.id.as_str(), &ActionRequest::default())
             .await
             .map_err(io::Error::other)?;
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coven_api::workflow::{StartWorkflow, Started, WorkflowDefinition};
-use coven_api::{Client, DaemonAddress};
+use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition};
+use coven_api::{ApiClient, DaemonAddress};
 use coven_runtime::processes;
 use coven_testkit::bench::asking::CONFIG;
 use coven_testkit::programs::TestProgram;
@@ -77,7 +77,8 @@ impl Home {
             .stdout(Stdio::null())
             .stderr(errors)
             .spawn()?;
-        let client = Client::new(DaemonAddress::Socket(self.socket())).map_err(io::Error::other)?;
+        let client =
+            ApiClient::new(DaemonAddress::Socket(self.socket())).map_err(io::Error::other)?;
         let daemon = Daemon { home: self, child, client };
         until("the daemon answers", async || daemon.client.version().await.is_ok().then_some(()))
             .await?;
@@ -107,7 +108,7 @@ pub(crate) async fn until<T>(
 pub(crate) struct Daemon<'a> {
     pub(crate) home: &'a Home,
     child: Child,
-    pub(crate) client: Client,
+    pub(crate) client: ApiClient,
 }
 
 impl Daemon<'_> {
@@ -130,7 +131,7 @@ impl Daemon<'_> {
         &self,
         text: &str,
         variables: &[(&str, String)],
-    ) -> io::Result<Started> {
+    ) -> io::Result<StartedSession> {
         let mut env = self.home.env();
         env.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let start = StartWorkflow {
@@ -151,7 +152,7 @@ impl Daemon<'_> {
         agents: usize,
         script: &str,
         variables: &[(&str, String)],
-    ) -> io::Result<Started> {
+    ) -> io::Result<StartedSession> {
         let painter =
             |number| json!({"id": format!("p{number}"), "adapter": "painter", "prompt": script});
         let tasks: Vec<Value> = (0..agents).map(painter).collect();
@@ -160,7 +161,7 @@ impl Daemon<'_> {
     }
 
     /// Waits for the end of a session.
-    pub(crate) async fn ends(&self, started: &Started) -> io::Result<()> {
+    pub(crate) async fn ends(&self, started: &StartedSession) -> io::Result<()> {
         until("the session ends", async || {
             let workflow = self.client.workflow(started.id.as_str()).await.ok()?;
             workflow.item.status.is_final().then_some(())

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use coven_api::client::{Scope, Streamed};
-use coven_api::intervention::Decide;
-use coven_model::{Choice, Intervention};
+use coven_api::client::{EventScope, StreamedEvent};
+use coven_api::intervention::DecideRequest;
+use coven_model::{Intervention, InterventionChoice};
 use coven_testkit::bench::asking::AGENT;
 use tokio::task::JoinSet;
 
@@ -32,14 +32,14 @@ pub(crate) fn variables(plan: &Plan) -> [(&'static str, String); 2] {
 pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
     let home = Home::new(None, "maxAgents: 100\n")?;
     let (daemon, _) = home.daemon().await?;
-    let mut events = daemon.client.events(&Scope::Everything, None);
+    let mut events = daemon.client.events(&EventScope::Everything, None);
     events.next().await.map_err(io::Error::other)?;
     let started = daemon.paint(plan.agents, AGENT, &variables(plan)).await?;
     let (mut delays, mut doubled, mut seen) = (Vec::new(), 0, BTreeSet::new());
     let mut answers = JoinSet::new();
     let follow = async {
         while let Some(streamed) = events.next().await.map_err(io::Error::other)? {
-            let Streamed::Event(event) = streamed else { continue };
+            let StreamedEvent::Event(event) = streamed else { continue };
             match event.kind.as_str() {
                 "workflow.intervention.required" => {
                     let now = since_epoch();
@@ -53,9 +53,9 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
                     }
                     let client = daemon.client.clone();
                     answers.spawn(async move {
-                        let decision = Choice::Approve;
+                        let decision = InterventionChoice::Approve;
                         let digest = asked.digest;
-                        let decide = Decide { decision, answer: None, digest, why: None };
+                        let decide = DecideRequest { decision, answer: None, digest, why: None };
                         // One that is gone by now is asked again, and counted then.
                         client.decide(&asked.id, &decide).await.ok();
                     });

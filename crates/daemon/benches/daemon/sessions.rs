@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use coven_api::workflow::ListQuery;
 use coven_model::SessionId;
-use coven_model::event::Event;
-use coven_store::session::Look;
+use coven_model::event::SessionEvent;
+use coven_store::session::ReadOnlySession;
 use coven_store::{BaseDir, Session};
 use serde_json::Value;
 
@@ -81,9 +81,9 @@ async fn list(daemon: &Daemon<'_>, plan: &Plan, limit: u32) -> io::Result<Durati
 fn copy(home: &Home, id: &SessionId, count: usize) -> io::Result<()> {
     let base = BaseDir::find(&home.base()).map_err(io::Error::other)?;
     let base = base.ok_or_else(|| io::Error::other("there are no sessions"))?;
-    let look = Look::open(&base, id).map_err(io::Error::other)?;
+    let look = ReadOnlySession::open(&base, id).map_err(io::Error::other)?;
     let mut reader = look.reader().map_err(io::Error::other)?;
-    let records = reader.read_all::<Event>(1).map_err(io::Error::other)?;
+    let records = reader.read_all::<SessionEvent>(1).map_err(io::Error::other)?;
     let view = look.view().map_err(io::Error::other)?.unwrap_or_default();
     let mut view: Value = serde_json::from_slice(&view)?;
     // Who writes a view adds these.
@@ -97,7 +97,7 @@ fn copy(home: &Home, id: &SessionId, count: usize) -> io::Result<()> {
         let mut session = Session::create(&base, &id).map_err(io::Error::other)?;
         for record in &records {
             let mut fact = record.fact.clone();
-            if let Event::SessionCreated(created) = &mut fact {
+            if let SessionEvent::SessionCreated(created) = &mut fact {
                 created.session = id.clone();
                 created.name.clone_from(&name);
             }

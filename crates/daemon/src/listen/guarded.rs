@@ -14,7 +14,7 @@ const UNREAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A connection with a place.
 #[derive(Debug)]
-pub(super) struct Guarded<S> {
+pub(super) struct GuardedStream<S> {
     stream: S,
     /// Runs while a write waits.
     patience: Pin<Box<Sleep>>,
@@ -22,7 +22,7 @@ pub(super) struct Guarded<S> {
     _place: OwnedSemaphorePermit,
 }
 
-impl<S> Guarded<S> {
+impl<S> GuardedStream<S> {
     pub(super) fn new(stream: S, place: OwnedSemaphorePermit) -> Self {
         let patience = Box::pin(tokio::time::sleep(UNREAD_TIMEOUT));
         Self { stream, patience, waiting: false, _place: place }
@@ -46,7 +46,7 @@ impl<S> Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -56,7 +56,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -99,8 +99,8 @@ mod tests {
 
     use super::*;
 
-    async fn guarded<S>(stream: S) -> Guarded<S> {
-        Guarded::new(stream, Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap())
+    async fn guarded<S>(stream: S) -> GuardedStream<S> {
+        GuardedStream::new(stream, Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap())
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use coven_api::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
 
-use crate::answer::{Answer, Json, Path, Query, Read};
+use crate::answer::{Answer, Json, JsonBody, Path, Query};
 use crate::state::Daemon;
 
 pub(super) async fn grimoires(
@@ -25,7 +25,7 @@ pub(super) async fn grimoire(
 
 pub(super) async fn check(
     State(daemon): State<Daemon>,
-    Read(check): Read<CheckRequest>,
+    JsonBody(check): JsonBody<CheckRequest>,
 ) -> Answer<CheckResponse> {
     Ok(Json(daemon.service.check(check).await?))
 }

@@ -3,12 +3,12 @@
 use axum::extract::State;
 use coven_api::event::{PostEvent, TriggeredSessions};
 
-use crate::answer::{Answer, Json, Read};
+use crate::answer::{Answer, Json, JsonBody};
 use crate::state::Daemon;
 
 pub(super) async fn post(
     State(daemon): State<Daemon>,
-    Read(event): Read<PostEvent>,
+    JsonBody(event): JsonBody<PostEvent>,
 ) -> Answer<TriggeredSessions> {
     Ok(Json(daemon.service.post_event(event).await?))
 }

@@ -2,9 +2,9 @@
 
 use axum::Extension;
 use axum::extract::State;
-use coven_api::intervention::{Decide, DecideResponse, InterventionList, InterventionQuery};
+use coven_api::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 
-use crate::answer::{Answer, Json, Path, Query, Read};
+use crate::answer::{Answer, Json, JsonBody, Path, Query};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
@@ -19,7 +19,7 @@ pub(super) async fn decide(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
     Path((session, number)): Path<(String, String)>,
-    Read(decide): Read<Decide>,
+    JsonBody(decide): JsonBody<DecideRequest>,
 ) -> Answer<DecideResponse> {
     Ok(Json(daemon.service.decide(&session, &number, decide, caller.name()).await?))
 }

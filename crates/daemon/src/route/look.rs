@@ -8,7 +8,7 @@ use coven_api::task::{AttemptQuery, OutputQuery, TaskScreen, TaskTranscript, Ver
 use coven_service::TaskOutput;
 use futures_util::stream;
 
-use crate::answer::{Answer, Failure, Json, Path, Query};
+use crate::answer::{Answer, HttpFailure, Json, Path, Query};
 use crate::state::Daemon;
 
 pub(super) async fn screen(
@@ -23,7 +23,7 @@ pub(super) async fn output(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
     Query(query): Query<OutputQuery>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpFailure> {
     Ok(match daemon.service.output(&id, &task, query).await? {
         TaskOutput::Text(output) => Json(output).into_response(),
         TaskOutput::Raw { bytes, next } => {
@@ -48,7 +48,7 @@ pub(super) async fn recording(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
     Query(query): Query<AttemptQuery>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpFailure> {
     let recording = daemon.service.recording(&id, &task, query).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/x-asciicast".to_owned()),

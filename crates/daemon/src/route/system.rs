@@ -10,10 +10,10 @@ use coven_api::system::{
     BaseDirStatus, HealthResponse, OpenBaseDir, ShutdownRequest, SignIn, SignInCode, SignedIn,
     StatusResponse, VersionResponse,
 };
-use coven_api::{API_VERSION, Code, Problem, openapi};
+use coven_api::{API_VERSION, ApiProblem, ProblemCode, openapi};
 
-use crate::answer::{Answer, Done, Failure, Json, MayRead, Read};
-use crate::peer::{Caller, Via};
+use crate::answer::{Answer, Done, HttpFailure, Json, JsonBody, MayRead};
+use crate::peer::{Caller, PeerTransport};
 use crate::state::Daemon;
 
 pub(super) async fn health(State(daemon): State<Daemon>) -> Json<HealthResponse> {
@@ -38,13 +38,17 @@ pub(super) async fn document() -> Response {
 pub(super) async fn code(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
-) -> Result<Response, Failure> {
-    if !matches!(caller.via, Via::Socket { .. }) {
-        return Err(Problem::new(Code::Forbidden, "codes are given only over the socket").into());
+) -> Result<Response, HttpFailure> {
+    if !matches!(caller.via, PeerTransport::Socket { .. }) {
+        return Err(ApiProblem::new(
+            ProblemCode::Forbidden,
+            "codes are given only over the socket",
+        )
+        .into());
     }
     let Some(address) = daemon.address() else {
         let detail = "the daemon does not listen on loopback, so there is no page";
-        return Err(Problem::new(Code::NotNow, detail).into());
+        return Err(ApiProblem::new(ProblemCode::NotNow, detail).into());
     };
     let code = daemon.sign_in().code(Instant::now())?.reveal().to_owned();
     let url = format!("http://127.0.0.1:{}/#code={code}", address.port());
@@ -53,7 +57,7 @@ pub(super) async fn code(
 
 pub(super) async fn sign_in(
     State(daemon): State<Daemon>,
-    Read(sign_in): Read<SignIn>,
+    JsonBody(sign_in): JsonBody<SignIn>,
 ) -> Answer<SignedIn> {
     daemon.sign_in().exchange(&sign_in.code, Instant::now())?;
     Ok(Json(SignedIn { token: daemon.token().reveal().to_owned() }))
@@ -77,7 +81,7 @@ pub(super) async fn status(State(daemon): State<Daemon>) -> Json<StatusResponse>
 /// `POST /base-dirs`: lets a folder be known, with its sessions, from now on.
 pub(super) async fn open_base_dir(
     State(daemon): State<Daemon>,
-    Read(open): Read<OpenBaseDir>,
+    JsonBody(open): JsonBody<OpenBaseDir>,
 ) -> Answer<BaseDirStatus> {
     Ok(Json(daemon.service.open_base_dir(&open).await?))
 }

@@ -3,9 +3,9 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use coven_api::task::{ScreenSize, Typing};
+use coven_api::task::{ScreenSize, TypeRequest};
 
-use crate::answer::{Done, Path, Read};
+use crate::answer::{Done, JsonBody, Path};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
@@ -13,7 +13,7 @@ pub(super) async fn input(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
     Path((id, task)): Path<(String, String)>,
-    Read(typing): Read<Typing>,
+    JsonBody(typing): JsonBody<TypeRequest>,
 ) -> Done {
     daemon.service.input(&id, &task, typing, &caller.name()).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -22,7 +22,7 @@ pub(super) async fn input(
 pub(super) async fn resize(
     State(daemon): State<Daemon>,
     Path((id, task)): Path<(String, String)>,
-    Read(size): Read<ScreenSize>,
+    JsonBody(size): JsonBody<ScreenSize>,
 ) -> Done {
     daemon.service.resize(&id, &task, size).await?;
     Ok(StatusCode::NO_CONTENT)

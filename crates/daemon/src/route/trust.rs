@@ -2,18 +2,21 @@
 
 use axum::extract::State;
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{SetTrust, Trust};
+use coven_api::system::{FolderTrust, SetTrust};
 
-use crate::answer::{Answer, Json, Query, Read};
+use crate::answer::{Answer, Json, JsonBody, Query};
 use crate::state::Daemon;
 
 pub(super) async fn show(
     State(daemon): State<Daemon>,
     Query(query): Query<BaseDirQuery>,
-) -> Answer<Trust> {
+) -> Answer<FolderTrust> {
     Ok(Json(daemon.service.trust(query.base_dir).await?))
 }
 
-pub(super) async fn set(State(daemon): State<Daemon>, Read(set): Read<SetTrust>) -> Answer<Trust> {
+pub(super) async fn set(
+    State(daemon): State<Daemon>,
+    JsonBody(set): JsonBody<SetTrust>,
+) -> Answer<FolderTrust> {
     Ok(Json(daemon.service.set_trust(set).await?))
 }

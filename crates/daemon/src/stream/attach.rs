@@ -6,27 +6,27 @@ use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use coven_api::attach::{AttachQuery, SUBPROTOCOL};
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_service::Terminal;
 
-use super::followers::Streams;
-use super::socket::{name, speaking};
+use super::followers::StreamLimits;
+use super::socket::{name, subprotocol_upgrade};
 use super::viewer::Viewer;
-use crate::answer::{Failure, Path, Query};
+use crate::answer::{HttpFailure, Path, Query};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
 /// Opens the terminal of a task.
 pub(super) async fn attach(
     State(daemon): State<Daemon>,
-    Extension(streams): Extension<Streams>,
+    Extension(streams): Extension<StreamLimits>,
     Extension(caller): Extension<Caller>,
     Path((session, task)): Path<(String, String)>,
     Query(query): Query<AttachQuery>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Result<Response, Failure> {
-    let upgrade = speaking(upgrade, SUBPROTOCOL)?;
+) -> Result<Response, HttpFailure> {
+    let upgrade = subprotocol_upgrade(upgrade, SUBPROTOCOL)?;
     let size = match (query.cols, query.rows) {
         (Some(cols), Some(rows)) => {
             Terminal::check_size(cols, rows)?;
@@ -35,14 +35,14 @@ pub(super) async fn attach(
         (None, None) => None,
         _ => {
             let detail = "`cols` and `rows` are given together or not at all";
-            return Err(Problem::new(Code::BadRequest, detail).into());
+            return Err(ApiProblem::new(ProblemCode::BadRequest, detail).into());
         }
     };
     let place = streams.place()?;
     let service = daemon.service;
     let terminal = service.terminal(&session, &task).await?;
     let (session, attempt) = (terminal.session().clone(), terminal.attempt().clone());
-    let seat = streams.keyboards.sit(session, attempt, &name(&headers));
+    let seat = streams.keyboards.join(session, attempt, &name(&headers));
     // An agent may look at others, and never answers for a person.
     let may_type = !query.read_only.unwrap_or(false) && caller.may_change().is_ok();
     if may_type && query.take.unwrap_or(false) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::keyboard::Keyboards;
@@ -12,21 +12,24 @@ const MAX_FOLLOWERS: usize = 1024;
 
 /// What all followers share.
 #[derive(Clone, Debug)]
-pub(super) struct Streams {
+pub(super) struct StreamLimits {
     places: Arc<Semaphore>,
     pub(super) keyboards: Keyboards,
 }
 
-impl Streams {
+impl StreamLimits {
     pub(super) fn new() -> Self {
         Self { places: Arc::new(Semaphore::new(MAX_FOLLOWERS)), keyboards: Keyboards::default() }
     }
 
     /// A place among the followers, which is given back when it is dropped.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ApiProblem> {
         self.places.clone().try_acquire_owned().map_err(|_| {
-            Problem::new(Code::TooMany, format!("{MAX_FOLLOWERS} follow something already"))
-                .with_hint("close a page or a client that is not needed")
+            ApiProblem::new(
+                ProblemCode::TooMany,
+                format!("{MAX_FOLLOWERS} follow something already"),
+            )
+            .with_hint("close a page or a client that is not needed")
         })
     }
 }
@@ -37,9 +40,9 @@ mod tests {
 
     #[test]
     fn so_many_may_follow_and_a_place_that_is_left_is_free_again() {
-        let streams = Streams::new();
+        let streams = StreamLimits::new();
         let mut places: Vec<_> = (0..MAX_FOLLOWERS).map(|_| streams.place().unwrap()).collect();
-        assert_eq!(streams.place().unwrap_err().code, Code::TooMany);
+        assert_eq!(streams.place().unwrap_err().code, ProblemCode::TooMany);
         places.pop();
         assert!(streams.place().is_ok());
     }

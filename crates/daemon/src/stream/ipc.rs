@@ -10,8 +10,8 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::Response;
-use coven_api::ipc::{Answer, IpcCommand, SUBPROTOCOL};
-use coven_api::{Code, Problem};
+use coven_api::ipc::{IpcAnswer, IpcCommand, SUBPROTOCOL};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_service::{FeedItem, Service};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -20,10 +20,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use self::push::Pushes;
-use super::followers::Streams;
-use super::socket::{CLIENT_TIMEOUT, CLOSE_TIMEOUT, PING_INTERVAL, speaking};
-use crate::answer::{Failure, parse};
+use self::push::PushBuilder;
+use super::followers::StreamLimits;
+use super::socket::{CLIENT_TIMEOUT, CLOSE_TIMEOUT, PING_INTERVAL, subprotocol_upgrade};
+use crate::answer::{HttpFailure, parse};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
@@ -32,40 +32,40 @@ const MAX_PENDING_COMMANDS: usize = 64;
 
 pub(super) async fn ipc(
     State(daemon): State<Daemon>,
-    Extension(streams): Extension<Streams>,
+    Extension(streams): Extension<StreamLimits>,
     Extension(caller): Extension<Caller>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Result<Response, Failure> {
-    let upgrade = speaking(upgrade, SUBPROTOCOL)?;
+) -> Result<Response, HttpFailure> {
+    let upgrade = subprotocol_upgrade(upgrade, SUBPROTOCOL)?;
     let place = streams.place()?;
     let service = daemon.service;
     // The service waits for its tasks when it closes, so that the last words are said.
     Ok(upgrade.on_upgrade(async move |socket| {
         service.clone().spawn(async move {
-            Interface::new(service, caller).converse(socket).await;
+            IpcConnection::new(service, caller).run(socket).await;
             drop(place);
         });
     }))
 }
 
-struct Interface {
+struct IpcConnection {
     service: Service,
     caller: Caller,
-    commands: FuturesUnordered<BoxFuture<'static, Answer>>,
+    commands: FuturesUnordered<BoxFuture<'static, IpcAnswer>>,
     /// What is to be sent.
     ready: VecDeque<String>,
 }
 
-impl Interface {
+impl IpcConnection {
     fn new(service: Service, caller: Caller) -> Self {
         let (commands, ready) = (FuturesUnordered::new(), VecDeque::new());
         Self { service, caller, commands, ready }
     }
 
-    async fn converse(mut self, mut socket: WebSocket) {
+    async fn run(mut self, mut socket: WebSocket) {
         let stopping = self.service.stopping();
         let mut events = self.service.all_events(None);
-        let mut pushes = Pushes::default();
+        let mut pushes = PushBuilder::default();
         let mut ping = tokio::time::interval(PING_INTERVAL);
         let mut heard = Instant::now();
         loop {
@@ -83,8 +83,8 @@ impl Interface {
                     heard = Instant::now();
                     match message {
                         None | Some(Err(_) | Ok(Message::Close(_))) => return,
-                        Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()),
-                        Some(Ok(Message::Binary(bytes))) => self.hear(&bytes),
+                        Some(Ok(Message::Text(text))) => self.handle_message(text.as_bytes()),
+                        Some(Ok(Message::Binary(bytes))) => self.handle_message(&bytes),
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                     }
                 }
@@ -118,7 +118,7 @@ impl Interface {
     }
 
     /// Begins a command, or says at once why not.
-    fn hear(&mut self, message: &[u8]) {
+    fn handle_message(&mut self, message: &[u8]) {
         match self.admit(message) {
             Ok(command) => {
                 let (service, caller) = (self.service.clone(), self.caller.clone());
@@ -129,26 +129,26 @@ impl Interface {
     }
 
     /// A command that can be begun, or the answer that says why not.
-    fn admit(&self, message: &[u8]) -> Result<IpcCommand, Box<Answer>> {
+    fn admit(&self, message: &[u8]) -> Result<IpcCommand, Box<IpcAnswer>> {
         let wrong = |id: &Value, code, detail: String| {
-            let error = Some(Problem::new(code, detail));
-            Box::new(Answer { id: id.clone(), result: None, error })
+            let error = Some(ApiProblem::new(code, detail));
+            Box::new(IpcAnswer { id: id.clone(), result: None, error })
         };
         let value: Value = parse(message).map_err(|problem| {
-            Box::new(Answer { id: Value::Null, result: None, error: Some(problem) })
+            Box::new(IpcAnswer { id: Value::Null, result: None, error: Some(problem) })
         })?;
         // The id is found even where the rest is wrong, so that the answer can name it.
         let id = value.get("id").cloned().unwrap_or_default();
         if !matches!(id, Value::Number(_) | Value::String(_)) {
             let detail = "a command needs an `id`: a number or a text".to_owned();
-            return Err(wrong(&id, Code::BadRequest, detail));
+            return Err(wrong(&id, ProblemCode::BadRequest, detail));
         }
         if self.commands.len() >= MAX_PENDING_COMMANDS {
             let detail = format!("{MAX_PENDING_COMMANDS} commands are under way already");
-            return Err(wrong(&id, Code::TooMany, detail));
+            return Err(wrong(&id, ProblemCode::TooMany, detail));
         }
         serde_json::from_value(value).map_err(|error| {
-            wrong(&id, Code::BadRequest, format!("the command cannot be read: {error}"))
+            wrong(&id, ProblemCode::BadRequest, format!("the command cannot be read: {error}"))
         })
     }
 }

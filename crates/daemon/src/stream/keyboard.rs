@@ -13,23 +13,23 @@ type Place = (SessionId, AttemptId);
 /// The keyboards of all terminals that have a viewer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keyboards {
-    shared: Arc<Shared>,
+    shared: Arc<KeyboardTable>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct KeyboardTable {
     keyboards: Mutex<HashMap<Place, Weak<Keyboard>>>,
     viewers: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Keyboard {
-    holder: watch::Sender<Option<Holder>>,
+    holder: watch::Sender<Option<KeyboardHolder>>,
 }
 
 /// Who has a keyboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Holder {
+pub(super) struct KeyboardHolder {
     viewer: u64,
     /// What others are told.
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(super) struct Holder {
 
 impl Keyboards {
     /// A seat before the terminal of an attempt.
-    pub(super) fn sit(&self, session: SessionId, attempt: AttemptId, name: &str) -> Seat {
+    pub(super) fn join(&self, session: SessionId, attempt: AttemptId, name: &str) -> KeyboardSeat {
         let viewer = self.shared.viewers.fetch_add(1, Ordering::Relaxed) + 1;
         let mut keyboards = self.shared.keyboards.lock().unwrap_or_else(PoisonError::into_inner);
         keyboards.retain(|_, keyboard| keyboard.strong_count() > 0);
@@ -48,19 +48,19 @@ impl Keyboards {
             keyboard
         });
         let changes = keyboard.holder.subscribe();
-        Seat { keyboard, me: Holder { viewer, name: name.to_owned() }, changes }
+        KeyboardSeat { keyboard, me: KeyboardHolder { viewer, name: name.to_owned() }, changes }
     }
 }
 
 /// A viewer's seat at a terminal. Dropping it gives the keyboard back.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct KeyboardSeat {
     keyboard: Arc<Keyboard>,
-    me: Holder,
-    changes: watch::Receiver<Option<Holder>>,
+    me: KeyboardHolder,
+    changes: watch::Receiver<Option<KeyboardHolder>>,
 }
 
-impl Seat {
+impl KeyboardSeat {
     /// Whether this viewer has the keyboard.
     pub(super) fn holds(&self) -> bool {
         self.keyboard.holder.borrow().as_ref() == Some(&self.me)
@@ -90,7 +90,7 @@ impl Seat {
     }
 
     /// Who has the keyboard now.
-    pub(super) fn holder(&mut self) -> Option<Holder> {
+    pub(super) fn holder(&mut self) -> Option<KeyboardHolder> {
         self.changes.borrow_and_update().clone()
     }
 
@@ -101,7 +101,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for KeyboardSeat {
     fn drop(&mut self) {
         self.release();
     }
@@ -113,17 +113,17 @@ mod tests {
 
     use super::*;
 
-    fn sit(keyboards: &Keyboards, attempt: u32, name: &str) -> Seat {
+    fn join(keyboards: &Keyboards, attempt: u32, name: &str) -> KeyboardSeat {
         let session = SessionId::new("0199a2b4-0000-7000-8000-000000000001").unwrap();
         let attempt = AttemptId { task: TaskId::new("build.1").unwrap(), attempt };
-        keyboards.sit(session, attempt, name)
+        keyboards.join(session, attempt, name)
     }
 
     #[test]
     fn whoever_takes_the_keyboard_has_it_and_whoever_leaves_gives_it_back() {
         let keyboards = Keyboards::default();
-        let mut first = sit(&keyboards, 1, "first");
-        let second = sit(&keyboards, 1, "second");
+        let mut first = join(&keyboards, 1, "first");
+        let second = join(&keyboards, 1, "second");
         first.take_if_free();
         second.take_if_free();
         assert!(first.holds() && !second.holds());
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn each_terminal_has_its_own_keyboard() {
         let keyboards = Keyboards::default();
-        let (one, two) = (sit(&keyboards, 1, "one"), sit(&keyboards, 2, "two"));
+        let (one, two) = (join(&keyboards, 1, "one"), join(&keyboards, 2, "two"));
         one.take_if_free();
         two.take_if_free();
         assert!(one.holds() && two.holds());

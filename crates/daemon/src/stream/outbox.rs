@@ -15,7 +15,7 @@ const MAX_OUTBOX_BYTES: usize = 1 << 20;
 const MAX_OUTPUT_MESSAGE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
-enum Piece {
+enum OutboxItem {
     Said(FromDaemon),
     /// A picture: one message of its own.
     Picture(Vec<u8>),
@@ -25,7 +25,7 @@ enum Piece {
 /// What a viewer still has to be sent, in order.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<OutboxItem>,
     bytes: usize,
 }
 
@@ -42,17 +42,18 @@ impl Outbox {
         );
         if replaces {
             let kind = discriminant(&what);
-            self.pieces
-                .retain(|piece| !matches!(piece, Piece::Said(said) if discriminant(said) == kind));
+            self.pieces.retain(
+                |piece| !matches!(piece, OutboxItem::Said(said) if discriminant(said) == kind),
+            );
         }
-        self.pieces.push_back(Piece::Said(what));
+        self.pieces.push_back(OutboxItem::Said(what));
     }
 
     /// A new picture, and what is said before it. What was to be sent of the stream before is in it.
     pub(super) fn picture(&mut self, screen: FromDaemon, dump: Vec<u8>) {
         self.forget();
-        self.pieces.push_back(Piece::Said(screen));
-        self.pieces.push_back(Piece::Picture(dump));
+        self.pieces.push_back(OutboxItem::Said(screen));
+        self.pieces.push_back(OutboxItem::Picture(dump));
     }
 
     /// More of the stream. Says whether there was room; if not, the stream is lost.
@@ -63,10 +64,12 @@ impl Outbox {
             return false;
         }
         match self.pieces.back_mut() {
-            Some(Piece::Bytes(last)) if last.len() + bytes.len() <= MAX_OUTPUT_MESSAGE_BYTES => {
+            Some(OutboxItem::Bytes(last))
+                if last.len() + bytes.len() <= MAX_OUTPUT_MESSAGE_BYTES =>
+            {
                 last.extend_from_slice(bytes);
             }
-            _ => self.pieces.push_back(Piece::Bytes(bytes.to_vec())),
+            _ => self.pieces.push_back(OutboxItem::Bytes(bytes.to_vec())),
         }
         true
     }
@@ -75,20 +78,20 @@ impl Outbox {
     pub(super) fn forget(&mut self) {
         self.bytes = 0;
         self.pieces.retain(|piece| match piece {
-            Piece::Said(said) => {
+            OutboxItem::Said(said) => {
                 !matches!(said, FromDaemon::Screen { .. } | FromDaemon::Resized { .. })
             }
-            Piece::Picture(_) | Piece::Bytes(_) => false,
+            OutboxItem::Picture(_) | OutboxItem::Bytes(_) => false,
         });
     }
 
     pub(super) fn next(&mut self) -> Option<Message> {
         Some(match self.pieces.pop_front()? {
-            Piece::Said(said) => {
+            OutboxItem::Said(said) => {
                 Message::Text(serde_json::to_string(&said).unwrap_or_default().into())
             }
-            Piece::Picture(dump) => Message::Binary(Bytes::from(dump)),
-            Piece::Bytes(bytes) => {
+            OutboxItem::Picture(dump) => Message::Binary(Bytes::from(dump)),
+            OutboxItem::Bytes(bytes) => {
                 self.bytes -= bytes.len();
                 Message::Binary(Bytes::from(bytes))
             }

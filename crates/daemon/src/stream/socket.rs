@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::HeaderMap;
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_service::text::printable;
 
 /// How often a client is asked whether it is still there.
@@ -23,18 +23,18 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// A WebSocket that is to speak this subprotocol. A client that asks for another, or for none, may
 /// mean another version; and a token that stands among the subprotocols is never sent back.
-pub(super) fn speaking(
+pub(super) fn subprotocol_upgrade(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     subprotocol: &'static str,
-) -> Result<WebSocketUpgrade, Problem> {
+) -> Result<WebSocketUpgrade, ApiProblem> {
     let hint = format!("open a WebSocket with the subprotocol `{subprotocol}`");
     let upgrade = upgrade.map_err(|rejection| {
-        Problem::new(Code::UpgradeRequired, rejection.body_text()).with_hint(&hint)
+        ApiProblem::new(ProblemCode::UpgradeRequired, rejection.body_text()).with_hint(&hint)
     })?;
     let upgrade = upgrade.protocols([subprotocol]);
     if upgrade.selected_protocol().is_none() {
         let detail = format!("the subprotocol `{subprotocol}` is not among those asked for");
-        return Err(Problem::new(Code::BadRequest, detail).with_hint(hint));
+        return Err(ApiProblem::new(ProblemCode::BadRequest, detail).with_hint(hint));
     }
     Ok(upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES))
 }

@@ -17,12 +17,12 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use coven_api::event::{EventGap, EventQuery, SessionSnapshot};
-use coven_api::workflow::Workflow;
-use coven_api::{Code, Problem};
+use coven_api::workflow::WorkflowDetails;
+use coven_api::{ApiProblem, ProblemCode};
 use coven_model::SessionId;
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_service::{
-    Envelope, FeedItem, FeedSubscription, Published, Service, Subscription, event_kind,
+    EventSubscription, FeedEvent, FeedItem, FeedSubscription, PublishedEvent, Service, event_kind,
     write_event_json,
 };
 use futures_util::stream;
@@ -31,8 +31,8 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use super::followers::Streams;
-use crate::answer::{Failure, Path, Query};
+use super::followers::StreamLimits;
+use crate::answer::{HttpFailure, Path, Query};
 use crate::state::Daemon;
 
 /// How long a connection may be silent. A client that receives nothing for longer knows that the
@@ -44,11 +44,11 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 pub(super) async fn session(
     State(daemon): State<Daemon>,
-    Extension(streams): Extension<Streams>,
+    Extension(streams): Extension<StreamLimits>,
     Path(id): Path<String>,
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpFailure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
     let service = daemon.service;
@@ -60,8 +60,8 @@ pub(super) async fn session(
     // Subscribe before taking the snapshot, so that no fact falls between the two; what is in both is
     // dropped by its number.
     let events = session.subscribe(begin).await?;
-    let source = Source::Session { events, id };
-    let mut follower = Follower::new(service, source, begin, query, place);
+    let source = FollowedEvents::Session { events, id };
+    let mut follower = EventFollower::new(service, source, begin, query, place);
     if let (Some(after), None) = (after, known) {
         follower.gap(after, 1);
     }
@@ -75,18 +75,18 @@ pub(super) async fn session(
 
 pub(super) async fn everything(
     State(daemon): State<Daemon>,
-    Extension(streams): Extension<Streams>,
+    Extension(streams): Extension<StreamLimits>,
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpFailure> {
     let after = cursor(&headers, query)?;
     let place = streams.place()?;
     let service = daemon.service;
     // Facts are read from journals, and after a restart those that were not sent yet come first.
     let last = service.last_position().await;
     let begin = after.unwrap_or(last);
-    let source = Source::Everything(service.all_events(Some(begin)));
-    let mut follower = Follower::new(service, source, begin, query, place);
+    let source = FollowedEvents::Everything(service.all_events(Some(begin)));
+    let mut follower = EventFollower::new(service, source, begin, query, place);
     if after.is_none() {
         follower.snapshot().await?;
     }
@@ -95,26 +95,26 @@ pub(super) async fn everything(
 
 /// The cursor that is asked for; what a browser sends by itself when it connects again counts more
 /// than what stood in the address from the beginning.
-fn cursor(headers: &HeaderMap, query: EventQuery) -> Result<Option<u64>, Problem> {
+fn cursor(headers: &HeaderMap, query: EventQuery) -> Result<Option<u64>, ApiProblem> {
     let Some(header) = headers.get("last-event-id").filter(|header| !header.is_empty()) else {
         return Ok(query.after);
     };
     let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| {
-        Problem::new(Code::BadRequest, "`Last-Event-ID` is not a number")
+        ApiProblem::new(ProblemCode::BadRequest, "`Last-Event-ID` is not a number")
             .with_hint("send the `id` of the last event, or leave the header out")
     })
 }
 
 /// Where a follower's events come from.
-enum Source {
-    Session { events: Subscription, id: SessionId },
+enum FollowedEvents {
+    Session { events: EventSubscription, id: SessionId },
     Everything(FeedSubscription),
 }
 
 /// What a source tells.
-enum Told {
-    Event(Envelope),
+enum SourceItem {
+    Event(FeedEvent),
     Gap {
         oldest: u64,
     },
@@ -122,19 +122,19 @@ enum Told {
     Over(String),
 }
 
-impl Source {
+impl FollowedEvents {
     /// What comes next. Nothing is lost if the caller stops waiting.
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> SourceItem {
         match self {
             Self::Session { events, .. } => match events.next().await {
-                Ok(Some(envelope)) => Told::Event(envelope),
-                Ok(None) => Told::Over("the session is not running".to_owned()),
-                Err(error) => Told::Over(error.to_string()),
+                Ok(Some(envelope)) => SourceItem::Event(envelope),
+                Ok(None) => SourceItem::Over("the session is not running".to_owned()),
+                Err(error) => SourceItem::Over(error.to_string()),
             },
             Self::Everything(events) => match events.next().await {
-                Some(FeedItem::Event(envelope)) => Told::Event(envelope),
-                Some(FeedItem::Gap { oldest }) => Told::Gap { oldest },
-                None => Told::Over("the daemon is stopping".to_owned()),
+                Some(FeedItem::Event(envelope)) => SourceItem::Event(envelope),
+                Some(FeedItem::Gap { oldest }) => SourceItem::Gap { oldest },
+                None => SourceItem::Over("the daemon is stopping".to_owned()),
             },
         }
     }
@@ -148,19 +148,19 @@ impl Source {
     }
 
     /// The number by which this source counts facts.
-    fn number(&self, envelope: &Envelope) -> Option<u64> {
+    fn number(&self, envelope: &FeedEvent) -> Option<u64> {
         match (&envelope.what, self) {
-            (Published::Fact { seq, .. }, Self::Session { .. }) => Some(*seq),
-            (Published::Fact { .. }, Self::Everything(_)) => envelope.pos,
-            (Published::Live(_), _) => None,
+            (PublishedEvent::Fact { seq, .. }, Self::Session { .. }) => Some(*seq),
+            (PublishedEvent::Fact { .. }, Self::Everything(_)) => envelope.pos,
+            (PublishedEvent::Live(_), _) => None,
         }
     }
 }
 
 /// One client that follows.
-struct Follower {
+struct EventFollower {
     service: Service,
-    source: Source,
+    source: FollowedEvents,
     /// Facts up to here were told, each or in a snapshot.
     told: u64,
     /// Whether what is live is told.
@@ -171,10 +171,10 @@ struct Follower {
     _place: OwnedSemaphorePermit,
 }
 
-impl Follower {
+impl EventFollower {
     fn new(
         service: Service,
-        source: Source,
+        source: FollowedEvents,
         told: u64,
         query: EventQuery,
         place: OwnedSemaphorePermit,
@@ -218,26 +218,26 @@ impl Follower {
         }
     }
 
-    async fn take(&mut self, told: Told) {
+    async fn take(&mut self, told: SourceItem) {
         let missed = self.source.missed();
         if missed > 0 {
             self.say("lagged", None, &json!({ "missed": missed }));
         }
         match told {
-            Told::Event(envelope) => self.event(&envelope).await,
-            Told::Gap { oldest } => {
+            SourceItem::Event(envelope) => self.event(&envelope).await,
+            SourceItem::Gap { oldest } => {
                 self.gap(self.told, oldest);
                 if let Err(failure) = self.snapshot().await {
                     self.over(&failure.0.detail);
                 }
             }
             // A daemon that stops closes everything; that is not the end of the session.
-            Told::Over(_) if self.stopping.is_cancelled() => {}
-            Told::Over(reason) => self.over(&reason),
+            SourceItem::Over(_) if self.stopping.is_cancelled() => {}
+            SourceItem::Over(reason) => self.over(&reason),
         }
     }
 
-    async fn event(&mut self, envelope: &Envelope) {
+    async fn event(&mut self, envelope: &FeedEvent) {
         let number = self.source.number(envelope);
         match number {
             Some(number) if number <= self.told => return,
@@ -246,7 +246,7 @@ impl Follower {
             None => {}
         }
         self.ready.push_back(frame(event_kind(envelope), number, &write_event_json(envelope)));
-        if let (Source::Session { id, .. }, Published::Fact { event, .. }) =
+        if let (FollowedEvents::Session { id, .. }, PublishedEvent::Fact { event, .. }) =
             (&self.source, &envelope.what)
             && may_be_last(event)
         {
@@ -259,7 +259,7 @@ impl Follower {
 
     /// A session that is over, with no agent left alive, has nothing more to tell. It may be tried
     /// again later; a client that waits for that follows the stream of all sessions.
-    fn see_whether_over(&mut self, workflow: &Workflow) {
+    fn see_whether_over(&mut self, workflow: &WorkflowDetails) {
         let item = &workflow.item;
         if item.status.is_final() && !item.kept && self.told >= workflow.last_seq {
             self.over(&format!("the session is {}", item.status));
@@ -278,16 +278,16 @@ impl Follower {
     }
 
     /// How things stand. What it contains is not told again.
-    async fn snapshot(&mut self) -> Result<(), Failure> {
+    async fn snapshot(&mut self) -> Result<(), HttpFailure> {
         match &self.source {
-            Source::Session { id, .. } => {
+            FollowedEvents::Session { id, .. } => {
                 let workflow = self.service.show(id.as_str()).await?;
                 self.told = workflow.last_seq;
                 let snapshot = SessionSnapshot { seq: workflow.last_seq, workflow };
                 self.say("snapshot", Some(snapshot.seq), &snapshot);
                 self.see_whether_over(&snapshot.workflow);
             }
-            Source::Everything(_) => {
+            FollowedEvents::Everything(_) => {
                 let snapshot = self.service.snapshot().await;
                 self.told = snapshot.pos;
                 self.say("snapshot", Some(snapshot.pos), &snapshot);
@@ -303,14 +303,14 @@ impl Follower {
 }
 
 /// Whether a session may have nothing more to tell after this.
-fn may_be_last(event: &Event) -> bool {
+fn may_be_last(event: &SessionEvent) -> bool {
     matches!(
         event,
-        Event::WorkflowCompleted { .. }
-            | Event::WorkflowFailed { .. }
-            | Event::WorkflowCancelled { .. }
-            | Event::TaskReleased { .. }
-            | Event::SessionDeleted { .. }
+        SessionEvent::WorkflowCompleted { .. }
+            | SessionEvent::WorkflowFailed { .. }
+            | SessionEvent::WorkflowCancelled { .. }
+            | SessionEvent::TaskReleased { .. }
+            | SessionEvent::SessionDeleted { .. }
     )
 }
 

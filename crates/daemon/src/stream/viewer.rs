@@ -14,7 +14,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::keyboard::Seat;
+use super::keyboard::KeyboardSeat;
 use super::outbox::Outbox;
 use super::socket::{CLIENT_TIMEOUT, CLOSE_TIMEOUT, PING_INTERVAL};
 
@@ -24,7 +24,7 @@ const MAX_MESSAGES_IN_FLIGHT: usize = 2;
 #[derive(Debug)]
 pub(super) struct Viewer {
     terminal: Terminal,
-    seat: Seat,
+    seat: KeyboardSeat,
     may_type: bool,
     stopping: CancellationToken,
     outbox: Outbox,
@@ -40,7 +40,7 @@ pub(super) struct Viewer {
 
 /// Why a conversation ends.
 #[derive(Debug)]
-enum End {
+enum ViewerEnd {
     /// The process has ended, and everything was said.
     Ended,
     /// The daemon does not follow the process any more.
@@ -52,7 +52,7 @@ enum End {
 impl Viewer {
     pub(super) fn new(
         terminal: Terminal,
-        seat: Seat,
+        seat: KeyboardSeat,
         may_type: bool,
         stopping: CancellationToken,
     ) -> Self {
@@ -78,13 +78,13 @@ impl Viewer {
         let end = tokio::select! {
             // The connection is broken.
             () = &mut sending => return,
-            end = self.talk(&outgoing, &mut messages) => end,
+            end = self.run_connection(&outgoing, &mut messages) => end,
         };
         // A viewer that saw the end gets all of it; a daemon that stops cannot wait for long.
         let (code, reason, time) = match end {
-            End::Ended => (close_code::NORMAL, "the process has ended", CLIENT_TIMEOUT),
-            End::Left => (close_code::AWAY, "the daemon is stopping", CLOSE_TIMEOUT),
-            End::Gone => return,
+            ViewerEnd::Ended => (close_code::NORMAL, "the process has ended", CLIENT_TIMEOUT),
+            ViewerEnd::Left => (close_code::AWAY, "the daemon is stopping", CLOSE_TIMEOUT),
+            ViewerEnd::Gone => return,
         };
         let close = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
         let last_words = async {
@@ -101,11 +101,11 @@ impl Viewer {
         }
     }
 
-    async fn talk(
+    async fn run_connection(
         &mut self,
         outgoing: &mpsc::Sender<Message>,
         messages: &mut SplitStream<WebSocket>,
-    ) -> End {
+    ) -> ViewerEnd {
         // Subscribe before taking the picture, so that no output falls between the two; what is in
         // both is dropped by its offset.
         let mut events = self.terminal.subscribe();
@@ -121,7 +121,7 @@ impl Viewer {
             }
             tokio::select! {
                 room = outgoing.reserve(), if waiting => {
-                    let Ok(room) = room else { return End::Gone };
+                    let Ok(room) = room else { return ViewerEnd::Gone };
                     // It takes what it is sent, if slowly.
                     self.heard = Instant::now();
                     if self.outbox.is_empty() {
@@ -138,19 +138,19 @@ impl Viewer {
                 message = messages.next() => {
                     self.heard = Instant::now();
                     match message {
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => return End::Gone,
-                        Some(Ok(message)) => self.hear(message).await,
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return ViewerEnd::Gone,
+                        Some(Ok(message)) => self.handle_message(message).await,
                     }
                 }
                 () = self.seat.changed() => self.say_holder(),
                 _ = ping.tick() => {
                     if self.heard.elapsed() > CLIENT_TIMEOUT {
-                        return End::Gone;
+                        return ViewerEnd::Gone;
                     }
                     // A connection that is full does not need to be asked.
                     drop(outgoing.try_send(Message::Ping(axum::body::Bytes::new())));
                 }
-                () = stopping.cancelled() => return End::Left,
+                () = stopping.cancelled() => return ViewerEnd::Left,
             }
         }
     }
@@ -176,7 +176,7 @@ impl Viewer {
 
     fn update(&mut self, update: TerminalUpdate) {
         match update {
-            TerminalUpdate::Lagged(_) => self.lose(),
+            TerminalUpdate::Lagged(_) => self.drop_stream(),
             TerminalUpdate::Event(TerminalEvent::State(verdict)) => {
                 self.outbox.say(FromDaemon::State { verdict: Box::new(verdict) });
             }
@@ -188,7 +188,7 @@ impl Viewer {
                     return;
                 }
                 if offset > self.offset {
-                    return self.lose();
+                    return self.drop_stream();
                 }
                 let known = usize::try_from(self.offset - offset).unwrap_or(raw.len());
                 self.offset = end;
@@ -204,26 +204,26 @@ impl Viewer {
         }
     }
 
-    fn lose(&mut self) {
+    fn drop_stream(&mut self) {
         self.lost = true;
         self.outbox.forget();
     }
 
-    async fn hear(&mut self, message: Message) {
+    async fn handle_message(&mut self, message: Message) {
         match message {
             Message::Binary(bytes) => match self.check_keyboard() {
                 Ok(()) => self.terminal.write(bytes.to_vec()).await,
                 Err(reason) => self.refuse(reason),
             },
             Message::Text(text) => match serde_json::from_str(&text) {
-                Ok(said) => self.obey(said).await,
+                Ok(said) => self.handle_request(said).await,
                 Err(error) => self.refuse(format!("that is not understood: {error}")),
             },
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
         }
     }
 
-    async fn obey(&mut self, said: FromViewer) {
+    async fn handle_request(&mut self, said: FromViewer) {
         match said {
             FromViewer::Take if self.may_type => self.seat.take(),
             FromViewer::Take => self.refuse("this viewer may only look".to_owned()),
@@ -264,16 +264,16 @@ impl Viewer {
     }
 
     /// The last word: how the process ended, if it did and is not only left to itself.
-    async fn ended(&self, outgoing: &mpsc::Sender<Message>) -> End {
+    async fn ended(&self, outgoing: &mpsc::Sender<Message>) -> ViewerEnd {
         let verdict = self.terminal.verdict();
         if verdict.state != AgentState::Exited {
-            return End::Left;
+            return ViewerEnd::Left;
         }
         let said = FromDaemon::Ended { reason: verdict.evidence.text };
         let text = serde_json::to_string(&said).unwrap_or_default();
         match outgoing.send(Message::Text(text.into())).await {
-            Ok(()) => End::Ended,
-            Err(_) => End::Gone,
+            Ok(()) => ViewerEnd::Ended,
+            Err(_) => ViewerEnd::Gone,
         }
     }
 }

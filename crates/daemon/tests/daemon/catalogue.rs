@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::catalogue::{BaseDirQuery, CheckRequest};
 
 use crate::support::{Home, code};
@@ -30,7 +30,7 @@ async fn grimoires_of_all_layers_are_listed_and_the_users_own_counts_more_than_o
     let shown = daemon.client.grimoire("demo", &BaseDirQuery::default()).await.unwrap();
     assert!(shown.plan.unwrap().rows.len() > 1 && shown.text.contains("name: demo"));
     let near = daemon.client.grimoire("dmo", &BaseDirQuery::default()).await;
-    assert_eq!(code(near), Code::GrimoireNotFound);
+    assert_eq!(code(near), ProblemCode::GrimoireNotFound);
 }
 
 #[tokio::test]

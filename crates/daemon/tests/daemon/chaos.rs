@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use coven_api::client::{Scope, Streamed};
+use coven_api::client::{EventScope, StreamedEvent};
 use coven_api::event::EventEnvelope;
 use coven_api::workflow::StartWorkflow;
 use coven_model::AutoAnswer;
@@ -44,12 +44,12 @@ fn agent(number: u32, marks: u32) -> Value {
 }
 
 /// Follows everything from the beginning, through every death, until the session is over.
-async fn follow(home_client: coven_api::Client, session: SessionId) -> Vec<EventEnvelope> {
-    let mut events = home_client.events(&Scope::Everything, Some(0));
+async fn follow(home_client: coven_api::ApiClient, session: SessionId) -> Vec<EventEnvelope> {
+    let mut events = home_client.events(&EventScope::Everything, Some(0));
     let mut facts = Vec::new();
     while let Some(streamed) = events.next().await.unwrap() {
         match streamed {
-            Streamed::Event(envelope) => {
+            StreamedEvent::Event(envelope) => {
                 let over = envelope.kind == "workflow.completed" && envelope.workflow_id == session;
                 if envelope.seq.is_some() {
                     facts.push(*envelope);
@@ -58,7 +58,7 @@ async fn follow(home_client: coven_api::Client, session: SessionId) -> Vec<Event
                     break;
                 }
             }
-            Streamed::Gap(gap) => panic!("a gap: {gap:?}"),
+            StreamedEvent::Gap(gap) => panic!("a gap: {gap:?}"),
             _ => {}
         }
     }

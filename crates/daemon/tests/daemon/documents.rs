@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::route::ROUTES;
 
 fn docs() -> PathBuf {
@@ -16,10 +16,11 @@ fn every_code_has_a_page_and_every_page_a_code() {
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     pages.sort();
-    let mut codes: Vec<String> = Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
+    let mut codes: Vec<String> =
+        ProblemCode::ALL.iter().map(|code| code.as_str().to_owned()).collect();
     codes.sort();
     assert_eq!(pages, codes);
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         let text = std::fs::read_to_string(docs().join(format!("errors/{code}.md"))).unwrap();
         assert!(text.starts_with(&format!("# {code}\n")), "{code}");
         assert!(text.contains(code.title()), "{code} has another title");
@@ -63,7 +64,7 @@ fn routes_that_change_something_say_that_agents_may_not() {
         let looks = route.method == coven_api::route::HttpMethod::Get
             || matches!(route.path, "/grimoires/check" | "/sign-in");
         assert!(
-            looks || route.problems.contains(&Code::AgentMayNot),
+            looks || route.problems.contains(&ProblemCode::AgentMayNot),
             "{} does not say so",
             route.name
         );

@@ -1,6 +1,6 @@
 //! Events from outside, and the grimoires that wait for them.
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::event::PostEvent;
 use coven_model::WorkflowStatus;
 use serde_json::{Map, json};
@@ -35,6 +35,6 @@ async fn an_event_that_is_posted_starts_what_waits_for_it_and_once_for_each_id()
     assert_ne!(second, first);
     daemon.ends(second[0].as_str(), WorkflowStatus::Completed).await;
     for kind in ["", "with space", "workflow.completed", "\u{1b}[31m"] {
-        assert_eq!(code(post(kind, None).await), Code::BadRequest, "{kind:?}");
+        assert_eq!(code(post(kind, None).await), ProblemCode::BadRequest, "{kind:?}");
     }
 }

@@ -1,14 +1,18 @@
 //! What waits for a person, decided over the wire: by what was seen, and once.
 
-use coven_api::Code;
-use coven_api::intervention::{Decide, InterventionItem, InterventionQuery, InterventionState};
-use coven_model::{Choice, Digest, InterventionId, InterventionKind, WorkflowStatus};
+use coven_api::ProblemCode;
+use coven_api::intervention::{
+    DecideRequest, InterventionItem, InterventionQuery, InterventionState,
+};
+use coven_model::{
+    ContentDigest, InterventionChoice, InterventionId, InterventionKind, WorkflowStatus,
+};
 use serde_json::json;
 
 use crate::support::{Daemon, Home, code};
 
-fn decision(choice: Choice, asked: &InterventionItem) -> Decide {
-    Decide {
+fn decision(choice: InterventionChoice, asked: &InterventionItem) -> DecideRequest {
+    DecideRequest {
         decision: choice,
         answer: None,
         digest: asked.intervention.digest.clone(),
@@ -38,22 +42,22 @@ async fn an_approval_is_listed_with_everything_and_approved_once() {
     assert_eq!((blocked.item.status, blocked.item.waiting), (WorkflowStatus::Blocked, 1));
 
     let which = &asked.intervention.id;
-    let approve = decision(Choice::Approve, &asked);
+    let approve = decision(InterventionChoice::Approve, &asked);
     let decided = daemon.client.decide(which, &approve).await.unwrap();
-    assert_eq!(decided.decision, Choice::Approve);
-    assert_eq!(code(daemon.client.decide(which, &approve).await), Code::AlreadyDecided);
+    assert_eq!(decided.decision, InterventionChoice::Approve);
+    assert_eq!(code(daemon.client.decide(which, &approve).await), ProblemCode::AlreadyDecided);
     assert_eq!(
-        code(daemon.client.decide(which, &decision(Choice::Deny, &asked)).await),
-        Code::AlreadyDecided
+        code(daemon.client.decide(which, &decision(InterventionChoice::Deny, &asked)).await),
+        ProblemCode::AlreadyDecided
     );
     daemon.ends(&id, WorkflowStatus::Completed).await;
     assert!(home.base().join("made.txt").exists());
-    assert_eq!(code(daemon.client.decide(which, &approve).await), Code::AlreadyDecided);
+    assert_eq!(code(daemon.client.decide(which, &approve).await), ProblemCode::AlreadyDecided);
 
     let query = InterventionQuery { state: Some(InterventionState::Decided), workflow: Some(id) };
     let past = daemon.client.interventions(&query).await.unwrap().interventions;
     let told = past[0].decision.as_ref().unwrap();
-    assert_eq!((told.choice, told.why.as_str()), (Choice::Approve, "because"));
+    assert_eq!((told.choice, told.why.as_str()), (InterventionChoice::Approve, "because"));
     assert_eq!(told.by, "tester via socket");
 }
 
@@ -63,22 +67,22 @@ async fn an_answer_to_something_else_presses_nothing() {
     let daemon = home.daemon().await;
     let (id, asked) = wants_to_touch(&daemon).await;
     let which = &asked.intervention.id;
-    let mut stale = decision(Choice::Approve, &asked);
-    stale.digest = Some(Digest::of_bytes(b"another screen"));
-    assert_eq!(code(daemon.client.decide(which, &stale).await), Code::StaleDigest);
+    let mut stale = decision(InterventionChoice::Approve, &asked);
+    stale.digest = Some(ContentDigest::of_bytes(b"another screen"));
+    assert_eq!(code(daemon.client.decide(which, &stale).await), ProblemCode::StaleDigest);
     stale.digest = None;
-    assert_eq!(code(daemon.client.decide(which, &stale).await), Code::BadDecision);
-    let foreign = decision(Choice::Proceed, &asked);
-    assert_eq!(code(daemon.client.decide(which, &foreign).await), Code::BadDecision);
-    let silent = decision(Choice::Answer, &asked);
-    assert_eq!(code(daemon.client.decide(which, &silent).await), Code::BadDecision);
+    assert_eq!(code(daemon.client.decide(which, &stale).await), ProblemCode::BadDecision);
+    let foreign = decision(InterventionChoice::Proceed, &asked);
+    assert_eq!(code(daemon.client.decide(which, &foreign).await), ProblemCode::BadDecision);
+    let silent = decision(InterventionChoice::Answer, &asked);
+    assert_eq!(code(daemon.client.decide(which, &silent).await), ProblemCode::BadDecision);
     let nobody = InterventionId::in_session(&which.session(), 999);
-    let never = daemon.client.decide(&nobody, &decision(Choice::Approve, &asked)).await;
-    assert_eq!(code(never), Code::InterventionNotFound);
+    let never = daemon.client.decide(&nobody, &decision(InterventionChoice::Approve, &asked)).await;
+    assert_eq!(code(never), ProblemCode::InterventionNotFound);
     assert!(!home.base().join("made.txt").exists());
     // It still waits, and can be decided.
     assert_eq!(daemon.asked(&id).await.intervention.id, *which);
-    daemon.client.decide(which, &decision(Choice::Deny, &asked)).await.unwrap();
+    daemon.client.decide(which, &decision(InterventionChoice::Deny, &asked)).await.unwrap();
     assert!(!home.base().join("made.txt").exists());
 }
 
@@ -95,7 +99,11 @@ async fn a_gate_that_failed_is_retried_and_passed() {
     let all = daemon.client.interventions(&InterventionQuery::default()).await.unwrap();
     assert_eq!(all.interventions.len(), 1);
     std::fs::write(home.base().join("there"), "").unwrap();
-    daemon.client.decide(&asked.intervention.id, &decision(Choice::Retry, &asked)).await.unwrap();
+    daemon
+        .client
+        .decide(&asked.intervention.id, &decision(InterventionChoice::Retry, &asked))
+        .await
+        .unwrap();
     daemon.ends(id, WorkflowStatus::Completed).await;
     let left = daemon.client.interventions(&InterventionQuery::default()).await.unwrap();
     assert_eq!(left.interventions, []);

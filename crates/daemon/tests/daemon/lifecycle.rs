@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::system::ShutdownRequest;
 use coven_api::workflow::ListQuery;
 use coven_model::WorkflowStatus;
@@ -180,7 +180,7 @@ async fn a_folder_that_another_program_keeps_is_told_and_keeps_nobody_else_from_
     first.start(&start).await;
     let second = other.daemon().await;
     let refused = second.client.start(&start, None).await;
-    assert_eq!(code(refused), Code::BaseDirTaken);
+    assert_eq!(code(refused), ProblemCode::BaseDirTaken);
     let status = second.client.status().await.unwrap();
     assert!(status.base_dirs.iter().any(|base| base.problem.is_some()), "{status:?}");
     start.base_dir = Some(other.base().display().to_string());

@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 
-use coven_api::Code;
-use coven_api::intervention::Decide;
+use coven_api::ProblemCode;
+use coven_api::intervention::DecideRequest;
 use coven_api::workflow::ListQuery;
-use coven_model::{Choice, WorkflowStatus};
+use coven_model::{InterventionChoice, WorkflowStatus};
 use serde_json::json;
 
 use crate::support::{DEADLINE, Home, problem};
@@ -21,12 +21,12 @@ async fn a_body_that_is_too_large_is_refused_and_the_daemon_goes_on() {
     let large = json!({"goal": "x".repeat(5 << 20)}).to_string();
     let request = daemon.raw("POST", "/workflows").header("content-type", "application/json");
     let told = problem(request.body(large).send().await.unwrap()).await;
-    assert_eq!(told.code, Code::TooLarge);
+    assert_eq!(told.code, ProblemCode::TooLarge);
     // Just below the limit it is read.
     let fits = json!({"definition": {"text": "#".repeat(3 << 20)}}).to_string();
     let request = daemon.raw("POST", "/workflows").header("content-type", "application/json");
     let told = problem(request.body(fits).send().await.unwrap()).await;
-    assert_eq!(told.code, Code::BadDefinition);
+    assert_eq!(told.code, ProblemCode::BadDefinition);
 }
 
 #[tokio::test]
@@ -34,10 +34,10 @@ async fn headers_that_are_too_large_or_too_many_are_refused() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let request = daemon.raw("GET", "/health").header("x-large", "x".repeat(20 * 1024));
-    assert_eq!(problem(request.send().await.unwrap()).await.code, Code::HeadersTooLarge);
+    assert_eq!(problem(request.send().await.unwrap()).await.code, ProblemCode::HeadersTooLarge);
     let long = format!("/workflows/{}", "x".repeat(20 * 1024));
     let told = problem(daemon.raw("GET", &long).send().await.unwrap()).await;
-    assert_eq!(told.code, Code::HeadersTooLarge);
+    assert_eq!(told.code, ProblemCode::HeadersTooLarge);
     for (header, expected) in [("x".repeat(200 * 1024), "431"), ("x: y\r\n".repeat(1000), "431")] {
         let mut stream = UnixStream::connect(home.socket()).unwrap();
         let text = format!("GET /health HTTP/1.1\r\nhost: x\r\nx-a: {header}\r\n\r\n");
@@ -156,7 +156,12 @@ async fn a_thousand_followers_hear_every_fact_once_and_in_order() {
             stream
         })
         .collect();
-    let approve = Decide { decision: Choice::Approve, answer: None, digest: None, why: None };
+    let approve = DecideRequest {
+        decision: InterventionChoice::Approve,
+        answer: None,
+        digest: None,
+        why: None,
+    };
     daemon.client.decide(&asked, &approve).await.unwrap();
     daemon.ends(&id, WorkflowStatus::Completed).await;
     // The number of an answer is from before its content, so that a client that follows from there
@@ -200,7 +205,7 @@ async fn a_full_disk_is_told_nothing_is_begun_and_it_works_again_when_there_is_r
     let start = serde_json::to_value(daemon.definition(text)).unwrap();
     let refused = problem(daemon.raw("POST", "/workflows").json(&start).send().await.unwrap());
     let refused = refused.await;
-    assert_eq!(refused.code, Code::Storage, "{refused:?}");
+    assert_eq!(refused.code, ProblemCode::Storage, "{refused:?}");
     assert!(refused.detail.contains("no room is left"), "{refused:?}");
     let page = daemon.client.workflows(&ListQuery::default()).await.unwrap();
     assert_eq!(page.workflows.len(), 1, "{page:?}");

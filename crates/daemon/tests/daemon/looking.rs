@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::route::{HttpMethod, ROUTES, RouteAnswer};
 use coven_api::system::OpenBaseDir;
-use coven_api::workflow::{ListQuery, Wish};
+use coven_api::workflow::{ActionRequest, ListQuery};
 use coven_model::WorkflowStatus;
 
 use crate::stream_support::{Raw, journal};
@@ -119,7 +119,7 @@ async fn a_folder_is_known_from_when_it_is_opened_and_its_foreign_sessions_can_b
     std::fs::create_dir(home.path().join("base")).unwrap();
     daemon.stop().await;
     let daemon = home.daemon().await;
-    assert_eq!(code(daemon.client.workflow(&id).await), Code::WorkflowNotFound);
+    assert_eq!(code(daemon.client.workflow(&id).await), ProblemCode::WorkflowNotFound);
     let open = OpenBaseDir { base_dir: copy.display().to_string() };
     let opened = daemon.client.open_base_dir(&open).await.unwrap();
     assert_eq!(opened.sessions, 1);
@@ -129,12 +129,12 @@ async fn a_folder_is_known_from_when_it_is_opened_and_its_foreign_sessions_can_b
     let facts = Raw::open(&daemon, &path, None).await.rest().await;
     assert_eq!(facts.len() as u64, workflow.last_seq + 1, "every fact, and the end");
     for refused in [
-        code(daemon.client.resume(&id, &Wish::default()).await),
-        code(daemon.client.retry(&id, &Wish::default()).await),
-        code(daemon.client.cancel(&id, &Wish::default()).await),
+        code(daemon.client.resume(&id, &ActionRequest::default()).await),
+        code(daemon.client.retry(&id, &ActionRequest::default()).await),
+        code(daemon.client.cancel(&id, &ActionRequest::default()).await),
         code(daemon.client.purge(&id).await),
     ] {
-        assert_eq!(refused, Code::ForeignSession);
+        assert_eq!(refused, ProblemCode::ForeignSession);
     }
     let of = |status: &str| ListQuery { status: Some(status.to_owned()), ..ListQuery::default() };
     assert_eq!(daemon.client.workflows(&of("completed")).await.unwrap().total, 0);

@@ -1,9 +1,9 @@
 //! The daemon is killed and comes back: nothing is lost, nothing is done twice.
 
-use coven_api::intervention::{Decide, InterventionQuery};
-use coven_api::workflow::Wish;
-use coven_api::{Client, ClientError, Code};
-use coven_model::{Choice, WorkflowStatus};
+use coven_api::intervention::{DecideRequest, InterventionQuery};
+use coven_api::workflow::ActionRequest;
+use coven_api::{ApiClient, ClientError, ProblemCode};
+use coven_model::{InterventionChoice, WorkflowStatus};
 use serde_json::json;
 
 use crate::support::{Daemon, Home, code, until};
@@ -31,8 +31,8 @@ async fn a_killed_daemon_comes_back_to_the_same_agent_and_the_same_question() {
     let after = daemon.client.workflow(&id).await.unwrap();
     assert!(after.live && after.last_seq >= before.last_seq);
     assert_eq!(home.running(), alive, "the very same processes");
-    let decide = Decide {
-        decision: Choice::Approve,
+    let decide = DecideRequest {
+        decision: InterventionChoice::Approve,
         answer: None,
         digest: again.intervention.digest.clone(),
         why: None,
@@ -157,14 +157,14 @@ impl Call {
     }
 
     /// Makes it. Whatever it finds done already is no failure.
-    async fn make(self, client: &Client, id: &str) -> Result<(), ClientError> {
+    async fn make(self, client: &ApiClient, id: &str) -> Result<(), ClientError> {
         let done = match self {
             Self::Approve => {
                 let query = InterventionQuery { workflow: Some(id.to_owned()), state: None };
                 match client.interventions(&query).await?.interventions.into_iter().next() {
                     Some(item) => {
-                        let decide = Decide {
-                            decision: Choice::Approve,
+                        let decide = DecideRequest {
+                            decision: InterventionChoice::Approve,
                             answer: None,
                             digest: item.intervention.digest.clone(),
                             why: None,
@@ -175,8 +175,8 @@ impl Call {
                 }
             }
             Self::Complete => client.complete(id, "a").await,
-            Self::Cancel => client.cancel(id, &Wish::default()).await.map(drop),
-            Self::Retry => client.retry(id, &Wish::default()).await.map(drop),
+            Self::Cancel => client.cancel(id, &ActionRequest::default()).await.map(drop),
+            Self::Retry => client.retry(id, &ActionRequest::default()).await.map(drop),
             Self::Purge => client.purge(id).await,
         };
         match done {
@@ -202,7 +202,7 @@ impl Call {
                 assert_eq!(written("retried"), "x\n");
             }
             Self::Purge => {
-                assert_eq!(code(daemon.client.workflow(id).await), Code::WorkflowNotFound);
+                assert_eq!(code(daemon.client.workflow(id).await), ProblemCode::WorkflowNotFound);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Every route with what it should never be sent.
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::route::{ApiRoute, HttpMethod, ROUTES};
 use serde_json::{Value, json};
 
@@ -60,11 +60,11 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
         }
         let told = problem(response).await;
         let expected = match route.path {
-            path if path.starts_with("/workflows/") => Code::WorkflowNotFound,
-            path if path.starts_with("/interventions/") => Code::InterventionNotFound,
-            "/workflows" | "/grimoires/{name}" => Code::GrimoireNotFound,
-            "/trust" | "/base-dirs" => Code::BadBaseDir,
-            "/sign-in" => Code::Unauthorized,
+            path if path.starts_with("/workflows/") => ProblemCode::WorkflowNotFound,
+            path if path.starts_with("/interventions/") => ProblemCode::InterventionNotFound,
+            "/workflows" | "/grimoires/{name}" => ProblemCode::GrimoireNotFound,
+            "/trust" | "/base-dirs" => ProblemCode::BadBaseDir,
+            "/sign-in" => ProblemCode::Unauthorized,
             other => panic!("{other} answers {told:?}"),
         };
         assert_eq!(told.code, expected, "{}", route.name);
@@ -91,7 +91,7 @@ async fn a_wrong_method_is_told_which_ones_there_are() {
             let response = daemon.raw(method, &path(route)).send().await.unwrap();
             let allow = response.headers().get("allow").cloned();
             let told = problem(response).await;
-            assert_eq!(told.code, Code::MethodNotAllowed, "{method} {}", route.path);
+            assert_eq!(told.code, ProblemCode::MethodNotAllowed, "{method} {}", route.path);
             let allow = allow.unwrap().to_str().unwrap().to_owned();
             assert!(allow.split(", ").any(|name| name == route.method.as_str()), "{allow}");
         }
@@ -109,22 +109,22 @@ async fn a_body_that_cannot_be_read_is_told_where_it_is_wrong() {
         };
         let malformed =
             problem(send("application/json", "{\n  \"a\": tru".to_owned()).await.unwrap()).await;
-        assert_eq!(malformed.code, Code::BadRequest, "{}", route.name);
+        assert_eq!(malformed.code, ProblemCode::BadRequest, "{}", route.name);
         assert!(malformed.detail.contains("line 2"), "{}: {}", route.name, malformed.detail);
         let extra =
             problem(send("application/json", json!({"nonsense": 1}).to_string()).await.unwrap())
                 .await;
-        assert_eq!(extra.code, Code::BadRequest, "{}", route.name);
+        assert_eq!(extra.code, ProblemCode::BadRequest, "{}", route.name);
         assert!(extra.detail.contains("nonsense"), "{}: {}", route.name, extra.detail);
         let list = problem(send("application/json", "[1, 2]".to_owned()).await.unwrap()).await;
-        assert_eq!(list.code, Code::BadRequest, "{}", route.name);
+        assert_eq!(list.code, ProblemCode::BadRequest, "{}", route.name);
         let trailing = problem(send("application/json", "{} {}".to_owned()).await.unwrap()).await;
-        assert_eq!(trailing.code, Code::BadRequest, "{}", route.name);
+        assert_eq!(trailing.code, ProblemCode::BadRequest, "{}", route.name);
         let text = problem(send("text/plain", body(route).to_string()).await.unwrap()).await;
-        assert_eq!(text.code, Code::UnsupportedMediaType, "{}", route.name);
+        assert_eq!(text.code, ProblemCode::UnsupportedMediaType, "{}", route.name);
         if route.body.is_some_and(|(_, required)| required) {
             let none = problem(daemon.raw(method, &path).send().await.unwrap()).await;
-            assert_eq!(none.code, Code::BadRequest, "{}", route.name);
+            assert_eq!(none.code, ProblemCode::BadRequest, "{}", route.name);
             let empty = problem(send("application/json", "{}".to_owned()).await.unwrap()).await;
             assert!(empty.status < 500, "{}: {empty:?}", route.name);
         }
@@ -137,7 +137,7 @@ async fn a_wrong_type_is_told_by_the_path_to_it() {
     let daemon = home.daemon().await;
     let body = json!({"agent": {"adapter": "demo", "mode": "sideways"}});
     let told = problem(daemon.raw("POST", "/workflows").json(&body).send().await.unwrap()).await;
-    assert_eq!(told.code, Code::BadRequest);
+    assert_eq!(told.code, ProblemCode::BadRequest);
     assert!(told.detail.contains("agent.mode"), "{}", told.detail);
     assert!(told.detail.contains("headless"), "what is possible is told: {}", told.detail);
 }
@@ -156,7 +156,7 @@ async fn a_query_that_cannot_be_read_is_told() {
         "/grimoires?folder=/tmp",
     ] {
         let told = problem(daemon.raw("GET", path).send().await.unwrap()).await;
-        assert_eq!(told.code, Code::BadRequest, "{path}: {}", told.detail);
+        assert_eq!(told.code, ProblemCode::BadRequest, "{path}: {}", told.detail);
     }
     for path in [
         "/workflows?baseDir=relative/path",
@@ -166,7 +166,7 @@ async fn a_query_that_cannot_be_read_is_told() {
         "/trust?baseDir=/does/not/exist",
     ] {
         let told = problem(daemon.raw("GET", path).send().await.unwrap()).await;
-        assert_eq!(told.code, Code::BadBaseDir, "{path}: {}", told.detail);
+        assert_eq!(told.code, ProblemCode::BadBaseDir, "{path}: {}", told.detail);
     }
 }
 
@@ -175,16 +175,16 @@ async fn what_is_nowhere_and_ids_that_try_to_be_paths_are_not_found() {
     let home = Home::new();
     let daemon = home.daemon().await;
     for (path, code) in [
-        ("/nothing/here", Code::NotFound),
-        ("/workflows/", Code::NotFound),
-        ("/assets/../../../../etc/passwd", Code::NotFound),
-        ("/assets/%2e%2e/%2e%2e/etc/passwd", Code::NotFound),
-        ("/workflows/..%2f..%2fetc", Code::WorkflowNotFound),
-        ("/workflows/%00", Code::WorkflowNotFound),
-        ("/workflows/%ff%fe", Code::BadRequest),
-        ("/workflows/%1b%5b31mred", Code::WorkflowNotFound),
-        ("/grimoires/..%2f..%2fetc%2fpasswd", Code::GrimoireNotFound),
-        ("/interventions?workflow=..%2f..", Code::WorkflowNotFound),
+        ("/nothing/here", ProblemCode::NotFound),
+        ("/workflows/", ProblemCode::NotFound),
+        ("/assets/../../../../etc/passwd", ProblemCode::NotFound),
+        ("/assets/%2e%2e/%2e%2e/etc/passwd", ProblemCode::NotFound),
+        ("/workflows/..%2f..%2fetc", ProblemCode::WorkflowNotFound),
+        ("/workflows/%00", ProblemCode::WorkflowNotFound),
+        ("/workflows/%ff%fe", ProblemCode::BadRequest),
+        ("/workflows/%1b%5b31mred", ProblemCode::WorkflowNotFound),
+        ("/grimoires/..%2f..%2fetc%2fpasswd", ProblemCode::GrimoireNotFound),
+        ("/interventions?workflow=..%2f..", ProblemCode::WorkflowNotFound),
     ] {
         let response = daemon.raw("GET", path).send().await.unwrap();
         let told = problem(response).await;
@@ -196,12 +196,15 @@ async fn what_is_nowhere_and_ids_that_try_to_be_paths_are_not_found() {
         for what in ["screen", "output", "recording", "explain"] {
             let path = format!("/workflows/{}/tasks/{task}/{what}", started.id);
             let told = problem(daemon.raw("GET", &path).send().await.unwrap()).await;
-            assert!(matches!(told.code, Code::TaskNotFound | Code::NotFound), "{path}: {told:?}");
+            assert!(
+                matches!(told.code, ProblemCode::TaskNotFound | ProblemCode::NotFound),
+                "{path}: {told:?}"
+            );
         }
     }
     let path = format!("/workflows/{}/tasks/a/screen?attempt=7", started.id);
     let told = problem(daemon.raw("GET", &path).send().await.unwrap()).await;
-    assert_eq!(told.code, Code::TaskNotFound);
+    assert_eq!(told.code, ProblemCode::TaskNotFound);
 }
 
 #[tokio::test]
@@ -250,13 +253,17 @@ async fn made_up_requests_of_before_get_the_answers_that_the_document_names() {
     };
     // A list was taken for the fields of an object in their order.
     for path in [format!("/workflows/{id}/resume"), "/shutdown".to_owned()] {
-        assert_eq!(problem(send(&path, " [null]").await).await.code, Code::BadRequest, "{path}");
+        assert_eq!(
+            problem(send(&path, " [null]").await).await.code,
+            ProblemCode::BadRequest,
+            "{path}"
+        );
     }
     // In a JSON schema this is an integer, and that is not.
     let resize = format!("/workflows/{id}/tasks/a/resize");
     assert_eq!(send(&resize, r#"{"cols": 100.0, "rows": 30}"#).await.status(), 204);
     let half = problem(send(&resize, r#"{"cols": 100.5, "rows": 30}"#).await).await;
-    assert_eq!(half.code, Code::BadRequest);
+    assert_eq!(half.code, ProblemCode::BadRequest);
     assert!(half.detail.contains("cols"), "{half:?}");
     // One more than the largest number there is.
     for path in [format!("/workflows/{id}/events"), "/events".to_owned()] {
@@ -271,15 +278,15 @@ async fn made_up_requests_of_before_get_the_answers_that_the_document_names() {
     }
     // Each of these had a status that the document did not name, or a wrong one.
     for (method, path, code) in [
-        ("GET", "/ipc", Code::UpgradeRequired),
-        ("GET", "/interventions?state=decided", Code::BadInput),
-        ("GET", "/workflows?after=", Code::BadInput),
-        ("GET", "/workflows?after=../../etc", Code::BadInput),
+        ("GET", "/ipc", ProblemCode::UpgradeRequired),
+        ("GET", "/interventions?state=decided", ProblemCode::BadInput),
+        ("GET", "/workflows?after=", ProblemCode::BadInput),
+        ("GET", "/workflows?after=../../etc", ProblemCode::BadInput),
     ] {
         let told = problem(daemon.raw(method, path).send().await.unwrap()).await;
         assert_eq!(told.code, code, "{path}");
     }
     let input = format!("/workflows/{id}/tasks/a/input");
     let told = problem(send(&input, r#"{"keys": ["NoSuchKey"]}"#).await).await;
-    assert_eq!(told.code, Code::BadInput);
+    assert_eq!(told.code, ProblemCode::BadInput);
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_model::WorkflowStatus;
 use serde_json::json;
 
@@ -93,7 +93,7 @@ async fn over_tcp_nothing_is_answered_without_the_token() {
             assert!(response.headers().get("set-cookie").is_none());
             assert!(response.headers().get("access-control-allow-origin").is_none());
             let told = problem(response).await;
-            assert_eq!(told.code, Code::Unauthorized, "{method} {path}");
+            assert_eq!(told.code, ProblemCode::Unauthorized, "{method} {path}");
         }
     }
     let right = web.bearer();
@@ -119,7 +119,7 @@ async fn a_name_that_was_rebound_to_this_machine_is_turned_away() {
             let told =
                 problem(web.send("GET", path, &[("authorization", &right), ("host", &host)]).await)
                     .await;
-            assert_eq!(told.code, Code::Forbidden, "{host}");
+            assert_eq!(told.code, ProblemCode::Forbidden, "{host}");
         }
     }
     let host = format!("localhost:{}", web.port);
@@ -147,7 +147,7 @@ async fn a_page_of_another_site_cannot_do_anything() {
     ] {
         let headers: Vec<_> = headers.iter().copied().chain([auth]).collect();
         let told = problem(web.send("POST", "/shutdown", &headers).await).await;
-        assert_eq!(told.code, Code::Forbidden, "{headers:?}");
+        assert_eq!(told.code, ProblemCode::Forbidden, "{headers:?}");
     }
     let preflight = [("origin", "https://evil.example"), ("access-control-request-method", "POST")];
     let response = web.send("OPTIONS", "/workflows", &preflight).await;
@@ -160,7 +160,7 @@ async fn a_page_of_another_site_cannot_do_anything() {
         ("content-type", "application/json"),
     ];
     let answer = web.send("POST", "/grimoires/check", &page).await;
-    assert_eq!(problem(answer).await.code, Code::BadRequest, "it came in, and has no body");
+    assert_eq!(problem(answer).await.code, ProblemCode::BadRequest, "it came in, and has no body");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_form_of_another_site_is_not_read() {
     for kind in ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"] {
         let request = daemon.raw("POST", "/workflows").header("content-type", kind);
         let told = problem(request.body(r#"{"grimoire":"demo"}"#).send().await.unwrap()).await;
-        assert_eq!(told.code, Code::UnsupportedMediaType, "{kind}");
+        assert_eq!(told.code, ProblemCode::UnsupportedMediaType, "{kind}");
     }
 }
 
@@ -185,7 +185,7 @@ async fn a_token_in_a_url_is_refused_and_never_logged() {
         let path = format!("/status?{name}={}", web.token);
         for headers in [&[][..], &[("authorization", right.as_str())]] {
             let told = problem(web.send("GET", &path, headers).await).await;
-            assert_eq!(told.code, Code::BadRequest);
+            assert_eq!(told.code, ProblemCode::BadRequest);
             assert!(told.hint.unwrap().contains("Authorization"));
         }
     }
@@ -203,7 +203,7 @@ async fn a_page_signs_in_with_a_code_once_and_codes_are_given_only_over_the_sock
     let web = Web::of(&daemon).await;
     let (right, own) = (web.bearer(), format!("http://127.0.0.1:{}", web.port));
     let made = web.send("POST", "/sign-in/codes", &[("authorization", &right)]).await;
-    assert_eq!(problem(made).await.code, Code::Forbidden);
+    assert_eq!(problem(made).await.code, ProblemCode::Forbidden);
     let code = daemon.client.sign_in_code().await.unwrap();
     assert!(code.url.starts_with(&own) && code.url.contains("/#code="), "{}", code.url);
     assert!(!code.url.contains(&web.token));
@@ -215,12 +215,12 @@ async fn a_page_signs_in_with_a_code_once_and_codes_are_given_only_over_the_sock
     let signed = sign_in(code.code.clone()).await.unwrap();
     let token: serde_json::Value = signed.json().await.unwrap();
     assert_eq!(token["token"], web.token);
-    assert_eq!(problem(sign_in(code.code).await.unwrap()).await.code, Code::Unauthorized);
-    let mut last = Code::Unauthorized;
+    assert_eq!(problem(sign_in(code.code).await.unwrap()).await.code, ProblemCode::Unauthorized);
+    let mut last = ProblemCode::Unauthorized;
     for _ in 0..20 {
         last = problem(sign_in("guess".to_owned()).await.unwrap()).await.code;
     }
-    assert_eq!(last, Code::TooMany);
+    assert_eq!(last, ProblemCode::TooMany);
 }
 
 /// What an agent can try with the socket in its hand: `curl` is not everywhere, bash is.

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use coven_api::attach::{AttachQuery, BEARER_SUBPROTOCOL, FromDaemon, FromViewer, SUBPROTOCOL};
 use coven_api::client::{FromTerminal, TerminalConnection};
 use coven_api::task::AttemptQuery;
-use coven_api::workflow::{Started, Wish};
-use coven_api::{Client, Code, DaemonAddress};
+use coven_api::workflow::{ActionRequest, StartedSession};
+use coven_api::{ApiClient, DaemonAddress, ProblemCode};
 use coven_model::WorkflowStatus;
-use coven_tape::{Event as Taped, Reader};
-use coven_terminal::screen::{Screen, Size};
+use coven_tape::{TapeEvent as Taped, TapeReader};
+use coven_terminal::screen::{GridSize, Screen};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Error as SocketError;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -28,7 +28,7 @@ struct Viewer {
 }
 
 impl Viewer {
-    async fn open(daemon: &Daemon<'_>, started: &Started, query: AttachQuery) -> Self {
+    async fn open(daemon: &Daemon<'_>, started: &StartedSession, query: AttachQuery) -> Self {
         let id = started.id.as_str();
         daemon.see(id, |workflow| workflow.tasks[0].live).await;
         Self::new(daemon.client.attach(id, "a", query).await.unwrap()).await
@@ -36,7 +36,7 @@ impl Viewer {
 
     /// Takes the first two messages, which are the picture.
     async fn new(terminal: TerminalConnection) -> Self {
-        let screen = Screen::new(Size::default());
+        let screen = Screen::new(GridSize::default());
         let (bytes, said) = (Vec::new(), Vec::new());
         let mut viewer = Self { terminal, screen, bytes, begun: (u64::MAX, false), said };
         viewer.step().await;
@@ -56,7 +56,7 @@ impl Viewer {
             Some(FromTerminal::Said(said)) => {
                 match &said {
                     FromDaemon::Screen { cols, rows, offset, lagged, .. } => {
-                        self.screen = Screen::new(Size::new(*cols, *rows));
+                        self.screen = Screen::new(GridSize::new(*cols, *rows));
                         self.begun = (*offset, *lagged);
                         self.bytes.clear();
                         let picture = self.terminal.next().await.unwrap();
@@ -64,7 +64,7 @@ impl Viewer {
                         self.screen.feed(&picture);
                     }
                     FromDaemon::Resized { cols, rows } => {
-                        self.screen.resize(Size::new(*cols, *rows));
+                        self.screen.resize(GridSize::new(*cols, *rows));
                     }
                     _ => {}
                 }
@@ -117,13 +117,13 @@ impl Viewer {
     }
 }
 
-fn folder(home: &Home, started: &Started) -> PathBuf {
+fn folder(home: &Home, started: &StartedSession) -> PathBuf {
     home.base().join(format!(".coven/sessions/{}/tasks/a/1", started.id))
 }
 
 /// Everything the agent printed.
-fn tape(home: &Home, started: &Started) -> Vec<u8> {
-    let reader = Reader::open(&folder(home, started)).unwrap();
+fn tape(home: &Home, started: &StartedSession) -> Vec<u8> {
+    let reader = TapeReader::open(&folder(home, started)).unwrap();
     let printed = reader.records(0).map(|record| match record.unwrap().event {
         Taped::Output { bytes, .. } => bytes,
         _ => Vec::new(),
@@ -131,7 +131,7 @@ fn tape(home: &Home, started: &Started) -> Vec<u8> {
     printed.flatten().collect()
 }
 
-async fn agent(daemon: &Daemon<'_>, prompt: &str) -> Started {
+async fn agent(daemon: &Daemon<'_>, prompt: &str) -> StartedSession {
     daemon.stage(&[json!({"id": "a", "adapter": "demo", "prompt": prompt})]).await
 }
 
@@ -226,7 +226,11 @@ async fn many_look_one_types_and_whoever_takes_the_keyboard_has_it() {
     let started = agent(&daemon, "ask What now?; exit 0").await;
     let sized = AttachQuery { cols: Some(90), rows: Some(30), ..AttachQuery::default() };
     let mut first = Viewer::open(&daemon, &started, sized).await;
-    assert_eq!(first.screen.size(), Size::new(90, 30), "whoever holds the keyboard sets the size");
+    assert_eq!(
+        first.screen.size(),
+        GridSize::new(90, 30),
+        "whoever holds the keyboard sets the size"
+    );
     let mut second = Viewer::open(&daemon, &started, sized).await;
     let only_look = AttachQuery { read_only: Some(true), take: Some(true), ..sized };
     let mut third = Viewer::open(&daemon, &started, only_look).await;
@@ -255,7 +259,7 @@ async fn many_look_one_types_and_whoever_takes_the_keyboard_has_it() {
                 matches!(said, FromDaemon::Resized { cols: 70, rows: 20 }).then_some(())
             })
             .await;
-        assert_eq!(viewer.screen.size(), Size::new(70, 20));
+        assert_eq!(viewer.screen.size(), GridSize::new(70, 20));
     }
     second.say(FromViewer::Resize { cols: 1, rows: 20 }).await;
     assert!(second.refused().await.contains("columns"));
@@ -332,20 +336,20 @@ async fn what_has_no_terminal_is_said_with_where_to_look_instead() {
     daemon.see(id, |workflow| workflow.tasks[0].live).await;
     let attach = async |id: &str, task: &str, query| daemon.client.attach(id, task, query).await;
     let query = AttachQuery::default();
-    assert_eq!(code(attach(id, "a", query).await), Code::NoAgent);
-    assert_eq!(code(attach(id, "b", query).await), Code::TaskNotFound);
-    assert_eq!(code(attach(id, "../a", query).await), Code::TaskNotFound);
-    assert_eq!(code(attach("nobody", "a", query).await), Code::WorkflowNotFound);
+    assert_eq!(code(attach(id, "a", query).await), ProblemCode::NoAgent);
+    assert_eq!(code(attach(id, "b", query).await), ProblemCode::TaskNotFound);
+    assert_eq!(code(attach(id, "../a", query).await), ProblemCode::TaskNotFound);
+    assert_eq!(code(attach("nobody", "a", query).await), ProblemCode::WorkflowNotFound);
     let half = AttachQuery { cols: Some(80), ..query };
-    assert_eq!(code(attach(id, "a", half).await), Code::BadRequest);
+    assert_eq!(code(attach(id, "a", half).await), ProblemCode::BadRequest);
     let huge = AttachQuery { cols: Some(5000), rows: Some(20), ..query };
-    assert_eq!(code(attach(id, "a", huge).await), Code::BadRequest);
-    daemon.client.cancel(id, &Wish::default()).await.unwrap();
+    assert_eq!(code(attach(id, "a", huge).await), ProblemCode::BadRequest);
+    daemon.client.cancel(id, &ActionRequest::default()).await.unwrap();
     daemon.ends(id, WorkflowStatus::Cancelled).await;
-    assert_eq!(code(attach(id, "a", query).await), Code::NoAgent);
+    assert_eq!(code(attach(id, "a", query).await), ProblemCode::NoAgent);
     // Not a WebSocket at all.
     let plain = daemon.raw("GET", &format!("/workflows/{id}/tasks/a/attach")).send().await;
-    assert_eq!(problem(plain.unwrap()).await.code, Code::UpgradeRequired);
+    assert_eq!(problem(plain.unwrap()).await.code, ProblemCode::UpgradeRequired);
 }
 
 #[tokio::test]
@@ -413,7 +417,7 @@ async fn an_agent_may_look_at_a_terminal_and_never_type() {
 #[ignore = "the other half of the test before, which runs it as a process of its own"]
 async fn played_as_an_agent() {
     let socket = std::env::var_os(SOCKET).expect("run the test before instead");
-    let client = Client::new(DaemonAddress::Socket(socket.into())).unwrap();
+    let client = ApiClient::new(DaemonAddress::Socket(socket.into())).unwrap();
     let session = std::env::var(SESSION).unwrap();
     let take = AttachQuery { take: Some(true), ..AttachQuery::default() };
     let mut viewer = Viewer::new(client.attach(&session, "a", take).await.unwrap()).await;

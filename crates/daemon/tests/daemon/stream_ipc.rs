@@ -1,8 +1,8 @@
 //! The conversation of interfaces: commands by id, and events that come without asking.
 
-use coven_api::ipc::{Answer, COMMANDS, EVENTS, IpcPush, SUBPROTOCOL};
+use coven_api::ipc::{COMMANDS, EVENTS, IpcAnswer, IpcPush, SUBPROTOCOL};
 use coven_api::workflow::StartWorkflow;
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_model::WorkflowStatus;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl Interface {
     }
 
     /// The answer to whatever was sent last; what is pushed meanwhile is kept.
-    async fn answer(&mut self) -> Answer {
+    async fn answer(&mut self) -> IpcAnswer {
         loop {
             let value = self.receive().await;
             if value.get("event").is_some() {
@@ -56,7 +56,7 @@ impl Interface {
         }
     }
 
-    async fn ask(&mut self, command: &str, args: Value) -> Result<Value, Problem> {
+    async fn ask(&mut self, command: &str, args: Value) -> Result<Value, ApiProblem> {
         self.next += 1;
         let id = json!(self.next);
         self.send(&json!({"id": id, "command": command, "args": args}).to_string()).await;
@@ -132,7 +132,7 @@ async fn an_interface_runs_a_workflow_hears_of_everything_and_answers_its_agent(
     }
     ipc.ask("session:delete", json!({"sessionId": id})).await.unwrap();
     let gone = ipc.ask("session:load", json!({"sessionId": id})).await.unwrap_err();
-    assert_eq!(gone.code, Code::WorkflowNotFound);
+    assert_eq!(gone.code, ProblemCode::WorkflowNotFound);
 }
 
 /// Spec: C1.16.1
@@ -187,13 +187,13 @@ async fn what_is_not_understood_is_answered_with_its_id() {
     let _daemon = home.daemon().await;
     let mut ipc = Interface::open(&home).await;
     let unknown = ipc.ask("session:lode", json!({})).await.unwrap_err();
-    assert_eq!(unknown.code, Code::BadRequest);
+    assert_eq!(unknown.code, ProblemCode::BadRequest);
     assert_eq!(unknown.hint.as_deref(), Some("did you mean `session:load`?"));
     for command in COMMANDS {
         let bad = ipc.ask(command, json!({"bogus": 1})).await.unwrap_err();
-        assert_eq!(bad.code, Code::BadRequest, "{command}: {bad:?}");
+        assert_eq!(bad.code, ProblemCode::BadRequest, "{command}: {bad:?}");
         let odd = ipc.ask(command, json!([1])).await.unwrap_err();
-        assert_eq!(odd.code, Code::BadRequest, "{command}: {odd:?}");
+        assert_eq!(odd.code, ProblemCode::BadRequest, "{command}: {odd:?}");
     }
     let listed = ipc.ask("adapter:list", Value::Null).await.unwrap();
     let adapters = listed["adapters"].as_array().unwrap();
@@ -210,7 +210,7 @@ async fn what_is_not_understood_is_answered_with_its_id() {
         ipc.send(text).await;
         let answer = ipc.answer().await;
         assert_eq!((answer.id, answer.result), (id, None), "{text}");
-        assert_eq!(answer.error.unwrap().code, Code::BadRequest, "{text}");
+        assert_eq!(answer.error.unwrap().code, ProblemCode::BadRequest, "{text}");
     }
     // And it goes on.
     ipc.ask("session:list", Value::Null).await.unwrap();

@@ -1,11 +1,11 @@
 //! Events as they happen: every follower gets each fact once and none is left out, also if other
 //! followers are slow or the daemon is killed in between.
 
-use coven_api::client::{Scope, Streamed};
+use coven_api::client::{EventScope, StreamedEvent};
 use coven_api::event::{EventEnvelope, EventGap, EventSnapshot, SessionSnapshot};
-use coven_api::intervention::Decide;
-use coven_api::{Client, Code};
-use coven_model::{Choice, TaskStatus, WorkflowStatus};
+use coven_api::intervention::DecideRequest;
+use coven_api::{ApiClient, ProblemCode};
+use coven_model::{InterventionChoice, TaskStatus, WorkflowStatus};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -28,8 +28,8 @@ async fn whoever_follows_everything_sees_how_it_stands_and_then_each_fact_once()
     let home = Home::new();
     let daemon = home.daemon().await;
     for client in [daemon.client.clone(), daemon.tcp().await] {
-        let mut events = client.events(&Scope::Everything, None);
-        let Some(Streamed::Snapshot(snapshot)) = next(&mut events).await else { panic!() };
+        let mut events = client.events(&EventScope::Everything, None);
+        let Some(StreamedEvent::Snapshot(snapshot)) = next(&mut events).await else { panic!() };
         let snapshot: EventSnapshot = serde_json::from_value(snapshot).unwrap();
         let started = daemon.start(&daemon.definition(STEPS)).await;
         assert!(snapshot.workflows.iter().all(|item| item.id != started.id));
@@ -61,35 +61,39 @@ async fn whoever_follows_everything_sees_how_it_stands_and_then_each_fact_once()
 async fn a_question_of_an_agent_that_nobody_watches_calls_a_person_with_all_it_takes_to_answer() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let mut everything = daemon.client.events(&Scope::Everything, None);
-    assert!(matches!(next(&mut everything).await, Some(Streamed::Snapshot(_))));
+    let mut everything = daemon.client.events(&EventScope::Everything, None);
+    assert!(matches!(next(&mut everything).await, Some(StreamedEvent::Snapshot(_))));
     let task = json!({"id": "a", "adapter": "demo", "prompt": "approve touch asked.txt; exit 0"});
     let started = daemon.stage(&[task]).await;
     let asked = find(&mut everything, "workflow.intervention.required").await;
     assert_eq!(asked.workflow_id, started.id);
     let asked: coven_model::Intervention =
         serde_json::from_value(asked.data["intervention"].clone()).unwrap();
-    assert!(!asked.reason.is_empty() && asked.options.contains(&Choice::Approve));
+    assert!(!asked.reason.is_empty() && asked.options.contains(&InterventionChoice::Approve));
     assert!(asked.excerpt.contains("touch asked.txt"), "{}", asked.excerpt);
     // A follower of the session that comes only now sees it in its first picture.
-    let mut one = daemon.client.events(&Scope::Workflow(started.id.clone()), None);
-    let Some(Streamed::Snapshot(snapshot)) = next(&mut one).await else { panic!() };
+    let mut one = daemon.client.events(&EventScope::Workflow(started.id.clone()), None);
+    let Some(StreamedEvent::Snapshot(snapshot)) = next(&mut one).await else { panic!() };
     let snapshot: SessionSnapshot = serde_json::from_value(snapshot).unwrap();
     let workflow = snapshot.workflow;
     assert_eq!(workflow.tasks[0].status, TaskStatus::WaitingForUser);
     assert_eq!(workflow.interventions[0].id, asked.id);
-    let decide =
-        Decide { decision: Choice::Approve, answer: None, digest: asked.digest, why: None };
+    let decide = DecideRequest {
+        decision: InterventionChoice::Approve,
+        answer: None,
+        digest: asked.digest,
+        why: None,
+    };
     daemon.client.decide(&asked.id, &decide).await.unwrap();
     let mut seq = snapshot.seq;
     loop {
         match next(&mut one).await.unwrap() {
-            Streamed::Event(envelope) if envelope.seq.is_some() => {
+            StreamedEvent::Event(envelope) if envelope.seq.is_some() => {
                 seq += 1;
                 assert_eq!(envelope.seq, Some(seq), "no fact is left out or told twice");
             }
-            Streamed::Event(_) => {}
-            Streamed::End => break,
+            StreamedEvent::Event(_) => {}
+            StreamedEvent::End => break,
             other => panic!("{other:?}"),
         }
     }
@@ -169,13 +173,13 @@ async fn a_cursor_that_never_was_gets_a_gap_and_then_a_snapshot() {
     let daemon = home.daemon().await;
     let started = daemon.start(&daemon.definition(STEPS)).await;
     daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
-    for scope in [Scope::Everything, Scope::Workflow(started.id.clone())] {
+    for scope in [EventScope::Everything, EventScope::Workflow(started.id.clone())] {
         let mut events = daemon.client.events(&scope, Some(9_000_000_000));
-        let Some(Streamed::Gap(EventGap { after, oldest })) = next(&mut events).await else {
+        let Some(StreamedEvent::Gap(EventGap { after, oldest })) = next(&mut events).await else {
             panic!()
         };
         assert_eq!((after, oldest), (9_000_000_000, 1));
-        assert!(matches!(next(&mut events).await, Some(Streamed::Snapshot(_))));
+        assert!(matches!(next(&mut events).await, Some(StreamedEvent::Snapshot(_))));
         assert!(events.cursor().unwrap() < 1000, "the cursor is a real one again");
     }
 }
@@ -187,17 +191,18 @@ async fn what_cannot_be_followed_is_said_as_a_problem() {
     let get = |path: &'static str| daemon.raw("GET", path).send();
     assert_eq!(
         problem(get("/workflows/nobody/events").await.unwrap()).await.code,
-        Code::WorkflowNotFound
+        ProblemCode::WorkflowNotFound
     );
-    assert_eq!(problem(get("/events?after=x").await.unwrap()).await.code, Code::BadRequest);
-    assert_eq!(problem(get("/events?after=-1").await.unwrap()).await.code, Code::BadRequest);
-    assert_eq!(problem(get("/events?before=1").await.unwrap()).await.code, Code::BadRequest);
+    assert_eq!(problem(get("/events?after=x").await.unwrap()).await.code, ProblemCode::BadRequest);
+    assert_eq!(problem(get("/events?after=-1").await.unwrap()).await.code, ProblemCode::BadRequest);
+    assert_eq!(problem(get("/events?before=1").await.unwrap()).await.code, ProblemCode::BadRequest);
     let odd = daemon.raw("GET", "/events").header("Last-Event-ID", "yesterday").send().await;
-    assert_eq!(problem(odd.unwrap()).await.code, Code::BadRequest);
-    let mut gone = daemon
-        .client
-        .events(&Scope::Workflow("01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap()), None);
-    assert_eq!(code(gone.next().await), Code::WorkflowNotFound);
+    assert_eq!(problem(odd.unwrap()).await.code, ProblemCode::BadRequest);
+    let mut gone = daemon.client.events(
+        &EventScope::Workflow("01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap()),
+        None,
+    );
+    assert_eq!(code(gone.next().await), ProblemCode::WorkflowNotFound);
     assert!(gone.next().await.unwrap().is_none());
 }
 
@@ -233,21 +238,21 @@ steps:
 async fn followers_go_on_with_neither_gap_nor_double_when_the_daemon_is_killed_in_between() {
     let home = Home::new();
     let mut daemon = home.daemon().await;
-    let mut everything = daemon.client.events(&Scope::Everything, None);
-    assert!(matches!(next(&mut everything).await, Some(Streamed::Snapshot(_))));
+    let mut everything = daemon.client.events(&EventScope::Everything, None);
+    assert!(matches!(next(&mut everything).await, Some(StreamedEvent::Snapshot(_))));
     let mut start = daemon.definition(LONG);
     start.default_adapter = Some("demo".to_owned());
     let started = daemon.start(&start).await;
-    let mut one = daemon.client.events(&Scope::Workflow(started.id.clone()), Some(0));
+    let mut one = daemon.client.events(&EventScope::Workflow(started.id.clone()), Some(0));
     let (mut facts, mut told) = (Vec::new(), Vec::new());
     let mut kills = [6, 14, 22, 31].into_iter().peekable();
     while let Some(streamed) = next(&mut one).await {
         match streamed {
-            Streamed::Event(envelope) => {
+            StreamedEvent::Event(envelope) => {
                 let Some(seq) = envelope.seq else { continue };
                 facts.push((seq, envelope.kind.clone()));
             }
-            Streamed::Reconnecting(_) | Streamed::Lagged | Streamed::End => {}
+            StreamedEvent::Reconnecting(_) | StreamedEvent::Lagged | StreamedEvent::End => {}
             other => panic!("{other:?}"),
         }
         if kills.next_if(|at| facts.len() >= *at).is_some() {
@@ -262,12 +267,14 @@ async fn followers_go_on_with_neither_gap_nor_double_when_the_daemon_is_killed_i
     let mut pos = 0;
     while told.len() < facts.len() {
         match next(&mut everything).await.unwrap() {
-            Streamed::Event(envelope) if envelope.pos.is_some() => {
+            StreamedEvent::Event(envelope) if envelope.pos.is_some() => {
                 assert!(envelope.pos.unwrap() > pos);
                 pos = envelope.pos.unwrap();
                 told.push((envelope.seq.unwrap(), envelope.kind.clone()));
             }
-            Streamed::Snapshot(_) | Streamed::Gap(_) => panic!("a cursor that is kept needs none"),
+            StreamedEvent::Snapshot(_) | StreamedEvent::Gap(_) => {
+                panic!("a cursor that is kept needs none")
+            }
             _ => {}
         }
     }
@@ -304,9 +311,9 @@ async fn two_hundred_followers_all_hear_the_same() {
     let tcp = daemon.tcp().await;
     let mut followers = Vec::new();
     for number in 0..200 {
-        let client: &Client = if number % 2 == 0 { &daemon.client } else { &tcp };
-        let mut events = client.events(&Scope::Everything, None);
-        assert!(matches!(next(&mut events).await, Some(Streamed::Snapshot(_))));
+        let client: &ApiClient = if number % 2 == 0 { &daemon.client } else { &tcp };
+        let mut events = client.events(&EventScope::Everything, None);
+        assert!(matches!(next(&mut events).await, Some(StreamedEvent::Snapshot(_))));
         followers.push(events);
     }
     // And some that never read a word.

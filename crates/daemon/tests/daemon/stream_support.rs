@@ -1,6 +1,6 @@
 //! What the tests of streams share: events as they come over the wire, and what a journal says.
 
-use coven_api::client::{EventStream, Streamed};
+use coven_api::client::{EventStream, StreamedEvent};
 use coven_api::event::EventEnvelope;
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ pub(crate) async fn journal(daemon: &Daemon<'_>, id: &str) -> Vec<(u64, String)>
 }
 
 /// What comes next, before the deadline.
-pub(crate) async fn next(events: &mut EventStream) -> Option<Streamed> {
+pub(crate) async fn next(events: &mut EventStream) -> Option<StreamedEvent> {
     let next = tokio::time::timeout(DEADLINE, events.next()).await;
     next.expect("nothing comes").unwrap()
 }
@@ -111,7 +111,7 @@ pub(crate) async fn next(events: &mut EventStream) -> Option<Streamed> {
 pub(crate) async fn event(events: &mut EventStream) -> Box<EventEnvelope> {
     loop {
         match next(events).await {
-            Some(Streamed::Event(envelope)) => return envelope,
+            Some(StreamedEvent::Event(envelope)) => return envelope,
             Some(_) => {}
             None => panic!("there is nothing more"),
         }

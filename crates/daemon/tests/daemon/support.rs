@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use coven_api::intervention::{InterventionItem, InterventionQuery};
 use coven_api::problem::MEDIA_TYPE;
-use coven_api::workflow::{StartWorkflow, Started, Workflow, WorkflowDefinition};
-use coven_api::{Client, ClientError, Code, DaemonAddress, Problem};
+use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition, WorkflowDetails};
+use coven_api::{ApiClient, ApiProblem, ClientError, DaemonAddress, ProblemCode};
 use coven_model::WorkflowStatus;
 use coven_runtime::processes;
 use coven_testkit::programs::TestProgram;
@@ -159,8 +159,8 @@ impl Home {
         panic!("the daemon did not refuse");
     }
 
-    pub(crate) fn client(&self) -> Client {
-        Client::new(DaemonAddress::Socket(self.socket())).unwrap()
+    pub(crate) fn client(&self) -> ApiClient {
+        ApiClient::new(DaemonAddress::Socket(self.socket())).unwrap()
     }
 
     /// What was written down of every job that was ever started in this home: its `spawn.json`.
@@ -205,7 +205,7 @@ impl Drop for Home {
 pub(crate) struct Daemon<'a> {
     pub(crate) home: &'a Home,
     child: Option<Child>,
-    pub(crate) client: Client,
+    pub(crate) client: ApiClient,
 }
 
 impl Daemon<'_> {
@@ -238,9 +238,9 @@ impl Daemon<'_> {
         self.client.status().await.unwrap().address.unwrap().parse().unwrap()
     }
 
-    pub(crate) async fn tcp(&self) -> Client {
+    pub(crate) async fn tcp(&self) -> ApiClient {
         let (address, token) = (self.address().await, self.home.token());
-        Client::new(DaemonAddress::Tcp { address, token }).unwrap()
+        ApiClient::new(DaemonAddress::Tcp { address, token }).unwrap()
     }
 
     /// A request over the socket, without anything added to it.
@@ -268,18 +268,22 @@ impl Daemon<'_> {
         }
     }
 
-    pub(crate) async fn start(&self, start: &StartWorkflow) -> Started {
+    pub(crate) async fn start(&self, start: &StartWorkflow) -> StartedSession {
         self.client.start(start, None).await.unwrap()
     }
 
     /// Starts one stage of demo agents.
-    pub(crate) async fn stage(&self, tasks: &[Value]) -> Started {
+    pub(crate) async fn stage(&self, tasks: &[Value]) -> StartedSession {
         let text = json!({"id": "staged", "stages": [{"id": "s", "tasks": tasks}]}).to_string();
         self.start(&self.definition(&text)).await
     }
 
     /// Waits until a session looks as wanted.
-    pub(crate) async fn see(&self, id: &str, wanted: impl Fn(&Workflow) -> bool) -> Workflow {
+    pub(crate) async fn see(
+        &self,
+        id: &str,
+        wanted: impl Fn(&WorkflowDetails) -> bool,
+    ) -> WorkflowDetails {
         until("the session looks so", || async {
             let workflow = self.client.workflow(id).await.unwrap();
             wanted(&workflow).then_some(workflow)
@@ -287,7 +291,7 @@ impl Daemon<'_> {
         .await
     }
 
-    pub(crate) async fn ends(&self, id: &str, status: WorkflowStatus) -> Workflow {
+    pub(crate) async fn ends(&self, id: &str, status: WorkflowStatus) -> WorkflowDetails {
         let workflow = self.see(id, |workflow| workflow.item.status.is_final()).await;
         assert_eq!(workflow.item.status, status, "{:#?}", workflow.session.errors);
         workflow
@@ -321,13 +325,13 @@ async fn gone(mut child: Child) -> ExitStatus {
 }
 
 /// The problem that an answer is.
-pub(crate) async fn problem(response: Response) -> Problem {
+pub(crate) async fn problem(response: Response) -> ApiProblem {
     let status = response.status().as_u16();
     let kind = response.headers().get("content-type").cloned();
     let id = response.headers().get("x-request-id").cloned();
     let body = response.text().await.unwrap();
     assert_eq!(kind.unwrap(), MEDIA_TYPE, "{status}: {body}");
-    let problem: Problem = serde_json::from_str(&body).unwrap();
+    let problem: ApiProblem = serde_json::from_str(&body).unwrap();
     assert_eq!(problem.status, status);
     assert_eq!(problem.code.status(), status);
     assert_eq!(problem.request_id.as_deref(), id.unwrap().to_str().ok());
@@ -335,7 +339,7 @@ pub(crate) async fn problem(response: Response) -> Problem {
 }
 
 /// The code of the problem that came of a call.
-pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Code {
+pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, ClientError>) -> ProblemCode {
     match result {
         Err(ClientError::Problem(problem)) => problem.code,
         other => panic!("no problem: {other:?}"),

@@ -1,15 +1,17 @@
 //! One task over the wire: its screen, its output, its agent.
 
-use coven_api::Code;
-use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, ScreenSize, Typing};
-use coven_api::workflow::Workflow;
-use coven_model::{AgentState, Choice, InterventionKind, Mode, TaskStatus, WorkflowStatus};
+use coven_api::ProblemCode;
+use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, ScreenSize, TypeRequest};
+use coven_api::workflow::WorkflowDetails;
+use coven_model::{
+    AgentMode, AgentState, InterventionChoice, InterventionKind, TaskStatus, WorkflowStatus,
+};
 use serde_json::json;
 
 use crate::support::{Daemon, Home, code, until};
 
-fn message(text: &str) -> Typing {
-    Typing { message: Some(text.to_owned()), ..Typing::default() }
+fn message(text: &str) -> TypeRequest {
+    TypeRequest { message: Some(text.to_owned()), ..TypeRequest::default() }
 }
 
 /// An interactive demo agent that has said hello and is idle.
@@ -21,7 +23,7 @@ async fn talking(daemon: &Daemon<'_>) -> String {
     id
 }
 
-fn task(workflow: &Workflow) -> &coven_api::workflow::TaskItem {
+fn task(workflow: &WorkflowDetails) -> &coven_api::workflow::TaskItem {
     &workflow.tasks[0]
 }
 
@@ -36,7 +38,7 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
     assert_eq!(screen.lines.len(), screen.rows as usize);
 
     let why = client.explain(id, "talk").await.unwrap();
-    assert_eq!((why.adapter.as_str(), why.mode), ("demo", Mode::Interactive));
+    assert_eq!((why.adapter.as_str(), why.mode), ("demo", AgentMode::Interactive));
     let verdict = why.verdict.unwrap();
     assert_eq!(verdict.state, AgentState::Idle);
     assert!(why.words.contains("idle") && why.since.is_some(), "{}", why.words);
@@ -50,7 +52,7 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
     for (cols, rows) in [(0, 10), (1, 10), (80, 0), (5000, 10)] {
         assert_eq!(
             code(client.resize(id, "talk", ScreenSize { cols, rows }).await),
-            Code::BadRequest
+            ProblemCode::BadRequest
         );
     }
 
@@ -60,7 +62,7 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
         output.text.contains("something else").then_some(())
     })
     .await;
-    let paste = Typing { paste: Some("half a thought".to_owned()), ..Typing::default() };
+    let paste = TypeRequest { paste: Some("half a thought".to_owned()), ..TypeRequest::default() };
     until("the agent takes input again", || async { client.input(id, "talk", &paste).await.ok() })
         .await;
     until("what was pasted is on the screen", || async {
@@ -68,16 +70,19 @@ async fn a_terminal_is_looked_at_typed_to_resized_and_explained() {
         screen.lines.iter().any(|line| line.contains("half a thought")).then_some(())
     })
     .await;
-    let keys = |names: &[&str]| Typing {
+    let keys = |names: &[&str]| TypeRequest {
         keys: Some(names.iter().map(|name| (*name).to_owned()).collect()),
-        ..Typing::default()
+        ..TypeRequest::default()
     };
     client.input(id, "talk", &keys(&["Ctrl+U"])).await.unwrap();
-    assert_eq!(code(client.input(id, "talk", &keys(&["NoSuchKey"])).await), Code::BadInput);
-    assert_eq!(code(client.input(id, "talk", &keys(&[])).await), Code::BadRequest);
-    assert_eq!(code(client.input(id, "talk", &Typing::default()).await), Code::BadRequest);
-    let two = Typing { paste: Some("x".to_owned()), ..message("y") };
-    assert_eq!(code(client.input(id, "talk", &two).await), Code::BadRequest);
+    assert_eq!(code(client.input(id, "talk", &keys(&["NoSuchKey"])).await), ProblemCode::BadInput);
+    assert_eq!(code(client.input(id, "talk", &keys(&[])).await), ProblemCode::BadRequest);
+    assert_eq!(
+        code(client.input(id, "talk", &TypeRequest::default()).await),
+        ProblemCode::BadRequest
+    );
+    let two = TypeRequest { paste: Some("x".to_owned()), ..message("y") };
+    assert_eq!(code(client.input(id, "talk", &two).await), ProblemCode::BadRequest);
     client.interrupt(id, "talk").await.unwrap();
 }
 
@@ -90,15 +95,15 @@ async fn a_task_is_finished_by_hand_once_and_a_finished_one_is_refused() {
     daemon.client.complete(&id, "talk").await.unwrap();
     let done = daemon.ends(&id, WorkflowStatus::Completed).await;
     assert_eq!(task(&done).status, TaskStatus::Done);
-    assert_eq!(code(daemon.client.complete(&id, "talk").await), Code::NotNow);
-    assert_eq!(code(daemon.client.stop(&id, "talk").await), Code::NotNow);
-    assert_eq!(code(daemon.client.complete(&id, "nobody").await), Code::TaskNotFound);
+    assert_eq!(code(daemon.client.complete(&id, "talk").await), ProblemCode::NotNow);
+    assert_eq!(code(daemon.client.stop(&id, "talk").await), ProblemCode::NotNow);
+    assert_eq!(code(daemon.client.complete(&id, "nobody").await), ProblemCode::TaskNotFound);
     for result in [
         daemon.client.input(&id, "talk", &message("hello?")).await,
         daemon.client.resize(&id, "talk", ScreenSize { cols: 80, rows: 24 }).await,
         daemon.client.interrupt(&id, "talk").await,
     ] {
-        assert!(matches!(code(result), Code::NoAgent | Code::NotLive));
+        assert!(matches!(code(result), ProblemCode::NoAgent | ProblemCode::NotLive));
     }
     let screen = daemon.client.screen(&id, "talk", AttemptQuery::default()).await.unwrap();
     assert!(!screen.live && screen.lines.iter().any(|line| line.contains("hello")));
@@ -118,12 +123,12 @@ async fn a_headless_task_cannot_be_finished_by_hand_or_typed_to() {
         .await;
     let id = started.id.as_str();
     daemon.see(id, |workflow| task(workflow).live).await;
-    assert_eq!(code(daemon.client.complete(id, "work").await), Code::NotNow);
-    assert_eq!(code(daemon.client.input(id, "work", &message("x")).await), Code::NoAgent);
+    assert_eq!(code(daemon.client.complete(id, "work").await), ProblemCode::NotNow);
+    assert_eq!(code(daemon.client.input(id, "work", &message("x")).await), ProblemCode::NoAgent);
     daemon.client.stop(id, "work").await.unwrap();
     let asked = daemon.asked(id).await;
     assert_eq!(asked.intervention.kind, InterventionKind::PartialFailure);
-    assert!(asked.intervention.options.contains(&Choice::Abort));
+    assert!(asked.intervention.options.contains(&InterventionChoice::Abort));
     assert_eq!(home.running(), []);
 }
 
@@ -162,7 +167,7 @@ async fn what_a_headless_agent_did_is_readable_and_its_output_comes_in_pieces() 
     let errors = OutputQuery { stream: Some(OutputStream::Err), ..OutputQuery::default() };
     assert!(daemon.client.output(id, "work", &errors).await.unwrap().text.len() < whole.text.len());
     let much = OutputQuery { limit: Some(1 << 40), ..OutputQuery::default() };
-    assert_eq!(code(daemon.client.output(id, "work", &much).await), Code::BadRequest);
+    assert_eq!(code(daemon.client.output(id, "work", &much).await), ProblemCode::BadRequest);
     let path = format!("/workflows/{id}/tasks/work/output?raw=true");
     let raw = daemon.raw("GET", &path).send().await.unwrap();
     assert_eq!(raw.headers()["content-type"], "application/octet-stream");

@@ -1,8 +1,8 @@
 //! A repository is not trusted because it was cloned.
 
-use coven_api::Code;
+use coven_api::ProblemCode;
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{SetTrust, Trust, TrustState};
+use coven_api::system::{FolderTrust, SetTrust, TrustState};
 use coven_model::WorkflowStatus;
 
 use crate::support::{Daemon, Home, code};
@@ -23,7 +23,7 @@ async fn set(
     daemon: &Daemon<'_>,
     trusted: bool,
     digest: Option<String>,
-) -> Result<Trust, coven_api::ClientError> {
+) -> Result<FolderTrust, coven_api::ClientError> {
     let base_dir = daemon.home.base().display().to_string();
     daemon.client.set_trust(&SetTrust { base_dir, trusted, digest, owners: None }).await
 }
@@ -35,7 +35,7 @@ async fn what_a_repository_brings_along_is_inert_until_somebody_agrees_to_exactl
     put(&home, "grimoires/own.yaml", OWN);
     let daemon = home.daemon().await;
     let start = daemon.grimoire("own");
-    assert_eq!(code(daemon.client.start(&start, None).await), Code::NotTrusted);
+    assert_eq!(code(daemon.client.start(&start, None).await), ProblemCode::NotTrusted);
     // It can be looked at.
     let shown = daemon.client.grimoire("own", &query(&home)).await.unwrap();
     assert!(!shown.item.usable && shown.text.contains("touch ran"), "{shown:?}");
@@ -44,8 +44,8 @@ async fn what_a_repository_brings_along_is_inert_until_somebody_agrees_to_exactl
     let trust = daemon.client.trust(&query(&home)).await.unwrap();
     assert_eq!(trust.state, TrustState::Untrusted);
     assert_eq!(trust.files, [".coven/grimoires/own.yaml"]);
-    assert_eq!(code(set(&daemon, true, None).await), Code::StaleDigest);
-    assert_eq!(code(set(&daemon, true, Some("0".repeat(64))).await), Code::StaleDigest);
+    assert_eq!(code(set(&daemon, true, None).await), ProblemCode::StaleDigest);
+    assert_eq!(code(set(&daemon, true, Some("0".repeat(64))).await), ProblemCode::StaleDigest);
     let agreed = set(&daemon, true, trust.digest.clone()).await.unwrap();
     assert_eq!(agreed.state, TrustState::Trusted);
     let started = daemon.start(&start).await;
@@ -55,13 +55,13 @@ async fn what_a_repository_brings_along_is_inert_until_somebody_agrees_to_exactl
     // A change asks again, and so does the next daemon.
     put(&home, "grimoires/own.yaml", &OWN.replace("touch ran", "touch evil"));
     assert_eq!(daemon.client.trust(&query(&home)).await.unwrap().state, TrustState::Changed);
-    assert_eq!(code(daemon.client.start(&start, None).await), Code::NotTrusted);
+    assert_eq!(code(daemon.client.start(&start, None).await), ProblemCode::NotTrusted);
     put(&home, "grimoires/own.yaml", OWN);
     daemon.kill();
     let daemon = home.daemon().await;
     assert_eq!(daemon.client.trust(&query(&home)).await.unwrap().state, TrustState::Trusted);
     put(&home, "adapters/demo/config.json", "{}");
-    assert_eq!(code(daemon.client.start(&start, None).await), Code::NotTrusted);
+    assert_eq!(code(daemon.client.start(&start, None).await), ProblemCode::NotTrusted);
     assert_eq!(set(&daemon, false, None).await.unwrap().state, TrustState::Untrusted);
     assert!(!home.base().join("evil").exists());
 }

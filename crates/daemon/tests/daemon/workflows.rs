@@ -1,8 +1,8 @@
 //! Sessions over the wire: started, listed, looked at, cancelled, tried again, deleted.
 
-use coven_api::Code;
-use coven_api::workflow::{ListQuery, OneAgent, StartWorkflow, Wish};
-use coven_model::{Mode, TaskStatus, WorkflowStatus};
+use coven_api::ProblemCode;
+use coven_api::workflow::{ActionRequest, ListQuery, OneAgent, StartWorkflow};
+use coven_model::{AgentMode, TaskStatus, WorkflowStatus};
 use serde_json::{Map, json};
 
 use crate::support::{Home, code, problem};
@@ -26,7 +26,7 @@ async fn a_run_is_started_with_201_and_its_status_can_be_asked_for_until_it_is_d
     start.goal = Some("to be polite".to_owned());
     let response = daemon.raw("POST", "/workflows").json(&start).send().await.unwrap();
     assert_eq!(response.status(), 201);
-    let started: coven_api::workflow::Started = response.json().await.unwrap();
+    let started: coven_api::workflow::StartedSession = response.json().await.unwrap();
     assert!(!started.name.is_empty() && !started.repeated);
     assert_eq!(started.base_dir, home.base().display().to_string());
     let done = daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
@@ -49,12 +49,12 @@ async fn a_run_is_cancelled_its_agents_end_and_cancelling_again_is_fine() {
     let started = daemon.stage(&[json!({"id": "a", "adapter": "demo", "prompt": "hang"})]).await;
     let id = started.id.as_str();
     daemon.see(id, |workflow| workflow.tasks.iter().any(|task| task.live)).await;
-    let wish = Wish { why: Some("enough".to_owned()), env: None };
+    let wish = ActionRequest { why: Some("enough".to_owned()), env: None };
     daemon.client.cancel(id, &wish).await.unwrap();
     daemon.client.cancel(id, &wish).await.unwrap();
     daemon.ends(id, WorkflowStatus::Cancelled).await;
     assert_eq!(home.running(), []);
-    let again = daemon.client.cancel(id, &Wish::default()).await.unwrap();
+    let again = daemon.client.cancel(id, &ActionRequest::default()).await.unwrap();
     assert_eq!(again.item.status, WorkflowStatus::Cancelled);
 }
 
@@ -78,20 +78,20 @@ async fn what_is_wrong_with_a_definition_is_told_with_its_places() {
         "name: broken\ndescription: x\nsteps:\n  - {name: a, type: script, comand: 'true'}\n";
     let response = daemon.raw("POST", "/workflows").json(&daemon.definition(text)).send().await;
     let told = problem(response.unwrap()).await;
-    assert_eq!(told.code, Code::BadDefinition);
+    assert_eq!(told.code, ProblemCode::BadDefinition);
     assert!(told.problems.iter().any(|found| found.line == 4 && found.message.contains("comand")));
     let missing = daemon.client.start(&daemon.definition(GREET), None).await;
-    assert_eq!(code(missing), Code::BadInput);
+    assert_eq!(code(missing), ProblemCode::BadInput);
     let mut unknown = daemon.definition(GREET);
     unknown.input =
         Map::from_iter([("who".to_owned(), json!("a")), ("whom".to_owned(), json!("b"))]);
-    assert_eq!(code(daemon.client.start(&unknown, None).await), Code::BadInput);
+    assert_eq!(code(daemon.client.start(&unknown, None).await), ProblemCode::BadInput);
     let near = daemon.client.start(&daemon.grimoire("dmeo"), None).await;
-    assert_eq!(code(near), Code::GrimoireNotFound);
+    assert_eq!(code(near), ProblemCode::GrimoireNotFound);
     let mut adapter = daemon
         .definition("name: x\ndescription: x\nsteps:\n  - {name: a, type: agent, prompt: hi}\n");
     adapter.default_adapter = Some("no-such".to_owned());
-    assert_eq!(code(daemon.client.start(&adapter, None).await), Code::BadAdapter);
+    assert_eq!(code(daemon.client.start(&adapter, None).await), ProblemCode::BadAdapter);
 }
 
 #[tokio::test]
@@ -99,13 +99,13 @@ async fn a_run_is_one_thing_and_not_two() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let both = StartWorkflow { grimoire: Some("demo".to_owned()), ..daemon.definition(GREET) };
-    assert_eq!(code(daemon.client.start(&both, None).await), Code::BadRequest);
-    assert_eq!(code(daemon.client.start(&daemon.anything(), None).await), Code::BadRequest);
+    assert_eq!(code(daemon.client.start(&both, None).await), ProblemCode::BadRequest);
+    assert_eq!(code(daemon.client.start(&daemon.anything(), None).await), ProblemCode::BadRequest);
     let mut env = daemon.grimoire("demo");
     env.env = Some([("A=B".to_owned(), "c".to_owned())].into());
-    assert_eq!(code(daemon.client.start(&env, None).await), Code::BadInput);
+    assert_eq!(code(daemon.client.start(&env, None).await), ProblemCode::BadInput);
     env.env = Some([("A".to_owned(), "nul\0".to_owned())].into());
-    assert_eq!(code(daemon.client.start(&env, None).await), Code::BadInput);
+    assert_eq!(code(daemon.client.start(&env, None).await), ProblemCode::BadInput);
 }
 
 #[tokio::test]
@@ -129,14 +129,14 @@ async fn one_agent_is_a_session_of_one_task() {
     let agent = OneAgent {
         adapter: "demo".to_owned(),
         prompt: Some("say hello".to_owned()),
-        mode: Some(Mode::Headless),
+        mode: Some(AgentMode::Headless),
         ..OneAgent::default()
     };
     let start = StartWorkflow { agent: Some(agent), ..daemon.anything() };
     let started = daemon.start(&start).await;
     let done = daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
     assert_eq!(done.tasks.len(), 1);
-    assert_eq!((done.tasks[0].adapter.as_str(), done.tasks[0].mode), ("demo", Mode::Headless));
+    assert_eq!((done.tasks[0].adapter.as_str(), done.tasks[0].mode), ("demo", AgentMode::Headless));
 }
 
 #[tokio::test]
@@ -194,12 +194,12 @@ async fn a_session_that_was_held_back_runs_when_it_is_resumed() {
     let started = daemon.start(&start).await;
     let id = started.id.as_str();
     assert_eq!(daemon.client.workflow(id).await.unwrap().item.status, WorkflowStatus::Pending);
-    daemon.client.resume(id, &Wish::default()).await.unwrap();
+    daemon.client.resume(id, &ActionRequest::default()).await.unwrap();
     daemon.ends(id, WorkflowStatus::Completed).await;
     assert!(home.base().join("made").exists());
     // Resuming what is over shows it and runs nothing.
     std::fs::remove_file(home.base().join("made")).unwrap();
-    let again = daemon.client.resume(id, &Wish::default()).await.unwrap();
+    let again = daemon.client.resume(id, &ActionRequest::default()).await.unwrap();
     assert_eq!(again.item.status, WorkflowStatus::Completed);
     assert!(!home.base().join("made").exists());
 }
@@ -214,10 +214,10 @@ async fn what_failed_is_tried_again_and_what_did_not_is_not() {
     let failed = daemon.ends(id, WorkflowStatus::Failed).await;
     assert_eq!(failed.session.errors.len(), 1);
     std::fs::write(home.base().join("there"), "").unwrap();
-    daemon.client.retry(id, &Wish { env: Some(home.env()), why: None }).await.unwrap();
+    daemon.client.retry(id, &ActionRequest { env: Some(home.env()), why: None }).await.unwrap();
     daemon.ends(id, WorkflowStatus::Completed).await;
     assert_eq!(std::fs::read_to_string(home.base().join("count")).unwrap(), "once\n");
-    assert_eq!(code(daemon.client.retry(id, &Wish::default()).await), Code::NotNow);
+    assert_eq!(code(daemon.client.retry(id, &ActionRequest::default()).await), ProblemCode::NotNow);
 }
 
 #[tokio::test]
@@ -226,12 +226,12 @@ async fn a_session_is_deleted_once_it_is_over_and_is_gone_then() {
     let daemon = home.daemon().await;
     let started = daemon.stage(&[json!({"id": "a", "adapter": "demo", "prompt": "hang"})]).await;
     let id = started.id.as_str();
-    assert_eq!(code(daemon.client.purge(id).await), Code::NotNow);
-    daemon.client.cancel(id, &Wish::default()).await.unwrap();
+    assert_eq!(code(daemon.client.purge(id).await), ProblemCode::NotNow);
+    daemon.client.cancel(id, &ActionRequest::default()).await.unwrap();
     daemon.ends(id, WorkflowStatus::Cancelled).await;
     daemon.client.purge(id).await.unwrap();
-    assert_eq!(code(daemon.client.workflow(id).await), Code::WorkflowNotFound);
-    assert_eq!(code(daemon.client.purge(id).await), Code::WorkflowNotFound);
+    assert_eq!(code(daemon.client.workflow(id).await), ProblemCode::WorkflowNotFound);
+    assert_eq!(code(daemon.client.purge(id).await), ProblemCode::WorkflowNotFound);
     assert!(!home.base().join(".coven/sessions").join(id).exists());
 }
 
@@ -247,7 +247,7 @@ async fn the_same_key_makes_the_same_session_once() {
     let other = daemon.client.start(&start, Some("key-2")).await.unwrap();
     assert_ne!(first.id, other.id);
     start.input = Map::from_iter([("who".to_owned(), json!("me"))]);
-    assert_eq!(code(daemon.client.start(&start, Some("key-1")).await), Code::KeyReused);
+    assert_eq!(code(daemon.client.start(&start, Some("key-1")).await), ProblemCode::KeyReused);
     let bad = daemon.client.start(&start, Some("with space")).await;
-    assert_eq!(code(bad), Code::BadRequest);
+    assert_eq!(code(bad), ProblemCode::BadRequest);
 }

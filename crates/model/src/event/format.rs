@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::Event;
+use super::SessionEvent;
 
 /// Every type there is in this version.
 pub const KINDS: [&str; 31] = [
@@ -54,7 +54,7 @@ struct StoredEvent {
     data: Value,
 }
 
-impl Serialize for Event {
+impl Serialize for SessionEvent {
     /// Fails for what a later version wrote: we would not know what we write.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Self::Unknown { kind, .. } = self {
@@ -66,7 +66,7 @@ impl Serialize for Event {
     }
 }
 
-impl<'de> Deserialize<'de> for Event {
+impl<'de> Deserialize<'de> for SessionEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = StoredEvent::deserialize(deserializer)?;
         if !KNOWN_KINDS.contains(written.kind.as_str()) {
@@ -85,7 +85,7 @@ mod tests {
     use crate::event::{JobTimer, TimerPurpose};
     use crate::{AttemptId, TaskId, Timestamp};
 
-    fn read(value: Value) -> Result<Event, serde_json::Error> {
+    fn read(value: Value) -> Result<SessionEvent, serde_json::Error> {
         serde_json::from_value(value)
     }
 
@@ -120,7 +120,7 @@ mod tests {
         for (kind, examples) in sections() {
             assert!(!examples.is_empty(), "{kind} has no example");
             for example in examples {
-                let event: Event = serde_json::from_str(&example).unwrap();
+                let event: SessionEvent = serde_json::from_str(&example).unwrap();
                 assert_eq!(event.kind(), kind);
                 let written = serde_json::to_value(&event).unwrap();
                 let shown: Value = serde_json::from_str(&example).unwrap();
@@ -133,7 +133,7 @@ mod tests {
     fn a_fact_reads_back_as_it_was_written() {
         let job = AttemptId { task: TaskId::new("build.3").unwrap(), attempt: 2 };
         let timer = JobTimer { job, purpose: TimerPurpose::Retry };
-        let event = Event::TimerSet { timer, due: Timestamp::from_millis(7) };
+        let event = SessionEvent::TimerSet { timer, due: Timestamp::from_millis(7) };
         let written = json!({"type": "timer.set", "data": {
             "timer": {"task": "build.3", "attempt": 2, "purpose": "retry"}, "due": 7}});
         assert_eq!(serde_json::to_value(&event).unwrap(), written);
@@ -159,6 +159,6 @@ mod tests {
     #[test]
     fn a_field_that_was_added_later_does_not_disturb() {
         let event = read(json!({"type": "workflow.started", "data": {"at": 1, "mood": "good"}}));
-        assert_eq!(event.unwrap(), Event::WorkflowStarted { at: Timestamp::from_millis(1) });
+        assert_eq!(event.unwrap(), SessionEvent::WorkflowStarted { at: Timestamp::from_millis(1) });
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AttemptId, AutoAnswer, Choice, HandlerName, InterventionId, JobSpec, Outcome, SessionId,
-    TaskId, TaskStatus, Timestamp,
+    AttemptId, AutoAnswer, HandlerName, InterventionChoice, InterventionId, JobOutcome, JobSpec,
+    SessionId, TaskId, TaskStatus, Timestamp,
 };
 
 /// What a session is made with.
@@ -59,7 +59,7 @@ pub struct TaskEnded {
     #[serde(flatten)]
     pub job: AttemptId,
     /// How, and whether it counts as done, everything considered.
-    pub outcome: Outcome,
+    pub outcome: JobOutcome,
     /// Where the task stands: `PENDING` means that it is tried again.
     pub status: TaskStatus,
     /// The output as a value where JSON was asked for. Otherwise the output's text is the value.
@@ -145,9 +145,9 @@ impl LoopVerdict {
 /// What was decided about an intervention, by whom and why.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Decision {
+pub struct InterventionDecision {
     /// The choice that was made.
-    pub choice: Choice,
+    pub choice: InterventionChoice,
     /// The text that goes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -161,9 +161,9 @@ pub struct Decision {
     pub why: String,
 }
 
-impl Decision {
+impl InterventionDecision {
     /// A decision with neither text nor reason.
-    pub fn new(choice: Choice, by: impl Into<String>) -> Self {
+    pub fn new(choice: InterventionChoice, by: impl Into<String>) -> Self {
         Self { choice, text: None, handler: None, by: by.into(), why: String::new() }
     }
 

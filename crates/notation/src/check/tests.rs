@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{FileSyntax, HumanDuration, Report, Source, read};
+use crate::{FileSyntax, HumanDuration, ProblemReport, SourceFile, read};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -52,10 +52,10 @@ struct Retry {
 
 /// The report about a file that is read as a `T`.
 fn about<T: serde::de::DeserializeOwned + JsonSchema + 'static>(text: &str) -> String {
-    let source = Source::new("step.yaml", text);
+    let source = SourceFile::new("step.yaml", text);
     let read = read::<T>(&source, FileSyntax::Yaml);
     assert_eq!(read.value.is_none(), read.problems.iter().any(crate::FileProblem::is_error));
-    Report::new(source, read.problems).render(false)
+    ProblemReport::new(source, read.problems).render(false)
 }
 
 fn step(text: &str) -> String {

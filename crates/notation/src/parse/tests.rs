@@ -5,13 +5,13 @@ mod limits;
 mod yaml;
 
 use super::{FileSyntax, parse};
-use crate::{Report, Source, SourceNode};
+use crate::{ProblemReport, SourceFile, SourceNode};
 
 /// The report about a text that is refused.
 fn refused(text: &str, syntax: FileSyntax) -> String {
-    let source = Source::new("file", text);
+    let source = SourceFile::new("file", text);
     let problems = parse(&source, syntax).unwrap_err();
-    Report::new(source, problems).render(false)
+    ProblemReport::new(source, problems).render(false)
 }
 
 fn yaml(text: &str) -> SourceNode {
@@ -19,9 +19,9 @@ fn yaml(text: &str) -> SourceNode {
 }
 
 fn accepted(text: &str, syntax: FileSyntax) -> SourceNode {
-    let source = Source::new("file", text);
+    let source = SourceFile::new("file", text);
     parse(&source, syntax).unwrap_or_else(|problems| {
-        panic!("{}", Report::new(source.clone(), problems).render(false))
+        panic!("{}", ProblemReport::new(source.clone(), problems).render(false))
     })
 }
 

@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 
-use super::Report;
-use crate::{FileProblem, Source, SourceSpan};
+use super::ProblemReport;
+use crate::{FileProblem, SourceFile, SourceSpan};
 
-fn one(text: &str, problem: FileProblem) -> Report {
-    Report::new(Source::new("some/file.yaml", text), vec![problem])
+fn one(text: &str, problem: FileProblem) -> ProblemReport {
+    ProblemReport::new(SourceFile::new("some/file.yaml", text), vec![problem])
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn a_problem_shows_its_place_its_words_and_what_to_do() {
 
 #[test]
 fn problems_are_in_the_order_of_the_file() {
-    let source = Source::new("f", "a\nb\nc\n");
+    let source = SourceFile::new("f", "a\nb\nc\n");
     let at = |start: usize| {
         FileProblem::error("x", SourceSpan::new(start, start + 1), format!("at {start}"))
     };
-    let report = Report::new(source, vec![at(4), at(0), at(2)]);
+    let report = ProblemReport::new(source, vec![at(4), at(0), at(2)]);
     let lines: Vec<u64> = report
         .to_json()
         .as_array()
@@ -98,7 +98,7 @@ fn control_characters_of_a_file_never_reach_the_output() {
             .label("at \u{8}\u{1b}c")
             .help("not \u{9d}this\u{2028}")
             .with_related(SourceSpan::new(42, 43), "also\r\nhere\u{1b}[2J");
-    let report = Report::new(Source::new("na\u{1b}me\n", text), vec![problem]);
+    let report = ProblemReport::new(SourceFile::new("na\u{1b}me\n", text), vec![problem]);
     let plain = report.render(false);
     let bad = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2028}\u{feff}".contains(c));
     assert!(!plain.contains(bad), "{plain:?}");

@@ -1,10 +1,10 @@
 //! A piece of a value is found where it stands, in every style.
 
-use crate::{FileSyntax, NodeValue, Source, SourceNode, find_within, parse, within};
+use crate::{FileSyntax, NodeValue, SourceFile, SourceNode, find_within, parse, within};
 
 /// The text and place of the second `${x}` in the value of `a`.
 fn second(text: &str, syntax: FileSyntax) -> (String, String) {
-    let source = Source::new("file", text);
+    let source = SourceFile::new("file", text);
     let node = parse(&source, syntax).unwrap();
     let span = find_within(&source, node.get("a").unwrap(), "${x}", 1);
     (source.slice(span).to_owned(), source.position(span.start).to_string())
@@ -48,7 +48,7 @@ fn block_text() {
 
 #[test]
 fn an_escape_that_is_one_character_is_one_place() {
-    let source = Source::new("file", "a: \"x\\u00e9\\ny\"");
+    let source = SourceFile::new("file", "a: \"x\\u00e9\\ny\"");
     let node = parse(&source, FileSyntax::Yaml).unwrap();
     let a = node.get("a").unwrap();
     assert_eq!(source.slice(within(&source, a, 1..3)), "\\u00e9");
@@ -60,7 +60,7 @@ fn an_escape_that_is_one_character_is_one_place() {
 #[test]
 fn what_cannot_be_placed_is_the_whole_node() {
     assert_eq!(yaml("b: &b ${x} ${x}\na: *b\n"), ("*b".to_owned(), "2:4".to_owned()));
-    let source = Source::new("file", "a: 3");
+    let source = SourceFile::new("file", "a: 3");
     let node = parse(&source, FileSyntax::Yaml).unwrap();
     let number = node.get("a").unwrap();
     assert_eq!(within(&source, number, 0..1), number.span);

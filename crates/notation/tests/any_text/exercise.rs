@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use coven_notation::{
-    FileSyntax, HumanDuration, NodeValue, Report, Source, SourceNode, SourceSpan, check, parse,
-    read, schema_of, within,
+    FileSyntax, HumanDuration, NodeValue, ProblemReport, SourceFile, SourceNode, SourceSpan, check,
+    parse, read, schema_of, within,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +63,7 @@ pub(crate) enum Codes {
 ///
 /// When something does not hold.
 pub(crate) fn any_text(text: &str) {
-    let source = Source::new("file\u{1b}", text);
+    let source = SourceFile::new("file\u{1b}", text);
     for syntax in [FileSyntax::Yaml, FileSyntax::Json] {
         let parsed = parse(&source, syntax);
         if syntax == FileSyntax::Json {
@@ -72,17 +72,17 @@ pub(crate) fn any_text(text: &str) {
         match &parsed {
             Ok(node) => {
                 tree(&source, node);
-                harmless(&Report::new(source.clone(), check(node, schema())));
+                harmless(&ProblemReport::new(source.clone(), check(node, schema())));
             }
             Err(problems) => {
                 assert!(!problems.is_empty(), "refused without a reason");
-                harmless(&Report::new(source.clone(), problems.clone()));
+                harmless(&ProblemReport::new(source.clone(), problems.clone()));
             }
         }
         let read = read::<File>(&source, syntax);
         assert_eq!(read.node.is_some(), parsed.is_ok());
         assert_eq!(read.value.is_some(), read.problems.is_empty(), "{:?}", read.problems);
-        harmless(&Report::new(source.clone(), read.problems));
+        harmless(&ProblemReport::new(source.clone(), read.problems));
     }
 }
 
@@ -94,7 +94,7 @@ fn schema() -> &'static serde_json::Value {
 
 /// What is accepted as JSON is what `serde_json` accepts, but for our limits, with the same value.
 fn as_serde_json_says(
-    source: &Source,
+    source: &SourceFile,
     parsed: &Result<SourceNode, Vec<coven_notation::FileProblem>>,
 ) {
     let theirs = serde_json::from_str::<serde_json::Value>(source.text());
@@ -111,7 +111,7 @@ fn as_serde_json_says(
 }
 
 /// Every place is in the text, on whole characters, and pieces of strings lie in their strings.
-fn tree(source: &Source, node: &SourceNode) {
+fn tree(source: &SourceFile, node: &SourceNode) {
     place(source, node.span);
     if let NodeValue::String(text) = &node.value {
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -132,12 +132,12 @@ fn tree(source: &Source, node: &SourceNode) {
     }
 }
 
-fn place(source: &Source, span: SourceSpan) {
+fn place(source: &SourceFile, span: SourceSpan) {
     assert!(source.text().get(span.range()).is_some(), "{span:?}");
 }
 
 /// Nothing of the file can do something to a terminal.
-fn harmless(report: &Report) {
+fn harmless(report: &ProblemReport) {
     for problem in &report.problems {
         place(&report.source, problem.span);
         for (also, _) in &problem.also {

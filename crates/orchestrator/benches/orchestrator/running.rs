@@ -5,9 +5,9 @@ use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use coven_model::event::Decision;
-use coven_model::{Choice, WorkflowStatus};
-use coven_orchestrator::{NewSession, Orchestrator, Published};
+use coven_model::event::InterventionDecision;
+use coven_model::{InterventionChoice, WorkflowStatus};
+use coven_orchestrator::{NewSession, Orchestrator, PublishedEvent};
 
 use crate::place::{Place, gates, scripts};
 use crate::{CONCURRENT_SESSIONS, Plan};
@@ -50,13 +50,13 @@ async fn answer_all(
     let id = orchestrator.execute_workflow(new).await?;
     let mut events = orchestrator.subscribe(&id, 0).await?;
     while let Some(envelope) = events.next().await? {
-        let Published::Fact { event, .. } = envelope.what else { continue };
+        let PublishedEvent::Fact { event, .. } = envelope.what else { continue };
         match &*event {
-            coven_model::Event::InterventionRequired { intervention, .. } => {
-                let decision = Decision::new(Choice::Approve, "bench");
+            coven_model::SessionEvent::InterventionRequired { intervention, .. } => {
+                let decision = InterventionDecision::new(InterventionChoice::Approve, "bench");
                 orchestrator.answer(&intervention.id, decision, None).await?;
             }
-            coven_model::Event::WorkflowCompleted { .. } => return Ok(()),
+            coven_model::SessionEvent::WorkflowCompleted { .. } => return Ok(()),
             _ => {}
         }
     }

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use coven_model::{Ending, Outcome, SessionId, SessionView, Timestamp, WorkflowStatus};
-use coven_notation::Source;
+use coven_model::{JobOutcome, ProcessEnding, SessionId, SessionView, Timestamp, WorkflowStatus};
+use coven_notation::SourceFile;
 use coven_store::{BaseDir, Registry, Session};
 use coven_workflow::input::SessionSpec;
 use coven_workflow::view::SessionViewBuilder;
-use coven_workflow::{Command, Input, Known, State, check, decide, fold};
+use coven_workflow::{CheckEnvironment, Command, SessionInput, State, check, decide, fold};
 use serde_json::Map;
 
 use crate::Plan;
@@ -57,8 +57,8 @@ pub(crate) struct Written {
 
 /// Runs a definition without its jobs: each succeeds at once. Leaves its journal on the disk.
 pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn Error>> {
-    let known = Known::new(["demo"]);
-    let checked = check(&Source::new("bench.yaml", definition), &known);
+    let known = CheckEnvironment::new(["demo"]);
+    let checked = check(&SourceFile::new("bench.yaml", definition), &known);
     let plan = checked.plan.ok_or("the definition is wrong")?;
     let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057")?;
     let base = BaseDir::create(place.path())?;
@@ -73,7 +73,8 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         base_dir: None,
         auto: None,
     };
-    let mut inputs = VecDeque::from([Input::Create(Box::new(creation)), Input::Begin]);
+    let mut inputs =
+        VecDeque::from([SessionInput::Create(Box::new(creation)), SessionInput::Begin]);
     let (mut state, mut viewer, mut lengths) =
         (State::default(), SessionViewBuilder::default(), Vec::new());
     let mut now = 1_700_000_000_000;
@@ -99,9 +100,10 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         for command in commands {
             if let Command::Start(spec) = command {
                 let job = spec.job.attempt;
-                inputs.push_back(Input::Started(job.clone()));
-                let outcome = Outcome::new(true, Ending::Exited { code: 0 }, "exit code 0");
-                inputs.push_back(Input::Ended { job, outcome: Box::new(outcome) });
+                inputs.push_back(SessionInput::Started(job.clone()));
+                let outcome =
+                    JobOutcome::new(true, ProcessEnding::Exited { code: 0 }, "exit code 0");
+                inputs.push_back(SessionInput::Ended { job, outcome: Box::new(outcome) });
             }
         }
     }

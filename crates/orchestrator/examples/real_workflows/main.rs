@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use coven_model::event::{Event, LoopVerdict};
+use coven_model::event::{LoopVerdict, SessionEvent};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
-use coven_orchestrator::{Orchestrator, Published};
+use coven_orchestrator::{Orchestrator, PublishedEvent};
 use coven_testkit::namespace as left;
 use coven_testkit::real_cli::Cli;
 use project::Project;
@@ -214,10 +214,10 @@ async fn verdicts(
     let mut events = orchestrator.subscribe(id, 0).await?;
     let mut verdicts = Vec::new();
     while let Some(envelope) = events.next().await? {
-        let Published::Fact { event, .. } = &envelope.what else { continue };
+        let PublishedEvent::Fact { event, .. } = &envelope.what else { continue };
         match &**event {
-            Event::LoopJudged { verdict, .. } => verdicts.push(*verdict),
-            Event::WorkflowCompleted { .. } => break,
+            SessionEvent::LoopJudged { verdict, .. } => verdicts.push(*verdict),
+            SessionEvent::WorkflowCompleted { .. } => break,
             _ => {}
         }
     }

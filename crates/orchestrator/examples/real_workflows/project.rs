@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coven_orchestrator::{NewSession, Options, Orchestrator};
-use coven_testkit::model::{ModelServer, Scene};
+use coven_testkit::model::{ModelScene, ModelServer};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new(cli: Cli, installed: &Path, holder: &Path) -> io::Result<Self> {
-        debug_assert!(TASK.ends_with(&Scene::Shell.to_string()));
+        debug_assert!(TASK.ends_with(&ModelScene::Shell.to_string()));
         let (installed, holder) = (installed.to_owned(), holder.to_owned());
         let (server, folder) = (ModelServer::start()?, tempfile::tempdir()?);
         let project = Self { cli, server, folder, installed, holder };
@@ -102,7 +102,7 @@ impl Project {
     /// How many tool calls of arbiters came back with a result.
     pub(crate) fn refused(&self) -> usize {
         let exchanges = self.server.exchanges();
-        let judged = exchanges.iter().filter(|each| each.scene == Some(Scene::Verdict));
+        let judged = exchanges.iter().filter(|each| each.scene == Some(ModelScene::Verdict));
         judged.map(|each| each.results.len()).sum()
     }
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coven_model::{JobSpec, Timestamp};
-use coven_scheduler::clock::{Clock, SystemClock};
+use coven_scheduler::clock::{SchedulerClock, SystemClock};
 use tokio::sync::oneshot;
 
 use self::job_board::{JobBoard, QueuedJob};
@@ -62,12 +62,12 @@ pub struct SlotUse {
 /// The queue of a process for slots. Clones are handles to the same queue.
 #[derive(Clone)]
 pub struct AdmissionQueue {
-    shared: Arc<Shared>,
+    shared: Arc<AdmissionState>,
 }
 
-struct Shared {
+struct AdmissionState {
     jobs: Mutex<JobBoard>,
-    clock: Box<dyn Clock>,
+    clock: Box<dyn SchedulerClock>,
 }
 
 impl fmt::Debug for AdmissionQueue {
@@ -83,9 +83,9 @@ impl AdmissionQueue {
     }
 
     /// The same with another clock.
-    pub fn with_clock(slots: usize, clock: impl Clock + 'static) -> Self {
+    pub fn with_clock(slots: usize, clock: impl SchedulerClock + 'static) -> Self {
         let jobs = Mutex::new(JobBoard::new(slots.max(1)));
-        Self { shared: Arc::new(Shared { jobs, clock: Box::new(clock) }) }
+        Self { shared: Arc::new(AdmissionState { jobs, clock: Box::new(clock) }) }
     }
 
     /// How many jobs run and wait, each counted once.

@@ -1,19 +1,19 @@
 //! From a question of an agent to a decision, and from a decision to keys.
 
 use coven_adapters::AgentAdapter;
-use coven_model::event::Decision;
-use coven_model::{Choice, HandlerName};
-use coven_policy::{AgentAutomation, AgentQuestion, Policies};
-use coven_runner::Action;
-use coven_terminal::keys::Key;
+use coven_model::event::InterventionDecision;
+use coven_model::{HandlerName, InterventionChoice};
+use coven_policy::{AgentAutomation, AgentQuestion, EffectivePolicies};
+use coven_runner::AnswerAction;
+use coven_terminal::keys::KeyPress;
 
 /// What the policies say about a question; nothing if a person is to be asked.
 pub(super) fn decide(
-    policies: &Policies,
+    policies: &EffectivePolicies,
     adapter: &dyn AgentAdapter,
     automatic: bool,
-    question: &coven_runner::Question,
-) -> Option<Decision> {
+    question: &coven_runner::ScreenQuestion,
+) -> Option<InterventionDecision> {
     let asked = AgentQuestion {
         adapter: adapter.kind(),
         kind: question.kind,
@@ -32,21 +32,21 @@ pub(super) fn decide(
 }
 
 /// How a decision is carried out on a terminal.
-pub(super) fn action(decision: &Decision) -> Action {
+pub(super) fn action(decision: &InterventionDecision) -> AnswerAction {
     let keys = |names: &[&str]| {
-        Action::Keys(names.iter().filter_map(|name| name.parse::<Key>().ok()).collect())
+        AnswerAction::Keys(names.iter().filter_map(|name| name.parse::<KeyPress>().ok()).collect())
     };
     if let Some(handler) = &decision.handler {
         return match handler {
             HandlerName::PressEnter => keys(&["Enter"]),
-            HandlerName::ConfirmYes => Action::Text("y".to_owned()),
+            HandlerName::ConfirmYes => AnswerAction::Text("y".to_owned()),
             HandlerName::Escape => keys(&["Esc"]),
             HandlerName::Choose(number) => keys(&[&number.to_string()]),
-            HandlerName::Type(text) => Action::Text(text.clone()),
+            HandlerName::Type(text) => AnswerAction::Text(text.clone()),
         };
     }
     match (decision.choice, &decision.text) {
-        (Choice::Answer, Some(text)) => Action::Text(text.clone()),
-        (choice, _) => Action::Choose(choice),
+        (InterventionChoice::Answer, Some(text)) => AnswerAction::Text(text.clone()),
+        (choice, _) => AnswerAction::Choose(choice),
     }
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use coven_model::{SessionId, TaskId, WorkflowStatus};
 use coven_runner::AgentRunner;
-use coven_workflow::Input;
-use coven_workflow::state::Refused;
+use coven_workflow::SessionInput;
+use coven_workflow::state::RefusalReason;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
-use self::actor::{Actor, ActorChannels};
+use self::actor::{ActorChannels, SessionActor};
 use super::executor::WorkflowExecutor;
-use super::job::{Order, Runner};
+use super::job::{JobOrder, Runner};
 use crate::error::RequestError;
-use crate::event::{Envelope, Subscription};
+use crate::event::{EventSubscription, FeedEvent};
 use crate::feed::Feed;
 use crate::orchestrator::TriggerStarter;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
@@ -38,16 +38,16 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a session's actor is asked to do. Readers ask it nothing: they read its snapshot.
 pub(crate) enum SessionRequest {
     /// Something happened or is wished.
-    Input(Box<Input>, oneshot::Sender<Result<(), Refused>>),
+    Input(Box<SessionInput>, oneshot::Sender<Result<(), RefusalReason>>),
     /// Use another environment, if the run is over and is about to be tried again.
     SetCaller(Environment),
     /// End the agents that were left alive, and say when they are gone.
     Release(oneshot::Sender<()>),
     /// End the agents that were left alive, write down that the session is given up, and let go
     /// of it.
-    Purge(String, oneshot::Sender<Result<(), Refused>>),
+    Purge(String, oneshot::Sender<Result<(), RefusalReason>>),
     /// End every job, though that cannot be written down now; gives what closes when each has.
-    StopJobs(oneshot::Sender<Vec<mpsc::Sender<Order>>>),
+    StopJobs(oneshot::Sender<Vec<mpsc::Sender<JobOrder>>>),
     /// Stop following; agents go on.
     Close(oneshot::Sender<()>),
 }
@@ -81,8 +81,8 @@ pub(crate) struct SessionContext {
 pub struct SessionController {
     id: SessionId,
     requests: mpsc::Sender<SessionRequest>,
-    events: broadcast::WeakSender<Envelope>,
-    reader: coven_store::Reader,
+    events: broadcast::WeakSender<FeedEvent>,
+    reader: coven_store::JournalReader,
     /// Whether it was made in order to begin.
     begins: bool,
     snapshot: watch::Receiver<Arc<SessionSnapshot>>,
@@ -122,7 +122,7 @@ impl SessionController {
         let ended = context.ended.clone();
         let channels =
             ActorChannels { mailbox, reports, events, snapshot, settled, storage_problem };
-        let actor = Actor::new(session, context, executor, jobs, channels);
+        let actor = SessionActor::new(session, context, executor, jobs, channels);
         let running = tokio::spawn(actor.run(reported, start));
         tokio::spawn(async move {
             // An actor that panicked has let go of its session, which the next request opens
@@ -194,7 +194,7 @@ impl SessionController {
         answer.await.map_err(|_| RequestError::Closing)
     }
 
-    pub(crate) async fn input(&self, input: Input) -> Result<(), RequestError> {
+    pub(crate) async fn input(&self, input: SessionInput) -> Result<(), RequestError> {
         let asked = self.request(|reply| SessionRequest::Input(Box::new(input), reply));
         tokio::select! {
             answered = asked => Ok(answered??),
@@ -255,18 +255,18 @@ impl SessionController {
     }
 
     /// A reader of the session's facts, which are on the disk.
-    pub(crate) fn reader(&self) -> coven_store::Reader {
+    pub(crate) fn reader(&self) -> coven_store::JournalReader {
         self.reader.clone()
     }
 
     /// Everything that happened after a fact, then what happens.
-    pub fn subscribe(&self, after: u64) -> Result<Subscription, RequestError> {
+    pub fn subscribe(&self, after: u64) -> Result<EventSubscription, RequestError> {
         let not_live = || RequestError::NotLive(self.id.clone());
         // Subscribed before the journal is read, so that no fact falls between the two; those that
         // are in both are dropped by their number.
         let receiver = self.events.upgrade().ok_or_else(not_live)?.subscribe();
         let published = Some(self.snapshot.clone());
-        Ok(Subscription::new(self.id.clone(), self.reader(), after, receiver, published))
+        Ok(EventSubscription::new(self.id.clone(), self.reader(), after, receiver, published))
     }
 
     /// Stops following the session. Its agents go on under their holders.

@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use coven_adapters::{AdapterFolders, AdapterRegistry};
-use coven_model::{AttemptId, JobSpec, Work};
-use coven_policy::Policies;
+use coven_model::{AttemptId, JobSpec, JobWork};
+use coven_policy::EffectivePolicies;
 use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
 use coven_runtime::hold::HolderDomain;
 use coven_store::{Attempt, FileError};
-use coven_workflow::state::Run;
-use coven_workflow::{Input, State};
+use coven_workflow::state::WorkflowRun;
+use coven_workflow::{SessionInput, State};
 use tokio::sync::mpsc;
 
 use super::admission::{AdmissionQueue, QueueMember};
-use super::job::{Earlier, Job, JobHandle, LivePublisher};
+use super::job::{EarlierAttempt, JobHandle, LivePublisher, RunningJob};
 use crate::options::Options;
 use crate::state::SessionFiles;
 
@@ -26,16 +26,16 @@ pub(super) const HOLDER: &str = "holder";
 /// Starts jobs under holders, as many at once as there are slots.
 #[derive(Clone)]
 pub struct WorkflowExecutor {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ExecutorContext>,
     /// The environment of the session's caller.
     pub(super) env: Arc<BTreeMap<OsString, OsString>>,
 }
 
 /// What all sessions share: nothing that belongs to one of them.
-pub(super) struct Shared {
+pub(super) struct ExecutorContext {
     /// What agents there are, and who answers them: both may change while sessions run.
     registry: RwLock<Arc<AdapterRegistry>>,
-    policies: RwLock<Arc<Policies>>,
+    policies: RwLock<Arc<EffectivePolicies>>,
     /// Where processes are started. The default is the holder's.
     pub(super) domains: DomainRegistry,
     pub(super) program: PathBuf,
@@ -53,7 +53,7 @@ impl WorkflowExecutor {
     pub(crate) fn new(options: &Options) -> Self {
         let mut domains = DomainRegistry::new();
         domains.register(Arc::new(HolderDomain::new(options.program.clone())));
-        let shared = Shared {
+        let shared = ExecutorContext {
             registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
             policies: RwLock::new(Arc::new(options.policies.clone())),
             domains,
@@ -89,7 +89,7 @@ impl WorkflowExecutor {
     }
 
     /// Who answers without a person, as it is now.
-    pub(super) fn policies(&self) -> Arc<Policies> {
+    pub(super) fn policies(&self) -> Arc<EffectivePolicies> {
         self.shared.policies.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -100,7 +100,7 @@ impl WorkflowExecutor {
     }
 
     /// Other policies, from the next question of an agent on.
-    pub(crate) fn set_policies(&self, policies: Policies) {
+    pub(crate) fn set_policies(&self, policies: EffectivePolicies) {
         let policies = Arc::new(policies);
         *self.shared.policies.write().unwrap_or_else(PoisonError::into_inner) = policies;
     }
@@ -122,22 +122,22 @@ impl WorkflowExecutor {
         state: &State,
         folders: JobFolders,
         spec: JobSpec,
-        reports: mpsc::Sender<Input>,
+        reports: mpsc::Sender<SessionInput>,
         live: LivePublisher,
     ) -> JobHandle {
         // Only a command finds them in a file; an agent is told what it needs.
-        let run = state.run().filter(|_| matches!(spec.work, Work::Shell(_)));
-        let variables = run.map(Run::variables).unwrap_or_default();
-        Job::spawn(self.clone(), folders, spec, variables, reports, live)
+        let run = state.run().filter(|_| matches!(spec.work, JobWork::Shell(_)));
+        let variables = run.map(WorkflowRun::variables).unwrap_or_default();
+        RunningJob::spawn(self.clone(), folders, spec, variables, reports, live)
     }
 
     /// Makes sure that a job which no actor follows does not run and never will.
     pub(crate) fn stop(
         attempt: Result<Attempt, FileError>,
         job: AttemptId,
-        reports: mpsc::Sender<Input>,
+        reports: mpsc::Sender<SessionInput>,
     ) -> JobHandle {
-        Job::end(attempt, job, reports)
+        RunningJob::end(attempt, job, reports)
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) enum JobRoom {
 pub(crate) struct JobFolders {
     pub(super) attempt: Result<Attempt, FileError>,
     /// The attempt before, if there was one.
-    pub(super) earlier: Option<Earlier>,
+    pub(super) earlier: Option<EarlierAttempt>,
 }
 
 impl JobFolders {
@@ -179,10 +179,10 @@ impl JobFolders {
 }
 
 /// The attempt before, if there was one.
-fn earlier(files: &SessionFiles, state: &State, job: &AttemptId) -> Option<Earlier> {
+fn earlier(files: &SessionFiles, state: &State, job: &AttemptId) -> Option<EarlierAttempt> {
     let before = job.attempt.checked_sub(1).filter(|before| *before > 0)?;
     let before = AttemptId { task: job.task.clone(), attempt: before };
     let live = state.run().and_then(|run| run.live(job));
     let queued = live.is_some_and(|live| !live.inputs.is_empty());
-    Some(Earlier { attempt: files.make_attempt(&before).ok()?, queued })
+    Some(EarlierAttempt { attempt: files.make_attempt(&before).ok()?, queued })
 }

@@ -12,11 +12,11 @@ mod secrets;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use coven_model::{AttemptId, Ending, JobSpec, Outcome, SessionId};
+use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
 use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
-use coven_runtime::hold::{Adopted, Folder, FolderChanges, adopt};
+use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::{Attempt, FileError};
-use coven_workflow::Input;
+use coven_workflow::SessionInput;
 use coven_workflow::command::AgentAnswer;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
@@ -24,12 +24,12 @@ use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::admission::{NoSlot, SlotRequest};
 use super::executor::{JobFolders, WorkflowExecutor};
-use crate::event::{Envelope, Live, Published};
+use crate::event::{FeedEvent, LiveEvent, PublishedEvent};
 use crate::feed::Feed;
 use crate::state::Clock;
 use crate::state::blocking::blocking;
 use begin::{BegunJob, FoundJob, NotBegun};
-pub(crate) use conversation::Earlier;
+pub(crate) use conversation::EarlierAttempt;
 use coven_folder::best_effort;
 
 /// How long a runner may take to stop its process when the job that follows it has failed. After
@@ -52,13 +52,13 @@ pub(crate) struct LivePublisher {
     pub(crate) session: SessionId,
     pub(crate) feed: Feed,
     /// Does not keep the session's broadcast open.
-    pub(crate) events: broadcast::WeakSender<Envelope>,
+    pub(crate) events: broadcast::WeakSender<FeedEvent>,
     pub(crate) clock: Clock,
 }
 
 impl LivePublisher {
-    fn publish(&self, live: Live) {
-        let published = Published::Live(live);
+    fn publish(&self, live: LiveEvent) {
+        let published = PublishedEvent::Live(live);
         let envelope = self.feed.tell(&self.session, self.clock.now(), published);
         if let Some(events) = self.events.upgrade() {
             // A session without subscribers is fine.
@@ -83,7 +83,7 @@ impl RunnerSlot {
 
 /// What a session orders.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum JobOrder {
     /// End the process of the job.
     Stop,
     Answer(Box<AgentAnswer>),
@@ -97,7 +97,7 @@ pub(crate) enum Order {
 /// A session's handle to one of its jobs.
 #[derive(Debug)]
 pub(crate) struct JobHandle {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<JobOrder>,
     runner: RunnerSlot,
     task: JoinHandle<()>,
 }
@@ -111,14 +111,14 @@ impl JobHandle {
         drop(self.task.await);
     }
 
-    pub(crate) fn order(&self, order: Order) {
+    pub(crate) fn order(&self, order: JobOrder) {
         // A job that has ended needs no orders; one whose queue is full is stuck, and gets the
         // same orders again when the session is recovered.
         drop(self.orders.try_send(order));
     }
 
     /// Closes when the job is over.
-    pub(crate) fn until_over(&self) -> mpsc::Sender<Order> {
+    pub(crate) fn until_over(&self) -> mpsc::Sender<JobOrder> {
         self.orders.clone()
     }
 
@@ -133,9 +133,9 @@ impl JobHandle {
 }
 
 /// One job on its way.
-pub(crate) struct Job {
+pub(crate) struct RunningJob {
     details: Arc<JobDetails>,
-    reports: mpsc::Sender<Input>,
+    reports: mpsc::Sender<SessionInput>,
     live: LivePublisher,
     runner: RunnerSlot,
     /// Its request for a slot, then its slot, until it has ended.
@@ -151,7 +151,7 @@ pub(crate) struct JobDetails {
     executor: WorkflowExecutor,
     attempt: Attempt,
     /// The attempt before, if there was one.
-    earlier: Option<Earlier>,
+    earlier: Option<EarlierAttempt>,
     spec: JobSpec,
     variables: Map<String, Value>,
     /// What is secret in its environment, and what takes it out of texts.
@@ -161,7 +161,7 @@ pub(crate) struct JobDetails {
 
 impl JobDetails {
     /// The outcome of the job, written down. One that was written down before counts.
-    fn settle(&self, outcome: Outcome) -> Outcome {
+    fn settle(&self, outcome: JobOutcome) -> JobOutcome {
         let outcome = self.without_secrets(self.with_conversation(outcome));
         let outcome = self.with_touched(outcome);
         self.attempt.decide(&outcome).unwrap_or(outcome)
@@ -169,7 +169,7 @@ impl JobDetails {
 
     /// Leaves word that the job is not to run, for a start that comes late.
     fn mark_killed(&self) {
-        let marked = Folder::new(self.attempt.path()).mark_killed();
+        let marked = HolderFolder::new(self.attempt.path()).mark_killed();
         best_effort("mark a job as stopped", marked);
     }
 }
@@ -198,13 +198,13 @@ impl Runner {
     }
 }
 
-impl Job {
+impl RunningJob {
     pub(super) fn spawn(
         executor: WorkflowExecutor,
         folders: JobFolders,
         spec: JobSpec,
         variables: Map<String, Value>,
-        reports: mpsc::Sender<Input>,
+        reports: mpsc::Sender<SessionInput>,
         live: LivePublisher,
     ) -> JobHandle {
         let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
@@ -241,8 +241,8 @@ impl Job {
                     }
                 }
                 Err(error) => {
-                    let outcome = failed(Ending::NotStarted, error.to_string());
-                    tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
+                    let outcome = failed(ProcessEnding::NotStarted, error.to_string());
+                    tell(&reports, SessionInput::Ended { job, outcome: Box::new(outcome) }).await;
                 }
             }
         });
@@ -253,16 +253,16 @@ impl Job {
     pub(super) fn end(
         attempt: Result<Attempt, FileError>,
         job: AttemptId,
-        reports: mpsc::Sender<Input>,
+        reports: mpsc::Sender<SessionInput>,
     ) -> JobHandle {
         let (orders, _) = mpsc::channel(1);
         let task = tokio::spawn(async move {
             let ended = blocking(move || match attempt {
                 Ok(attempt) => end_from_disk(&attempt, stopped_outcome()),
-                Err(error) => failed(Ending::Stopped, error.to_string()),
+                Err(error) => failed(ProcessEnding::Stopped, error.to_string()),
             });
             let outcome = ended.await;
-            tell(&reports, Input::Ended { job, outcome: Box::new(outcome) }).await;
+            tell(&reports, SessionInput::Ended { job, outcome: Box::new(outcome) }).await;
         });
         JobHandle { orders, runner: RunnerSlot::default(), task }
     }
@@ -271,7 +271,7 @@ impl Job {
         self.details.spec.job.attempt.clone()
     }
 
-    async fn run(&mut self, orders: &mut mpsc::Receiver<Order>) {
+    async fn run(&mut self, orders: &mut mpsc::Receiver<JobOrder>) {
         let details = self.details.clone();
         let started = match blocking(move || details.found()).await {
             FoundJob::Ended(outcome) => return self.ended(*outcome).await,
@@ -287,7 +287,7 @@ impl Job {
                     Ok(()) => {}
                     Err(NoSlot::Closed) => return,
                     Err(NoSlot::Refused(error)) => {
-                        return self.decide_end(failed(Ending::NotStarted, error)).await;
+                        return self.decide_end(failed(ProcessEnding::NotStarted, error)).await;
                     }
                 },
                 stopped = stopped(orders) => {
@@ -296,7 +296,7 @@ impl Job {
                     }
                     let details = self.details.clone();
                     blocking(move || details.mark_killed()).await;
-                    let outcome = failed(Ending::Stopped, "it was stopped before it began".to_owned());
+                    let outcome = failed(ProcessEnding::Stopped, "it was stopped before it began".to_owned());
                     return self.decide_end(outcome).await;
                 }
             }
@@ -306,19 +306,19 @@ impl Job {
             Ok(BegunJob { runner, adapter, exposure }) => {
                 self.slot.iter().for_each(SlotRequest::started);
                 if let Some(reason) = exposure {
-                    self.tell(Input::Exposed { job: self.id(), reason }).await;
+                    self.tell(SessionInput::Exposed { job: self.id(), reason }).await;
                 }
                 self.follow(runner, &adapter, orders).await;
             }
             Err(NotBegun::Lost) => {
                 let details = self.details.clone();
-                let lost = failed(Ending::Lost, LOST_REASON.to_owned());
+                let lost = failed(ProcessEnding::Lost, LOST_REASON.to_owned());
                 let lost = blocking(move || details.with_touched(lost)).await;
                 let job = self.id();
                 self.tell(if lost.touched.is_empty() {
-                    Input::Lost(job)
+                    SessionInput::Lost(job)
                 } else {
-                    Input::Ended { job, outcome: Box::new(lost) }
+                    SessionInput::Ended { job, outcome: Box::new(lost) }
                 })
                 .await;
             }
@@ -327,7 +327,7 @@ impl Job {
     }
 
     /// Writes the outcome down, then tells it. One that was written down before counts.
-    async fn decide_end(&mut self, outcome: Outcome) {
+    async fn decide_end(&mut self, outcome: JobOutcome) {
         let details = self.details.clone();
         let outcome = blocking(move || details.settle(outcome)).await;
         self.ended(outcome).await;
@@ -344,20 +344,20 @@ impl Job {
         }
         let message = self.details.redactor.clean(message);
         let reason = format!("coven failed while it followed the job, and ended it: {message}");
-        let outcome = failed(Ending::Stopped, reason);
+        let outcome = failed(ProcessEnding::Stopped, reason);
         let attempt = self.details.attempt.clone();
         let outcome = blocking(move || end_from_disk(&attempt, outcome)).await;
         self.ended(outcome).await;
     }
 
-    async fn ended(&mut self, outcome: Outcome) {
+    async fn ended(&mut self, outcome: JobOutcome) {
         if let Some(slot) = self.slot.take() {
             slot.ended(outcome.ok);
         }
-        self.tell(Input::Ended { job: self.id(), outcome: Box::new(outcome) }).await;
+        self.tell(SessionInput::Ended { job: self.id(), outcome: Box::new(outcome) }).await;
     }
 
-    async fn tell(&self, input: Input) {
+    async fn tell(&self, input: SessionInput) {
         tell(&self.reports, input).await;
     }
 }
@@ -369,17 +369,17 @@ fn secrets_of(executor: &WorkflowExecutor, spec: &JobSpec) -> Vec<String> {
     secrets::secrets(callers.chain(steps)).into_iter().collect()
 }
 
-async fn tell(reports: &mpsc::Sender<Input>, input: Input) {
+async fn tell(reports: &mpsc::Sender<SessionInput>, input: SessionInput) {
     // An actor that is gone finds on the disk what happened.
     drop(reports.send(input).await);
 }
 
 /// Waits for the order to stop. Says whether it came; it does not if the session actor has dropped
 /// its handle to the job.
-async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
+async fn stopped(orders: &mut mpsc::Receiver<JobOrder>) -> bool {
     loop {
         match orders.recv().await {
-            Some(Order::Stop) => return true,
+            Some(JobOrder::Stop) => return true,
             Some(_) => {}
             None => return false,
         }
@@ -388,11 +388,11 @@ async fn stopped(orders: &mut mpsc::Receiver<Order>) -> bool {
 
 /// Ends a job that is not followed in this process, and comes back when nothing of it is left. Its
 /// outcome is the given one, unless one was written down before.
-fn end_from_disk(attempt: &Attempt, outcome: Outcome) -> Outcome {
+fn end_from_disk(attempt: &Attempt, outcome: JobOutcome) -> JobOutcome {
     if let Ok(Some(outcome)) = attempt.outcome() {
         return outcome;
     }
-    let folder = Folder::new(attempt.path());
+    let folder = HolderFolder::new(attempt.path());
     best_effort("mark a job as killed", folder.mark_killed());
     if matches!(attempt.spawn(), Ok(Some(_))) {
         end_process(&folder, Instant::now() + END_TIMEOUT);
@@ -402,7 +402,7 @@ fn end_from_disk(attempt: &Attempt, outcome: Outcome) -> Outcome {
 
 /// Forces the process of a folder to end and waits until nothing of it is left, or until the
 /// deadline.
-fn end_process(folder: &Folder, deadline: Instant) {
+fn end_process(folder: &HolderFolder, deadline: Instant) {
     let changes = FolderChanges::watch(folder);
     while Instant::now() < deadline {
         let ended = match adopt(folder, 0) {
@@ -428,12 +428,12 @@ fn pass_panic_on<T>(done: Result<T, JoinError>) -> Option<T> {
     }
 }
 
-fn stopped_outcome() -> Outcome {
-    failed(Ending::Stopped, "it was stopped".to_owned())
+fn stopped_outcome() -> JobOutcome {
+    failed(ProcessEnding::Stopped, "it was stopped".to_owned())
 }
 
-fn failed(ending: Ending, reason: String) -> Outcome {
-    Outcome::new(false, ending, reason)
+fn failed(ending: ProcessEnding, reason: String) -> JobOutcome {
+    JobOutcome::new(false, ending, reason)
 }
 
 #[cfg(test)]

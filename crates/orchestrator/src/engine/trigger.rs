@@ -41,12 +41,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use coven_model::WorkflowStatus;
-use coven_model::event::Event;
-use coven_workflow::catalogue::{CatalogueEntry, GrimoireCatalogue, Places};
+use coven_model::event::SessionEvent;
+use coven_workflow::catalogue::{CatalogueEntry, CataloguePaths, GrimoireCatalogue};
 use coven_workflow::check::RUN_EVENTS;
 use coven_workflow::plan::PlanTrigger;
-use coven_workflow::state::Run;
-use coven_workflow::{Known, Plan, VariableScope, bind_event};
+use coven_workflow::state::WorkflowRun;
+use coven_workflow::{CheckEnvironment, VariableScope, WorkflowPlan, bind_event};
 use serde_json::{Map, Value};
 
 /// How many sessions may start one another, one after the other. More is a circle.
@@ -57,12 +57,12 @@ pub(crate) const MAX_TRIGGER_DEPTH: u32 = 16;
 const RELOAD_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether a fact can start anything.
-pub(crate) fn can_start(event: &Event) -> bool {
+pub(crate) fn can_start(event: &SessionEvent) -> bool {
     RUN_EVENTS.contains(&event.kind())
 }
 
 /// Whether nothing more is expected of a session after this fact.
-pub(crate) fn is_last(event: &Event) -> bool {
+pub(crate) fn is_last(event: &SessionEvent) -> bool {
     let kind = event.kind();
     matches!(kind, "workflow.completed" | "workflow.failed" | "workflow.cancelled")
 }
@@ -80,21 +80,21 @@ pub(crate) struct Triggers {
 
 #[derive(Debug)]
 struct Cached {
-    of: Origin,
+    of: CatalogueInputs,
     at: Instant,
-    plans: Arc<[Plan]>,
+    plans: Arc<[WorkflowPlan]>,
 }
 
 /// Everything that decides which grimoires there are.
 #[derive(Debug, PartialEq, Eq)]
-struct Origin {
-    places: Places,
-    known: Known,
+struct CatalogueInputs {
+    places: CataloguePaths,
+    known: CheckEnvironment,
     files: Vec<(std::path::PathBuf, Option<SystemTime>, u64)>,
 }
 
-impl Origin {
-    fn new(places: Places, known: Known) -> Self {
+impl CatalogueInputs {
+    fn new(places: CataloguePaths, known: CheckEnvironment) -> Self {
         let mut files = Vec::new();
         for folder in [&places.user, &places.project].into_iter().flatten() {
             stamps(folder, &mut files);
@@ -115,12 +115,20 @@ fn stamps(folder: &Path, files: &mut Vec<(std::path::PathBuf, Option<SystemTime>
 
 impl Triggers {
     /// The plans that events of this type may start.
-    pub(crate) fn armed(&self, kind: &str, of: impl FnOnce() -> (Places, Known)) -> Vec<Plan> {
-        let named = |plan: &&Plan| matches!(&plan.trigger, PlanTrigger::Event { event, .. } if event == kind);
+    pub(crate) fn armed(
+        &self,
+        kind: &str,
+        of: impl FnOnce() -> (CataloguePaths, CheckEnvironment),
+    ) -> Vec<WorkflowPlan> {
+        let named = |plan: &&WorkflowPlan| matches!(&plan.trigger, PlanTrigger::Event { event, .. } if event == kind);
         self.plans(kind, of).iter().filter(named).cloned().collect()
     }
 
-    fn plans(&self, kind: &str, of: impl FnOnce() -> (Places, Known)) -> Arc<[Plan]> {
+    fn plans(
+        &self,
+        kind: &str,
+        of: impl FnOnce() -> (CataloguePaths, CheckEnvironment),
+    ) -> Arc<[WorkflowPlan]> {
         // One reads, the others wait for it: they would read the same.
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cached) = &*cached
@@ -130,7 +138,7 @@ impl Triggers {
             return cached.plans.clone();
         }
         let (places, known) = of();
-        let of = Origin::new(places, known);
+        let of = CatalogueInputs::new(places, known);
         if let Some(cached) = &mut *cached
             && cached.of == of
         {
@@ -140,7 +148,8 @@ impl Triggers {
         let catalogue = GrimoireCatalogue::load(&of.places, &of.known);
         let usable = catalogue.entries().filter(|entry| entry.is_usable());
         let plans = usable.filter_map(|CatalogueEntry { plan, .. }| plan.clone());
-        let plans: Arc<[Plan]> = plans.filter(|plan| plan.trigger != PlanTrigger::Manual).collect();
+        let plans: Arc<[WorkflowPlan]> =
+            plans.filter(|plan| plan.trigger != PlanTrigger::Manual).collect();
         *cached = Some(Cached { of, at: Instant::now(), plans: plans.clone() });
         plans
     }
@@ -148,7 +157,7 @@ impl Triggers {
 
 /// What an event means to a grimoire.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Meaning {
+pub(crate) enum EventMeaning {
     /// The grimoire's trigger does not want this event.
     Nothing,
     /// It starts, with these inputs.
@@ -158,19 +167,20 @@ pub(crate) enum Meaning {
 }
 
 /// What an event with this data means to a plan whose trigger names its type.
-pub(crate) fn meaning(plan: &Plan, kind: &str, data: &Map<String, Value>) -> Meaning {
-    let PlanTrigger::Event { condition, .. } = &plan.trigger else { return Meaning::Nothing };
-    let problem = |why: String| Meaning::Problem(format!("`{}` was not started: {why}", plan.name));
+pub(crate) fn meaning(plan: &WorkflowPlan, kind: &str, data: &Map<String, Value>) -> EventMeaning {
+    let PlanTrigger::Event { condition, .. } = &plan.trigger else { return EventMeaning::Nothing };
+    let problem =
+        |why: String| EventMeaning::Problem(format!("`{}` was not started: {why}", plan.name));
     if let Some(condition) = condition {
         let scope = VariableScope::new(data.clone()).with("type", Value::from(kind));
         match condition.evaluate(&scope) {
             Ok(true) => {}
-            Ok(false) => return Meaning::Nothing,
+            Ok(false) => return EventMeaning::Nothing,
             Err(error) => return problem(format!("its `where` cannot be decided: {error}")),
         }
     }
     match bind_event(plan, data) {
-        Ok(input) => Meaning::Starts(input),
+        Ok(input) => EventMeaning::Starts(input),
         Err(problems) => {
             let all: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
             problem(all.join("; "))
@@ -179,7 +189,7 @@ pub(crate) fn meaning(plan: &Plan, kind: &str, data: &Map<String, Value>) -> Mea
 }
 
 /// What is known of a fact by name: what it says itself, and whose it is.
-pub(crate) fn data(run: &Run, seq: u64, event: &Event) -> Map<String, Value> {
+pub(crate) fn data(run: &WorkflowRun, seq: u64, event: &SessionEvent) -> Map<String, Value> {
     let mut data = match serde_json::to_value(event) {
         Ok(Value::Object(mut written)) => match written.remove("data") {
             Some(Value::Object(data)) => data,
@@ -204,7 +214,7 @@ pub(crate) fn data(run: &Run, seq: u64, event: &Event) -> Map<String, Value> {
 }
 
 /// Where a run stands with a fact. By the fact alone: it may be looked at much later.
-fn status(event: &Event) -> WorkflowStatus {
+fn status(event: &SessionEvent) -> WorkflowStatus {
     match event.kind() {
         "workflow.completed" => WorkflowStatus::Completed,
         "workflow.failed" => WorkflowStatus::Failed,
@@ -242,8 +252,8 @@ mod tests {
 
         fn names(&self, triggers: &Triggers, kind: &str, trusted: bool) -> Vec<String> {
             let project = Some(self.0.path().to_owned());
-            let places = Places { user: None, project, trusted };
-            let armed = triggers.armed(kind, || (places, Known::default()));
+            let places = CataloguePaths { user: None, project, trusted };
+            let armed = triggers.armed(kind, || (places, CheckEnvironment::default()));
             armed.into_iter().map(|plan| plan.name).collect()
         }
     }
@@ -268,15 +278,16 @@ mod tests {
         let folder = Folder::new();
         folder.write("one", "{event: deploy.finished, where: \"stage == 'live'\"}");
         let places =
-            Places { user: None, project: Some(folder.0.path().to_owned()), trusted: true };
-        let armed = Triggers::default().armed("deploy.finished", || (places, Known::default()));
+            CataloguePaths { user: None, project: Some(folder.0.path().to_owned()), trusted: true };
+        let armed =
+            Triggers::default().armed("deploy.finished", || (places, CheckEnvironment::default()));
         let plan = armed[0].clone();
         let means = |data: Value| meaning(&plan, "deploy.finished", data.as_object().unwrap());
-        assert_eq!(means(json!({"stage": "test", "spec": "a"})), Meaning::Nothing);
+        assert_eq!(means(json!({"stage": "test", "spec": "a"})), EventMeaning::Nothing);
         let input = json!({"spec": "a"}).as_object().unwrap().clone();
-        assert_eq!(means(json!({"stage": "live", "spec": "a"})), Meaning::Starts(input));
+        assert_eq!(means(json!({"stage": "live", "spec": "a"})), EventMeaning::Starts(input));
         let told = |data: Value| match means(data) {
-            Meaning::Problem(why) => why,
+            EventMeaning::Problem(why) => why,
             other => panic!("{other:?}"),
         };
         assert_eq!(

@@ -5,16 +5,16 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use coven_model::SessionId;
-use coven_model::event::Event;
-use coven_store::session::Look;
-use coven_store::{BaseDir, Reader, Record};
+use coven_model::event::SessionEvent;
+use coven_store::session::ReadOnlySession;
+use coven_store::{BaseDir, JournalReader, JournalRecord};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
 use super::{Feed, FeedItem};
-use crate::event::{Envelope, Published};
-use crate::state::replay::{Follower, Log, Piece};
-use crate::state::{Mark, Place};
+use crate::event::{FeedEvent, PublishedEvent};
+use crate::state::replay::{LogFollower, ReplayLog, ReplayPiece};
+use crate::state::{LedgerMark, LedgerPlace};
 
 /// How many positions are looked up at a time.
 const POSITIONS_PER_READ: usize = 256;
@@ -27,18 +27,18 @@ const MAX_OPEN_JOURNALS: usize = 32;
 /// hears only that it is gone, and not who did it.
 #[derive(Debug)]
 pub struct FeedSubscription {
-    follower: Follower<FeedLog>,
+    follower: LogFollower<FeedLog>,
 }
 
 /// The ledger of the feed and the journals it points into, as a log to follow.
 #[derive(Debug)]
 struct FeedLog {
     feed: Feed,
-    journals: HashMap<Uuid, Reader>,
+    journals: HashMap<Uuid, JournalReader>,
 }
 
 impl FeedSubscription {
-    pub(super) fn new(feed: Feed, receiver: Receiver<Envelope>, after: Option<u64>) -> Self {
+    pub(super) fn new(feed: Feed, receiver: Receiver<FeedEvent>, after: Option<u64>) -> Self {
         let (last, oldest, reached) = {
             let ledger = &feed.book().ledger;
             (ledger.last(), ledger.oldest(), after.is_none_or(|after| ledger.reaches(after)))
@@ -46,7 +46,7 @@ impl FeedSubscription {
         let next = after.filter(|_| reached).unwrap_or(last) + 1;
         let log = FeedLog { feed, journals: HashMap::new() };
         // A subscriber that asks for nothing of the past gets all it wants from the receiver.
-        let mut follower = Follower::new(log, receiver, next, after.is_some());
+        let mut follower = LogFollower::new(log, receiver, next, after.is_some());
         if !reached {
             follower.put_first(FeedItem::Gap { oldest });
         }
@@ -68,11 +68,11 @@ impl FeedSubscription {
     }
 }
 
-impl Log for FeedLog {
+impl ReplayLog for FeedLog {
     type Item = FeedItem;
     type Error = Infallible;
 
-    fn read(&mut self, mut next: u64) -> Result<Piece<FeedItem>, Infallible> {
+    fn read(&mut self, mut next: u64) -> Result<ReplayPiece<FeedItem>, Infallible> {
         let mut items = Vec::new();
         let places = {
             let ledger = &self.feed.book().ledger;
@@ -83,35 +83,35 @@ impl Log for FeedLog {
             ledger.read(next, POSITIONS_PER_READ)
         };
         let Some((last, _)) = places.last() else {
-            return Ok(Piece { items, next, has_more: false });
+            return Ok(ReplayPiece { items, next, has_more: false });
         };
         next = last + 1;
         // Journals are read forwards, each once, and their facts put into the order of positions.
-        let mut wanted: HashMap<Uuid, Vec<(u64, Place)>> = HashMap::new();
+        let mut wanted: HashMap<Uuid, Vec<(u64, LedgerPlace)>> = HashMap::new();
         for (pos, place) in &places {
             wanted.entry(place.session).or_default().push((*pos, *place));
         }
-        let mut found: Vec<Envelope> = Vec::with_capacity(places.len());
+        let mut found: Vec<FeedEvent> = Vec::with_capacity(places.len());
         for (session, places) in wanted {
-            let deleted = places.iter().any(|(_, place)| place.mark == Mark::Deleted);
+            let deleted = places.iter().any(|(_, place)| place.mark == LedgerMark::Deleted);
             if !self.look_up(session, &places, &mut found) && !deleted {
                 // Its folder cannot be read now, or it was deleted later. The subscriber has to
                 // look at everything again, and goes on from there.
                 let ledger = &self.feed.book().ledger;
                 items.push(FeedItem::Gap { oldest: ledger.oldest() });
-                return Ok(Piece { items, next: ledger.last() + 1, has_more: true });
+                return Ok(ReplayPiece { items, next: ledger.last() + 1, has_more: true });
             }
         }
         found.sort_by_key(|envelope| envelope.pos);
         items.extend(found.into_iter().map(FeedItem::Event));
-        Ok(Piece { items, next, has_more: true })
+        Ok(ReplayPiece { items, next, has_more: true })
     }
 
-    fn number(envelope: &Envelope) -> Option<u64> {
+    fn number(envelope: &FeedEvent) -> Option<u64> {
         envelope.pos
     }
 
-    fn item(envelope: Envelope) -> FeedItem {
+    fn item(envelope: FeedEvent) -> FeedItem {
         FeedItem::Event(envelope)
     }
 }
@@ -122,8 +122,8 @@ impl FeedLog {
     fn look_up(
         &mut self,
         session: Uuid,
-        places: &[(u64, Place)],
-        found: &mut Vec<Envelope>,
+        places: &[(u64, LedgerPlace)],
+        found: &mut Vec<FeedEvent>,
     ) -> bool {
         let Ok(id) = SessionId::new(session.to_string()) else { return true };
         let mut all = true;
@@ -134,16 +134,16 @@ impl FeedLog {
             let record = at.and_then(|at| records.get(at));
             let event = match (record, place.mark) {
                 (Some(record), _) => Arc::new(record.fact.clone()),
-                (None, Mark::Deleted) => {
-                    Arc::new(Event::SessionDeleted { by: String::new(), at: place.time })
+                (None, LedgerMark::Deleted) => {
+                    Arc::new(SessionEvent::SessionDeleted { by: String::new(), at: place.time })
                 }
                 (None, _) => {
                     all = false;
                     continue;
                 }
             };
-            let what = Published::Fact { seq: place.seq, event };
-            found.push(Envelope { pos: Some(*pos), session: id.clone(), time: place.time, what });
+            let what = PublishedEvent::Fact { seq: place.seq, event };
+            found.push(FeedEvent { pos: Some(*pos), session: id.clone(), time: place.time, what });
         }
         all
     }
@@ -152,8 +152,8 @@ impl FeedLog {
         &mut self,
         session: Uuid,
         id: &SessionId,
-        places: &[(u64, Place)],
-    ) -> Vec<Record<Event>> {
+        places: &[(u64, LedgerPlace)],
+    ) -> Vec<JournalRecord<SessionEvent>> {
         let seqs = || places.iter().map(|(_, place)| place.seq);
         let (Some(first), Some(last)) = (seqs().min(), seqs().max()) else { return Vec::new() };
         // A journal that was held open outlives its file, which does not matter to a reader. One
@@ -163,7 +163,7 @@ impl FeedLog {
                 self.journals.remove(&session);
             }
             let Some(reader) = self.journal(session, id) else { return Vec::new() };
-            let Ok(records) = reader.read_from::<Event>(first) else { continue };
+            let Ok(records) = reader.read_from::<SessionEvent>(first) else { continue };
             let records: Vec<_> =
                 records.map_while(Result::ok).take_while(|record| record.seq <= last).collect();
             if records.last().is_some_and(|record| record.seq == last) {
@@ -176,11 +176,11 @@ impl FeedLog {
         Vec::new()
     }
 
-    fn journal(&mut self, session: Uuid, id: &SessionId) -> Option<&mut Reader> {
+    fn journal(&mut self, session: Uuid, id: &SessionId) -> Option<&mut JournalReader> {
         if !self.journals.contains_key(&session) {
             let home = self.feed.book().homes.get(&session).cloned()?;
             let home = BaseDir::find(&home).ok()??;
-            let reader = Look::open(&home, id).ok()?.reader().ok()?;
+            let reader = ReadOnlySession::open(&home, id).ok()?.reader().ok()?;
             if self.journals.len() >= MAX_OPEN_JOURNALS {
                 self.journals.clear();
             }

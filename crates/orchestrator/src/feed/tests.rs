@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
-use coven_notation::Source;
+use coven_notation::SourceFile;
 use coven_workflow::input::SessionSpec;
-use coven_workflow::{Input, Known, check};
+use coven_workflow::{CheckEnvironment, SessionInput, check};
 
 use super::*;
-use crate::event::Live;
+use crate::event::LiveEvent;
 use crate::state::{Clock, WorkflowSession};
 
 /// A session on disk, and the feed it tells into.
@@ -24,7 +24,8 @@ impl Teller {
         let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
         let mut session = WorkflowSession::create(&base, &id).unwrap();
         let text = "name: t\ndescription: T.\nsteps:\n  - {name: a, type: script, command: a}\n";
-        let plan = check(&Source::new("t.yaml", text), &Known::default()).plan.unwrap();
+        let plan =
+            check(&SourceFile::new("t.yaml", text), &CheckEnvironment::default()).plan.unwrap();
         let (name, input) = ("t".to_owned(), serde_json::Map::new());
         let creation = SessionSpec {
             session: id.clone(),
@@ -35,7 +36,8 @@ impl Teller {
             base_dir: None,
             auto: None,
         };
-        let (facts, _) = session.decide(Input::Create(Box::new(creation)), Clock::system().now());
+        let (facts, _) =
+            session.decide(SessionInput::Create(Box::new(creation)), Clock::system().now());
         session.record_here(&facts, Clock::system().now()).unwrap();
         let feed = Feed::in_memory();
         feed.locate(base.path(), [&id]);
@@ -44,14 +46,14 @@ impl Teller {
         teller
     }
 
-    fn tell(&mut self, seq: u64, event: Event) {
-        let what = Published::Fact { seq, event: Arc::new(event) };
+    fn tell(&mut self, seq: u64, event: SessionEvent) {
+        let what = PublishedEvent::Fact { seq, event: Arc::new(event) };
         self.feed.tell(self.session.id(), Clock::system().now(), what);
     }
 
     /// Records a fact and tells it.
     fn fact(&mut self) {
-        let fact = Event::WorkflowBlocked { at: Clock::system().now() };
+        let fact = SessionEvent::WorkflowBlocked { at: Clock::system().now() };
         let seq = self
             .session
             .record_here(std::slice::from_ref(&fact), Clock::system().now())
@@ -62,7 +64,11 @@ impl Teller {
     }
 
     fn live(&self) {
-        self.feed.tell(self.session.id(), Clock::system().now(), Published::Live(Live::Restored));
+        self.feed.tell(
+            self.session.id(),
+            Clock::system().now(),
+            PublishedEvent::Live(LiveEvent::Restored),
+        );
     }
 }
 
@@ -71,7 +77,7 @@ async fn seqs(events: &mut FeedSubscription, last: u64) -> Vec<u64> {
     let mut seqs = Vec::new();
     while seqs.last() != Some(&last) {
         let Some(FeedItem::Event(envelope)) = events.next().await else { panic!("no gap, no end") };
-        if let Published::Fact { seq, .. } = envelope.what {
+        if let PublishedEvent::Fact { seq, .. } = envelope.what {
             seqs.push(seq);
         }
     }
@@ -103,12 +109,15 @@ async fn facts_of_a_session_that_is_gone_are_passed_over() {
     teller.fact();
     std::fs::remove_dir_all(teller.session.path()).unwrap();
     let mut events = teller.feed.subscribe(Some(0));
-    teller.tell(3, Event::SessionDeleted { by: "a test".to_owned(), at: Clock::system().now() });
+    teller.tell(
+        3,
+        SessionEvent::SessionDeleted { by: "a test".to_owned(), at: Clock::system().now() },
+    );
     teller.live();
     assert_eq!(seqs(&mut events, 3).await, [3]);
     teller.feed.close();
     while let Some(item) = events.next().await {
-        assert!(matches!(item, FeedItem::Event(Envelope { what: Published::Live(_), .. })));
+        assert!(matches!(item, FeedItem::Event(FeedEvent { what: PublishedEvent::Live(_), .. })));
     }
 }
 

@@ -3,8 +3,10 @@
 
 use std::path::PathBuf;
 
-use coven_model::event::Decision;
-use coven_model::{AttemptId, Intervention, InterventionId, Mode, SessionId, TaskId, TaskStatus};
+use coven_model::event::InterventionDecision;
+use coven_model::{
+    AgentMode, AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus,
+};
 use coven_runner::{AgentRunner, HeadlessRunner};
 
 use super::Orchestrator;
@@ -24,7 +26,7 @@ pub struct TaskAccess {
     /// Its agent's type, or `shell` for a command.
     pub adapter: String,
     /// With a terminal or without.
-    pub mode: Mode,
+    pub mode: AgentMode,
     /// The agent, while it runs on a terminal.
     pub agent: Option<AgentRunner>,
     /// The agent or command, while it runs without one.
@@ -67,7 +69,10 @@ impl Orchestrator {
     /// What had to be decided in a session and is not open any more, in the order in which it came
     /// up, also what rules decided. Without a decision it was withdrawn. Nothing if there is no
     /// such session or it cannot be read.
-    pub async fn decided(&self, id: &SessionId) -> Vec<(Intervention, Option<Decision>)> {
+    pub async fn decided(
+        &self,
+        id: &SessionId,
+    ) -> Vec<(Intervention, Option<InterventionDecision>)> {
         if let Some(controller) = self.controller(id) {
             let (mut reader, snapshot) = (controller.reader(), controller.snapshot());
             return blocking(move || {

@@ -5,13 +5,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coven_model::{Decision, Intervention, SessionId, TaskId};
+use coven_model::{Intervention, InterventionDecision, SessionId, TaskId};
 use coven_store::index::ResolveError;
-use coven_store::{BaseDir, Entry, FileError, Index, Registered};
+use coven_store::{BaseDir, FileError, Index, Registered, SessionEntry};
 
 use super::TaskAccess;
 use crate::error::RequestError;
-use crate::event::Subscription;
+use crate::event::EventSubscription;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
 use crate::state::{PastSession, subscribe_past};
@@ -38,12 +38,12 @@ impl Archive {
     }
 
     /// All sessions, newest first.
-    pub fn list(&self) -> Vec<Entry> {
+    pub fn list(&self) -> Vec<SessionEntry> {
         self.index.entries().rev().cloned().collect()
     }
 
     /// The index entry of a session, live or over.
-    pub fn entry(&self, id: &SessionId) -> Option<Entry> {
+    pub fn entry(&self, id: &SessionId) -> Option<SessionEntry> {
         self.index.get(id).cloned()
     }
 
@@ -74,7 +74,10 @@ impl Archive {
     }
 
     /// What had to be decided in a session and is not open any more. Nothing if it cannot be read.
-    pub async fn decided(&self, id: &SessionId) -> Vec<(Intervention, Option<Decision>)> {
+    pub async fn decided(
+        &self,
+        id: &SessionId,
+    ) -> Vec<(Intervention, Option<InterventionDecision>)> {
         self.past(id, |past| past.decided()).await.unwrap_or_default()
     }
 
@@ -83,7 +86,7 @@ impl Archive {
         &self,
         id: &SessionId,
         after: u64,
-    ) -> Result<Subscription, RequestError> {
+    ) -> Result<EventSubscription, RequestError> {
         let (base, id) = (self.base.clone(), id.clone());
         blocking(move || subscribe_past(&base, &id, after)).await
     }

@@ -13,11 +13,11 @@ use crate::error::RequestError;
 /// being opened.
 #[derive(Debug, Default)]
 pub(super) struct Controllers {
-    table: Mutex<Table>,
+    table: Mutex<ControllerTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ControllerTable {
     open: HashMap<SessionId, SessionController>,
     turns: HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>,
     is_closed: bool,
@@ -37,7 +37,7 @@ impl SessionTurn {
 }
 
 impl Controllers {
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ControllerTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

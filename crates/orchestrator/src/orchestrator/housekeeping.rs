@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use coven_model::SessionId;
-use coven_store::Entry;
-use coven_workflow::Input;
+use coven_store::SessionEntry;
+use coven_workflow::SessionInput;
 
 use super::Orchestrator;
 use crate::error::RequestError;
@@ -15,7 +15,7 @@ use coven_folder::best_effort;
 impl Orchestrator {
     /// Takes note of every session of this user, and tells what was written down and never told.
     /// Says which there are, newest first.
-    pub(super) fn take_up(&self) -> Vec<Entry> {
+    pub(super) fn take_up(&self) -> Vec<SessionEntry> {
         let manager = &self.shared.manager;
         let mut entries = manager.list();
         // Nothing follows from a session that this user did not make.
@@ -30,7 +30,7 @@ impl Orchestrator {
 
     /// Removes a session where a process died while it was made, before anybody heard of it, or
     /// while it was given up, before its folder was gone. Says whether it did.
-    fn finish_removal(&self, entry: &Entry) -> bool {
+    fn finish_removal(&self, entry: &SessionEntry) -> bool {
         // Both have no view, or one that is behind its journal.
         if entry.fresh {
             return false;
@@ -53,7 +53,7 @@ impl Orchestrator {
         // Held until the folder is gone, so that nothing opens the session again before.
         let turn = self.shared.controllers.turn(id).await;
         if self.controller(id).is_none() {
-            self.past(id).await?.state().admits(&Input::Delete { by: by.to_owned() })?;
+            self.past(id).await?.state().admits(&SessionInput::Delete { by: by.to_owned() })?;
         }
         loop {
             let controller = self.attend_in(&turn, None).await?;

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use coven_folder::best_effort;
 use coven_model::{AutoAnswer, SessionId};
-use coven_notation::{FileProblem, Report, Source};
+use coven_notation::{FileProblem, ProblemReport, SourceFile};
 use coven_workflow::input::SessionSpec;
-use coven_workflow::{Input, Known, Plan, bind_inputs, check, settle};
+use coven_workflow::{CheckEnvironment, SessionInput, WorkflowPlan, bind_inputs, check, settle};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Orchestrator;
 use crate::engine::SessionStart;
 use crate::error::ExecuteError;
-use crate::event::Published;
-use crate::options::{NewSession, What};
+use crate::event::PublishedEvent;
+use crate::options::{NewSession, SessionContent};
 use crate::state::blocking::blocking;
 use crate::state::{ClaimError, Environment, WorkflowSession, caller};
 
 /// A session about to be made: everything about it was checked.
 pub(super) struct Prepared {
-    plan: Plan,
+    plan: WorkflowPlan,
     input: Map<String, Value>,
     goal: Option<String>,
     env: Environment,
@@ -30,15 +30,19 @@ pub(super) struct Prepared {
 impl Orchestrator {
     /// What a session would do, checked against `known`: [`Self::known`], or the same with another
     /// default adapter. Reads the catalogue, so this waits on the disk.
-    pub fn plan(&self, what: What, known: &Known) -> Result<Plan, ExecuteError> {
+    pub fn plan(
+        &self,
+        what: SessionContent,
+        known: &CheckEnvironment,
+    ) -> Result<WorkflowPlan, ExecuteError> {
         match what {
-            What::Plan(plan) => Ok(*plan),
-            What::Grimoire(name) => Ok(self.catalogue_for(known).plan(&name)?.clone()),
-            What::Definition { name, text } => {
-                let source = Source::new(name, text);
+            SessionContent::Plan(plan) => Ok(*plan),
+            SessionContent::Grimoire(name) => Ok(self.catalogue_for(known).plan(&name)?.clone()),
+            SessionContent::Definition { name, text } => {
+                let source = SourceFile::new(name, text);
                 let checked = check(&source, known);
                 checked.plan.ok_or_else(|| {
-                    ExecuteError::Definition(Box::new(Report::new(source, checked.problems)))
+                    ExecuteError::Definition(Box::new(ProblemReport::new(source, checked.problems)))
                 })
             }
         }
@@ -80,7 +84,7 @@ impl Orchestrator {
         let base_dir = Some(base.path().display().to_string());
         let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
         let now = manager.now();
-        let (facts, _) = session.decide(Input::Create(Box::new(creation)), now);
+        let (facts, _) = session.decide(SessionInput::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.
         let claims = self.shared.once.claims();
         let recorded = caller::keep(session.path(), &env)
@@ -102,7 +106,7 @@ impl Orchestrator {
         let feed = &self.shared.options.feed;
         feed.locate(base.path(), [id]);
         for (seq, fact) in recorded.seqs.zip(facts) {
-            feed.tell(id, now, Published::Fact { seq, event: Arc::new(fact) });
+            feed.tell(id, now, PublishedEvent::Fact { seq, event: Arc::new(fact) });
         }
         Ok(session)
     }

@@ -7,22 +7,22 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use coven_model::event::Event;
-use coven_model::{Digest, SessionId, WorkflowStatus};
-use coven_store::Reader;
+use coven_model::event::SessionEvent;
+use coven_model::{ContentDigest, SessionId, WorkflowStatus};
+use coven_store::JournalReader;
 use coven_store::register::RegisterError;
-use coven_workflow::{Plan, State};
+use coven_workflow::{State, WorkflowPlan};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::make::new_id;
-use super::{Orchestrator, Shared};
-use crate::engine::trigger::{self, MAX_TRIGGER_DEPTH, Meaning, Triggers};
+use super::{Orchestrator, OrchestratorParts};
+use crate::engine::trigger::{self, EventMeaning, MAX_TRIGGER_DEPTH, Triggers};
 use crate::error::{ExecuteError, RequestError};
-use crate::options::{NewSession, What};
+use crate::options::{NewSession, SessionContent};
 use crate::state::blocking::blocking;
-use crate::state::{ClaimError, Claimed, Claims, Environment, PastSession, Terms};
+use crate::state::{ClaimError, ClaimTerms, Claimed, Claims, Environment, PastSession};
 use coven_folder::best_effort;
 
 /// How many facts that an earlier process left are looked at in one go.
@@ -46,7 +46,7 @@ pub struct PostedEvent {
 
 /// What a posted event came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Posted {
+pub struct PostedOutcome {
     /// The sessions it started, now or when it was posted before.
     pub started: Vec<SessionId>,
     /// Why grimoires that wait for events of this type were not started.
@@ -55,7 +55,7 @@ pub struct Posted {
 
 /// What an orchestrator needs to make sessions once.
 #[derive(Debug)]
-pub(super) struct Once {
+pub(super) struct SessionMaker {
     claims: Claims,
     triggers: Triggers,
     /// Only one session at a time is claimed and made.
@@ -67,7 +67,7 @@ pub(super) struct Once {
     starter: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Once {
+impl SessionMaker {
     pub(super) fn new(claims: Claims) -> Self {
         Self {
             claims,
@@ -118,13 +118,13 @@ pub(crate) struct RecordedFacts {
     /// The session after them.
     pub(crate) state: State,
     pub(crate) seqs: Range<u64>,
-    pub(crate) facts: Arc<Vec<Event>>,
+    pub(crate) facts: Arc<Vec<SessionEvent>>,
     pub(crate) env: Arc<Environment>,
 }
 
 impl RecordedFacts {
     /// Whether any of these facts can start a session.
-    pub(crate) fn can_start(facts: &[Event]) -> bool {
+    pub(crate) fn can_start(facts: &[SessionEvent]) -> bool {
         facts.iter().any(trigger::can_start)
     }
 }
@@ -133,7 +133,7 @@ impl RecordedFacts {
 /// nothing is looked at any more, and the next one does that. All of it waits on the disk.
 #[derive(Clone, Debug)]
 pub(crate) struct TriggerStarter {
-    shared: Weak<Shared>,
+    shared: Weak<OrchestratorParts>,
 }
 
 impl TriggerStarter {
@@ -163,7 +163,7 @@ impl TriggerStarter {
         &self,
         id: &SessionId,
         state: &State,
-        reader: &mut Reader,
+        reader: &mut JournalReader,
         env: &Arc<Environment>,
     ) -> Result<Vec<String>, ExecuteError> {
         let Some(orchestrator) = self.orchestrator() else { return Ok(Vec::new()) };
@@ -174,7 +174,7 @@ impl TriggerStarter {
         let mut problems = Vec::new();
         loop {
             let mut facts = Vec::new();
-            for record in reader.read_from::<Event>(next).map_err(RequestError::from)? {
+            for record in reader.read_from::<SessionEvent>(next).map_err(RequestError::from)? {
                 facts.push(record.map_err(RequestError::from)?.fact);
                 if facts.len() == FACTS_PER_LOOK {
                     break;
@@ -239,8 +239,8 @@ impl Orchestrator {
     ) -> Result<MadeOnce, ExecuteError> {
         let digest = digest(&new);
         // A key can be anything, and a claim is one line.
-        let claimed = format!("key/{}", Digest::of_bytes(key.as_bytes()));
-        let terms = Terms { digest: Some(digest), depth: 0, begins };
+        let claimed = format!("key/{}", ContentDigest::of_bytes(key.as_bytes()));
+        let terms = ClaimTerms { digest: Some(digest), depth: 0, begins };
         self.make_once(&claimed, terms, new).map_err(|error| match error {
             ExecuteError::Claim(ClaimError::Reused { .. }) => {
                 ExecuteError::KeyReused { key: key.to_owned() }
@@ -252,7 +252,7 @@ impl Orchestrator {
     fn make_once(
         &self,
         key: &str,
-        terms: Terms,
+        terms: ClaimTerms,
         new: NewSession,
     ) -> Result<MadeOnce, ExecuteError> {
         let once = &self.shared.once;
@@ -296,14 +296,15 @@ impl Orchestrator {
     }
 
     /// Starts the grimoires that wait for this event, once each, and says which sessions those are.
-    pub async fn post_event(&self, event: PostedEvent) -> Result<Posted, ExecuteError> {
+    pub async fn post_event(&self, event: PostedEvent) -> Result<PostedOutcome, ExecuteError> {
         if event.kind.starts_with(RESERVED_EVENT_PREFIX) {
             return Err(ExecuteError::Reserved { kind: event.kind });
         }
-        let id = event.id.as_ref().map(|id| Digest::of_bytes(id.as_bytes()).as_str().to_owned());
+        let id =
+            event.id.as_ref().map(|id| ContentDigest::of_bytes(id.as_bytes()).as_str().to_owned());
         let key = format!("event/{}", id.unwrap_or_else(|| new_id().to_string()));
         let once = &self.shared.once;
-        let mut posted = Posted::default();
+        let mut posted = PostedOutcome::default();
         if once.claims.is_known(&key) {
             posted.started = once.claims.sessions(&format!("{key}/"));
             return Ok(posted);
@@ -312,9 +313,9 @@ impl Orchestrator {
         for plan in blocking(move || orchestrator.armed(&kind)).await {
             let key = format!("{key}/{}", plan.name);
             match trigger::meaning(&plan, &event.kind, &event.data) {
-                Meaning::Nothing => {}
-                Meaning::Problem(problem) => posted.problems.push(problem),
-                Meaning::Starts(input) => {
+                EventMeaning::Nothing => {}
+                EventMeaning::Problem(problem) => posted.problems.push(problem),
+                EventMeaning::Starts(input) => {
                     let (orchestrator, env) = (self.clone(), event.env.clone());
                     let made =
                         blocking(move || orchestrator.make_triggered(&key, 0, plan, input, &env));
@@ -338,7 +339,7 @@ impl Orchestrator {
         Ok(posted)
     }
 
-    fn armed(&self, kind: &str) -> Vec<Plan> {
+    fn armed(&self, kind: &str) -> Vec<WorkflowPlan> {
         self.shared.once.triggers.armed(kind, || {
             let trusted = self.shared.trusted.load(Ordering::Relaxed);
             (self.shared.options.grimoire_places(trusted), self.known())
@@ -350,7 +351,7 @@ impl Orchestrator {
         &self,
         recorded: &RecordedFacts,
         seq: u64,
-        fact: &Event,
+        fact: &SessionEvent,
     ) -> Result<Vec<String>, ExecuteError> {
         let RecordedFacts { session, state, env, .. } = recorded;
         let mut problems = Vec::new();
@@ -366,12 +367,12 @@ impl Orchestrator {
         for plan in plans {
             let name = plan.name.clone();
             let input = match trigger::meaning(&plan, fact.kind(), &data) {
-                Meaning::Nothing => continue,
-                Meaning::Problem(problem) => {
+                EventMeaning::Nothing => continue,
+                EventMeaning::Problem(problem) => {
                     problems.push(problem);
                     continue;
                 }
-                Meaning::Starts(input) => input,
+                EventMeaning::Starts(input) => input,
             };
             if depth > MAX_TRIGGER_DEPTH {
                 problems.push(format!(
@@ -395,13 +396,13 @@ impl Orchestrator {
         &self,
         key: &str,
         depth: u32,
-        plan: Plan,
+        plan: WorkflowPlan,
         input: Map<String, Value>,
         env: &Environment,
     ) -> Result<MadeOnce, ExecuteError> {
-        let what = What::Plan(Box::new(plan));
+        let what = SessionContent::Plan(Box::new(plan));
         let new = NewSession { what, input, goal: None, env: env.clone(), key: None, auto: None };
-        self.make_once(key, Terms { digest: None, depth, begins: true }, new)
+        self.make_once(key, ClaimTerms { digest: None, depth, begins: true }, new)
     }
 
     /// Lets sessions begin that were made for an event, in the background: now those that an
@@ -441,12 +442,12 @@ impl Orchestrator {
 
 /// What is asked for, in short. The environment is not part of it: a client may repeat its request
 /// from another shell.
-fn digest(new: &NewSession) -> Digest {
+fn digest(new: &NewSession) -> ContentDigest {
     let what = match &new.what {
-        What::Grimoire(name) => json!({"grimoire": name}),
-        What::Definition { name, text } => json!({"name": name, "definition": text}),
-        What::Plan(plan) => json!({"plan": plan}),
+        SessionContent::Grimoire(name) => json!({"grimoire": name}),
+        SessionContent::Definition { name, text } => json!({"name": name, "definition": text}),
+        SessionContent::Plan(plan) => json!({"plan": plan}),
     };
     let asked = json!({"what": what, "input": new.input, "goal": new.goal, "auto": new.auto});
-    Digest::of_bytes(asked.to_string().as_bytes())
+    ContentDigest::of_bytes(asked.to_string().as_bytes())
 }

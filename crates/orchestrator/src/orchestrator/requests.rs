@@ -1,10 +1,13 @@
 //! What people want of a session: to end it, to try again, to decide, to talk to its agents.
 
-use coven_model::event::Decision;
-use coven_model::{AttemptId, Choice, Digest, InterventionId, InterventionKind, SessionId, TaskId};
+use coven_model::event::InterventionDecision;
+use coven_model::{
+    AttemptId, ContentDigest, InterventionChoice, InterventionId, InterventionKind, SessionId,
+    TaskId,
+};
 use coven_runner::{AgentRunner, Message};
-use coven_workflow::Input;
-use coven_workflow::state::Refused;
+use coven_workflow::SessionInput;
+use coven_workflow::state::RefusalReason;
 
 use super::Orchestrator;
 use crate::engine::{Runner, SessionController};
@@ -13,7 +16,11 @@ use crate::error::RequestError;
 impl Orchestrator {
     /// Hands an input to its session. A session that is over answers from the disk, unless the
     /// input is admitted.
-    pub(super) async fn input(&self, id: &SessionId, input: Input) -> Result<(), RequestError> {
+    pub(super) async fn input(
+        &self,
+        id: &SessionId,
+        input: SessionInput,
+    ) -> Result<(), RequestError> {
         loop {
             let Some(controller) = self.controller(id) else {
                 self.past(id).await?.state().admits(&input)?;
@@ -45,14 +52,14 @@ impl Orchestrator {
 
     /// Ends a session: nothing new starts, its agents are stopped, then it is cancelled.
     pub async fn cancel(&self, id: &SessionId, by: &str, why: &str) -> Result<(), RequestError> {
-        self.input(id, Input::Cancel { by: by.to_owned(), why: why.to_owned() }).await
+        self.input(id, SessionInput::Cancel { by: by.to_owned(), why: why.to_owned() }).await
     }
 
     /// Tries a failed or blocked step again. A session that is over goes on in the environment it
     /// was [resumed](Self::resume) with.
     pub async fn retry(&self, id: &SessionId, by: &str, why: &str) -> Result<(), RequestError> {
         let run = self.snapshot(id).await?.state().run().map_or(0, |run| run.retries);
-        self.input(id, Input::Retry { run, by: by.to_owned(), why: why.to_owned() }).await
+        self.input(id, SessionInput::Retry { run, by: by.to_owned(), why: why.to_owned() }).await
     }
 
     /// Says that an interactive task is done.
@@ -62,7 +69,7 @@ impl Orchestrator {
         task: &TaskId,
         by: &str,
     ) -> Result<(), RequestError> {
-        self.input(id, Input::Complete { task: task.clone(), by: by.to_owned() }).await
+        self.input(id, SessionInput::Complete { task: task.clone(), by: by.to_owned() }).await
     }
 
     /// Stops the agent of a task; the task has failed then. One that was left alive on purpose is
@@ -73,19 +80,19 @@ impl Orchestrator {
         task: &TaskId,
         by: &str,
     ) -> Result<(), RequestError> {
-        self.input(id, Input::StopTask { task: task.clone(), by: by.to_owned() }).await
+        self.input(id, SessionInput::StopTask { task: task.clone(), by: by.to_owned() }).await
     }
 
     /// Decides an intervention. `digest` is what the decider saw, where it is about a screen.
     pub async fn answer(
         &self,
         intervention: &InterventionId,
-        decision: Decision,
-        digest: Option<Digest>,
+        decision: InterventionDecision,
+        digest: Option<ContentDigest>,
     ) -> Result<(), RequestError> {
         let session = intervention.session();
         let intervention = intervention.clone();
-        let input = Input::Resolve { intervention, decision: Box::new(decision), digest };
+        let input = SessionInput::Resolve { intervention, decision: Box::new(decision), digest };
         self.input(&session, input).await
     }
 
@@ -119,17 +126,17 @@ impl Orchestrator {
         by: &str,
     ) -> Result<(), RequestError> {
         if let Some(turn) = self.ended_turn(id, task) {
-            let decision = Decision::new(Choice::Send, by).with_text(text);
+            let decision = InterventionDecision::new(InterventionChoice::Send, by).with_text(text);
             match self.answer(&turn, decision, None).await {
                 // Another answer was faster, or the agent went on: it is a message like any other.
-                Err(RequestError::Refused(Refused::NoIntervention(_))) => {}
+                Err(RequestError::Refused(RefusalReason::NoIntervention(_))) => {}
                 other => return other,
             }
         }
         let (job, agent) = self.running_agent(id, task)?;
         agent.send(Message::new(text)).await?;
         let (text, by) = (text.to_owned(), by.to_owned());
-        self.input(id, Input::Typed { job, text, by }).await
+        self.input(id, SessionInput::Typed { job, text, by }).await
     }
 
     /// The intervention that says that the turn of a task's agent is over.

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coven_folder::{Durability, Folder, best_effort};
+use coven_folder::{Durability, OpenFolder, best_effort};
 use serde::{Deserialize, Serialize};
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
@@ -20,20 +20,20 @@ const CALLER_ENV_FILE: &str = "caller-env";
 const CALLER_ENV_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct WrittenCaller {
     version: u32,
-    env: Vec<(Text, Text)>,
+    env: Vec<(CallerText, CallerText)>,
 }
 
 /// A text, or bytes that are none.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Text {
+enum CallerText {
     Plain(String),
     Bytes { base64: String },
 }
 
-impl Text {
+impl CallerText {
     fn new(text: &OsString) -> Self {
         match text.to_str() {
             Some(text) => Self::Plain(text.to_owned()),
@@ -51,17 +51,18 @@ impl Text {
 
 /// Keeps an environment in the folder of a session, in the place of the one that was there.
 pub(crate) fn keep(folder: &Path, env: &Environment) -> io::Result<()> {
-    let env = env.iter().map(|(name, value)| (Text::new(name), Text::new(value))).collect();
-    let text = serde_json::to_vec(&Written { version: CALLER_ENV_VERSION, env })?;
-    let folder = Folder::open_without_links(folder)?;
+    let env =
+        env.iter().map(|(name, value)| (CallerText::new(name), CallerText::new(value))).collect();
+    let text = serde_json::to_vec(&WrittenCaller { version: CALLER_ENV_VERSION, env })?;
+    let folder = OpenFolder::open_without_links(folder)?;
     Ok(folder.replace(CALLER_ENV_FILE, &text, Durability::Synced)?)
 }
 
 /// The environment that is kept in the folder of a session. One that a newer program wrote, or
 /// that cannot be read, is none.
 pub(crate) fn kept(folder: &Path) -> Option<Environment> {
-    let text = Folder::open_without_links(folder).ok()?.read(CALLER_ENV_FILE).ok()??;
-    let written: Written = serde_json::from_slice(&text).ok()?;
+    let text = OpenFolder::open_without_links(folder).ok()?.read(CALLER_ENV_FILE).ok()??;
+    let written: WrittenCaller = serde_json::from_slice(&text).ok()?;
     let pairs = Some(written).filter(|written| written.version <= CALLER_ENV_VERSION)?.env;
     pairs.into_iter().map(|(name, value)| Some((name.read()?, value.read()?))).collect()
 }
@@ -69,7 +70,7 @@ pub(crate) fn kept(folder: &Path) -> Option<Environment> {
 pub(crate) fn forget(folder: &Path) {
     // What is not there needs no removing, and what cannot be removed is removed with the session.
     let removed =
-        Folder::open_without_links(folder).and_then(|folder| folder.remove(CALLER_ENV_FILE));
+        OpenFolder::open_without_links(folder).and_then(|folder| folder.remove(CALLER_ENV_FILE));
     best_effort("remove the environment of a session", removed);
 }
 

@@ -23,8 +23,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use coven_model::{Digest, SessionId, Timestamp};
-use coven_store::register::{RegisterError, When};
+use coven_model::{ContentDigest, SessionId, Timestamp};
+use coven_store::register::{DurableWhen, RegisterError};
 use coven_store::{BaseDir, FileError, Register};
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +53,9 @@ pub enum ClaimError {
 
 /// What a session is claimed with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Terms {
+pub(crate) struct ClaimTerms {
     /// What was asked for; the same key with another digest is refused.
-    pub(crate) digest: Option<Digest>,
+    pub(crate) digest: Option<ContentDigest>,
     /// How many sessions started one another until this one.
     pub(crate) depth: u32,
     /// Whether the session is to begin by itself.
@@ -80,7 +80,7 @@ struct Claim {
     session: Option<SessionId>,
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    digest: Option<Digest>,
+    digest: Option<ContentDigest>,
     #[serde(default, skip_serializing_if = "is_zero")]
     depth: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -97,7 +97,7 @@ fn is_zero(depth: &u32) -> bool {
 /// One line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "line")]
-enum Line {
+enum ClaimLine {
     /// A key was claimed.
     Claim(Claim),
     /// The session of this key was made.
@@ -111,18 +111,18 @@ enum Line {
 /// The claims of a base directory.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    inner: Mutex<Inner>,
+    inner: Mutex<ClaimTable>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ClaimTable {
     register: Register,
-    known: Known,
+    known: KnownClaims,
 }
 
 /// What the lines say together.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownClaims {
     /// The claims by age.
     claims: BTreeMap<u64, Claim>,
     next: u64,
@@ -131,17 +131,17 @@ struct Known {
     looked: BTreeMap<SessionId, u64>,
 }
 
-impl Known {
-    fn take(&mut self, line: Line) {
+impl KnownClaims {
+    fn take(&mut self, line: ClaimLine) {
         match line {
-            Line::Claim(claim) => self.insert(claim),
-            Line::Made { key } => {
+            ClaimLine::Claim(claim) => self.insert(claim),
+            ClaimLine::Made { key } => {
                 if let Some(claim) = self.get_mut(&key) {
                     claim.made = true;
                 }
             }
-            Line::Looked { session, seq } => _ = self.looked.insert(session, seq),
-            Line::Over { session } => _ = self.looked.remove(&session),
+            ClaimLine::Looked { session, seq } => _ = self.looked.insert(session, seq),
+            ClaimLine::Over { session } => _ = self.looked.remove(&session),
         }
     }
 
@@ -185,18 +185,18 @@ impl Known {
     }
 
     /// As few lines as say the same.
-    fn lines(&self) -> Vec<Line> {
-        let claims = self.claims.values().cloned().map(Line::Claim);
+    fn lines(&self) -> Vec<ClaimLine> {
+        let claims = self.claims.values().cloned().map(ClaimLine::Claim);
         let looked = self.looked.iter();
         let looked =
-            looked.map(|(session, seq)| Line::Looked { session: session.clone(), seq: *seq });
+            looked.map(|(session, seq)| ClaimLine::Looked { session: session.clone(), seq: *seq });
         claims.chain(looked).collect()
     }
 }
 
-impl Inner {
+impl ClaimTable {
     /// Writes a line down, then believes it.
-    fn add(&mut self, line: Line, when: When) -> Result<(), RegisterError> {
+    fn add(&mut self, line: ClaimLine, when: DurableWhen) -> Result<(), RegisterError> {
         self.register.add_one(&line, when, || self.known.lines())?;
         self.known.take(line);
         Ok(())
@@ -208,7 +208,7 @@ impl Claims {
     /// lock of the base directory may do so, because it becomes their writer.
     pub(crate) fn open(folder: &Path, base: &BaseDir, now: Timestamp) -> Result<Self, FileError> {
         let (register, lines) = Register::open(folder, CLAIMS_FILE)?;
-        let mut known = Known::default();
+        let mut known = KnownClaims::default();
         for line in lines {
             known.take(line);
         }
@@ -216,10 +216,10 @@ impl Claims {
         // What was removed while it was in question is not any more.
         let gone = |session: &SessionId| !base.session_path(session).exists();
         known.looked.retain(|session, _| !gone(session));
-        Ok(Self { inner: Mutex::new(Inner { register, known }) })
+        Ok(Self { inner: Mutex::new(ClaimTable { register, known }) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ClaimTable> {
         // A line that was half taken is still one that was written down.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,7 +228,7 @@ impl Claims {
     pub(crate) fn made_for(
         &self,
         key: &str,
-        digest: Option<&Digest>,
+        digest: Option<&ContentDigest>,
     ) -> Result<Option<SessionId>, ClaimError> {
         let inner = self.lock();
         let Some(claim) = inner.known.get(key) else { return Ok(None) };
@@ -243,7 +243,7 @@ impl Claims {
     pub(crate) fn claim(
         &self,
         key: &str,
-        terms: Terms,
+        terms: ClaimTerms,
         now: Timestamp,
         new_id: impl FnOnce() -> SessionId,
     ) -> Result<Claimed, ClaimError> {
@@ -258,18 +258,18 @@ impl Claims {
             return Ok(if claim.made { Claimed::Made(session) } else { Claimed::Make(session) });
         }
         let session = new_id();
-        let Terms { digest, depth, begins } = terms;
+        let ClaimTerms { digest, depth, begins } = terms;
         let (key, at) = (key.to_owned(), now);
         let claim =
             Claim { key, session: Some(session.clone()), at, digest, depth, begins, made: false };
-        inner.add(Line::Claim(claim), When::Now)?;
+        inner.add(ClaimLine::Claim(claim), DurableWhen::Now)?;
         inner.known.prune(now);
         Ok(Claimed::Make(session))
     }
 
     /// Says that the session of a key was made. From here on it is never made again.
     pub(crate) fn made(&self, key: &str) -> Result<(), RegisterError> {
-        self.lock().add(Line::Made { key: key.to_owned() }, When::Now)
+        self.lock().add(ClaimLine::Made { key: key.to_owned() }, DurableWhen::Now)
     }
 
     /// Says that an event that stands for itself was dealt with.
@@ -283,7 +283,7 @@ impl Claims {
             begins: false,
             made: true,
         };
-        self.lock().add(Line::Claim(claim), When::Now)
+        self.lock().add(ClaimLine::Claim(claim), DurableWhen::Now)
     }
 
     /// Whether there is a claim for a key, or an event of this key was dealt with.
@@ -316,7 +316,7 @@ impl Claims {
         if inner.known.looked.contains_key(session) {
             return Ok(());
         }
-        inner.add(Line::Looked { session: session.clone(), seq: after }, When::Now)
+        inner.add(ClaimLine::Looked { session: session.clone(), seq: after }, DurableWhen::Now)
     }
 
     /// Up to which fact a session was looked at; none if there is nothing to look at.
@@ -326,12 +326,12 @@ impl Claims {
 
     /// Says up to which fact a session was looked at.
     pub(crate) fn look(&self, session: &SessionId, seq: u64) -> Result<(), RegisterError> {
-        self.lock().add(Line::Looked { session: session.clone(), seq }, When::Later)
+        self.lock().add(ClaimLine::Looked { session: session.clone(), seq }, DurableWhen::Later)
     }
 
     /// Says that all facts of a session were looked at.
     pub(crate) fn strike(&self, session: &SessionId) -> Result<(), RegisterError> {
-        self.lock().add(Line::Over { session: session.clone() }, When::Later)
+        self.lock().add(ClaimLine::Over { session: session.clone() }, DurableWhen::Later)
     }
 
     /// The sessions that may have facts which were not looked at.
@@ -372,7 +372,7 @@ mod tests {
     }
 
     fn claim(claims: &Claims, key: &str, number: u32) -> Claimed {
-        claims.claim(key, Terms::default(), Timestamp::from_millis(1), || id(number)).unwrap()
+        claims.claim(key, ClaimTerms::default(), Timestamp::from_millis(1), || id(number)).unwrap()
     }
 
     #[test]
@@ -391,9 +391,9 @@ mod tests {
     fn a_key_is_for_one_request() {
         let place = Place::new();
         let claims = place.open();
-        let terms = |text: &str| Terms {
-            digest: Some(Digest::of_bytes(text.as_bytes())),
-            ..Terms::default()
+        let terms = |text: &str| ClaimTerms {
+            digest: Some(ContentDigest::of_bytes(text.as_bytes())),
+            ..ClaimTerms::default()
         };
         let now = Timestamp::from_millis(1);
         claims.claim("a", terms("one"), now, || id(1)).unwrap();
@@ -426,7 +426,7 @@ mod tests {
                 begins: false,
                 made: true,
             };
-            inner.known.take(Line::Claim(claim));
+            inner.known.take(ClaimLine::Claim(claim));
             inner.known.prune(Timestamp::from_millis(1));
         }
         assert!(!claims.is_known("0") && claims.is_known("1"));
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn how_deep_a_session_is_and_whether_it_begins_is_kept() {
         let place = Place::new();
-        let terms = Terms { digest: None, depth: 4, begins: true };
+        let terms = ClaimTerms { digest: None, depth: 4, begins: true };
         let claims = place.open();
         claims.claim("a", terms, Timestamp::from_millis(1), || id(1)).unwrap();
         assert!(!claims.begins(&id(1)), "it is not there yet");

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, SessionView, Timestamp};
 use coven_store::journal::AppendError;
 use coven_store::session::{Appended, WrittenBatch};
@@ -50,7 +50,7 @@ impl SessionFiles {
     pub(crate) fn write(
         &mut self,
         time: Timestamp,
-        facts: &[Event],
+        facts: &[SessionEvent],
     ) -> Result<WrittenBatch, AppendError> {
         match self.store.write(time, facts) {
             Err(AppendError::Poisoned { .. }) if self.store.mend().is_ok() => {

@@ -19,7 +19,7 @@ use coven_folder::disk_wait;
 use coven_model::Timestamp;
 use uuid::Uuid;
 
-use self::disk::Disk;
+use self::disk::LedgerFolder;
 use coven_folder::best_effort;
 
 /// How many positions a stretch has at most.
@@ -40,19 +40,19 @@ const MAX_FLOOR_SESSIONS: usize = 10_000;
 
 /// Where a fact is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LedgerPlace {
     pub(crate) session: Uuid,
     /// The number of the fact in it.
     pub(crate) seq: u64,
     /// When it was recorded.
     pub(crate) time: Timestamp,
     /// What has to be known of it without its journal.
-    pub(crate) mark: Mark,
+    pub(crate) mark: LedgerMark,
 }
 
 /// What has to be known of a fact without its journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum LedgerMark {
     /// Only its place has to be known.
     #[default]
     None,
@@ -64,15 +64,15 @@ pub(crate) enum Mark {
 
 /// Positions without a hole.
 #[derive(Debug)]
-struct Stretch {
+struct LedgerStretch {
     first: u64,
-    places: Vec<Place>,
+    places: Vec<LedgerPlace>,
     /// Its file, once there is one, and how many places are in it.
     file: Option<Arc<File>>,
     written: usize,
 }
 
-impl Stretch {
+impl LedgerStretch {
     fn new(first: u64) -> Self {
         Self { first, places: Vec::new(), file: None, written: 0 }
     }
@@ -118,12 +118,12 @@ impl RoomWork {
 
 /// How much is kept, smaller in tests.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct LedgerLimits {
     stretch: usize,
     keep: usize,
 }
 
-impl Default for Limits {
+impl Default for LedgerLimits {
     fn default() -> Self {
         Self { stretch: MAX_STRETCH_POSITIONS, keep: MIN_KEPT_POSITIONS }
     }
@@ -132,16 +132,16 @@ impl Default for Limits {
 /// The order of everything that was told.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    limits: Limits,
+    limits: LedgerLimits,
     /// There is always one, and positions are added to the last.
-    stretches: VecDeque<Stretch>,
-    disk: Option<Disk>,
+    stretches: VecDeque<LedgerStretch>,
+    disk: Option<LedgerFolder>,
     /// The file of the next stretch, made before it is needed.
     prepared: Option<PreparedStretch>,
     /// The file of a stretch that is complete and not yet synced.
     unsynced: Option<Arc<File>>,
     /// The last fact of each session that has or had a position, and what it was.
-    known: HashMap<Uuid, (u64, Mark)>,
+    known: HashMap<Uuid, (u64, LedgerMark)>,
     /// Those of them that have no position any more.
     floor: BTreeMap<Uuid, u64>,
 }
@@ -149,18 +149,18 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// One that is forgotten with the process.
     pub(crate) fn in_memory() -> Self {
-        Self::empty(Limits::default())
+        Self::empty(LedgerLimits::default())
     }
 
     /// One in a folder, which is made if it is not there. Only one process has it at a time.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        Self::open_with(folder, Limits::default())
+        Self::open_with(folder, LedgerLimits::default())
     }
 
-    fn empty(limits: Limits) -> Self {
+    fn empty(limits: LedgerLimits) -> Self {
         Self {
             limits,
-            stretches: VecDeque::from([Stretch::new(1)]),
+            stretches: VecDeque::from([LedgerStretch::new(1)]),
             disk: None,
             prepared: None,
             unsynced: None,
@@ -169,12 +169,15 @@ impl Ledger {
         }
     }
 
-    fn open_with(folder: &Path, limits: Limits) -> io::Result<Self> {
+    fn open_with(folder: &Path, limits: LedgerLimits) -> io::Result<Self> {
         let mut ledger = Self::empty(limits);
-        let found = Disk::open(folder)?;
+        let found = LedgerFolder::open(folder)?;
         ledger.floor = found.floor;
-        ledger.known =
-            ledger.floor.iter().map(|(session, seq)| (*session, (*seq, Mark::None))).collect();
+        ledger.known = ledger
+            .floor
+            .iter()
+            .map(|(session, seq)| (*session, (*seq, LedgerMark::None)))
+            .collect();
         if !found.stretches.is_empty() {
             ledger.stretches = found.stretches.into();
         }
@@ -186,7 +189,7 @@ impl Ledger {
         let mut disk = found.disk;
         if found.may_have_lost {
             let first = ledger.next() + POSITION_JUMP;
-            let mut stretch = Stretch::new(first);
+            let mut stretch = LedgerStretch::new(first);
             // It is on the disk before the folder says that all is well again.
             disk.begin(&mut stretch)?;
             ledger.stretches.push_back(stretch);
@@ -197,7 +200,7 @@ impl Ledger {
     }
 
     fn next(&self) -> u64 {
-        self.stretches.back().map_or(1, Stretch::end)
+        self.stretches.back().map_or(1, LedgerStretch::end)
     }
 
     /// The last position that was given.
@@ -218,18 +221,18 @@ impl Ledger {
             return true;
         }
         let first = self.stretches.front().map_or(1, |stretch| stretch.first);
-        let inside = |stretch: &Stretch| (stretch.first..stretch.end()).contains(&after);
+        let inside = |stretch: &LedgerStretch| (stretch.first..stretch.end()).contains(&after);
         (first == self.oldest() && after.checked_add(1) == Some(first))
             || self.stretches.iter().any(inside)
     }
 
     /// Gives a fact its position. It is with the system when this returns, and outlives the
     /// process; if the disk does not take it, that is tried again with the next.
-    pub(crate) fn append(&mut self, place: Place) -> u64 {
-        let full = |stretch: &Stretch| stretch.places.len() >= self.limits.stretch;
+    pub(crate) fn append(&mut self, place: LedgerPlace) -> u64 {
+        let full = |stretch: &LedgerStretch| stretch.places.len() >= self.limits.stretch;
         if self.stretches.back().is_none_or(full) {
             let next = self.next();
-            let mut stretch = Stretch::new(next);
+            let mut stretch = LedgerStretch::new(next);
             let prepared = self.prepared.take().filter(|prepared| prepared.first == next);
             stretch.file = prepared.map(|prepared| prepared.file);
             self.unsynced = self.stretches.back().and_then(|full| full.file.clone());
@@ -249,7 +252,7 @@ impl Ledger {
 
     /// Whether the disk should be prepared before so many positions are given.
     pub(crate) fn needs_room(&self, positions: usize) -> bool {
-        let nearly_full = |stretch: &Stretch| {
+        let nearly_full = |stretch: &LedgerStretch| {
             stretch.places.len() + positions + PREPARE_AHEAD_POSITIONS >= self.limits.stretch
         };
         let is_prepared = self.prepared.as_ref().map(|prepared| prepared.first);
@@ -310,7 +313,7 @@ impl Ledger {
     }
 
     /// The positions from this one on, at most so many.
-    pub(crate) fn read(&self, from: u64, most: usize) -> Vec<(u64, Place)> {
+    pub(crate) fn read(&self, from: u64, most: usize) -> Vec<(u64, LedgerPlace)> {
         let reached = self.stretches.iter().filter(|stretch| stretch.end() > from);
         let places = reached.flat_map(|stretch| {
             let skip = from.saturating_sub(stretch.first);
@@ -321,7 +324,7 @@ impl Ledger {
     }
 
     /// The last fact of a session that has a position, and what it was.
-    pub(crate) fn known(&self, session: &Uuid) -> Option<(u64, Mark)> {
+    pub(crate) fn known(&self, session: &Uuid) -> Option<(u64, LedgerMark)> {
         self.known.get(session).copied()
     }
 }

@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::index::ResolveError;
-use coven_store::lock::{Holder, Standing};
+use coven_store::lock::{LockHolder, LockStanding};
 use coven_store::register::RegisterError;
 use coven_store::retention::{self, RemoveError};
-use coven_store::{BaseDir, Entry, FileError, FolderOwners, Index, Lock, Registry, Retention};
+use coven_store::{
+    BaseDir, FileError, FolderOwners, Index, Lock, Registry, Retention, SessionEntry,
+};
 
 use super::{Clock, WorkflowSession};
 use crate::error::OpenError;
@@ -36,7 +38,7 @@ impl SessionManager {
         clock: Clock,
     ) -> Result<Self, OpenError> {
         let base = BaseDir::create_owned(base_dir, agreed_owners)?;
-        let lock = Lock::take(&base, &Holder::this_process(keeper, clock.now(), None))?;
+        let lock = Lock::take(&base, &LockHolder::this_process(keeper, clock.now(), None))?;
         // What is left of removals and creations that were cut short was never missed.
         best_effort("remove what earlier removals left", retention::sweep(&base));
         let registry = Registry::open(state_dir, &base)?;
@@ -113,8 +115,8 @@ impl SessionManager {
         }
         let base = BaseDir::create_owned(base.path(), self.agreed_owners.as_ref())?;
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.standing()? == Standing::Lost {
-            *lock = Lock::take(&base, &Holder::this_process(&self.keeper, self.now(), None))?;
+        if lock.standing()? == LockStanding::Lost {
+            *lock = Lock::take(&base, &LockHolder::this_process(&self.keeper, self.now(), None))?;
         }
         drop(lock);
         self.index().forget_missing(&base);
@@ -127,12 +129,12 @@ impl SessionManager {
     }
 
     /// All sessions, newest first.
-    pub fn list(&self) -> Vec<Entry> {
+    pub fn list(&self) -> Vec<SessionEntry> {
         self.index().entries().rev().cloned().collect()
     }
 
     /// The index entry of a session, live or over.
-    pub fn entry(&self, id: &SessionId) -> Option<Entry> {
+    pub fn entry(&self, id: &SessionId) -> Option<SessionEntry> {
         self.index().get(id).cloned()
     }
 
@@ -147,12 +149,12 @@ impl SessionManager {
     }
 
     /// What a listing says of a session as it is now; nothing if it has no run.
-    pub(crate) fn list_entry(&self, session: &WorkflowSession) -> Option<Entry> {
+    pub(crate) fn list_entry(&self, session: &WorkflowSession) -> Option<SessionEntry> {
         let run = session.state().run()?;
-        Some(Entry {
+        Some(SessionEntry {
             id: session.id().clone(),
             name: run.identity.name.clone(),
-            goal: session.goal().map(Entry::short_goal),
+            goal: session.goal().map(SessionEntry::short_goal),
             status: session.status(),
             created_at: run.identity.created_at,
             updated_at: self.now(),
@@ -165,16 +167,20 @@ impl SessionManager {
 
     /// Takes a session into listings. A listing on the disk that is behind is mended from the
     /// journal.
-    pub(crate) fn note(&self, entry: Entry, journal_bytes: u64) {
+    pub(crate) fn note(&self, entry: SessionEntry, journal_bytes: u64) {
         best_effort("write the index", self.try_note(entry, journal_bytes));
     }
 
-    pub(crate) fn try_note(&self, entry: Entry, journal_bytes: u64) -> Result<(), FileError> {
+    pub(crate) fn try_note(
+        &self,
+        entry: SessionEntry,
+        journal_bytes: u64,
+    ) -> Result<(), FileError> {
         self.index().set(entry, journal_bytes)
     }
 
     /// Whether listings show a session as it is.
-    pub(crate) fn shows(&self, entry: &Entry) -> bool {
+    pub(crate) fn shows(&self, entry: &SessionEntry) -> bool {
         let index = self.index();
         let listed = index.get(&entry.id);
         listed.is_some_and(|listed| listed.fresh && listed.status == entry.status)

@@ -1,20 +1,20 @@
 //! A session that is only looked at: one that is over and that no actor holds in memory.
 
-use coven_model::event::{Decision, Event};
+use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{AttemptId, Intervention, InterventionId, JobSpec, SessionId};
-use coven_store::session::Look;
-use coven_store::{BaseDir, Reader};
+use coven_store::session::ReadOnlySession;
+use coven_store::{BaseDir, JournalReader};
 use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{State, fold};
 
 use crate::error::RequestError;
-use crate::event::Subscription;
+use crate::event::EventSubscription;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
 
 /// A session as its journal tells it. It takes no lock and changes nothing.
 #[derive(Debug)]
 pub(crate) struct PastSession {
-    look: Look,
+    look: ReadOnlySession,
     snapshot: SessionSnapshot,
     given_up: bool,
 }
@@ -22,16 +22,16 @@ pub(crate) struct PastSession {
 impl PastSession {
     /// Reads the whole journal, so this waits on the disk.
     pub(crate) fn read(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
-        let look = Look::open(base, id)?;
+        let look = ReadOnlySession::open(base, id)?;
         let (mut state, mut viewer, mut given_up) =
             (State::default(), SessionViewBuilder::default(), false);
         let mut last = 0;
-        for record in look.reader()?.read_from::<Event>(1)? {
+        for record in look.reader()?.read_from::<SessionEvent>(1)? {
             let record = record?;
             last = record.seq;
             state = fold(state, &record.fact);
             viewer.record(&record.fact);
-            given_up |= matches!(record.fact, Event::SessionDeleted { .. });
+            given_up |= matches!(record.fact, SessionEvent::SessionDeleted { .. });
         }
         let jobs = LiveJobs::default();
         let snapshot = SessionSnapshot::of_parts(id.clone(), last, state, viewer, jobs);
@@ -52,12 +52,12 @@ impl PastSession {
         self.snapshot
     }
 
-    fn reader(&self) -> Result<Reader, RequestError> {
+    fn reader(&self) -> Result<JournalReader, RequestError> {
         Ok(self.look.reader()?)
     }
 
     /// What had to be decided and is not open any more. What cannot be read is left out.
-    pub(crate) fn decided(&self) -> Vec<(Intervention, Option<Decision>)> {
+    pub(crate) fn decided(&self) -> Vec<(Intervention, Option<InterventionDecision>)> {
         let open: Vec<InterventionId> =
             self.snapshot.interventions().map(|asked| asked.id.clone()).collect();
         self.reader().and_then(|mut reader| decided(&mut reader, &open)).unwrap_or_default()
@@ -69,18 +69,20 @@ pub(crate) fn subscribe_past(
     base: &BaseDir,
     id: &SessionId,
     after: u64,
-) -> Result<Subscription, RequestError> {
-    let reader = Look::open(base, id)?.reader()?;
+) -> Result<EventSubscription, RequestError> {
+    let reader = ReadOnlySession::open(base, id)?.reader()?;
     // Nothing sends to this channel, so it ends once everything was read.
     let silence = tokio::sync::broadcast::channel(1).1;
-    Ok(Subscription::new(id.clone(), reader, after, silence, None))
+    Ok(EventSubscription::new(id.clone(), reader, after, silence, None))
 }
 
 /// What an attempt was asked to do.
-pub(crate) fn spec_of(reader: &mut Reader, job: &AttemptId) -> Option<JobSpec> {
-    let records = reader.read_from::<Event>(1).ok()?;
+pub(crate) fn spec_of(reader: &mut JournalReader, job: &AttemptId) -> Option<JobSpec> {
+    let records = reader.read_from::<SessionEvent>(1).ok()?;
     records.map_while(Result::ok).find_map(|record| match record.fact {
-        Event::TaskStarted(started) if started.spec.job.attempt == *job => Some(started.spec),
+        SessionEvent::TaskStarted(started) if started.spec.job.attempt == *job => {
+            Some(started.spec)
+        }
         _ => None,
     })
 }
@@ -88,17 +90,19 @@ pub(crate) fn spec_of(reader: &mut Reader, job: &AttemptId) -> Option<JobSpec> {
 /// What people or rules had to decide in a session, and what was decided; nothing where it was
 /// withdrawn. What is still open is left out.
 pub(crate) fn decided(
-    reader: &mut Reader,
+    reader: &mut JournalReader,
     open: &[InterventionId],
-) -> Result<Vec<(Intervention, Option<Decision>)>, RequestError> {
-    let mut past: Vec<(Intervention, Option<Decision>)> = Vec::new();
-    for record in reader.read_from::<Event>(1)? {
+) -> Result<Vec<(Intervention, Option<InterventionDecision>)>, RequestError> {
+    let mut past: Vec<(Intervention, Option<InterventionDecision>)> = Vec::new();
+    for record in reader.read_from::<SessionEvent>(1)? {
         match record?.fact {
-            Event::InterventionRequired { intervention, .. } => past.push((*intervention, None)),
-            Event::InputDecided { intervention, decision, .. } => {
+            SessionEvent::InterventionRequired { intervention, .. } => {
+                past.push((*intervention, None))
+            }
+            SessionEvent::InputDecided { intervention, decision, .. } => {
                 past.push((*intervention, Some(*decision)));
             }
-            Event::InterventionResolved { id, decision, .. } => {
+            SessionEvent::InterventionResolved { id, decision, .. } => {
                 // The newest come last, and what is decided is mostly new.
                 if let Some(asked) = past.iter_mut().rev().find(|(asked, _)| asked.id == id) {
                     asked.1 = Some(*decision);

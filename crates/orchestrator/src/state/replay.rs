@@ -11,26 +11,26 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
-use crate::event::Envelope;
+use crate::event::FeedEvent;
 
 /// What is kept of what was broadcast.
-pub(crate) trait Log: Debug + Send + 'static {
+pub(crate) trait ReplayLog: Debug + Send + 'static {
     type Item: Debug + Send + 'static;
     type Error: Debug + Send + 'static;
 
     /// Reads from a number on, a bounded piece. May wait on a disk.
-    fn read(&mut self, next: u64) -> Result<Piece<Self::Item>, Self::Error>;
+    fn read(&mut self, next: u64) -> Result<ReplayPiece<Self::Item>, Self::Error>;
 
     /// The number of something that was broadcast; none if the log does not keep it.
-    fn number(envelope: &Envelope) -> Option<u64>;
+    fn number(envelope: &FeedEvent) -> Option<u64>;
 
     /// What a follower is given for something that was broadcast.
-    fn item(envelope: Envelope) -> Self::Item;
+    fn item(envelope: FeedEvent) -> Self::Item;
 }
 
 /// A piece of a log.
 #[derive(Debug)]
-pub(crate) struct Piece<I> {
+pub(crate) struct ReplayPiece<I> {
     pub(crate) items: Vec<I>,
     /// The number behind the last one that was read.
     pub(crate) next: u64,
@@ -41,9 +41,9 @@ pub(crate) struct Piece<I> {
 /// Follows a log and its broadcast. Nothing that the log keeps is left out or comes twice, however
 /// slow the follower is; of the rest a slow follower misses some.
 #[derive(Debug)]
-pub(crate) struct Follower<L: Log> {
-    source: Source<L>,
-    receiver: Receiver<Envelope>,
+pub(crate) struct LogFollower<L: ReplayLog> {
+    source: ReplaySource<L>,
+    receiver: Receiver<FeedEvent>,
     next: u64,
     /// What was read and not handed out.
     backlog: VecDeque<L::Item>,
@@ -55,7 +55,7 @@ pub(crate) struct Follower<L: Log> {
 
 /// The log, or the thread that reads it.
 #[derive(Debug)]
-enum Source<L: Log> {
+enum ReplaySource<L: ReplayLog> {
     Ready(L),
     /// Kept here, so that a caller that gives up waiting loses nothing.
     Reading(JoinHandle<ReadPiece<L>>),
@@ -64,13 +64,13 @@ enum Source<L: Log> {
 }
 
 /// A log that was lent to a thread, with what the thread read.
-type ReadPiece<L> = (L, Result<Piece<<L as Log>::Item>, <L as Log>::Error>);
+type ReadPiece<L> = (L, Result<ReplayPiece<<L as ReplayLog>::Item>, <L as ReplayLog>::Error>);
 
-impl<L: Log> Follower<L> {
+impl<L: ReplayLog> LogFollower<L> {
     /// Follows from a number on. With `is_behind` the log is read before anything else.
-    pub(crate) fn new(log: L, receiver: Receiver<Envelope>, next: u64, is_behind: bool) -> Self {
+    pub(crate) fn new(log: L, receiver: Receiver<FeedEvent>, next: u64, is_behind: bool) -> Self {
         Self {
-            source: Source::Ready(log),
+            source: ReplaySource::Ready(log),
             receiver,
             next,
             backlog: VecDeque::new(),
@@ -132,22 +132,23 @@ impl<L: Log> Follower<L> {
     /// Reads one piece of the log on a thread that may wait on a disk. Says whether the log is
     /// still there.
     async fn read_piece(&mut self) -> Result<bool, L::Error> {
-        if let Source::Ready(_) = &self.source
-            && let Source::Ready(mut log) = std::mem::replace(&mut self.source, Source::Lost)
+        if let ReplaySource::Ready(_) = &self.source
+            && let ReplaySource::Ready(mut log) =
+                std::mem::replace(&mut self.source, ReplaySource::Lost)
         {
             let next = self.next;
-            self.source = Source::Reading(tokio::task::spawn_blocking(move || {
+            self.source = ReplaySource::Reading(tokio::task::spawn_blocking(move || {
                 let _permit = Permit::take();
                 let piece = log.read(next);
                 (log, piece)
             }));
         }
-        let Source::Reading(reading) = &mut self.source else { return Ok(false) };
+        let ReplaySource::Reading(reading) = &mut self.source else { return Ok(false) };
         let Ok((log, piece)) = reading.await else {
-            self.source = Source::Lost;
+            self.source = ReplaySource::Lost;
             return Ok(false);
         };
-        self.source = Source::Ready(log);
+        self.source = ReplaySource::Ready(log);
         let piece = piece?;
         self.next = piece.next;
         self.is_behind = piece.has_more;
@@ -161,13 +162,13 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::{Arc, mpsc};
 
-    use coven_model::event::Event;
+    use coven_model::event::SessionEvent;
     use coven_model::{SessionId, Timestamp};
     use futures_util::FutureExt;
     use tokio::sync::broadcast;
 
     use super::*;
-    use crate::event::Published;
+    use crate::event::PublishedEvent;
 
     /// A log of so many numbers, read ten at a time when the test lets it.
     #[derive(Debug)]
@@ -176,34 +177,34 @@ mod tests {
         may_read: mpsc::Receiver<()>,
     }
 
-    impl Log for NumberLog {
+    impl ReplayLog for NumberLog {
         type Item = u64;
         type Error = Infallible;
 
-        fn read(&mut self, next: u64) -> Result<Piece<u64>, Infallible> {
+        fn read(&mut self, next: u64) -> Result<ReplayPiece<u64>, Infallible> {
             self.may_read.recv().unwrap();
             let end = self.last.min(next + 9);
             let has_more = end < self.last;
-            Ok(Piece { items: (next..=end).collect(), next: end + 1, has_more })
+            Ok(ReplayPiece { items: (next..=end).collect(), next: end + 1, has_more })
         }
 
-        fn number(envelope: &Envelope) -> Option<u64> {
+        fn number(envelope: &FeedEvent) -> Option<u64> {
             match envelope.what {
-                Published::Fact { seq, .. } => Some(seq),
-                Published::Live(_) => None,
+                PublishedEvent::Fact { seq, .. } => Some(seq),
+                PublishedEvent::Live(_) => None,
             }
         }
 
-        fn item(envelope: Envelope) -> u64 {
+        fn item(envelope: FeedEvent) -> u64 {
             Self::number(&envelope).unwrap()
         }
     }
 
-    fn fact(seq: u64) -> Envelope {
+    fn fact(seq: u64) -> FeedEvent {
         let session = SessionId::new("0198b5a0-0000-7000-8000-000000000001").unwrap();
-        let event = Arc::new(Event::WorkflowStarted { at: Timestamp::default() });
-        let what = Published::Fact { seq, event };
-        Envelope { pos: None, session, time: Timestamp::default(), what }
+        let event = Arc::new(SessionEvent::WorkflowStarted { at: Timestamp::default() });
+        let what = PublishedEvent::Fact { seq, event };
+        FeedEvent { pos: None, session, time: Timestamp::default(), what }
     }
 
     #[tokio::test]
@@ -211,7 +212,7 @@ mod tests {
         let (allow, may_read) = mpsc::sync_channel(1);
         let sender = broadcast::Sender::new(16);
         let log = NumberLog { last: 25, may_read };
-        let mut follower = Follower::new(log, sender.subscribe(), 1, true);
+        let mut follower = LogFollower::new(log, sender.subscribe(), 1, true);
         // A wait that is given up in the middle of a read loses nothing of it.
         assert!(follower.next().now_or_never().is_none());
         for seq in 24..=27 {

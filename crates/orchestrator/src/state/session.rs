@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_store::journal::{AppendError, CreateError};
 use coven_store::session::Appended;
-use coven_store::{BaseDir, Reader, Session};
+use coven_store::{BaseDir, JournalReader, Session};
 use coven_workflow::view::SessionViewBuilder;
-use coven_workflow::{Command, Input, State, decide, fold};
+use coven_workflow::{Command, SessionInput, State, decide, fold};
 
 use super::files::SharedFiles;
 use super::writer::{JournalWriter, WriterFailed};
@@ -21,7 +21,7 @@ use crate::error::RequestError;
 pub struct WorkflowSession {
     id: SessionId,
     files: SharedFiles,
-    reader: Reader,
+    reader: JournalReader,
     path: PathBuf,
     state: State,
     viewer: SessionViewBuilder,
@@ -48,7 +48,7 @@ impl WorkflowSession {
     pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
         let mut session = Self::empty(id, Session::open(base, id)?);
         let mut reader = session.reader();
-        for record in reader.read_from::<Event>(1)? {
+        for record in reader.read_from::<SessionEvent>(1)? {
             session.take(&record?.fact);
         }
         session.last = session.files.lock().last();
@@ -70,7 +70,7 @@ impl WorkflowSession {
         }
     }
 
-    fn take(&mut self, fact: &Event) {
+    fn take(&mut self, fact: &SessionEvent) {
         self.state = fold(std::mem::take(&mut self.state), fact);
         self.viewer.record(fact);
     }
@@ -106,7 +106,7 @@ impl WorkflowSession {
     }
 
     /// A reader of its facts that may be used on another thread.
-    pub fn reader(&self) -> Reader {
+    pub fn reader(&self) -> JournalReader {
         self.reader.clone()
     }
 
@@ -125,7 +125,11 @@ impl WorkflowSession {
     }
 
     /// What follows from an input: facts to write down, and what is to be done then.
-    pub(crate) fn decide(&self, input: Input, now: Timestamp) -> (Vec<Event>, Vec<Command>) {
+    pub(crate) fn decide(
+        &self,
+        input: SessionInput,
+        now: Timestamp,
+    ) -> (Vec<SessionEvent>, Vec<Command>) {
         decide(&self.state, input, now)
     }
 
@@ -133,7 +137,7 @@ impl WorkflowSession {
     pub(crate) async fn record(
         &mut self,
         writer: &JournalWriter,
-        facts: &Arc<Vec<Event>>,
+        facts: &Arc<Vec<SessionEvent>>,
         now: Timestamp,
     ) -> Result<Result<Recorded, AppendError>, WriterFailed> {
         if facts.is_empty() {
@@ -147,7 +151,7 @@ impl WorkflowSession {
     /// Records facts and writes the readable view on this thread, which waits on the disk.
     pub(crate) fn record_here(
         &mut self,
-        facts: &[Event],
+        facts: &[SessionEvent],
         now: Timestamp,
     ) -> Result<Recorded, AppendError> {
         let mut files = self.files.lock();
@@ -160,14 +164,14 @@ impl WorkflowSession {
         Ok(recorded)
     }
 
-    fn recorded(&mut self, appended: Appended, facts: &[Event]) -> Recorded {
+    fn recorded(&mut self, appended: Appended, facts: &[SessionEvent]) -> Recorded {
         for fact in facts {
             self.take(fact);
         }
         self.last = appended.seqs.end - 1;
         // A deleted session that is cut off before its folder is gone is known by a view that is
         // behind its journal.
-        let is_deleted = matches!(facts.last(), Some(Event::SessionDeleted { .. }));
+        let is_deleted = matches!(facts.last(), Some(SessionEvent::SessionDeleted { .. }));
         self.view_is_behind = !is_deleted;
         Recorded { seqs: appended.seqs, restored: appended.restored.is_some() }
     }

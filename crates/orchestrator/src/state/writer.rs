@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coven_folder::disk_wait::Permit;
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::AppendError;
 use coven_store::session::Appended;
@@ -35,13 +35,13 @@ pub struct JournalWriter {
 /// A thread, started by its first session.
 #[derive(Debug, Default)]
 struct WriterThread {
-    batches: Mutex<Option<mpsc::Sender<Batch>>>,
+    batches: Mutex<Option<mpsc::Sender<WriteBatch>>>,
 }
 
 /// Facts of one session on their way to the disk.
-struct Batch {
+struct WriteBatch {
     files: SharedFiles,
-    facts: Arc<Vec<Event>>,
+    facts: Arc<Vec<SessionEvent>>,
     time: Timestamp,
     reply: oneshot::Sender<Result<Appended, AppendError>>,
 }
@@ -64,10 +64,10 @@ impl JournalWriter {
         id: &SessionId,
         files: &SharedFiles,
         time: Timestamp,
-        facts: Arc<Vec<Event>>,
+        facts: Arc<Vec<SessionEvent>>,
     ) -> Result<Result<Appended, AppendError>, WriterFailed> {
         let (reply, answer) = oneshot::channel();
-        let batch = Batch { files: files.clone(), facts, time, reply };
+        let batch = WriteBatch { files: files.clone(), facts, time, reply };
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
         let thread = &self.threads[(hasher.finish() % MAX_THREADS as u64) as usize];
@@ -77,7 +77,7 @@ impl JournalWriter {
 }
 
 impl WriterThread {
-    fn sender(&self) -> Result<mpsc::Sender<Batch>, WriterFailed> {
+    fn sender(&self) -> Result<mpsc::Sender<WriteBatch>, WriterFailed> {
         let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = batches.as_ref().filter(|sender| !sender.is_closed()) {
             return Ok(sender.clone());
@@ -92,7 +92,7 @@ impl WriterThread {
     }
 }
 
-fn write_turns(mut receiver: mpsc::Receiver<Batch>) {
+fn write_turns(mut receiver: mpsc::Receiver<WriteBatch>) {
     let _permit = Permit::take();
     let mut turn = Vec::new();
     while receiver.blocking_recv_many(&mut turn, BATCHES_PER_TURN) > 0 {
@@ -103,10 +103,10 @@ fn write_turns(mut receiver: mpsc::Receiver<Batch>) {
 /// Writes all batches, then syncs each. The files are let go before the answer, because a session
 /// that has its answer may close them and expect them to be closed. A batch that panics is not
 /// answered, which its session hears.
-fn write_turn(turn: &mut Vec<Batch>) {
+fn write_turn(turn: &mut Vec<WriteBatch>) {
     let mut written = Vec::with_capacity(turn.len());
     for batch in turn.drain(..) {
-        let Batch { files, facts, time, reply } = batch;
+        let WriteBatch { files, facts, time, reply } = batch;
         match catch_unwind(AssertUnwindSafe(|| files.lock().write(time, &facts))) {
             Ok(Ok(unsynced)) => written.push((files, unsynced, reply)),
             Ok(Err(error)) => {
@@ -146,14 +146,16 @@ mod tests {
         (id, SharedFiles::new(store))
     }
 
-    fn facts() -> Arc<Vec<Event>> {
-        Arc::new(vec![Event::WorkflowStarted { at: Timestamp::default() }])
+    fn facts() -> Arc<Vec<SessionEvent>> {
+        Arc::new(vec![SessionEvent::WorkflowStarted { at: Timestamp::default() }])
     }
 
-    fn batch(files: &SharedFiles) -> (Batch, oneshot::Receiver<Result<Appended, AppendError>>) {
+    fn batch(
+        files: &SharedFiles,
+    ) -> (WriteBatch, oneshot::Receiver<Result<Appended, AppendError>>) {
         let (reply, answer) = oneshot::channel();
         let (files, facts, time) = (files.clone(), facts(), Timestamp::default());
-        (Batch { files, facts, time, reply }, answer)
+        (WriteBatch { files, facts, time, reply }, answer)
     }
 
     #[test]

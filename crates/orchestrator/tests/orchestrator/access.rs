@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use coven_model::event::{DeliveredInput, Event};
-use coven_model::{Choice, InterventionKind, Mode, SessionId, TaskId, TaskStatus, WorkflowStatus};
-use coven_notation::Source;
-use coven_orchestrator::{Orchestrator, RequestError, Subscription};
-use coven_policy::{Policies, Policy};
+use coven_model::event::{DeliveredInput, SessionEvent};
+use coven_model::{
+    AgentMode, InterventionChoice, InterventionKind, SessionId, TaskId, TaskStatus, WorkflowStatus,
+};
+use coven_notation::SourceFile;
+use coven_orchestrator::{EventSubscription, Orchestrator, RequestError};
+use coven_policy::{EffectivePolicies, Policy};
 use serde_json::json;
 
 use crate::support::{Base, DEADLINE, decide, end, fact, intervention, nothing_left};
@@ -19,7 +21,11 @@ fn stage(tasks: &[serde_json::Value]) -> String {
     json!({"id": "staged", "stages": [{"id": "s", "tasks": tasks}]}).to_string()
 }
 
-async fn start(base: &Base, orchestrator: &Orchestrator, text: &str) -> (SessionId, Subscription) {
+async fn start(
+    base: &Base,
+    orchestrator: &Orchestrator,
+    text: &str,
+) -> (SessionId, EventSubscription) {
     let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
     let events = orchestrator.subscribe(&id, 0).await.unwrap();
     (id, events)
@@ -63,7 +69,7 @@ async fn a_task_is_reached_while_it_runs_and_its_tape_afterwards() {
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::EndedTurn);
     let talk = orchestrator.task(&id, &task("talk")).await.unwrap();
-    assert_eq!((talk.adapter.as_str(), talk.mode), ("demo", Mode::Interactive));
+    assert_eq!((talk.adapter.as_str(), talk.mode), ("demo", AgentMode::Interactive));
     assert_eq!(talk.status, TaskStatus::WaitingForUser);
     assert!(talk.agent.is_some() && talk.headless.is_none());
     assert!(talk.agent.unwrap().view().await.unwrap().snapshot.text().contains("hello"));
@@ -90,10 +96,10 @@ async fn a_task_is_reached_while_it_runs_and_its_tape_afterwards() {
     forgotten(&orchestrator, &id).await;
     let past = orchestrator.task(&id, &task("talk")).await.unwrap();
     assert_eq!((past.attempt, past.folder.clone()), (talk.attempt, talk.folder));
-    assert_eq!((past.adapter.as_str(), past.mode), ("demo", Mode::Interactive));
+    assert_eq!((past.adapter.as_str(), past.mode), ("demo", AgentMode::Interactive));
     assert_eq!(past.status, TaskStatus::Cancelled);
     assert!(past.agent.is_none() && past.headless.is_none());
-    assert!(coven_tape::Reader::open(&past.folder).unwrap().records(0).count() > 0);
+    assert!(coven_tape::TapeReader::open(&past.folder).unwrap().records(0).count() > 0);
     let unknown = orchestrator.task(&id, &task("tolk")).await;
     assert!(matches!(unknown, Err(RequestError::NoTask { near: Some(_), .. })), "{unknown:?}");
 }
@@ -107,7 +113,7 @@ async fn what_is_over_and_forgotten_is_answered_from_the_disk() {
     let asked = intervention(&mut events).await;
     let early = orchestrator.task(&id, &task("two")).await;
     assert!(matches!(early, Err(RequestError::NoTask { .. })), "{early:?}");
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let status = orchestrator.wait(&id, false).await.unwrap();
     assert_eq!(status, WorkflowStatus::Completed);
     drop(events);
@@ -121,7 +127,7 @@ async fn what_is_over_and_forgotten_is_answered_from_the_disk() {
     );
     let decided = orchestrator.decided(&id).await;
     assert_eq!(decided.len(), 1);
-    assert_eq!(decided[0].1.as_ref().unwrap().choice, Choice::Approve);
+    assert_eq!(decided[0].1.as_ref().unwrap().choice, InterventionChoice::Approve);
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let mut count = 0;
     let replay = async {
@@ -150,9 +156,9 @@ async fn open_questions_of_all_sessions_come_oldest_first_and_decided_ones_stay_
 
     // From now on a rule answers what agents ask.
     let policy = "version: 1\nrules:\n  - {name: yes, kind: approval, decision: allow}\n";
-    let policy = Policy::read(&Source::new("policy.yaml", policy)).unwrap();
-    orchestrator.set_policies(Policies { user: Some(policy), project: None });
-    decide(&orchestrator, &older, Choice::Approve).await;
+    let policy = Policy::read(&SourceFile::new("policy.yaml", policy)).unwrap();
+    orchestrator.set_policies(EffectivePolicies { user: Some(policy), project: None });
+    decide(&orchestrator, &older, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &first).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(orchestrator.interventions(), [newer]);
@@ -179,7 +185,7 @@ async fn a_message_to_an_agent_is_verified_and_becomes_a_fact() {
     // A fast agent may have ended its turn before the message is written down.
     let mut replay = orchestrator.subscribe(&id, 0).await.unwrap();
     let typed = fact(&mut replay, "the message", |event| match event {
-        Event::InputDelivered { input: DeliveredInput::Typed { text, by }, .. } => {
+        SessionEvent::InputDelivered { input: DeliveredInput::Typed { text, by }, .. } => {
             Some((text.clone(), by.clone()))
         }
         _ => None,
@@ -191,11 +197,14 @@ async fn a_message_to_an_agent_is_verified_and_becomes_a_fact() {
     assert_eq!(asked.kind, InterventionKind::EndedTurn);
     orchestrator.send(&id, &task("talk"), "say two", "a test").await.unwrap();
     let decided = fact(&mut events, "the decision", |event| match event {
-        Event::InterventionResolved { decision, .. } => Some((**decision).clone()),
+        SessionEvent::InterventionResolved { decision, .. } => Some((**decision).clone()),
         _ => None,
     });
     let decided = decided.await;
-    assert_eq!((decided.choice, decided.text.as_deref()), (Choice::Send, Some("say two")));
+    assert_eq!(
+        (decided.choice, decided.text.as_deref()),
+        (InterventionChoice::Send, Some("say two"))
+    );
     let again = intervention(&mut events).await;
     assert!(again.excerpt.contains("two"), "{}", again.excerpt);
     let nobody = orchestrator.send(&id, &task("nobody"), "say", "a test").await;
@@ -218,7 +227,7 @@ async fn an_agent_is_interrupted_and_its_turn_is_over() {
     let working = async {
         let mut verdicts = orchestrator.agent(&id, &task("talk")).unwrap().watch();
         let working =
-            |verdict: &coven_model::Verdict| verdict.state == coven_model::AgentState::Working;
+            |verdict: &coven_model::AgentVerdict| verdict.state == coven_model::AgentState::Working;
         verdicts.wait_for(working).await.unwrap();
     };
     tokio::time::timeout(DEADLINE, working).await.expect("it should work");

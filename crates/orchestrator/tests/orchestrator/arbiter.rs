@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::view::HistoryKind;
-use coven_model::{Outcome, SessionView, WorkflowStatus};
+use coven_model::{JobOutcome, SessionView, WorkflowStatus};
 use coven_orchestrator::Orchestrator;
 use coven_runtime::sandbox::Enforcement;
 
@@ -79,11 +79,11 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 /// Runs it and says how the arbiter ended.
-async fn run(orchestrator: &Orchestrator, base: &Base) -> (SessionView, Outcome) {
+async fn run(orchestrator: &Orchestrator, base: &Base) -> (SessionView, JobOutcome) {
     let id = orchestrator.execute_workflow(base.definition(judged())).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let outcome = fact(&mut events, "the end of the arbiter", |event| match event {
-        Event::TaskEnded(ended) if ended.job.task.as_str() == "polish.r1.arbiter" => {
+        SessionEvent::TaskEnded(ended) if ended.job.task.as_str() == "polish.r1.arbiter" => {
             Some(ended.outcome.clone())
         }
         _ => None,

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use coven_model::{Choice, SessionId, WorkflowStatus};
+use coven_model::{InterventionChoice, SessionId, WorkflowStatus};
 use coven_orchestrator::ExecuteError;
 
 use crate::support::{Base, decide, end, intervention};
@@ -37,7 +37,7 @@ async fn a_session_goes_on_in_the_environment_it_was_made_with() {
 
     // This process does not have the variable.
     let orchestrator = base.open().await;
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(view.variables["shown"], SECRET);

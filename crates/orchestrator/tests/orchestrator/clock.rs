@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use coven_model::event::Event;
-use coven_model::{Ending, Timestamp, WorkflowStatus};
+use coven_model::event::SessionEvent;
+use coven_model::{ProcessEnding, Timestamp, WorkflowStatus};
 use coven_orchestrator::{Clock, Orchestrator};
 
 use crate::support::{Base, end, fact, nothing_left};
@@ -47,15 +47,17 @@ async fn a_time_limit_ends_a_job_although_the_clock_is_set_back() {
     );
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    fact(&mut events, "the limit", |event| matches!(event, Event::TimerSet { .. }).then_some(()))
-        .await;
+    fact(&mut events, "the limit", |event| {
+        matches!(event, SessionEvent::TimerSet { .. }).then_some(())
+    })
+    .await;
     clock.set(-5 * HOURS);
     let ending = fact(&mut events, "the end of the job", |event| match event {
-        Event::TaskEnded(ended) => Some(ended.outcome.ending.clone()),
+        SessionEvent::TaskEnded(ended) => Some(ended.outcome.ending.clone()),
         _ => None,
     })
     .await;
-    assert_eq!(ending, Ending::TimedOut);
+    assert_eq!(ending, ProcessEnding::TimedOut);
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Failed);
     nothing_left(&id, &view);
@@ -83,7 +85,7 @@ steps:
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     for _ in 0..3 {
         fact(&mut events, "the limit", |event| {
-            matches!(event, Event::TimerSet { .. }).then_some(())
+            matches!(event, SessionEvent::TimerSet { .. }).then_some(())
         })
         .await;
     }
@@ -102,8 +104,10 @@ async fn a_pause_before_another_attempt_ends_although_the_clock_is_set_back() {
     );
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    fact(&mut events, "the pause", |event| matches!(event, Event::TimerSet { .. }).then_some(()))
-        .await;
+    fact(&mut events, "the pause", |event| {
+        matches!(event, SessionEvent::TimerSet { .. }).then_some(())
+    })
+    .await;
     clock.set(-5 * HOURS);
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
@@ -118,8 +122,10 @@ async fn after_a_restart_what_is_due_by_the_clock_is_due() {
     );
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    fact(&mut events, "the limit", |event| matches!(event, Event::TimerSet { .. }).then_some(()))
-        .await;
+    fact(&mut events, "the limit", |event| {
+        matches!(event, SessionEvent::TimerSet { .. }).then_some(())
+    })
+    .await;
     orchestrator.close().await;
     drop(orchestrator);
     clock.set(2 * HOURS);

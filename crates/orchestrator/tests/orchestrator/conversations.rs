@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use coven_model::event::{Decision, DeliveredInput, Event};
-use coven_model::{AgentState, Choice, InterventionKind, SessionId, WorkflowStatus};
-use coven_orchestrator::{Live, Orchestrator, Published, Subscription};
-use coven_runtime::hold::{Folder, SpawnRecord};
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent};
+use coven_model::{AgentState, InterventionChoice, InterventionKind, SessionId, WorkflowStatus};
+use coven_orchestrator::{EventSubscription, LiveEvent, Orchestrator, PublishedEvent};
+use coven_runtime::hold::{HolderFolder, SpawnRecord};
 use serde_json::{Value, json};
 
 use crate::support::{Base, DEADLINE, decide, end, fact, intervention, nothing_left, run};
@@ -35,7 +35,7 @@ fn attempt(base: &Base, id: &SessionId, task: &str, number: u32) -> PathBuf {
 }
 
 fn record(base: &Base, id: &SessionId, task: &str, number: u32) -> SpawnRecord {
-    Folder::new(attempt(base, id, task, number)).spawn_record().unwrap().unwrap()
+    HolderFolder::new(attempt(base, id, task, number)).spawn_record().unwrap().unwrap()
 }
 
 /// The value of an option in the arguments of an attempt.
@@ -46,11 +46,11 @@ fn option(base: &Base, id: &SessionId, task: &str, number: u32, name: &str) -> O
 }
 
 /// Waits for something that is told and not kept.
-async fn live(events: &mut Subscription, what: &str, wanted: impl Fn(&Live) -> bool) {
+async fn live(events: &mut EventSubscription, what: &str, wanted: impl Fn(&LiveEvent) -> bool) {
     let search = async {
         loop {
             let envelope = events.next().await.unwrap().unwrap();
-            if matches!(&envelope.what, Published::Live(live) if wanted(live)) {
+            if matches!(&envelope.what, PublishedEvent::Live(live) if wanted(live)) {
                 return;
             }
         }
@@ -86,7 +86,7 @@ fn prompts(base: &Base, conversation: &str) -> Vec<String> {
     serde_json::from_value(session["prompts"].clone()).unwrap()
 }
 
-async fn begin(base: &Base, text: &str) -> (Orchestrator, SessionId, Subscription) {
+async fn begin(base: &Base, text: &str) -> (Orchestrator, SessionId, EventSubscription) {
     let orchestrator = base.open().await;
     let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
     let events = orchestrator.subscribe(&id, 0).await.unwrap();
@@ -111,7 +111,7 @@ const WORKS: &str = "disobey echo run >> runs.txt; hang";
 async fn a_headless_agent_that_is_lost_goes_on_in_its_own_conversation() {
     let base = Base::new();
     let (orchestrator, id, mut events) = begin(&base, &twice("headless", WORKS)).await;
-    live(&mut events, "its first words", |live| matches!(live, Live::Output { .. })).await;
+    live(&mut events, "its first words", |live| matches!(live, LiveEvent::Output { .. })).await;
     until("its work", || base.path().join("runs.txt").exists()).await;
     lose(&base, &id, "work", 1);
     let view = end(&orchestrator, &id).await;
@@ -128,7 +128,7 @@ async fn an_agent_on_a_terminal_that_is_killed_goes_on_in_its_own_conversation()
     live(
         &mut events,
         "that it works",
-        |live| matches!(live, Live::State { verdict, .. } if verdict.state == AgentState::Working),
+        |live| matches!(live, LiveEvent::State { verdict, .. } if verdict.state == AgentState::Working),
     )
     .await;
     until("its work", || base.path().join("runs.txt").exists()).await;
@@ -144,7 +144,7 @@ async fn an_agent_on_a_terminal_that_is_killed_goes_on_in_its_own_conversation()
 async fn an_agent_that_was_lost_while_nobody_looked_goes_on_in_its_own_conversation() {
     let base = Base::new();
     let (orchestrator, id, mut events) = begin(&base, &twice("headless", WORKS)).await;
-    live(&mut events, "its first words", |live| matches!(live, Live::Output { .. })).await;
+    live(&mut events, "its first words", |live| matches!(live, LiveEvent::Output { .. })).await;
     until("its work", || base.path().join("runs.txt").exists()).await;
     orchestrator.close().await;
     drop((orchestrator, events));
@@ -185,7 +185,7 @@ async fn an_agent_that_was_told_texts_of_its_queue_begins_afresh() {
     kill(record(&base, &id, "talk", 1).process.unwrap().pid);
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::PartialFailure);
-    decide(&orchestrator, &asked, Choice::RetryFailed).await;
+    decide(&orchestrator, &asked, InterventionChoice::RetryFailed).await;
     until("the first text again", || log() == "one\none\n").await;
     assert_eq!(option(&base, &id, "talk", 2, "--resume"), None);
     let second = option(&base, &id, "talk", 2, "--session-id").unwrap();
@@ -240,12 +240,12 @@ steps:
     )
     .await;
     let asked = intervention(&mut events).await;
-    let decision = Decision::new(Choice::Deny, "a test");
+    let decision = InterventionDecision::new(InterventionChoice::Deny, "a test");
     let decision = decision.with_text("disobey echo told >> told.txt; say understood");
     orchestrator.answer(&asked.id, decision, asked.digest.clone()).await.unwrap();
     fact(&mut events, "that the text arrived", |event| {
         let arrived =
-            matches!(event, Event::InputDelivered { input: DeliveredInput::Queued(1), .. });
+            matches!(event, SessionEvent::InputDelivered { input: DeliveredInput::Queued(1), .. });
         arrived.then_some(())
     })
     .await;
@@ -286,9 +286,9 @@ steps:
     loop {
         let envelope = events.next().await.unwrap().unwrap();
         match &envelope.what {
-            Published::Live(Live::Output { clean, .. }) => live.push_str(clean),
-            Published::Fact { event, .. } if event.kind() == "workflow.failed" => break,
-            Published::Fact { event, .. } if event.kind() == "task.ended" => {
+            PublishedEvent::Live(LiveEvent::Output { clean, .. }) => live.push_str(clean),
+            PublishedEvent::Fact { event, .. } if event.kind() == "workflow.failed" => break,
+            PublishedEvent::Fact { event, .. } if event.kind() == "task.ended" => {
                 assert_eq!(told(&serde_json::to_string(&**event).unwrap()), 0, "{event:?}");
             }
             _ => {}

@@ -2,7 +2,7 @@
 //! and of agents that do not want to end.
 
 use coven_model::WorkflowStatus;
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 
 use crate::support::{Base, end, fact, intervention, nothing_left, processes_of};
 
@@ -71,7 +71,7 @@ async fn a_run_is_cancelled_while_it_is_being_taken_up_again() {
         let id = before.execute_workflow(base.definition(&text)).await.unwrap();
         let mut events = before.subscribe(&id, 0).await.unwrap();
         fact(&mut events, "the start", |event| {
-            matches!(event, Event::TaskStarted(_)).then_some(())
+            matches!(event, SessionEvent::TaskStarted(_)).then_some(())
         })
         .await;
         before.close().await;
@@ -98,6 +98,9 @@ async fn a_run_that_waits_for_a_person_is_cancelled_and_asks_nobody_any_more() {
     let view = end(&orchestrator, &id).await;
     gone(&base, &id, &view);
     assert!(view.interventions.is_empty());
-    let late = coven_model::event::Decision::new(coven_model::Choice::Approve, "too late");
+    let late = coven_model::event::InterventionDecision::new(
+        coven_model::InterventionChoice::Approve,
+        "too late",
+    );
     assert!(orchestrator.answer(&asked.id, late, None).await.is_err());
 }

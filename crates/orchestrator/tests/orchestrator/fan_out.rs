@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use coven_model::WorkflowStatus;
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_orchestrator::Orchestrator;
 use serde_json::json;
 
@@ -13,8 +13,8 @@ use crate::support::{Base, end, fact, processes_of};
 /// How many there are, if not a few hundred.
 const ITEMS_VARIABLE: &str = "COVEN_TEST_ITEMS";
 
-fn is_last(event: &Event) -> bool {
-    matches!(event, Event::WorkflowCompleted { .. } | Event::WorkflowFailed { .. })
+fn is_last(event: &SessionEvent) -> bool {
+    matches!(event, SessionEvent::WorkflowCompleted { .. } | SessionEvent::WorkflowFailed { .. })
 }
 
 /// Spec: GR.3.1, GR.3.2

@@ -1,9 +1,9 @@
 //! What goes wrong around a run: deleted folders, cancelling at bad moments, an arbiter that tries
 //! to change the work.
 
-use coven_model::event::Event;
-use coven_model::{Choice, WorkflowStatus};
-use coven_orchestrator::{AdmissionQueue, Live, Published};
+use coven_model::event::SessionEvent;
+use coven_model::{InterventionChoice, WorkflowStatus};
+use coven_orchestrator::{AdmissionQueue, LiveEvent, PublishedEvent};
 
 use crate::support::{
     Base, DEADLINE, decide, delete, end, fact, intervention, kinds, nothing_left,
@@ -21,11 +21,11 @@ async fn a_session_folder_that_is_deleted_is_restored_and_that_is_said() {
     let asked = intervention(&mut events).await;
     let folder = base.path().join(".coven/sessions").join(id.as_str());
     delete(&folder);
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let said = async {
         loop {
             let envelope = events.next().await.unwrap().unwrap();
-            if matches!(envelope.what, Published::Live(Live::Restored)) {
+            if matches!(envelope.what, PublishedEvent::Live(LiveEvent::Restored)) {
                 return;
             }
         }
@@ -124,7 +124,7 @@ steps:
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     fact(&mut events, "the verdict", |event| {
-        matches!(event, Event::LoopJudged { .. }).then_some(())
+        matches!(event, SessionEvent::LoopJudged { .. }).then_some(())
     })
     .await;
     let view = end(&orchestrator, &id).await;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use coven_model::{SessionId, WorkflowStatus};
 use coven_orchestrator::{
-    Envelope, Feed, FeedItem, FeedSubscription, NewSession, Options, Orchestrator, Published,
+    Feed, FeedEvent, FeedItem, FeedSubscription, NewSession, Options, Orchestrator, PublishedEvent,
 };
 
 use crate::support::{Base, DEADLINE, end, program};
@@ -38,8 +38,8 @@ struct Told {
     kind: String,
 }
 
-fn told(envelope: &Envelope) -> Option<Told> {
-    let Published::Fact { seq, event } = &envelope.what else {
+fn told(envelope: &FeedEvent) -> Option<Told> {
+    let PublishedEvent::Fact { seq, event } = &envelope.what else {
         assert_eq!(envelope.pos, None, "what is not kept has no position");
         return None;
     };

@@ -1,7 +1,7 @@
 //! Grimoires: every type of step on real processes.
 
-use coven_model::event::Event;
-use coven_model::{Choice, InterventionKind, WorkflowStatus};
+use coven_model::event::SessionEvent;
+use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
 use serde_json::json;
 
 use crate::support::{Base, decide, end, fact, intervention, kinds, nothing_left, run};
@@ -53,11 +53,14 @@ async fn a_gate_that_fails_blocks_and_goes_on_when_it_is_retried() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::FailedGate);
-    assert_eq!(asked.options, [Choice::Retry, Choice::Skip, Choice::Abort]);
+    assert_eq!(
+        asked.options,
+        [InterventionChoice::Retry, InterventionChoice::Skip, InterventionChoice::Abort]
+    );
     let controller = orchestrator.controller(&id).unwrap();
     assert_eq!(controller.wait(true).await, WorkflowStatus::Blocked);
     std::fs::write(base.path().join("ready.txt"), "").unwrap();
-    decide(&orchestrator, &asked, Choice::Retry).await;
+    decide(&orchestrator, &asked, InterventionChoice::Retry).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
 }
@@ -123,7 +126,7 @@ steps:
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::PartialFailure);
-    decide(&orchestrator, &asked, Choice::Proceed).await;
+    decide(&orchestrator, &asked, InterventionChoice::Proceed).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed);
     let oks: Vec<bool> = view.variables["results"]
@@ -206,9 +209,9 @@ steps:
     assert_eq!(asked.kind, InterventionKind::Approval);
     assert!(asked.excerpt.contains("touch made.txt"), "{}", asked.excerpt);
     assert!(!base.path().join("made.txt").exists());
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let by = fact(&mut events, "that it was answered", |event| match event {
-        Event::InterventionResolved { decision, .. } => Some(decision.by.clone()),
+        SessionEvent::InterventionResolved { decision, .. } => Some(decision.by.clone()),
         _ => None,
     })
     .await;
@@ -227,7 +230,7 @@ async fn the_demo_runs_to_its_end_with_one_answer() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::Approval);
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     let greeting = view.variables["greeting"].as_str().unwrap();

@@ -1,6 +1,6 @@
 //! Loops: what an arbiter is told, and what happens when the rounds are used up.
 
-use coven_model::{Choice, InterventionKind, WorkflowStatus};
+use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
 use serde_json::Value;
 
 use crate::support::{Base, decide, end, intervention, nothing_left};
@@ -60,14 +60,17 @@ async fn a_loop_whose_rounds_are_used_up_blocks_and_a_person_gives_it_more_or_le
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::LoopLimit);
-    assert_eq!(asked.options, [Choice::Proceed, Choice::Extend, Choice::Abort]);
+    assert_eq!(
+        asked.options,
+        [InterventionChoice::Proceed, InterventionChoice::Extend, InterventionChoice::Abort]
+    );
     assert_eq!(log(&base), "1\n2\n");
-    decide(&orchestrator, &asked, Choice::Extend).await;
+    decide(&orchestrator, &asked, InterventionChoice::Extend).await;
     let again = intervention(&mut events).await;
     assert_eq!(again.kind, InterventionKind::LoopLimit);
     let extended = log(&base).lines().count();
     assert!(extended > 2, "it had more rounds");
-    decide(&orchestrator, &again, Choice::Proceed).await;
+    decide(&orchestrator, &again, InterventionChoice::Proceed).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(log(&base).lines().count(), extended + 1);

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use coven_model::{Choice, InterventionKind, WorkflowStatus};
+use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
 use coven_orchestrator::Orchestrator;
 
 use crate::support::{Base, decide, end, intervention, nothing_left};
@@ -77,10 +77,10 @@ async fn a_run_that_waits_for_a_program_goes_on_from_there_once_it_is_installed(
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::FailedStep);
     assert!(asked.reason.contains("seventh-agent"), "{}", asked.reason);
-    assert!(asked.options.contains(&Choice::Retry), "{:?}", asked.options);
+    assert!(asked.options.contains(&InterventionChoice::Retry), "{:?}", asked.options);
 
     install(&program);
-    decide(&orchestrator, &asked, Choice::Retry).await;
+    decide(&orchestrator, &asked, InterventionChoice::Retry).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(log(&base), ["1", "2", "3", "4", "5", "6", "7", "8", "9"], "nothing twice");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, SessionView, TaskId, Timestamp, WorkflowStatus};
 use coven_orchestrator::{
-    FeedItem, FeedSubscription, Orchestrator, Published, RequestError, Subscription,
+    EventSubscription, FeedItem, FeedSubscription, Orchestrator, PublishedEvent, RequestError,
 };
 use coven_runtime::processes;
 use coven_store::{BaseDir, Retention, Session};
@@ -29,8 +29,8 @@ async fn deleted(events: &mut FeedSubscription) -> (SessionId, String) {
     let search = async {
         loop {
             let Some(FeedItem::Event(envelope)) = events.next().await else { continue };
-            if let Published::Fact { event, .. } = &envelope.what
-                && let Event::SessionDeleted { by, .. } = &**event
+            if let PublishedEvent::Fact { event, .. } = &envelope.what
+                && let SessionEvent::SessionDeleted { by, .. } = &**event
             {
                 return (envelope.session, by.clone());
             }
@@ -46,7 +46,7 @@ async fn kept(base: &Base, orchestrator: &Orchestrator) -> (SessionId, String) {
     }]}]});
     let new = base.definition(&definition.to_string());
     let id = orchestrator.execute_workflow(new).await.unwrap();
-    let mut events: Subscription = orchestrator.subscribe(&id, 0).await.unwrap();
+    let mut events: EventSubscription = orchestrator.subscribe(&id, 0).await.unwrap();
     intervention(&mut events).await;
     orchestrator.complete_task(&id, &talk(), "a test").await.unwrap();
     let view = end(orchestrator, &id).await;
@@ -120,8 +120,10 @@ async fn an_agent_that_was_left_alive_is_stopped_by_name_and_the_listing_says_so
     orchestrator.send(&id, &talk(), "say more", "a test").await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     orchestrator.stop_task(&id, &talk(), "a test").await.unwrap();
-    fact(&mut events, "its end", |event| matches!(event, Event::TaskReleased { .. }).then_some(()))
-        .await;
+    fact(&mut events, "its end", |event| {
+        matches!(event, SessionEvent::TaskReleased { .. }).then_some(())
+    })
+    .await;
     assert_eq!(processes::of_job(&job), []);
     let view = orchestrator.view(&id).await.unwrap().unwrap();
     assert_eq!((view.status, view.kept.len()), (WorkflowStatus::Completed, 0));
@@ -187,7 +189,9 @@ async fn a_session_whose_removal_was_cut_short_is_removed_at_the_next_start() {
         let store = BaseDir::find(&path).unwrap().unwrap();
         let mut session: Session<SessionView> = Session::open(&store, &deleted).unwrap();
         let at = Timestamp::from_millis(1);
-        session.append(at, &[Event::SessionDeleted { by: "a test".to_owned(), at }]).unwrap();
+        session
+            .append(at, &[SessionEvent::SessionDeleted { by: "a test".to_owned(), at }])
+            .unwrap();
     })
     .await;
     let orchestrator = base.open().await;
@@ -203,8 +207,10 @@ async fn shutting_down_with_everything_leaves_no_process() {
     let text = "name: hang\ndescription: Never ends.\nsteps:\n  - {name: wait, type: agent, mode: headless, prompt: hang}\n";
     let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    fact(&mut events, "the job", |event| matches!(event, Event::TaskStarted(_)).then_some(()))
-        .await;
+    fact(&mut events, "the job", |event| {
+        matches!(event, SessionEvent::TaskStarted(_)).then_some(())
+    })
+    .await;
     tokio::time::timeout(DEADLINE, orchestrator.shutdown(true)).await.expect("it should end");
     drop(orchestrator);
     assert_eq!(processes::of_job(&alive), []);

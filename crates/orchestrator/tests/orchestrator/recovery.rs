@@ -1,7 +1,7 @@
 //! Sessions taken up again by another process: what ran goes on, what is done is not repeated.
 
-use coven_model::event::Event;
-use coven_model::{Choice, SessionId, WorkflowStatus};
+use coven_model::event::SessionEvent;
+use coven_model::{InterventionChoice, SessionId, WorkflowStatus};
 
 use coven_orchestrator::NewSession;
 
@@ -9,7 +9,7 @@ use crate::support::{Base, decide, end, fact, intervention, nothing_left};
 
 /// Runs a session until something happens, and then lets go of it as a process that ends does.
 /// What a killed process leaves is shown by the tests in `killed`.
-async fn until(base: &Base, new: NewSession, wanted: impl Fn(&Event) -> bool) -> SessionId {
+async fn until(base: &Base, new: NewSession, wanted: impl Fn(&SessionEvent) -> bool) -> SessionId {
     let orchestrator = base.open().await;
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
@@ -35,7 +35,7 @@ steps:
     let id = until(
         &base,
         new,
-        |event| matches!(event, Event::TaskStarted(started) if started.spec.step == "second"),
+        |event| matches!(event, SessionEvent::TaskStarted(started) if started.spec.step == "second"),
     )
     .await;
     let orchestrator = base.open().await;
@@ -58,11 +58,12 @@ steps:
   - {name: ask, type: agent, mode: interactive, permissions: ask, prompt: "approve echo x >> log.txt; say done"}
 "#,
     );
-    let id = until(&base, new, |event| matches!(event, Event::InterventionRequired { .. })).await;
+    let id =
+        until(&base, new, |event| matches!(event, SessionEvent::InterventionRequired { .. })).await;
     let orchestrator = base.open().await;
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "x\n");
@@ -84,7 +85,7 @@ steps:
     let id = before.execute_workflow(new).await.unwrap();
     let mut events = before.subscribe(&id, 0).await.unwrap();
     let first = intervention(&mut events).await;
-    decide(&before, &first, Choice::Approve).await;
+    decide(&before, &first, InterventionChoice::Approve).await;
     intervention(&mut events).await;
     before.close().await;
     drop(before);
@@ -92,7 +93,7 @@ steps:
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     intervention(&mut events).await;
     let second = intervention(&mut events).await;
-    decide(&orchestrator, &second, Choice::Approve).await;
+    decide(&orchestrator, &second, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "x\nx\n");

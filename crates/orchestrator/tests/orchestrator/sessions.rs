@@ -3,7 +3,7 @@
 use std::any::type_name;
 
 use coven_model::{SessionId, WorkflowStatus};
-use coven_orchestrator::{ExecuteError, OpenError, Orchestrator, Published, RequestError};
+use coven_orchestrator::{ExecuteError, OpenError, Orchestrator, PublishedEvent, RequestError};
 use coven_runtime::processes;
 
 use crate::support::{Base, end, fact, nothing_left};
@@ -33,7 +33,7 @@ async fn sessions_share_nothing_and_each_hears_only_of_itself() {
         loop {
             let envelope = events.next().await.unwrap().unwrap();
             assert_eq!(envelope.session, *id);
-            if let Published::Fact { seq: number, event } = envelope.what {
+            if let PublishedEvent::Fact { seq: number, event } = envelope.what {
                 seq += 1;
                 assert_eq!(number, seq, "facts are contiguous");
                 if event.kind() == "workflow.completed" {
@@ -53,7 +53,9 @@ async fn a_cancelled_session_is_cancelled_when_its_agents_are_gone() {
     let id = orchestrator.execute_workflow(base.definition(HANG)).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let job = fact(&mut events, "the job", |event| match event {
-        coven_model::event::Event::TaskStarted(started) => Some(started.spec.job.to_string()),
+        coven_model::event::SessionEvent::TaskStarted(started) => {
+            Some(started.spec.job.to_string())
+        }
         _ => None,
     })
     .await;

@@ -1,6 +1,6 @@
 //! Slots: how many jobs run at once, in which order, by whose leave.
 
-use coven_model::{Choice, InterventionKind, TaskId, TaskStatus, WorkflowStatus};
+use coven_model::{InterventionChoice, InterventionKind, TaskId, TaskStatus, WorkflowStatus};
 use coven_orchestrator::{AdmissionQueue, Load, Orchestrator};
 use serde_json::json;
 
@@ -100,7 +100,7 @@ async fn a_job_that_waits_for_a_slot_can_be_stopped_and_never_begins() {
     std::fs::write(base.path().join("go.txt"), "").unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::PartialFailure);
-    decide(&orchestrator, &asked, Choice::Proceed).await;
+    decide(&orchestrator, &asked, InterventionChoice::Proceed).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.task_status[&task("third")], TaskStatus::Done);
     assert!(base.path().join("third.txt").exists());
@@ -140,7 +140,7 @@ async fn a_step_that_needs_leave_runs_in_the_name_of_the_person_who_gave_it() {
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::StartApproval);
     assert_eq!(orchestrator.admission().admitted().len(), 1, "the second step has not begun");
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     let by: Vec<String> =
@@ -225,7 +225,7 @@ async fn a_job_that_cannot_be_started_frees_its_slot_and_says_why() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::PartialFailure);
-    decide(&orchestrator, &asked, Choice::Proceed).await;
+    decide(&orchestrator, &asked, InterventionChoice::Proceed).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.task_status[&task("b")], TaskStatus::Done);
     assert!(format!("{asked:?}").contains("nowhere"), "{asked:#?}");

@@ -1,6 +1,6 @@
 //! Stage workflows: tasks side by side, ended by exit, by hand, or by an empty queue.
 
-use coven_model::{Choice, InterventionKind, TaskId, TaskStatus, WorkflowStatus};
+use coven_model::{InterventionChoice, InterventionKind, TaskId, TaskStatus, WorkflowStatus};
 use coven_orchestrator::RequestError;
 use serde_json::json;
 
@@ -101,7 +101,7 @@ async fn without_a_policy_a_person_is_asked_and_may_say_no() {
     let id = orchestrator.execute_workflow(base.definition(&definition.to_string())).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
-    decide(&orchestrator, &asked, Choice::Deny).await;
+    decide(&orchestrator, &asked, InterventionChoice::Deny).await;
     let view = end(&orchestrator, &id).await;
     assert!(!base.path().join("made.txt").exists());
     assert!(view.status.is_final());

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use coven_model::{Choice, WorkflowStatus};
-use coven_orchestrator::{Live, OpenError, Orchestrator, Published, Subscription};
+use coven_model::{InterventionChoice, WorkflowStatus};
+use coven_orchestrator::{EventSubscription, LiveEvent, OpenError, Orchestrator, PublishedEvent};
 
 use coven_testkit::skip::skip;
 
@@ -28,15 +28,15 @@ const ASKS: &str = "name: asks\ndescription: Asks.\nsteps:\n  - {name: ask, type
 
 /// Waits for something that is told and not kept.
 async fn live<T>(
-    events: &mut Subscription,
+    events: &mut EventSubscription,
     what: &str,
-    mut wanted: impl FnMut(&Live) -> Option<T>,
+    mut wanted: impl FnMut(&LiveEvent) -> Option<T>,
 ) -> T {
     let search = async {
         loop {
             let envelope = events.next().await.unwrap();
             let envelope = envelope.unwrap_or_else(|| panic!("the session closed before: {what}"));
-            if let Published::Live(live) = &envelope.what
+            if let PublishedEvent::Live(live) = &envelope.what
                 && let Some(found) = wanted(live)
             {
                 return found;
@@ -46,17 +46,17 @@ async fn live<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-async fn storage_problem(events: &mut Subscription) -> String {
+async fn storage_problem(events: &mut EventSubscription) -> String {
     live(events, "that facts cannot be written down", |live| match live {
-        Live::Storage { problem } => Some(problem.clone()),
+        LiveEvent::Storage { problem } => Some(problem.clone()),
         _ => None,
     })
     .await
 }
 
 /// Waits until the job under way has printed something, and so runs and is followed.
-async fn printed(events: &mut Subscription) {
-    live(events, "output", |live| matches!(live, Live::Output { .. }).then_some(())).await;
+async fn printed(events: &mut EventSubscription) {
+    live(events, "output", |live| matches!(live, LiveEvent::Output { .. }).then_some(())).await;
 }
 
 fn log(base: &std::path::Path) -> String {
@@ -107,7 +107,7 @@ async fn a_run_whose_folder_becomes_read_only_waits_and_goes_on_when_it_is_not()
     };
     let answering = tokio::spawn({
         let (orchestrator, asked) = (orchestrator.clone(), asked.clone());
-        async move { decide(&orchestrator, &asked, Choice::Approve).await }
+        async move { decide(&orchestrator, &asked, InterventionChoice::Approve).await }
     });
     let problem = storage_problem(&mut events).await;
     assert!(problem.contains("permission denied"), "{problem}");
@@ -130,12 +130,14 @@ async fn a_run_whose_base_directory_is_deleted_goes_on_when_it_is_back() {
     delete(base.path());
     let answering = tokio::spawn({
         let (orchestrator, asked) = (orchestrator.clone(), asked.clone());
-        async move { decide(&orchestrator, &asked, Choice::Approve).await }
+        async move { decide(&orchestrator, &asked, InterventionChoice::Approve).await }
     });
     storage_problem(&mut events).await;
     std::fs::create_dir(base.path()).unwrap();
-    live(&mut events, "that it was restored", |live| matches!(live, Live::Restored).then_some(()))
-        .await;
+    live(&mut events, "that it was restored", |live| {
+        matches!(live, LiveEvent::Restored).then_some(())
+    })
+    .await;
     tokio::time::timeout(DEADLINE, answering).await.unwrap().unwrap();
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
@@ -193,9 +195,11 @@ async fn git_clean_under_a_run_takes_nothing_from_it_and_that_is_said() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     clean(&base);
-    decide(&orchestrator, &asked, Choice::Approve).await;
-    live(&mut events, "that it was restored", |live| matches!(live, Live::Restored).then_some(()))
-        .await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
+    live(&mut events, "that it was restored", |live| {
+        matches!(live, LiveEvent::Restored).then_some(())
+    })
+    .await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(log(base.path()), "last\n");
@@ -279,7 +283,7 @@ async fn a_damaged_journal_stops_its_session_and_no_other() {
     assert_eq!(std::fs::read(&journal).unwrap(), bytes, "nothing was changed");
     let mut events = orchestrator.subscribe(&whole, 0).await.unwrap();
     let asked = intervention(&mut events).await;
-    decide(&orchestrator, &asked, Choice::Approve).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &whole).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
 }

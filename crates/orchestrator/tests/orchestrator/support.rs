@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use coven_model::event::{Decision, Event};
-use coven_model::{Choice, Intervention, SessionId, SessionView, WorkflowStatus};
-use coven_orchestrator::{NewSession, Options, Orchestrator, Published, Subscription};
+use coven_model::event::{InterventionDecision, SessionEvent};
+use coven_model::{Intervention, InterventionChoice, SessionId, SessionView, WorkflowStatus};
+use coven_orchestrator::{EventSubscription, NewSession, Options, Orchestrator, PublishedEvent};
 use coven_runtime::processes;
 use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
@@ -114,15 +114,15 @@ pub(crate) async fn run(base: &Base, text: &str) -> (Orchestrator, SessionId, Se
 
 /// The next fact that is wanted.
 pub(crate) async fn fact<T>(
-    events: &mut Subscription,
+    events: &mut EventSubscription,
     what: &str,
-    mut wanted: impl FnMut(&Event) -> Option<T>,
+    mut wanted: impl FnMut(&SessionEvent) -> Option<T>,
 ) -> T {
     let search = async {
         loop {
             let envelope = events.next().await.unwrap();
             let envelope = envelope.unwrap_or_else(|| panic!("the session closed before: {what}"));
-            if let Published::Fact { event, .. } = &envelope.what
+            if let PublishedEvent::Fact { event, .. } = &envelope.what
                 && let Some(found) = wanted(event)
             {
                 return found;
@@ -132,17 +132,21 @@ pub(crate) async fn fact<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-pub(crate) async fn intervention(events: &mut Subscription) -> Intervention {
+pub(crate) async fn intervention(events: &mut EventSubscription) -> Intervention {
     fact(events, "an intervention", |event| match event {
-        Event::InterventionRequired { intervention, .. } => Some((**intervention).clone()),
+        SessionEvent::InterventionRequired { intervention, .. } => Some((**intervention).clone()),
         _ => None,
     })
     .await
 }
 
 /// Decides an intervention as a person would, who saw what it shows.
-pub(crate) async fn decide(orchestrator: &Orchestrator, asked: &Intervention, choice: Choice) {
-    let decision = Decision::new(choice, "a test");
+pub(crate) async fn decide(
+    orchestrator: &Orchestrator,
+    asked: &Intervention,
+    choice: InterventionChoice,
+) {
+    let decision = InterventionDecision::new(choice, "a test");
     orchestrator.answer(&asked.id, decision, asked.digest.clone()).await.unwrap();
 }
 
@@ -153,7 +157,7 @@ pub(crate) async fn kinds(orchestrator: &Orchestrator, id: &SessionId) -> Vec<St
     let mut kinds = Vec::new();
     loop {
         let envelope = events.next().await.unwrap().unwrap();
-        if let Published::Fact { event, .. } = &envelope.what {
+        if let PublishedEvent::Fact { event, .. } = &envelope.what {
             kinds.push(event.kind().to_owned());
             let last = ["workflow.completed", "workflow.failed", "workflow.cancelled"];
             if last.contains(&event.kind()) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::view::HistoryKind;
 use coven_model::{TaskId, TaskStatus, WorkflowStatus};
-use coven_orchestrator::{Orchestrator, Published};
+use coven_orchestrator::{Orchestrator, PublishedEvent};
 use serde_json::{Value, json};
 
 use crate::support::{Base, DEADLINE, end, nothing_left, processes_of};
@@ -25,16 +25,16 @@ async fn started(
     let mut found = BTreeMap::new();
     loop {
         let envelope = events.next().await.unwrap().unwrap();
-        let Published::Fact { event, .. } = &envelope.what else { continue };
+        let PublishedEvent::Fact { event, .. } = &envelope.what else { continue };
         match &**event {
-            Event::TaskStarted(started) => {
+            SessionEvent::TaskStarted(started) => {
                 let task = started.spec.job.attempt.task.as_str();
                 let folder = base.path().join(".coven/sessions").join(id.as_str());
                 let file = folder.join("tasks").join(task).join("1/spawn.json");
                 let spawn = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
                 found.insert(task.to_owned(), (started.spec.clone(), spawn));
             }
-            Event::WorkflowCompleted { .. } => return found,
+            SessionEvent::WorkflowCompleted { .. } => return found,
             _ => {}
         }
     }
@@ -84,8 +84,8 @@ async fn each_task_gets_its_own_adapter_folder_environment_and_prompt() {
         // It was never typed or piped.
         let folder = base.path().join(".coven/sessions").join(id.as_str());
         let folder = folder.join("tasks").join(name).join("1");
-        for record in coven_tape::Reader::open(&folder).unwrap().records(0) {
-            if let coven_tape::Event::Input(bytes) = record.unwrap().event {
+        for record in coven_tape::TapeReader::open(&folder).unwrap().records(0) {
+            if let coven_tape::TapeEvent::Input(bytes) = record.unwrap().event {
                 assert!(!String::from_utf8_lossy(&bytes).contains("disobey"), "{name}");
             }
         }
@@ -123,10 +123,10 @@ async fn what_a_task_was_sent_and_printed_is_kept_with_the_session() {
     assert!(input, "{:#?}", view.history);
     let folder = base.path().join(".coven/sessions").join(id.as_str()).join("tasks/talk/1");
     let (mut printed, mut typed) = (Vec::new(), Vec::new());
-    for record in coven_tape::Reader::open(&folder).unwrap().records(0) {
+    for record in coven_tape::TapeReader::open(&folder).unwrap().records(0) {
         match record.unwrap().event {
-            coven_tape::Event::Output { bytes, .. } => printed.extend(bytes),
-            coven_tape::Event::Input(bytes) => typed.extend(bytes),
+            coven_tape::TapeEvent::Output { bytes, .. } => printed.extend(bytes),
+            coven_tape::TapeEvent::Input(bytes) => typed.extend(bytes),
             _ => {}
         }
     }

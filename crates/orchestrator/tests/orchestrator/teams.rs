@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use coven_model::event::{Event, LoopVerdict};
+use coven_model::event::{LoopVerdict, SessionEvent};
 use coven_model::{SessionId, WorkflowStatus};
-use coven_orchestrator::{NewSession, Orchestrator, Published};
+use coven_orchestrator::{NewSession, Orchestrator, PublishedEvent};
 use serde_json::json;
 
 use crate::support::{Base, end, nothing_left};
@@ -99,10 +99,12 @@ async fn verdicts(orchestrator: &Orchestrator, id: &SessionId) -> Vec<(LoopVerdi
     let mut verdicts = Vec::new();
     loop {
         let envelope = events.next().await.unwrap().unwrap();
-        let Published::Fact { event, .. } = &envelope.what else { continue };
+        let PublishedEvent::Fact { event, .. } = &envelope.what else { continue };
         match &**event {
-            Event::LoopJudged { verdict, reason, .. } => verdicts.push((*verdict, reason.clone())),
-            Event::WorkflowCompleted { .. } => return verdicts,
+            SessionEvent::LoopJudged { verdict, reason, .. } => {
+                verdicts.push((*verdict, reason.clone()))
+            }
+            SessionEvent::WorkflowCompleted { .. } => return verdicts,
             _ => {}
         }
     }
@@ -205,7 +207,7 @@ async fn implement_bead_blocks_when_its_checks_fail_and_closes_nothing() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = crate::support::intervention(&mut events).await;
     assert!(asked.reason.contains("checks"), "{}", asked.reason);
-    crate::support::decide(&orchestrator, &asked, coven_model::Choice::Abort).await;
+    crate::support::decide(&orchestrator, &asked, coven_model::InterventionChoice::Abort).await;
     let view = end(&orchestrator, &id).await;
     assert_ne!(view.status, WorkflowStatus::Completed);
     assert!(project.read(".coven/beads/one.md").contains("status: in_progress"));

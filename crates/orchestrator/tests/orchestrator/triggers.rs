@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, WorkflowStatus};
 use coven_orchestrator::{
-    ExecuteError, FeedItem, Live, NewSession, Options, Orchestrator, PostedEvent, Published,
+    ExecuteError, FeedItem, LiveEvent, NewSession, Options, Orchestrator, PostedEvent,
+    PublishedEvent,
 };
 use serde_json::{Map, Value, json};
 
@@ -289,7 +290,7 @@ async fn sessions_that_start_one_another_come_to_an_end_and_that_is_told() {
     let told = async {
         loop {
             if let Some(FeedItem::Event(envelope)) = feed.next().await
-                && let Published::Live(Live::Trigger { problem }) = envelope.what
+                && let PublishedEvent::Live(LiveEvent::Trigger { problem }) = envelope.what
             {
                 return problem;
             }
@@ -319,9 +320,10 @@ async fn steps_and_questions_start_grimoires_too() {
     let id = orchestrator.execute_workflow(new).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let question = intervention(&mut events).await;
-    crate::support::decide(&orchestrator, &question, coven_model::Choice::Approve).await;
+    crate::support::decide(&orchestrator, &question, coven_model::InterventionChoice::Approve)
+        .await;
     fact(&mut events, "the end", |event| {
-        matches!(event, Event::WorkflowCompleted { .. }).then_some(())
+        matches!(event, SessionEvent::WorkflowCompleted { .. }).then_some(())
     })
     .await;
     all_over(&orchestrator, 3).await;

@@ -1,18 +1,18 @@
 //! What a policy file may say, and what it is told when it says something else.
 
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 use insta::assert_snapshot;
 
 use super::{Policy, schema};
 
 fn refused(text: &str) -> String {
-    Policy::read(&Source::new("policy.yaml", text)).unwrap_err().render(false)
+    Policy::read(&SourceFile::new("policy.yaml", text)).unwrap_err().render(false)
 }
 
 fn warned(text: &str) -> String {
-    let source = Source::new("policy.yaml", text);
+    let source = SourceFile::new("policy.yaml", text);
     let policy = Policy::read(&source).unwrap();
-    Report::new(source, policy.warnings().to_vec()).render(false)
+    ProblemReport::new(source, policy.warnings().to_vec()).render(false)
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn the_example_of_the_documentation_is_a_policy() {
         })
         .collect();
     assert_eq!(warned(&yaml), "");
-    assert_eq!(Policy::read(&Source::new("policy.yaml", yaml)).unwrap().rules.len(), 3);
+    assert_eq!(Policy::read(&SourceFile::new("policy.yaml", yaml)).unwrap().rules.len(), 3);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What handlers answer, which handler decides, and that none presses Enter blindly.
 
-use coven_model::{AutoPolicy, AwaitingKind, Choice, Digest, HandlerName};
+use coven_model::{AutoPolicy, AwaitingKind, ContentDigest, HandlerName, InterventionChoice};
 use proptest::prelude::*;
 
 use super::{AgentAutomation, FunctionHandler, HandlerError, QuestionHandler, TerminalInput};
@@ -9,7 +9,7 @@ use crate::AgentQuestion;
 /// Asks with an excerpt of these lines.
 fn ask<T>(kind: AwaitingKind, lines: &[&str], then: impl FnOnce(&AgentQuestion<'_>) -> T) -> T {
     let excerpt: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-    let digest = Digest::of_question("interaction_handler", lines.iter().copied(), 1);
+    let digest = ContentDigest::of_question("interaction_handler", lines.iter().copied(), 1);
     then(&AgentQuestion {
         adapter: "gemini",
         kind,
@@ -213,13 +213,16 @@ fn a_decision_names_its_handler() {
     let decided =
         |automatic: AgentAutomation| approval(|q| automatic.resolve(q)).to_decision().unwrap();
     let enter = decided(policy(&["pressEnter"]));
-    assert_eq!((enter.choice, enter.by.as_str()), (Choice::Approve, "handler:pressEnter"));
+    assert_eq!(
+        (enter.choice, enter.by.as_str()),
+        (InterventionChoice::Approve, "handler:pressEnter")
+    );
     assert_eq!(enter.handler, Some(HandlerName::PressEnter));
-    assert_eq!(decided(policy(&["escape"])).choice, Choice::Deny);
+    assert_eq!(decided(policy(&["escape"])).choice, InterventionChoice::Deny);
     let text = decided(policy(&["type(go on)"]));
-    assert_eq!((text.choice, text.text.as_deref()), (Choice::Answer, Some("go on")));
+    assert_eq!((text.choice, text.text.as_deref()), (InterventionChoice::Answer, Some("go on")));
     let custom = decided(policy(&[]).with(typed("2")));
-    assert_eq!((custom.choice, custom.text.as_deref()), (Choice::Answer, Some("2")));
+    assert_eq!((custom.choice, custom.text.as_deref()), (InterventionChoice::Answer, Some("2")));
     assert_eq!(custom.handler, None);
 }
 

@@ -1,20 +1,20 @@
 //! Which rule decides, and what a project may do to the user's word.
 
-use coven_model::{AwaitingKind, Choice};
-use coven_notation::Source;
+use coven_model::{AwaitingKind, InterventionChoice};
+use coven_notation::SourceFile;
 use insta::assert_snapshot;
 
-use super::{Policies, PolicyLayer, RuleEffect};
+use super::{EffectivePolicies, PolicyLayer, RuleEffect};
 use crate::{AgentQuestion, Policy};
 
 fn policy(rules: &str) -> Policy {
     let text = format!("version: 1\nrules:\n{rules}");
-    let policy = Policy::read(&Source::new("policy.yaml", text));
+    let policy = Policy::read(&SourceFile::new("policy.yaml", text));
     policy.unwrap_or_else(|report| panic!("{}", report.render(false)))
 }
 
-fn user(rules: &str) -> Policies {
-    Policies { user: Some(policy(rules)), project: None }
+fn user(rules: &str) -> EffectivePolicies {
+    EffectivePolicies { user: Some(policy(rules)), project: None }
 }
 
 const APPROVAL: AgentQuestion<'static> = AgentQuestion {
@@ -28,12 +28,12 @@ const APPROVAL: AgentQuestion<'static> = AgentQuestion {
 };
 
 /// What is decided about an approval that shows these lines, in one line.
-fn decided(policies: &Policies, lines: &[&str]) -> String {
+fn decided(policies: &EffectivePolicies, lines: &[&str]) -> String {
     let excerpt: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     said(policies, &AgentQuestion { excerpt: &excerpt, ..APPROVAL })
 }
 
-fn said(policies: &Policies, question: &AgentQuestion<'_>) -> String {
+fn said(policies: &EffectivePolicies, question: &AgentQuestion<'_>) -> String {
     let decision = policies.decide(question);
     format!("{} by {}: {}", decision.ruling, decision.decided_by(), decision.reason)
 }
@@ -56,7 +56,7 @@ fn the_first_rule_that_matches_decides_and_is_named_with_its_reason() {
 
 #[test]
 fn without_any_policy_everything_is_asked() {
-    assert_snapshot!(decided(&Policies::default(), &["rm"]), @"ask by policy: no rule is about this question");
+    assert_snapshot!(decided(&EffectivePolicies::default(), &["rm"]), @"ask by policy: no rule is about this question");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_project_can_make_the_users_word_stricter_and_nothing_else() {
     let rule = |word: &str| Some(policy(&format!("- {{decision: {word}}}\n")));
     let table = words[..5].iter().flat_map(|user| {
         words.iter().filter(|project| **project != "{answer: mine}").map(move |project| {
-            let policies = Policies { user: rule(user), project: rule(project) };
+            let policies = EffectivePolicies { user: rule(user), project: rule(project) };
             let decision = policies.decide(&APPROVAL);
             let layer = decision.layer.unwrap();
             format!("{user:15} {project:17} -> {} ({layer})", decision.ruling)
@@ -130,7 +130,7 @@ fn a_project_can_make_the_users_word_stricter_and_nothing_else() {
 fn no_project_allows_or_answers_what_the_user_denies_or_wants_to_be_asked() {
     for strict in ["deny", "ask"] {
         for lax in ["allow", "allow-always", "{answer: y}"] {
-            let policies = Policies {
+            let policies = EffectivePolicies {
                 user: Some(policy(&format!("- {{matches: rm, decision: {strict}}}\n"))),
                 project: Some(policy(&format!(
                     "- {{name: all, adapter: claude, kind: approval, matches: rm, decision: {lax}}}\n"
@@ -146,7 +146,7 @@ fn no_project_allows_or_answers_what_the_user_denies_or_wants_to_be_asked() {
 
 #[test]
 fn a_project_decides_what_the_user_has_said_nothing_about() {
-    let policies = Policies {
+    let policies = EffectivePolicies {
         user: Some(policy("- {matches: rm, decision: deny}\n")),
         project: Some(policy("- {name: tests, matches: cargo test, decision: allow}\n")),
     };
@@ -193,12 +193,12 @@ fn a_rule_about_a_tool_is_careful_when_the_tool_is_not_known() {
 fn a_decision_becomes_a_fact_that_says_who_and_why() {
     let policies = user("- {name: no, decision: deny, reason: Not here.}\n");
     let fact = policies.decide(&APPROVAL).to_decision().unwrap();
-    assert_eq!(fact.choice, Choice::Deny);
+    assert_eq!(fact.choice, InterventionChoice::Deny);
     assert_eq!(fact.by, "policy:user:no");
     assert_eq!((fact.why.as_str(), fact.text.as_deref()), ("Not here.", Some("Not here.")));
     let policies = user("- {decision: {answer: \"2\"}}\n");
     let fact = policies.decide(&APPROVAL).to_decision().unwrap();
-    assert_eq!((fact.choice, fact.text.as_deref()), (Choice::Answer, Some("2")));
+    assert_eq!((fact.choice, fact.text.as_deref()), (InterventionChoice::Answer, Some("2")));
     assert_eq!(fact.by, "policy:user:rule 1");
-    assert_eq!(Policies::default().decide(&APPROVAL).to_decision(), None);
+    assert_eq!(EffectivePolicies::default().decide(&APPROVAL).to_decision(), None);
 }

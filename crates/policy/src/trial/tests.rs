@@ -1,11 +1,13 @@
 //! The table of `coven policy test`.
 
-use coven_model::{Choice, Intervention, InterventionId, InterventionKind, SessionId, Timestamp};
-use coven_notation::Source;
+use coven_model::{
+    Intervention, InterventionChoice, InterventionId, InterventionKind, SessionId, Timestamp,
+};
+use coven_notation::SourceFile;
 use insta::assert_snapshot;
 
 use super::{PastQuestion, test};
-use crate::{Policies, Policy};
+use crate::{EffectivePolicies, Policy};
 
 fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervention {
     let session = SessionId::new("0190d1c7-0000-7000-8000-000000000001").unwrap();
@@ -30,8 +32,8 @@ fn each_past_intervention_is_held_against_the_rules() {
                 - {name: tests, matches: ^cargo test, decision: allow}\n\
                 - {name: push, matches: git push, decision: deny}\n\
                 - {name: never, adapter: nobody, decision: deny}\n";
-    let policy = Policy::read(&Source::new("policy.yaml", text)).unwrap();
-    let policies = Policies { user: Some(policy), project: None };
+    let policy = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
+    let policies = EffectivePolicies { user: Some(policy), project: None };
     let asked = [
         intervention(1, InterventionKind::Approval, "Run?\ncargo test --all\n"),
         intervention(2, InterventionKind::Approval, "Run?\ngit push\n"),
@@ -39,7 +41,13 @@ fn each_past_intervention_is_held_against_the_rules() {
         intervention(4, InterventionKind::FailedGate, "cargo test\n"),
         intervention(5, InterventionKind::Approval, "cargo test\n"),
     ];
-    let decided = [Some(Choice::Approve), Some(Choice::Approve), Some(Choice::Deny), None, None];
+    let decided = [
+        Some(InterventionChoice::Approve),
+        Some(InterventionChoice::Approve),
+        Some(InterventionChoice::Deny),
+        None,
+        None,
+    ];
     let past = asked.iter().zip(decided).map(|(intervention, decided)| PastQuestion {
         intervention,
         adapter: "claude",

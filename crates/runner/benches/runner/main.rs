@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, io};
 
 use coven_adapters::{AgentAdapter, Options, default_registry};
-use coven_runner::{Action, AgentRunner, Event, Place, Task, Update};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, RunnerEvent, RunnerUpdate, TaskPlace};
 use coven_runtime::hold::HolderDomain;
 use coven_testkit::bench::asking::{AGENT, CONFIG};
 use coven_testkit::bench::{arguments, machine, table};
@@ -60,7 +60,7 @@ async fn measure(plan: Plan) -> io::Result<Measured> {
     for number in 0..plan.agents {
         let folder = home.path().join(number.to_string());
         std::fs::create_dir_all(&folder)?;
-        let task = Task::interactive(format!("bench-runner-{number}"), Some(AGENT));
+        let task = AgentTask::interactive(format!("bench-runner-{number}"), Some(AGENT));
         let place = place(&folder, &plan);
         agents.push(tokio::spawn(follow(adapter.clone(), task, place)));
     }
@@ -74,9 +74,9 @@ async fn measure(plan: Plan) -> io::Result<Measured> {
     Ok(Measured { plan, delays, doubled })
 }
 
-fn place(folder: &Path, plan: &Plan) -> Place {
+fn place(folder: &Path, plan: &Plan) -> TaskPlace {
     let variable = |name: &str, value: OsString| (OsString::from(name), value);
-    Place {
+    TaskPlace {
         domain: Arc::new(HolderDomain::new(TestProgram::Agent.path())),
         cwd: folder.to_owned(),
         env: BTreeMap::from([
@@ -95,8 +95,8 @@ fn place(folder: &Path, plan: &Plan) -> Place {
 /// Answers every question of one agent, and says how late each was seen and how many came twice.
 async fn follow(
     adapter: Arc<dyn AgentAdapter>,
-    task: Task,
-    place: Place,
+    task: AgentTask,
+    place: TaskPlace,
 ) -> io::Result<(Vec<Duration>, usize)> {
     let runner = AgentRunner::start(adapter, task, &place).map_err(io::Error::other)?;
     let mut events = runner.subscribe();
@@ -105,7 +105,7 @@ async fn follow(
     let y = "y".parse().map_err(|_| io::Error::other("y is no key"))?;
     while let Some(update) = events.next().await {
         match update {
-            Update::Event(Event::Awaiting(question)) => {
+            RunnerUpdate::Event(RunnerEvent::Awaiting(question)) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
                 let painted = question.excerpt.iter().find_map(|line| painted(line));
                 let Some(painted) = painted else { continue };
@@ -115,9 +115,9 @@ async fn follow(
                     doubled += 1;
                 }
                 // A question that is gone by now shows as one that was never counted again.
-                runner.answer(question.digest, Action::Keys(vec![y])).await.ok();
+                runner.answer(question.digest, AnswerAction::Keys(vec![y])).await.ok();
             }
-            Update::Event(Event::Done(_)) => break,
+            RunnerUpdate::Event(RunnerEvent::Done(_)) => break,
             _ => {}
         }
     }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{AgentState, Choice, Digest, Outcome};
-use coven_runner::{Action, AgentRunner, Event, Message, Question, Subscription, Task, Update};
+use coven_model::{AgentState, ContentDigest, InterventionChoice, JobOutcome};
+use coven_runner::{
+    AgentRunner, AgentTask, AnswerAction, Message, RunnerEvent, RunnerSubscription, RunnerUpdate,
+    ScreenQuestion,
+};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -19,12 +22,12 @@ pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 #[expect(dead_code, reason = "some is told only to be shown as evidence")]
 pub(crate) enum Told {
     State(AgentState),
-    Asks(Question),
-    Gone(Digest),
+    Asks(ScreenQuestion),
+    Gone(ContentDigest),
     TurnEnded { error: bool },
     Failed(String),
     Lagged(u64),
-    Done(Arc<Outcome>),
+    Done(Arc<JobOutcome>),
 }
 
 /// An agent on a terminal.
@@ -37,7 +40,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn start(scenery: Scenery, task: Task) -> Result<Self, String> {
+    pub(crate) fn start(scenery: Scenery, task: AgentTask) -> Result<Self, String> {
         let before = left::processes();
         let runner = AgentRunner::start(scenery.adapter.clone(), task, &scenery.place)
             .map_err(|error| error.to_string())?;
@@ -105,7 +108,7 @@ impl Agent {
         Err(format!("never {state}; it is {} by {rule} ({text})", now.state))
     }
 
-    pub(crate) async fn question(&self, from: usize) -> Result<(usize, Question), String> {
+    pub(crate) async fn question(&self, from: usize) -> Result<(usize, ScreenQuestion), String> {
         self.wait(from, "a question", |told| match told {
             Told::Asks(question) => Some(question.clone()),
             _ => None,
@@ -125,13 +128,18 @@ impl Agent {
         self.runner.send(Message::new(text)).await.map_err(|error| error.to_string())
     }
 
-    pub(crate) async fn choose(&self, question: &Question, choice: Choice) -> Result<(), String> {
-        let answered = self.runner.answer(question.digest.clone(), Action::Choose(choice)).await;
+    pub(crate) async fn choose(
+        &self,
+        question: &ScreenQuestion,
+        choice: InterventionChoice,
+    ) -> Result<(), String> {
+        let answered =
+            self.runner.answer(question.digest.clone(), AnswerAction::Choose(choice)).await;
         answered.map_err(|error| format!("{choice}: {error}"))
     }
 
     /// The questions it asked since a moment.
-    pub(crate) fn questions(&self, from: usize) -> Vec<Question> {
+    pub(crate) fn questions(&self, from: usize) -> Vec<ScreenQuestion> {
         let asked = self.told().into_iter().skip(from).filter_map(|told| match told {
             Told::Asks(question) => Some(question),
             _ => None,
@@ -158,13 +166,13 @@ impl Agent {
     /// What it printed and was sent, with the time, from its tape.
     fn tape(&self) -> String {
         let folder = self.scenery.place.folder.clone().unwrap_or_default();
-        let Ok(reader) = coven_tape::Reader::open(&folder) else { return String::new() };
+        let Ok(reader) = coven_tape::TapeReader::open(&folder) else { return String::new() };
         let lines = reader.records(0).filter_map(Result::ok).map(|record| {
             let what = match record.event {
-                coven_tape::Event::Output { bytes, .. } => {
+                coven_tape::TapeEvent::Output { bytes, .. } => {
                     format!("> {}", String::from_utf8_lossy(&bytes).escape_debug())
                 }
-                coven_tape::Event::Input(bytes) => {
+                coven_tape::TapeEvent::Input(bytes) => {
                     format!("< {}", String::from_utf8_lossy(&bytes).escape_debug())
                 }
                 other => format!("{other:?}"),
@@ -180,7 +188,7 @@ impl Agent {
     }
 
     /// Stops it. Says what it told last and which of its processes are left.
-    pub(crate) async fn stop(self) -> (Result<Outcome, String>, Vec<String>) {
+    pub(crate) async fn stop(self) -> (Result<JobOutcome, String>, Vec<String>) {
         let stopped = self.runner.stop().await.map_err(|error| error.to_string());
         let job = coven_runtime::processes::of_job(&self.scenery.job);
         let mut left: Vec<String> =
@@ -193,17 +201,17 @@ impl Agent {
     }
 }
 
-async fn listen(mut events: Subscription, told: watch::Sender<Vec<Told>>) {
+async fn listen(mut events: RunnerSubscription, told: watch::Sender<Vec<Told>>) {
     while let Some(update) = events.next().await {
         let each = match update {
-            Update::Lagged(missed) => Told::Lagged(missed),
-            Update::Event(Event::State(verdict)) => Told::State(verdict.state),
-            Update::Event(Event::Awaiting(question)) => Told::Asks(question),
-            Update::Event(Event::NoLongerAwaiting(digest)) => Told::Gone(digest),
-            Update::Event(Event::TurnEnded { error }) => Told::TurnEnded { error },
-            Update::Event(Event::DeliveryFailed { reason, .. }) => Told::Failed(reason),
-            Update::Event(Event::Done(outcome)) => Told::Done(Arc::new(*outcome)),
-            Update::Event(_) => continue,
+            RunnerUpdate::Lagged(missed) => Told::Lagged(missed),
+            RunnerUpdate::Event(RunnerEvent::State(verdict)) => Told::State(verdict.state),
+            RunnerUpdate::Event(RunnerEvent::Awaiting(question)) => Told::Asks(question),
+            RunnerUpdate::Event(RunnerEvent::NoLongerAwaiting(digest)) => Told::Gone(digest),
+            RunnerUpdate::Event(RunnerEvent::TurnEnded { error }) => Told::TurnEnded { error },
+            RunnerUpdate::Event(RunnerEvent::DeliveryFailed { reason, .. }) => Told::Failed(reason),
+            RunnerUpdate::Event(RunnerEvent::Done(outcome)) => Told::Done(Arc::new(*outcome)),
+            RunnerUpdate::Event(_) => continue,
         };
         told.send_modify(|all| all.push(each));
     }

@@ -1,8 +1,8 @@
 //! The rows of an agent without a terminal.
 
-use coven_model::{Outcome, Usage};
-use coven_runner::{HeadlessRunner, Task};
-use coven_testkit::model::{Scene, USED};
+use coven_model::{JobOutcome, TokenUsage};
+use coven_runner::{AgentTask, HeadlessRunner};
+use coven_testkit::model::{ModelScene, USED};
 
 use crate::agent::STEP_TIMEOUT;
 use crate::left;
@@ -13,7 +13,8 @@ use coven_testkit::real_cli::Home;
 /// One run with a tool, its conversation continued, and a run that is stopped half-way.
 pub(crate) async fn rows(stage: &Stage, rows: &mut Rows) {
     let asked = stage.server.exchanges().len();
-    let first = run(stage, &format!("{} first", Scene::Shell), None, Usage::default()).await;
+    let first =
+        run(stage, &format!("{} first", ModelScene::Shell), None, TokenUsage::default()).await;
     let outcome = match first {
         Ok((outcome, ran)) => {
             let requests = stage.server.exchanges().len() - asked;
@@ -40,12 +41,12 @@ async fn run(
     stage: &Stage,
     prompt: &str,
     resume: Option<String>,
-    previous: Usage,
-) -> Result<(Outcome, usize), String> {
+    previous: TokenUsage,
+) -> Result<(JobOutcome, usize), String> {
     let before = left::processes();
     let scenery = stage.scenery(Home::Settled).map_err(|error| error.to_string())?;
     let ran = Stage::ran(&scenery.place);
-    let mut task = Task::headless(&*scenery.job, prompt);
+    let mut task = AgentTask::headless(&*scenery.job, prompt);
     task.resume = resume;
     task.timeout = Some(STEP_TIMEOUT);
     let runner = HeadlessRunner::start(scenery.adapter.clone(), task, &scenery.place, previous)
@@ -60,7 +61,7 @@ async fn run(
 
 /// Whether a CLI counted what the model says it used: at least for its turns, and for what it asked
 /// beside them if it counts that.
-fn counted(usage: &Usage, turns: usize, requests: usize) -> Result<(), String> {
+fn counted(usage: &TokenUsage, turns: usize, requests: usize) -> Result<(), String> {
     let used = (usage.input_tokens, usage.output_tokens);
     let fits = (turns as u64..=requests as u64)
         .any(|count| used == (Some(count * USED.input), Some(count * USED.output)));
@@ -70,7 +71,7 @@ fn counted(usage: &Usage, turns: usize, requests: usize) -> Result<(), String> {
     Err(format!("it says it used {used:?} in {turns} turns and {requests} requests"))
 }
 
-fn first_run(outcome: &Outcome, ran: usize, requests: usize) -> Found {
+fn first_run(outcome: &JobOutcome, ran: usize, requests: usize) -> Found {
     if !outcome.ok || ran != 1 {
         return Err(format!("{}; the tool ran {ran} times", outcome.reason));
     }
@@ -85,9 +86,9 @@ fn first_run(outcome: &Outcome, ran: usize, requests: usize) -> Found {
     Ok(told(&outcome.usage))
 }
 
-async fn resume(stage: &Stage, first: &Outcome) -> Found {
+async fn resume(stage: &Stage, first: &JobOutcome) -> Found {
     let (turns, asked) = (stage.turns(0).len(), stage.server.exchanges().len());
-    let prompt = format!("{} again", Scene::Text);
+    let prompt = format!("{} again", ModelScene::Text);
     let session = first.agent_session.clone();
     let (second, _) = run(stage, &prompt, session.clone(), first.usage).await?;
     let requests = stage.turns(turns);
@@ -117,8 +118,8 @@ async fn resume(stage: &Stage, first: &Outcome) -> Found {
 }
 
 async fn error(stage: &Stage) -> Found {
-    let prompt = format!("{} please", Scene::Error);
-    let (outcome, _) = run(stage, &prompt, None, Usage::default()).await?;
+    let prompt = format!("{} please", ModelScene::Error);
+    let (outcome, _) = run(stage, &prompt, None, TokenUsage::default()).await?;
     if outcome.ok {
         stage.keep("headless error", &format!("{outcome:#?}"));
         return Err(format!("called a success: {}", outcome.reason));
@@ -131,9 +132,9 @@ async fn stop(stage: &Stage) -> Found {
     let before = left::processes();
     let turns = stage.turns(0).len();
     let scenery = stage.scenery(Home::Settled).map_err(|error| error.to_string())?;
-    let task = Task::headless(&*scenery.job, &format!("{} please", Scene::Slow));
+    let task = AgentTask::headless(&*scenery.job, &format!("{} please", ModelScene::Slow));
     let runner =
-        HeadlessRunner::start(scenery.adapter.clone(), task, &scenery.place, Usage::default())
+        HeadlessRunner::start(scenery.adapter.clone(), task, &scenery.place, TokenUsage::default())
             .map_err(|error| error.to_string())?;
     if !stage.wait(|all| all.iter().skip(turns).any(|turn| turn.open)) {
         return Err("it never asked the model".to_owned());
@@ -151,7 +152,7 @@ async fn stop(stage: &Stage) -> Found {
     Ok(format!("{processes} processes before, none after; {}", outcome.reason))
 }
 
-fn told(usage: &Usage) -> String {
+fn told(usage: &TokenUsage) -> String {
     let cost = usage.cost_usd.map(|cost| format!(", {cost} USD by its own reckoning"));
     format!(
         "{} tokens in ({} cached), {} out{}",

@@ -1,8 +1,10 @@
 //! The rows of an agent on a terminal.
 
-use coven_model::{AgentState, AwaitingKind, Choice, Ending, PermissionLevel, Verdict};
-use coven_runner::{DeliveryError, Message, Task};
-use coven_testkit::model::Scene;
+use coven_model::{
+    AgentState, AgentVerdict, AwaitingKind, InterventionChoice, PermissionLevel, ProcessEnding,
+};
+use coven_runner::{AgentTask, DeliveryError, Message};
+use coven_testkit::model::ModelScene;
 
 use crate::agent::{Agent, STEP_TIMEOUT, Told};
 use crate::stage::Stage;
@@ -16,8 +18,8 @@ const MAX_DIALOGS: usize = 8;
 const PASTED: &str =
     "First line of three.\n  The second is indented: \"quoted\", $HOME, `tick`.\nplay:text";
 
-fn task(job: &str, prompt: Option<&str>) -> Task {
-    let mut task = Task::interactive(job, prompt);
+fn task(job: &str, prompt: Option<&str>) -> AgentTask {
+    let mut task = AgentTask::interactive(job, prompt);
     task.permission = Some(PermissionLevel::Ask);
     task
 }
@@ -62,13 +64,13 @@ async fn dialogs(cli: Cli, agent: &Agent) -> Found {
         from = at + 1;
         if let Some(question) = next {
             let name = question.dialog.clone().unwrap_or_else(|| question.rule.clone());
-            let answered = agent.choose(&question, Choice::Approve).await;
+            let answered = agent.choose(&question, InterventionChoice::Approve).await;
             answered.map_err(|error| format!("{name}: {error}"))?;
             seen.push(name);
             continue;
         }
         // Some show their prompt for a moment before a dialog; then nothing must be typed.
-        match agent.runner.send(Message::new(format!("{} please", Scene::Text))).await {
+        match agent.runner.send(Message::new(format!("{} please", ModelScene::Text))).await {
             Ok(()) => break,
             Err(DeliveryError::Awaiting) => {}
             Err(error) => return Err(error.to_string()),
@@ -85,7 +87,7 @@ async fn dialogs(cli: Cli, agent: &Agent) -> Found {
 /// Everything else, in one conversation.
 pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
     let started = stage.scenery(Home::Settled).map_err(|error| error.to_string());
-    let prompt = format!("{} please", Scene::Text);
+    let prompt = format!("{} please", ModelScene::Text);
     let turns = stage.turns(0).len();
     let agent = match started.and_then(|scenery| {
         let task = task(&scenery.job, Some(&prompt));
@@ -155,14 +157,14 @@ async fn idle(agent: &Agent) -> Found {
     Ok(by(&verdict))
 }
 
-fn by(verdict: &Verdict) -> String {
+fn by(verdict: &AgentVerdict) -> String {
     let source = format!("{:?}", verdict.evidence.source).to_lowercase();
     format!("by {source} ({})", verdict.evidence.rule)
 }
 
 async fn working(stage: &Stage, agent: &Agent) -> Found {
     let (from, turns) = (agent.now(), stage.turns(0).len());
-    agent.send(&format!("{} please", Scene::Think)).await?;
+    agent.send(&format!("{} please", ModelScene::Think)).await?;
     // The model has been asked and says nothing yet: that is work if anything is.
     if !stage.wait(|all| all.iter().skip(turns).any(|turn| turn.open)) {
         return Err("the model was never asked".to_owned());
@@ -187,14 +189,14 @@ async fn working(stage: &Stage, agent: &Agent) -> Found {
 
 async fn two_approvals(stage: &Stage, agent: &Agent) -> Found {
     let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
-    agent.send(&format!("{} please", Scene::Twice)).await?;
+    agent.send(&format!("{} please", ModelScene::Twice)).await?;
     let (at, first) = agent.question(from).await?;
-    agent.choose(&first, Choice::Approve).await?;
+    agent.choose(&first, InterventionChoice::Approve).await?;
     let (_, second) = agent.question(at + 1).await?;
     if Stage::ran(&agent.scenery.place) != ran + 1 {
         return Err("the second question came before the first command ran".to_owned());
     }
-    agent.choose(&second, Choice::Approve).await?;
+    agent.choose(&second, InterventionChoice::Approve).await?;
     agent.turn_end(from).await?;
     let (asked, runs) = (agent.questions(from), Stage::ran(&agent.scenery.place) - ran);
     if asked.len() != 2 || runs != 2 || first.digest == second.digest {
@@ -206,7 +208,7 @@ async fn two_approvals(stage: &Stage, agent: &Agent) -> Found {
 
 async fn approve(stage: &Stage, agent: &Agent) -> Found {
     let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
-    agent.send(&format!("{} please", Scene::Ask)).await?;
+    agent.send(&format!("{} please", ModelScene::Ask)).await?;
     let (_, question) = agent.question(from).await?;
     if question.kind != AwaitingKind::Approval {
         return Err(format!("it is a {} and not an approval", question.kind));
@@ -218,7 +220,7 @@ async fn approve(stage: &Stage, agent: &Agent) -> Found {
     if Stage::ran(&agent.scenery.place) != ran {
         return Err("the command ran before it was approved".to_owned());
     }
-    agent.choose(&question, Choice::Approve).await?;
+    agent.choose(&question, InterventionChoice::Approve).await?;
     agent.turn_end(from).await?;
     let (asked, runs) = (agent.questions(from).len(), Stage::ran(&agent.scenery.place) - ran);
     if (asked, runs) != (1, 1) {
@@ -234,9 +236,9 @@ async fn approve(stage: &Stage, agent: &Agent) -> Found {
 
 async fn deny(stage: &Stage, agent: &Agent) -> Found {
     let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
-    agent.send(&format!("{} please", Scene::Ask)).await?;
+    agent.send(&format!("{} please", ModelScene::Ask)).await?;
     let (_, question) = agent.question(from).await?;
-    agent.choose(&question, Choice::Deny).await?;
+    agent.choose(&question, InterventionChoice::Deny).await?;
     let error = agent.turn_end(from).await?;
     let (asked, runs) = (agent.questions(from).len(), Stage::ran(&agent.scenery.place) - ran);
     if error || (asked, runs) != (1, 0) {
@@ -249,7 +251,7 @@ async fn deny(stage: &Stage, agent: &Agent) -> Found {
 
 async fn interrupt(stage: &Stage, agent: &Agent) -> Found {
     let (from, turns) = (agent.now(), stage.turns(0).len());
-    agent.send(&format!("{} please", Scene::Slow)).await?;
+    agent.send(&format!("{} please", ModelScene::Slow)).await?;
     agent.state(AgentState::Working).await?;
     // Something of the answer is on the screen, so that there is an answer to interrupt.
     words(agent).await?;
@@ -284,7 +286,7 @@ async fn words(agent: &Agent) -> Result<(), String> {
 
 async fn message(stage: &Stage, agent: &Agent, words: &str) -> Found {
     let (from, turns) = (agent.now(), stage.turns(0).len());
-    let text = format!("{} {words}", Scene::Text);
+    let text = format!("{} {words}", ModelScene::Text);
     agent.send(&text).await?;
     if agent.turn_end(from).await? {
         return Err("the turn ended with an error".to_owned());
@@ -305,7 +307,7 @@ fn arrived(stage: &Stage, turns: usize, text: &str) -> Result<(), String> {
 
 async fn error(agent: &Agent) -> Found {
     let from = agent.now();
-    agent.send(&format!("{} please", Scene::Error)).await?;
+    agent.send(&format!("{} please", ModelScene::Error)).await?;
     if !agent.turn_end(from).await? {
         return Err("the turn ended as if nothing had happened".to_owned());
     }
@@ -338,7 +340,7 @@ async fn stop(agent: Agent) -> Found {
     if !left.is_empty() {
         return Err(format!("left behind: {}", left.join("; ")));
     }
-    if outcome.ending != Ending::Stopped || lagged > 0 {
+    if outcome.ending != ProcessEnding::Stopped || lagged > 0 {
         return Err(format!("{:?}, {lagged} events missed", outcome.ending));
     }
     let session = if outcome.agent_session.is_some() { ", its conversation is known" } else { "" };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use coven_adapters::{AgentAdapter, Options, default_registry};
-use coven_runner::Place;
+use coven_runner::TaskPlace;
 use coven_runtime::hold::HolderDomain;
 use coven_testkit::model::{ModelExchange, ModelServer};
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ pub(crate) struct Stage {
 /// One run's own part of it.
 pub(crate) struct Scenery {
     pub(crate) adapter: Arc<dyn AgentAdapter>,
-    pub(crate) place: Place,
+    pub(crate) place: TaskPlace,
     pub(crate) job: String,
 }
 
@@ -85,7 +85,7 @@ impl Stage {
         let program = self.installed.join(name).join("node_modules/.bin").join(name);
         Ok(Scenery {
             adapter: self.adapter(home)?,
-            place: Place {
+            place: TaskPlace {
                 domain: Arc::new(HolderDomain::new(&self.holder)),
                 cwd,
                 env,
@@ -122,7 +122,7 @@ impl Stage {
     }
 
     /// How many times the tool ran in a run's project.
-    pub(crate) fn ran(place: &Place) -> usize {
+    pub(crate) fn ran(place: &TaskPlace) -> usize {
         let Ok(entries) = fs::read_dir(&place.cwd) else { return 0 };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         names.filter(|name| name.starts_with("ran-")).count()

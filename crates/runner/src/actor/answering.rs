@@ -2,26 +2,31 @@
 
 use std::time::Duration;
 
-use coven_model::Digest;
-use coven_terminal::snapshot::Snapshot;
+use coven_model::ContentDigest;
+use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
-use super::{Actor, Reading};
+use super::{OutputReading, RunnerActor};
 use crate::answer::{
-    self, Action, AnswerEffect, AnswerError, HeldAnswer, KeySequence, PendingAnswer, Release,
+    self, AnswerAction, AnswerEffect, AnswerError, HeldAnswer, KeySequence, PendingAnswer, Release,
 };
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
 
-impl Actor {
+impl RunnerActor {
     /// Answers a question, if exactly that is on the screen at this very moment.
-    pub(super) fn answer(&mut self, digest: Digest, action: Action, reply: AnswerReply) {
+    pub(super) fn answer(
+        &mut self,
+        digest: ContentDigest,
+        action: AnswerAction,
+        reply: AnswerReply,
+    ) {
         // Everything the agent has printed so far counts.
         for _ in 0..MAX_DRAIN_TURNS {
             self.read();
-            if self.reading != Reading::More {
+            if self.reading != OutputReading::More {
                 break;
             }
         }
@@ -48,9 +53,11 @@ impl Actor {
         }
         let config = self.adapter.config();
         let keys = match action {
-            Action::Choose(choice) => answer::keys_for(config, &verdict.evidence.rule, choice),
-            Action::Keys(keys) => Ok(keys),
-            Action::Text(text) => {
+            AnswerAction::Choose(choice) => {
+                answer::keys_for(config, &verdict.evidence.rule, choice)
+            }
+            AnswerAction::Keys(keys) => Ok(keys),
+            AnswerAction::Text(text) => {
                 return terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
             }
         };
@@ -80,7 +87,7 @@ impl Actor {
     }
 
     /// Goes on pressing the keys of an answer.
-    pub(super) fn press_keys(&mut self, snapshot: &Snapshot, now: Duration) {
+    pub(super) fn press_keys(&mut self, snapshot: &ScreenSnapshot, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
         for effect in terminal.answer.feed(snapshot.hash(), now) {

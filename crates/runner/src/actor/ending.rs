@@ -5,18 +5,18 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use coven_model::{AgentState, Outcome};
-use coven_runtime::domain::{Pane, ReadOutcome, Stop};
+use coven_model::{AgentState, JobOutcome};
+use coven_runtime::domain::{Pane, ReadOutcome, StopMode};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
 use super::handle::StopReply;
 use super::lifecycle::FORCE_TIMEOUT;
 use super::reader::TerminalReader;
-use super::{Actor, AgentReader, Leave, READ_SIZE, Reading, Request};
-use crate::event::Event;
+use super::{AgentReader, LoopEnd, OutputReading, READ_SIZE, Request, RunnerActor};
+use crate::event::RunnerEvent;
 use crate::mark;
-use crate::outcome::{self, Cause};
+use crate::outcome::{self, OutcomeCause};
 use crate::unwind::{catch_panic, panic_message};
 
 /// Why a stop did not succeed.
@@ -30,7 +30,7 @@ pub enum StopError {
     Gone,
 }
 
-impl Actor {
+impl RunnerActor {
     /// Follows the process to its end and publishes how it ended. A panic on the way ends the
     /// process, because nothing watches it any more, and is published as the outcome.
     pub(super) async fn run(
@@ -41,11 +41,11 @@ impl Actor {
         let published = Arc::clone(&self.published);
         let left = catch_panic(self.follow(&descriptor, &mut requests)).await;
         let failed = match left {
-            Ok(Leave::Detached(reply)) => {
+            Ok(LoopEnd::Detached(reply)) => {
                 drop((self, published, descriptor));
                 return reply.end(());
             }
-            Ok(Leave::Exited) => {
+            Ok(LoopEnd::Exited) => {
                 let reported = catch_unwind(AssertUnwindSafe(|| self.report_end()));
                 reported.err().map(|payload| panic_message(&*payload))
             }
@@ -69,7 +69,7 @@ impl Actor {
     }
 
     /// Begins to stop the process.
-    pub(super) fn stop(&mut self, cause: Cause) {
+    pub(super) fn stop(&mut self, cause: OutcomeCause) {
         if let Some(stop) = self.lifecycle.stop(cause, self.now()) {
             self.stop_pane(stop);
         }
@@ -94,16 +94,16 @@ impl Actor {
 
     /// Whether nothing of the process is left and everything it printed was read.
     pub(super) fn is_over(&mut self) -> bool {
-        self.reading == Reading::Ended && !self.pane.is_alive()
+        self.reading == OutputReading::Ended && !self.pane.is_alive()
     }
 
     /// The task is over though the program has not ended.
-    pub(super) fn finish_task(&mut self, outcome: Outcome) {
+    pub(super) fn finish_task(&mut self, outcome: JobOutcome) {
         if self.task.keep_alive {
             self.lifecycle.keep_alive();
             self.published.complete(&outcome);
         } else {
-            self.stop(Cause::Completed(Box::new(outcome)));
+            self.stop(OutcomeCause::Completed(Box::new(outcome)));
         }
     }
 
@@ -125,7 +125,7 @@ impl Actor {
                 verdict.evidence.since = terminal.history.age_at(since);
                 published.set_verdict(verdict, Some(since));
                 if let Some(asked) = terminal.question.take() {
-                    published.tell(Event::NoLongerAwaiting(asked.reported));
+                    published.tell(RunnerEvent::NoLongerAwaiting(asked.reported));
                 }
                 let session = session_shown(&*adapter, &mut terminal).or(session);
                 outcome::of_terminal(ending, &task.ok_codes, session)
@@ -147,8 +147,8 @@ impl Actor {
             }
         };
         let outcome = match cause {
-            Some(Cause::Completed(completed)) => *completed,
-            Some(Cause::Stopped | Cause::TimedOut) | None => outcome,
+            Some(OutcomeCause::Completed(completed)) => *completed,
+            Some(OutcomeCause::Stopped | OutcomeCause::TimedOut) | None => outcome,
         };
         published.complete(&outcome);
         for reply in waiting {
@@ -172,7 +172,7 @@ async fn end_pane(mut pane: Box<dyn Pane>, descriptor: &AsyncFd<OwnedFd>) {
     let gone = async {
         let mut buffer = vec![0; READ_SIZE];
         // A process that has ended meanwhile cannot be stopped, and that shows below.
-        drop(pane.stop(Stop::Force));
+        drop(pane.stop(StopMode::Force));
         while pane.is_alive() {
             if matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))) {
                 tokio::task::yield_now().await;

@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coven_model::{Digest, Outcome, Timestamp, Verdict};
-use coven_terminal::keys::Key;
-use coven_terminal::screen::Size;
+use coven_model::{AgentVerdict, ContentDigest, JobOutcome, Timestamp};
+use coven_terminal::keys::KeyPress;
+use coven_terminal::screen::GridSize;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StopError;
-use super::published::Published;
-use crate::agent::View;
-use crate::answer::{Action, AnswerError};
+use super::published::PublishedState;
+use crate::agent::AgentView;
+use crate::answer::{AnswerAction, AnswerError};
 use crate::delivery::{DeliveryError, Message};
-use crate::subscription::{EventSource, Subscription};
+use crate::subscription::{EventSource, RunnerSubscription};
 
 /// Where a caller waits for an answer.
 #[derive(Debug)]
@@ -32,20 +32,20 @@ pub(super) type DeliveryReply = Reply<Result<(), DeliveryError>>;
 pub(super) type AnswerReply = Reply<Result<(), AnswerError>>;
 
 /// Where the end of a stop is told.
-pub(super) type StopReply = Reply<Result<Outcome, StopError>>;
+pub(super) type StopReply = Reply<Result<JobOutcome, StopError>>;
 
 /// What can be asked of an actor.
 #[derive(Debug)]
 pub(crate) enum Request {
     Send { message: Message, reply: DeliveryReply },
     Paste { text: String, reply: DeliveryReply },
-    Keys(Vec<Key>),
+    Keys(Vec<KeyPress>),
     Bytes(Vec<u8>),
     CloseInput,
-    Resize(Size),
+    Resize(GridSize),
     Interrupt,
-    Answer { digest: Digest, action: Action, reply: AnswerReply },
-    View(Reply<View>),
+    Answer { digest: ContentDigest, action: AnswerAction, reply: AnswerReply },
+    View(Reply<AgentView>),
     Stop(StopReply),
     Detach(Reply<()>),
 }
@@ -56,14 +56,14 @@ pub(crate) struct ActorHandle {
     requests: mpsc::Sender<Request>,
     events: EventSource,
     /// What the first subscriber gets: everything from the start.
-    first: Arc<Mutex<Option<Subscription>>>,
-    pub(crate) verdict: watch::Receiver<Verdict>,
+    first: Arc<Mutex<Option<RunnerSubscription>>>,
+    pub(crate) verdict: watch::Receiver<AgentVerdict>,
     pub(crate) since: watch::Receiver<Timestamp>,
-    outcome: watch::Receiver<Option<Outcome>>,
+    outcome: watch::Receiver<Option<JobOutcome>>,
 }
 
 impl ActorHandle {
-    pub(super) fn new(requests: mpsc::Sender<Request>, published: &Published) -> Self {
+    pub(super) fn new(requests: mpsc::Sender<Request>, published: &PublishedState) -> Self {
         Self {
             requests,
             events: published.events.source(),
@@ -87,7 +87,7 @@ impl ActorHandle {
         drop(self.requests.send(request).await);
     }
 
-    pub(crate) async fn stop(&self) -> Result<Outcome, StopError> {
+    pub(crate) async fn stop(&self) -> Result<JobOutcome, StopError> {
         match self.ask(Request::Stop).await {
             Some(result) => result,
             // It ended by itself meanwhile, or its actor failed and is ending it.
@@ -101,12 +101,12 @@ impl ActorHandle {
         self.ask(Request::Detach).await;
     }
 
-    pub(crate) async fn done(&self) -> Option<Outcome> {
+    pub(crate) async fn done(&self) -> Option<JobOutcome> {
         let mut outcome = self.outcome.clone();
         outcome.wait_for(Option::is_some).await.ok()?.clone()
     }
 
-    pub(crate) fn subscribe(&self) -> Subscription {
+    pub(crate) fn subscribe(&self) -> RunnerSubscription {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.unwrap_or_else(|| self.events.subscribe())
     }

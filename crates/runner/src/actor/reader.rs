@@ -5,23 +5,25 @@ use std::time::Duration;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::sniffer::{ReadPacer, ScreenSniffer};
-use coven_adapters::transcript::{Decoder, Entry};
-use coven_model::{AgentState, Digest, EvidenceSource, Timestamp, Verdict, VerdictEvidence};
-use coven_runtime::domain::Stream;
-use coven_terminal::screen::{Screen, ScreenDamage, Size};
-use coven_terminal::snapshot::Snapshot;
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptItem};
+use coven_model::{
+    AgentState, AgentVerdict, ContentDigest, EvidenceSource, Timestamp, VerdictEvidence,
+};
+use coven_runtime::domain::PaneStream;
+use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
+use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::handle::{AnswerReply, DeliveryReply};
 use super::screen::SuspendableScreen;
 use crate::answer::{AnswerError, PendingAnswer};
 use crate::delivery::{DeliveryQueue, Message};
-use crate::finished::Past;
+use crate::finished::PastActivity;
 use crate::mark::{self, StateMark};
 
 /// What makes sense of an agent's output.
 pub(crate) enum AgentReader {
     Terminal(Box<TerminalReader>),
-    Transcript(Box<Decoder>),
+    Transcript(Box<TranscriptDecoder>),
 }
 
 /// An agent's terminal, and what is under way on it.
@@ -34,7 +36,7 @@ pub(crate) struct TerminalReader {
     pub(super) deliveries: DeliveryQueue<MessageSource>,
     pub(super) answer: PendingAnswer<AnswerReply>,
     pub(super) inputs: TaskInputs,
-    pub(super) turn: Turn,
+    pub(super) turn: PendingTurn,
     pub(super) prompt: PromptAge,
     /// When to look at the screen again for a delivery or an answer.
     pub(super) wake: Option<Duration>,
@@ -55,7 +57,7 @@ pub(super) enum TaskInputs {
 
 /// Whether an agent has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum PendingTurn {
     None,
     /// It was given a message then, and has not been seen to work on it.
     Given(Duration),
@@ -88,15 +90,15 @@ pub(super) struct UnsavedOutput {
 /// A question that was reported.
 pub(super) struct ReportedQuestion {
     /// As it was reported.
-    pub(super) reported: Digest,
+    pub(super) reported: ContentDigest,
     /// As it is shown now: with another entry selected, or with half an answer typed.
-    pub(super) shown: Digest,
+    pub(super) shown: ContentDigest,
     /// When it was reported.
     pub(super) since: Duration,
 }
 
 impl ReportedQuestion {
-    pub(super) fn new(digest: Digest, now: Duration) -> Self {
+    pub(super) fn new(digest: ContentDigest, now: Duration) -> Self {
         Self { shown: digest.clone(), reported: digest, since: now }
     }
 }
@@ -127,7 +129,7 @@ impl AgentHistory {
     }
 
     /// Since when the agent does what it does now. One that was found goes on with what it did.
-    pub(super) fn since(&mut self, verdict: &Verdict, now: Duration) -> Timestamp {
+    pub(super) fn since(&mut self, verdict: &AgentVerdict, now: Duration) -> Timestamp {
         let known = verdict.state != AgentState::Unknown;
         let before = self.before.take_if(|_| known).filter(|before| before.is_of(verdict));
         before.and_then(|before| before.since).unwrap_or_else(|| {
@@ -157,7 +159,7 @@ impl AgentReader {
         let mut terminal =
             TerminalReader::new(screen, sniffer, deliveries, AgentHistory::new(None));
         if prompt.is_some() {
-            terminal.turn = Turn::Given(Duration::ZERO);
+            terminal.turn = PendingTurn::Given(Duration::ZERO);
         }
         if let Some(prompt) = typed_prompt {
             let message = Message::new(prompt);
@@ -171,7 +173,7 @@ impl AgentReader {
     pub(crate) fn adopted(
         adapter: &dyn AgentAdapter,
         screen: Screen,
-        past: Past,
+        past: PastActivity,
         inputs: Vec<String>,
     ) -> Self {
         let sniffer = ScreenSniffer::resumed(adapter.rules(), &past.said, past.questions);
@@ -179,18 +181,18 @@ impl AgentReader {
         let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
         terminal.prompt = PromptAge::Used;
         if past.worked {
-            terminal.turn = Turn::Working;
+            terminal.turn = PendingTurn::Working;
         }
         terminal.pace.changed(Duration::ZERO);
         terminal.take_inputs(inputs);
         Self::Terminal(Box::new(terminal))
     }
 
-    pub(crate) fn transcript(decoder: Decoder) -> Self {
+    pub(crate) fn transcript(decoder: TranscriptDecoder) -> Self {
         Self::Transcript(Box::new(decoder))
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> AgentVerdict {
         match self {
             Self::Terminal(terminal) => terminal.sniffer.verdict().clone(),
             Self::Transcript(_) => Self::headless_verdict(),
@@ -198,8 +200,8 @@ impl AgentReader {
     }
 
     /// What an agent without a terminal is doing, from its start to its end.
-    pub(super) fn headless_verdict() -> Verdict {
-        Verdict {
+    pub(super) fn headless_verdict() -> AgentVerdict {
+        AgentVerdict {
             state: AgentState::Working,
             kind: None,
             evidence: VerdictEvidence {
@@ -229,7 +231,7 @@ impl TerminalReader {
             deliveries,
             answer: PendingAnswer::None,
             inputs: TaskInputs::None,
-            turn: Turn::None,
+            turn: PendingTurn::None,
             prompt: PromptAge::Starting,
             wake: None,
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
@@ -259,7 +261,7 @@ impl TerminalReader {
         self.screen.take_replies()
     }
 
-    pub(super) fn resize(&mut self, size: Size, now: Duration) {
+    pub(super) fn resize(&mut self, size: GridSize, now: Duration) {
         self.screen.resize(size);
         self.sniffer.resized(now);
         self.pace.changed(now);
@@ -279,12 +281,12 @@ impl TerminalReader {
 
     /// Looks at the screen. Only then does it count that the agent has worked: a signal may have
     /// come before the screen that belongs to it.
-    pub(super) fn look(&mut self, now: Duration) -> Snapshot {
+    pub(super) fn look(&mut self, now: Duration) -> ScreenSnapshot {
         self.pace.screen_was_read();
         let snapshot = self.screen.snapshot();
         self.sniffer.read_screen(&snapshot, now);
         if self.sniffer.take_worked() {
-            self.turn = Turn::Working;
+            self.turn = PendingTurn::Working;
             self.deliveries.note_work();
         }
         snapshot
@@ -292,9 +294,9 @@ impl TerminalReader {
 
     /// The agent rests. Says whether that ends a turn.
     pub(super) fn end_turn(&mut self) -> bool {
-        let ended = self.turn == Turn::Working;
+        let ended = self.turn == PendingTurn::Working;
         if ended {
-            self.turn = Turn::None;
+            self.turn = PendingTurn::None;
         }
         ended
     }
@@ -303,8 +305,8 @@ impl TerminalReader {
     pub(super) fn submitted(&mut self, now: Duration) {
         self.prompt = PromptAge::Used;
         // One that was queued behind a turn under way begins when that is over.
-        if self.turn != Turn::Working {
-            self.turn = Turn::Given(now);
+        if self.turn != PendingTurn::Working {
+            self.turn = PendingTurn::Given(now);
         }
     }
 
@@ -358,11 +360,15 @@ impl PromptAge {
 }
 
 /// Takes structured output apart.
-pub(super) fn decode(decoder: &mut Decoder, stream: Stream, bytes: &[u8]) -> Vec<Entry> {
+pub(super) fn decode(
+    decoder: &mut TranscriptDecoder,
+    stream: PaneStream,
+    bytes: &[u8],
+) -> Vec<TranscriptItem> {
     let mut entries = Vec::new();
     match stream {
-        Stream::Output => decoder.feed_stdout(bytes, &mut |entry| entries.push(entry)),
-        Stream::Error => decoder.feed_stderr(bytes, &mut |entry| entries.push(entry)),
+        PaneStream::Output => decoder.feed_stdout(bytes, &mut |entry| entries.push(entry)),
+        PaneStream::Error => decoder.feed_stderr(bytes, &mut |entry| entries.push(entry)),
     }
     entries
 }
@@ -379,7 +385,7 @@ mod tests {
         let adapter = coven_adapters::default_registry()
             .create("demo", coven_adapters::Options::default())
             .unwrap();
-        let screen = Screen::new(Size::new(80, 24));
+        let screen = Screen::new(GridSize::new(80, 24));
         match AgentReader::terminal(&*adapter, screen, prompt, None, Vec::new()) {
             AgentReader::Terminal(terminal) => *terminal,
             AgentReader::Transcript(_) => panic!("it has a terminal"),
@@ -389,16 +395,20 @@ mod tests {
     #[test]
     fn a_turn_ends_once_and_only_after_work() {
         let mut terminal = terminal(Some("prompt"));
-        assert_eq!(terminal.turn, Turn::Given(s(0)));
+        assert_eq!(terminal.turn, PendingTurn::Given(s(0)));
         assert!(!terminal.end_turn(), "it has not worked yet");
-        assert_eq!(terminal.turn, Turn::Given(s(0)));
-        terminal.turn = Turn::Working;
+        assert_eq!(terminal.turn, PendingTurn::Given(s(0)));
+        terminal.turn = PendingTurn::Working;
         terminal.submitted(s(3));
-        assert_eq!(terminal.turn, Turn::Working, "a queued message waits for the turn under way");
+        assert_eq!(
+            terminal.turn,
+            PendingTurn::Working,
+            "a queued message waits for the turn under way"
+        );
         assert!(terminal.end_turn());
         assert!(!terminal.end_turn());
         terminal.submitted(s(5));
-        assert_eq!(terminal.turn, Turn::Given(s(5)));
+        assert_eq!(terminal.turn, PendingTurn::Given(s(5)));
     }
 
     #[test]

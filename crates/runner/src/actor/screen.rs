@@ -3,9 +3,9 @@
 //! brings a new one to the same state is a few kilobytes.
 
 use coven_terminal::keys;
-use coven_terminal::screen::{Options, Screen, ScreenDamage, ScreenModes, Size};
+use coven_terminal::screen::{GridSize, Options, Screen, ScreenDamage, ScreenModes};
 use coven_terminal::signals::TerminalSignal;
-use coven_terminal::snapshot::Snapshot;
+use coven_terminal::snapshot::ScreenSnapshot;
 
 /// A screen, or what brings a new one to the same state. It becomes a screen again by itself when
 /// it is changed.
@@ -17,7 +17,7 @@ pub(super) enum SuspendableScreen {
 /// What is kept of a screen that is suspended.
 pub(super) struct SuspendedScreen {
     dump: Box<[u8]>,
-    size: Size,
+    size: GridSize,
     modes: ScreenModes,
     keys: keys::KeyModes,
 }
@@ -74,11 +74,11 @@ impl SuspendableScreen {
         self.activate().take_replies()
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: GridSize) {
         self.activate().resize(size);
     }
 
-    pub(super) fn snapshot(&mut self) -> Snapshot {
+    pub(super) fn snapshot(&mut self) -> ScreenSnapshot {
         self.activate().snapshot()
     }
 
@@ -88,7 +88,7 @@ impl SuspendableScreen {
     }
 
     /// What it shows, for a client that looks at it. That does not activate it.
-    pub(super) fn view(&mut self) -> (Snapshot, Vec<u8>) {
+    pub(super) fn view(&mut self) -> (ScreenSnapshot, Vec<u8>) {
         match self {
             Self::Active(screen) => (screen.snapshot(), screen.dump()),
             Self::Suspended(suspended) => (suspended.screen().snapshot(), suspended.dump.to_vec()),
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_screen_that_was_suspended_goes_on_as_one_that_was_not() {
-        let size = Size::new(40, 8);
+        let size = GridSize::new(40, 8);
         let mut plain = Screen::new(size);
         plain.set_replies(true);
         let mut paused = SuspendableScreen::new(Screen::new(size));

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use coven_adapters::adapter::keys;
 use coven_model::AgentState;
-use coven_terminal::keys::{Key, KeyCode, KeyModifiers};
-use coven_terminal::snapshot::Snapshot;
+use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
+use coven_terminal::snapshot::ScreenSnapshot;
 
-use super::Actor;
-use super::reader::{AgentReader, MessageSource, TaskInputs, Turn};
+use super::RunnerActor;
+use super::reader::{AgentReader, MessageSource, PendingTurn, TaskInputs};
 use crate::answer::AnswerError;
 use crate::delivery::{AgentPrompt, DeliveryEffect, DeliveryError, Message, squeeze};
-use crate::event::Event;
+use crate::event::RunnerEvent;
 use crate::outcome;
 
 /// How long an idle agent that was given a prompt at its start may show no work before its inputs
 /// go on all the same: some lose a prompt behind a dialog.
 const LOST_PROMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
-impl Actor {
+impl RunnerActor {
     pub(super) fn deliver(&mut self, message: Message, source: MessageSource) {
         let now = self.now();
         if let AgentReader::Terminal(terminal) = &mut self.reader {
@@ -27,7 +27,7 @@ impl Actor {
     }
 
     /// Takes the messages on their way a step further.
-    pub(super) fn advance_deliveries(&mut self, snapshot: &Snapshot) {
+    pub(super) fn advance_deliveries(&mut self, snapshot: &ScreenSnapshot) {
         let (now, written) = (self.now(), self.input.is_written());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         if terminal.answer.is_pressing() {
@@ -52,7 +52,7 @@ impl Actor {
 
     fn apply_delivery(&mut self, effect: DeliveryEffect<MessageSource>, now: Duration) {
         match effect {
-            DeliveryEffect::Reached(id, stage) => self.tell(Event::Delivery { id, stage }),
+            DeliveryEffect::Reached(id, stage) => self.tell(RunnerEvent::Delivery { id, stage }),
             DeliveryEffect::Write(bytes) => self.write(&bytes),
             DeliveryEffect::Submitted => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
@@ -76,7 +76,7 @@ impl Actor {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.inputs = TaskInputs::None;
                 }
-                self.tell(Event::DeliveryFailed { id, reason: error.to_string() });
+                self.tell(RunnerEvent::DeliveryFailed { id, reason: error.to_string() });
                 let mut outcome = outcome::completed(self.task.keep_alive, self.session.clone());
                 outcome.ok = false;
                 outcome.reason = format!("message {id} was not delivered: {error}");
@@ -98,8 +98,8 @@ impl Actor {
             return;
         }
         match terminal.turn {
-            Turn::Working => return,
-            Turn::Given(since) => {
+            PendingTurn::Working => return,
+            PendingTurn::Given(since) => {
                 // The agent was given something and has not been seen to work on it.
                 let idle_since = Duration::from_millis(terminal.sniffer.verdict().evidence.since);
                 let due = since.max(idle_since) + LOST_PROMPT_TIMEOUT;
@@ -107,9 +107,9 @@ impl Actor {
                     terminal.wake_at(due);
                     return;
                 }
-                terminal.turn = Turn::None;
+                terminal.turn = PendingTurn::None;
             }
-            Turn::None => {}
+            PendingTurn::None => {}
         }
         if let Some(input) = inputs.pop_front() {
             terminal.deliveries.push(Message::new(input), MessageSource::Inputs, now);
@@ -123,17 +123,17 @@ impl Actor {
 }
 
 /// The keys that submit a message. Enter, where the adapter does not say.
-fn submit_keys(names: &[String]) -> Vec<Key> {
+fn submit_keys(names: &[String]) -> Vec<KeyPress> {
     let bound = keys(names);
     if bound.is_empty() {
-        Key::new(KeyCode::Enter, KeyModifiers::NONE).into_iter().collect()
+        KeyPress::new(KeyCode::Enter, KeyModifiers::NONE).into_iter().collect()
     } else {
         bound
     }
 }
 
 /// What stands in the prompt: the line of the cursor, and that together with the one above it.
-fn prompt_of(snapshot: &Snapshot) -> (String, String) {
+fn prompt_of(snapshot: &ScreenSnapshot) -> (String, String) {
     let row = usize::from(snapshot.cursor().row);
     let lines: Vec<_> = snapshot.lines().collect();
     let at = lines.iter().position(|line| line.rows.contains(&row)).unwrap_or(0);

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_model::{AgentState, Digest, Verdict};
-use coven_runtime::hold::{Folder, SNAP_EVERY, Snap};
+use coven_model::{AgentState, AgentVerdict, ContentDigest};
+use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
 
-use super::Actor;
+use super::RunnerActor;
 use super::handle::Request;
 use super::reader::{AgentReader, MessageSource, PromptAge, ReportedQuestion, UnsavedOutput};
-use crate::agent::View;
+use crate::agent::AgentView;
 use crate::delivery::DeliveryError;
-use crate::event::{Event, Question};
+use crate::event::{RunnerEvent, ScreenQuestion};
 use crate::mark::StateMark;
 
 /// How long the screen must rest before it is saved.
@@ -21,7 +21,7 @@ const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
 /// How long between two keys that must not become one: programs wait a moment after Escape.
 const KEY_INTERVAL: Duration = Duration::from_millis(80);
 
-impl Actor {
+impl RunnerActor {
     pub(super) fn request(&mut self, request: Request) {
         let now = self.now();
         match request {
@@ -55,7 +55,7 @@ impl Actor {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.resize(size, now);
                     let number = terminal.resizes;
-                    self.tell(Event::Resized { size, number });
+                    self.tell(RunnerEvent::Resized { size, number });
                 }
             }
             Request::Interrupt => self.interrupt(),
@@ -64,7 +64,7 @@ impl Actor {
                 let offset = self.output.offset();
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     let (snapshot, dump) = terminal.screen.view();
-                    reply.end(View { snapshot, dump, offset, resizes: terminal.resizes });
+                    reply.end(AgentView { snapshot, dump, offset, resizes: terminal.resizes });
                 }
             }
             Request::Stop(reply) => self.stop_for(reply),
@@ -166,18 +166,18 @@ impl Actor {
             self.report_verdict(verdict.clone(), now);
         }
         if let Some(digest) = gone {
-            self.tell(Event::NoLongerAwaiting(digest));
+            self.tell(RunnerEvent::NoLongerAwaiting(digest));
         }
         if let Some(digest) = asked {
             self.ask(&verdict, digest, &excerpt);
         }
         if turn_ended {
-            self.tell(Event::TurnEnded { error: verdict.state == AgentState::Error });
+            self.tell(RunnerEvent::TurnEnded { error: verdict.state == AgentState::Error });
         }
     }
 
     /// Publishes that the agent does something else, and notes it on the tape.
-    fn report_verdict(&mut self, mut verdict: Verdict, now: Duration) {
+    fn report_verdict(&mut self, mut verdict: AgentVerdict, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let numbered = terminal.sniffer.questions_asked();
         verdict.evidence.text = self.redactor.clean(&verdict.evidence.text);
@@ -189,12 +189,12 @@ impl Actor {
         self.published.set_verdict(verdict, Some(since));
     }
 
-    fn ask(&self, verdict: &Verdict, digest: Digest, excerpt: &[String]) {
+    fn ask(&self, verdict: &AgentVerdict, digest: ContentDigest, excerpt: &[String]) {
         let Some(kind) = verdict.kind else { return };
         let rule = verdict.evidence.rule.clone();
         let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
         let excerpt = excerpt.iter().map(|line| self.redactor.clean(line)).collect();
-        self.tell(Event::Awaiting(Question { kind, rule, dialog, excerpt, digest }));
+        self.tell(RunnerEvent::Awaiting(ScreenQuestion { kind, rule, dialog, excerpt, digest }));
     }
 
     /// Saves the screen where it can be found again, at rest or every few megabytes.
@@ -210,9 +210,9 @@ impl Actor {
         }
         let at_rest = now >= last + SNAP_AFTER_REST && terminal.is_at_rest();
         terminal.unsaved = UnsavedOutput { bytes: 0, last: now };
-        let snap = Snap::of(terminal.screen.screen(), offset);
+        let snap = ScreenSnap::of(terminal.screen.screen(), offset);
         // A screen that could not be saved is drawn from the tape instead, only slower.
-        drop(snap.save(&Folder::new(path)));
+        drop(snap.save(&HolderFolder::new(path)));
         if at_rest {
             terminal.screen.suspend(snap.dump);
         }

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_model::AgentState;
-use coven_terminal::keys::{Key, KeyCode, KeyModes, KeyModifiers, paste, text};
+use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress, paste, text};
 
 use super::{
-    CLEAR_TIMEOUT, Delivery, DeliveryError, Message, PromptView, SUBMIT_TIMEOUT, Stage, Step,
-    WRITE_TIMEOUT, needle,
+    CLEAR_TIMEOUT, Delivery, DeliveryError, DeliveryStage, DeliveryStep, Message, PromptView,
+    SUBMIT_TIMEOUT, WRITE_TIMEOUT, needle,
 };
 
 /// What an agent shows, as far as it matters for messages.
@@ -29,14 +29,14 @@ pub(crate) struct AgentPrompt<'a> {
     /// How keys are encoded.
     pub(crate) modes: KeyModes,
     /// The keys that submit a message.
-    pub(crate) submit: &'a [Key],
+    pub(crate) submit: &'a [KeyPress],
 }
 
 /// What to do about a message. `S` is where it comes from, which is where its end is told.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryEffect<S> {
     /// The message has come so far.
-    Reached(u64, Stage),
+    Reached(u64, DeliveryStage),
     /// Write this to the process.
     Write(Vec<u8>),
     /// The message is submitted with what was just written.
@@ -116,23 +116,23 @@ impl<S> DeliveryQueue<S> {
             };
             let before = delivery.stage();
             let step = delivery.step(&view, now);
-            let reached = |stage: &Stage| *stage > before && *stage <= delivery.stage();
-            let reached = Stage::ALL.into_iter().filter(reached);
+            let reached = |stage: &DeliveryStage| *stage > before && *stage <= delivery.stage();
+            let reached = DeliveryStage::ALL.into_iter().filter(reached);
             effects.extend(reached.map(|stage| DeliveryEffect::Reached(delivery.id, stage)));
             let result = match step {
-                Step::Wait(due) => {
+                DeliveryStep::Wait(due) => {
                     effects.push(DeliveryEffect::Wake(due));
                     return effects;
                 }
-                Step::Clear => {
+                DeliveryStep::Clear => {
                     let presses = self.submitted.chars().count();
-                    let erase = Key::new(KeyCode::Backspace, KeyModifiers::NONE);
+                    let erase = KeyPress::new(KeyCode::Backspace, KeyModifiers::NONE);
                     let erase = erase.map(|key| key.encode(agent.modes)).unwrap_or_default();
                     effects.push(DeliveryEffect::Write(erase.repeat(presses)));
                     effects.push(DeliveryEffect::Wake(now + CLEAR_TIMEOUT));
                     return effects;
                 }
-                Step::Type => match typed(&delivery.message.text, agent.modes) {
+                DeliveryStep::Type => match typed(&delivery.message.text, agent.modes) {
                     Ok(bytes) => {
                         effects.push(DeliveryEffect::Write(bytes));
                         effects.push(DeliveryEffect::Wake(delivery.effect_due(WRITE_TIMEOUT)));
@@ -140,7 +140,7 @@ impl<S> DeliveryQueue<S> {
                     }
                     Err(reason) => Err(DeliveryError::Untypable(reason)),
                 },
-                Step::Submit => {
+                DeliveryStep::Submit => {
                     self.submitted.clone_from(&delivery.message.text);
                     self.worked = false;
                     let keys = agent.submit.iter().flat_map(|key| key.encode(agent.modes));
@@ -149,8 +149,8 @@ impl<S> DeliveryQueue<S> {
                     effects.push(DeliveryEffect::Wake(delivery.effect_due(SUBMIT_TIMEOUT)));
                     return effects;
                 }
-                Step::Done => Ok(()),
-                Step::Failed(error) => Err(error),
+                DeliveryStep::Done => Ok(()),
+                DeliveryStep::Failed(error) => Err(error),
             };
             if let Some((Delivery { id, .. }, source)) = self.waiting.pop_front() {
                 effects.push(DeliveryEffect::Ended { id, source, result });
@@ -164,7 +164,7 @@ impl<S> DeliveryQueue<S> {
     pub(crate) fn fail_all(&mut self) -> Vec<(S, Result<(), DeliveryError>)> {
         let waiting = std::mem::take(&mut self.waiting);
         let failed = waiting.into_iter().map(|(delivery, source)| {
-            let quits = delivery.stage() >= Stage::Echoed && !delivery.message.expect_turn;
+            let quits = delivery.stage() >= DeliveryStage::Echoed && !delivery.message.expect_turn;
             (source, if quits { Ok(()) } else { Err(DeliveryError::Ended) })
         });
         failed.collect()
@@ -193,8 +193,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    static ENTER: LazyLock<[Key; 1]> =
-        LazyLock::new(|| [Key::new(KeyCode::Enter, KeyModifiers::NONE).unwrap()]);
+    static ENTER: LazyLock<[KeyPress; 1]> =
+        LazyLock::new(|| [KeyPress::new(KeyCode::Enter, KeyModifiers::NONE).unwrap()]);
 
     /// An agent that shows this, with these words in its prompt.
     fn agent<'a>(state: AgentState, screen: &'a str, prompt: &'a str) -> AgentPrompt<'a> {
@@ -242,7 +242,7 @@ mod tests {
         queue.note_work();
         let done = queue.feed(&agent(AgentState::Working, "first busy", ""), s(3));
         assert_eq!(ended(&done), [("first", Ok(()))]);
-        assert_eq!(done[1], DeliveryEffect::Reached(1, Stage::TurnStarted));
+        assert_eq!(done[1], DeliveryEffect::Reached(1, DeliveryStage::TurnStarted));
         assert_eq!(wrote(&done), b"\x1b[200~second\x1b[201~");
         assert_eq!(queue.first(), Some(&"second"));
     }
@@ -282,7 +282,7 @@ mod tests {
         queue.feed(&stuck, s(0));
         let effects = queue.feed(&stuck, s(1));
         assert_eq!(effects, [DeliveryEffect::Wake(WRITE_TIMEOUT)]);
-        let (reached, missing) = (Stage::Accepted, Stage::Typed);
+        let (reached, missing) = (DeliveryStage::Accepted, DeliveryStage::Typed);
         let error = DeliveryError::Unverified { reached, missing };
         assert_eq!(ended(&queue.feed(&stuck, WRITE_TIMEOUT)), [("hello", Err(error))]);
     }

@@ -13,7 +13,7 @@ fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -
 fn typed(text: &str) -> Delivery {
     let mut delivery = Delivery::new(1, Message::new(text), s(0));
     let idle = view(AgentState::Idle, "", "", false);
-    assert_eq!(delivery.step(&idle, s(0)), Step::Type);
+    assert_eq!(delivery.step(&idle, s(0)), DeliveryStep::Type);
     delivery
 }
 
@@ -21,48 +21,51 @@ fn submitted(text: &str) -> Delivery {
     let mut delivery = typed(text);
     let shown = squeeze(text);
     let echo = view(AgentState::Idle, &shown, &shown, false);
-    assert!(matches!(delivery.step(&echo, s(1)), Step::Wait(_)));
-    assert_eq!(delivery.stage(), Stage::Echoed);
-    assert_eq!(delivery.step(&echo, s(2)), Step::Submit);
+    assert!(matches!(delivery.step(&echo, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.stage(), DeliveryStage::Echoed);
+    assert_eq!(delivery.step(&echo, s(2)), DeliveryStep::Submit);
     delivery
 }
 
-fn failed(reached: Stage, missing: Stage) -> Step {
-    Step::Failed(DeliveryError::Unverified { reached, missing })
+fn failed(reached: DeliveryStage, missing: DeliveryStage) -> DeliveryStep {
+    DeliveryStep::Failed(DeliveryError::Unverified { reached, missing })
 }
 
 #[test]
 fn an_agent_that_is_not_ready_is_not_typed_at() {
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
     let starting = view(AgentState::Starting, "", "", false);
-    assert_eq!(delivery.step(&starting, s(1)), Step::Wait(READY_TIMEOUT));
+    assert_eq!(delivery.step(&starting, s(1)), DeliveryStep::Wait(READY_TIMEOUT));
     let error = DeliveryError::NotReady { state: AgentState::Starting };
-    assert_eq!(delivery.step(&starting, READY_TIMEOUT), Step::Failed(error));
+    assert_eq!(delivery.step(&starting, READY_TIMEOUT), DeliveryStep::Failed(error));
 }
 
 #[test]
 fn text_that_is_not_taken_or_not_shown_fails_at_that_step_and_is_not_typed_again() {
     let mut stuck = typed("hello");
     let unwritten = PromptView { written: false, ..view(AgentState::Idle, "", "", false) };
-    assert!(matches!(stuck.step(&unwritten, s(1)), Step::Wait(_)));
-    assert_eq!(stuck.step(&unwritten, s(60)), failed(Stage::Accepted, Stage::Typed));
+    assert!(matches!(stuck.step(&unwritten, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(
+        stuck.step(&unwritten, s(60)),
+        failed(DeliveryStage::Accepted, DeliveryStage::Typed)
+    );
 
     let mut unseen = typed("hello");
     let blank = view(AgentState::Idle, "", "", false);
-    assert!(matches!(unseen.step(&blank, s(1)), Step::Wait(_)));
-    assert_eq!(unseen.step(&blank, s(60)), failed(Stage::Typed, Stage::Echoed));
+    assert!(matches!(unseen.step(&blank, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(unseen.step(&blank, s(60)), failed(DeliveryStage::Typed, DeliveryStage::Echoed));
 }
 
 #[test]
 fn words_that_were_on_the_screen_before_are_no_echo() {
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
     let before = view(AgentState::Idle, "hello", "", false);
-    assert_eq!(delivery.step(&before, s(0)), Step::Type);
-    assert!(matches!(delivery.step(&before, s(1)), Step::Wait(_)));
-    assert_eq!(delivery.stage(), Stage::Typed);
+    assert_eq!(delivery.step(&before, s(0)), DeliveryStep::Type);
+    assert!(matches!(delivery.step(&before, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.stage(), DeliveryStage::Typed);
     let after = view(AgentState::Idle, "hello>hello", "hello", false);
     delivery.step(&after, s(2));
-    assert_eq!(delivery.stage(), Stage::Echoed);
+    assert_eq!(delivery.stage(), DeliveryStage::Echoed);
 }
 
 #[test]
@@ -70,32 +73,38 @@ fn a_placeholder_for_a_long_paste_is_an_echo() {
     let mut delivery = typed("one\ntwo\nthree");
     let pasted = view(AgentState::Idle, "[Pasted~3lines]", "[Pasted~3lines]", false);
     delivery.step(&pasted, s(1));
-    assert_eq!(delivery.stage(), Stage::Echoed);
+    assert_eq!(delivery.stage(), DeliveryStage::Echoed);
 }
 
 #[test]
 fn a_text_that_stays_in_the_prompt_was_not_submitted() {
     let mut delivery = submitted("hello");
     let still = view(AgentState::Idle, "hello", "hello", false);
-    assert!(matches!(delivery.step(&still, s(3)), Step::Wait(_)));
-    assert_eq!(delivery.step(&still, s(60)), failed(Stage::Echoed, Stage::Submitted));
+    assert!(matches!(delivery.step(&still, s(3)), DeliveryStep::Wait(_)));
+    assert_eq!(
+        delivery.step(&still, s(60)),
+        failed(DeliveryStage::Echoed, DeliveryStage::Submitted)
+    );
 }
 
 #[test]
 fn an_agent_that_does_not_begin_to_work_is_told() {
     let mut delivery = submitted("hello");
     let gone = view(AgentState::Idle, "hello", "", false);
-    assert!(matches!(delivery.step(&gone, s(3)), Step::Wait(_)));
-    assert_eq!(delivery.stage(), Stage::Submitted);
-    assert_eq!(delivery.step(&gone, s(90)), failed(Stage::Submitted, Stage::TurnStarted));
+    assert!(matches!(delivery.step(&gone, s(3)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.stage(), DeliveryStage::Submitted);
+    assert_eq!(
+        delivery.step(&gone, s(90)),
+        failed(DeliveryStage::Submitted, DeliveryStage::TurnStarted)
+    );
 }
 
 #[test]
 fn a_turn_that_was_over_before_anybody_looked_still_started() {
     let mut delivery = submitted("hello");
     let done = view(AgentState::Idle, "hello answer", "", true);
-    assert_eq!(delivery.step(&done, s(3)), Step::Done);
-    assert_eq!(delivery.stage(), Stage::TurnStarted);
+    assert_eq!(delivery.step(&done, s(3)), DeliveryStep::Done);
+    assert_eq!(delivery.stage(), DeliveryStage::TurnStarted);
 }
 
 #[test]
@@ -106,8 +115,12 @@ fn a_command_of_the_program_needs_no_turn_and_may_end_it() {
         delivery.step(&view(AgentState::Idle, "", "", false), s(0));
         let echo = view(AgentState::Idle, "/quit", "/quit", false);
         delivery.step(&echo, s(1));
-        assert_eq!(delivery.step(&echo, s(2)), Step::Submit);
-        assert_eq!(delivery.step(&view(state, "bye", "", false), s(3)), Step::Done, "{ended}");
+        assert_eq!(delivery.step(&echo, s(2)), DeliveryStep::Submit);
+        assert_eq!(
+            delivery.step(&view(state, "bye", "", false), s(3)),
+            DeliveryStep::Done,
+            "{ended}"
+        );
     }
 }
 
@@ -118,7 +131,7 @@ fn an_agent_that_asks_or_has_ended_gets_nothing() {
         (AgentState::Exited, DeliveryError::Ended),
     ] {
         let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
-        assert_eq!(delivery.step(&view(state, "", "", false), s(0)), Step::Failed(error));
+        assert_eq!(delivery.step(&view(state, "", "", false), s(0)), DeliveryStep::Failed(error));
     }
 }
 
@@ -127,25 +140,25 @@ fn nothing_is_typed_into_a_prompt_that_has_only_just_appeared() {
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
     let shown_since =
         PromptView { shown_since: Some(s(3)), ..view(AgentState::Idle, "", "", false) };
-    assert_eq!(delivery.step(&shown_since, s(3)), Step::Wait(s(4)));
+    assert_eq!(delivery.step(&shown_since, s(3)), DeliveryStep::Wait(s(4)));
     let dialog = view(AgentState::Awaiting, "", "", false);
     let mut other = Delivery::new(2, Message::new("hello"), s(0));
-    assert!(matches!(other.step(&shown_since, s(3)), Step::Wait(_)));
-    assert_eq!(other.step(&dialog, s(4)), Step::Failed(DeliveryError::Awaiting));
-    assert_eq!(delivery.step(&shown_since, s(4)), Step::Type);
+    assert!(matches!(other.step(&shown_since, s(3)), DeliveryStep::Wait(_)));
+    assert_eq!(other.step(&dialog, s(4)), DeliveryStep::Failed(DeliveryError::Awaiting));
+    assert_eq!(delivery.step(&shown_since, s(4)), DeliveryStep::Type);
 }
 
 #[test]
 fn a_message_that_is_back_in_the_prompt_is_deleted_first_and_once() {
     let left = PromptView { leftover: true, ..view(AgentState::Idle, "", "old", false) };
     let mut delivery = Delivery::new(1, Message::new("new"), s(0));
-    assert_eq!(delivery.step(&left, s(0)), Step::Clear);
-    assert!(matches!(delivery.step(&left, s(1)), Step::Wait(_)));
+    assert_eq!(delivery.step(&left, s(0)), DeliveryStep::Clear);
+    assert!(matches!(delivery.step(&left, s(1)), DeliveryStep::Wait(_)));
     let gone = view(AgentState::Idle, "", "", false);
-    assert_eq!(delivery.step(&gone, s(2)), Step::Type);
+    assert_eq!(delivery.step(&gone, s(2)), DeliveryStep::Type);
     let mut stuck = Delivery::new(2, Message::new("new"), s(0));
-    assert_eq!(stuck.step(&left, s(0)), Step::Clear);
-    assert_eq!(stuck.step(&left, s(60)), Step::Failed(DeliveryError::Occupied));
+    assert_eq!(stuck.step(&left, s(0)), DeliveryStep::Clear);
+    assert_eq!(stuck.step(&left, s(60)), DeliveryStep::Failed(DeliveryError::Occupied));
 }
 
 #[test]
@@ -154,11 +167,11 @@ fn a_message_that_stands_in_the_prompt_already_is_only_submitted() {
     let mut delivery = Delivery::new(1, there.clone(), s(0));
     // A prompt with something in it may look like nothing that is known.
     let shown = view(AgentState::Unknown, ">hello", "hello", false);
-    assert!(matches!(delivery.step(&shown, s(0)), Step::Wait(_)));
-    assert_eq!(delivery.stage(), Stage::Echoed);
-    assert_eq!(delivery.step(&shown, s(1)), Step::Submit);
+    assert!(matches!(delivery.step(&shown, s(0)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.stage(), DeliveryStage::Echoed);
+    assert_eq!(delivery.step(&shown, s(1)), DeliveryStep::Submit);
     let mut unseen = Delivery::new(2, there, s(0));
     let blank = view(AgentState::Idle, "", "", false);
-    assert!(matches!(unseen.step(&blank, s(0)), Step::Wait(_)));
-    assert_eq!(unseen.step(&blank, s(60)), failed(Stage::Typed, Stage::Echoed));
+    assert!(matches!(unseen.step(&blank, s(0)), DeliveryStep::Wait(_)));
+    assert_eq!(unseen.step(&blank, s(60)), failed(DeliveryStage::Typed, DeliveryStage::Echoed));
 }

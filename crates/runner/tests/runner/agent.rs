@@ -1,11 +1,14 @@
 //! Agents on a terminal.
 
-use coven_model::{AgentState, AwaitingKind, Choice, Ending};
-use coven_runner::{Action, AgentRunner, AnswerError, DeliveryError, Event, Message, Stage, Task};
+use coven_model::{AgentState, AwaitingKind, InterventionChoice, ProcessEnding};
+use coven_runner::{
+    AgentRunner, AgentTask, AnswerAction, AnswerError, DeliveryError, DeliveryStage, Message,
+    RunnerEvent,
+};
 
 use crate::support::{Home, demo, question, state, wait};
 
-fn start(home: &Home, task: Task) -> AgentRunner {
+fn start(home: &Home, task: AgentTask) -> AgentRunner {
     AgentRunner::start(demo(), task, &home.local()).unwrap()
 }
 
@@ -13,7 +16,7 @@ fn start(home: &Home, task: Task) -> AgentRunner {
 #[tokio::test]
 async fn an_agent_keeps_its_terminal_through_any_number_of_messages() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("keep", None));
+    let runner = start(&home, AgentTask::interactive("keep", None));
     state(&runner, AgentState::Idle).await;
     for message in ["say first", "say second", "say third"] {
         runner.send(Message::new(message)).await.unwrap();
@@ -24,7 +27,7 @@ async fn an_agent_keeps_its_terminal_through_any_number_of_messages() {
         assert!(screen.contains(word), "{word} is missing from\n{screen}");
     }
     let outcome = runner.stop().await.unwrap();
-    assert_eq!(outcome.ending, Ending::Stopped);
+    assert_eq!(outcome.ending, ProcessEnding::Stopped);
     assert!(!outcome.ok);
     assert_eq!(runner.verdict().state, AgentState::Exited);
 }
@@ -33,14 +36,14 @@ async fn an_agent_keeps_its_terminal_through_any_number_of_messages() {
 #[tokio::test]
 async fn what_is_sent_arrives_and_what_is_printed_is_told() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("both-ways", None));
+    let runner = start(&home, AgentTask::interactive("both-ways", None));
     let mut events = runner.subscribe();
     state(&runner, AgentState::Idle).await;
     runner.send(Message::new("say purple elephants")).await.unwrap();
     let mut offsets = Vec::new();
     let mut text = String::new();
     wait(&mut events, "the answer", |event| match event {
-        Event::Output { offset, raw, clean, .. } => {
+        RunnerEvent::Output { offset, raw, clean, .. } => {
             offsets.push((offset, raw.len() as u64));
             text.push_str(&clean);
             (text.matches("purple elephants").count() >= 2).then_some(())
@@ -59,14 +62,14 @@ async fn what_is_sent_arrives_and_what_is_printed_is_told() {
 #[tokio::test]
 async fn a_prompt_is_an_argument_and_is_worked_on_at_once() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("prompt", Some("say straight away")));
+    let runner = start(&home, AgentTask::interactive("prompt", Some("say straight away")));
     let mut events = runner.subscribe();
     wait(&mut events, "the end of the turn", |event| match event {
-        Event::TurnEnded { error } => {
+        RunnerEvent::TurnEnded { error } => {
             assert!(!error);
             Some(())
         }
-        Event::Delivery { .. } => panic!("a prompt is not typed"),
+        RunnerEvent::Delivery { .. } => panic!("a prompt is not typed"),
         _ => None,
     })
     .await;
@@ -79,13 +82,14 @@ async fn a_prompt_is_an_argument_and_is_worked_on_at_once() {
 #[tokio::test]
 async fn a_question_is_reported_with_what_is_on_the_screen_and_answered_by_its_digest() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("asks", Some("approve touch made.txt; say done")));
+    let runner =
+        start(&home, AgentTask::interactive("asks", Some("approve touch made.txt; say done")));
     let mut events = runner.subscribe();
     let asked = question(&mut events).await;
     assert_eq!(asked.kind, AwaitingKind::Approval);
     assert!(asked.excerpt.iter().any(|line| line.contains("touch made.txt")), "{asked:?}");
     assert!(!home.path().join("made.txt").exists());
-    runner.answer(asked.digest, Action::Choose(Choice::Approve)).await.unwrap();
+    runner.answer(asked.digest, AnswerAction::Choose(InterventionChoice::Approve)).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert!(home.path().join("made.txt").exists());
     runner.stop().await.unwrap();
@@ -94,10 +98,11 @@ async fn a_question_is_reported_with_what_is_on_the_screen_and_answered_by_its_d
 #[tokio::test]
 async fn a_denied_command_is_not_run() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("denies", Some("approve touch made.txt; say on")));
+    let runner =
+        start(&home, AgentTask::interactive("denies", Some("approve touch made.txt; say on")));
     let mut events = runner.subscribe();
     let asked = question(&mut events).await;
-    runner.answer(asked.digest, Action::Choose(Choice::Deny)).await.unwrap();
+    runner.answer(asked.digest, AnswerAction::Choose(InterventionChoice::Deny)).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert!(!home.path().join("made.txt").exists());
     runner.stop().await.unwrap();
@@ -107,19 +112,22 @@ async fn a_denied_command_is_not_run() {
 async fn two_questions_with_the_same_words_are_two_questions() {
     let home = Home::new();
     let prompt = "approve echo x >> made.txt; approve echo x >> made.txt; say done";
-    let runner = start(&home, Task::interactive("twice", Some(prompt)));
+    let runner = start(&home, AgentTask::interactive("twice", Some(prompt)));
     let mut events = runner.subscribe();
     let first = question(&mut events).await;
-    runner.answer(first.digest.clone(), Action::Choose(Choice::Approve)).await.unwrap();
+    runner
+        .answer(first.digest.clone(), AnswerAction::Choose(InterventionChoice::Approve))
+        .await
+        .unwrap();
     let second = question(&mut events).await;
     assert_eq!(first.excerpt, second.excerpt);
     assert_ne!(first.digest, second.digest);
     assert_eq!(
-        runner.answer(first.digest, Action::Choose(Choice::Approve)).await,
+        runner.answer(first.digest, AnswerAction::Choose(InterventionChoice::Approve)).await,
         Err(AnswerError::Stale),
         "an answer counts for the question it was given for"
     );
-    runner.answer(second.digest, Action::Choose(Choice::Approve)).await.unwrap();
+    runner.answer(second.digest, AnswerAction::Choose(InterventionChoice::Approve)).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert_eq!(std::fs::read_to_string(home.path().join("made.txt")).unwrap(), "x\nx\n");
     runner.stop().await.unwrap();
@@ -128,7 +136,7 @@ async fn two_questions_with_the_same_words_are_two_questions() {
 #[tokio::test]
 async fn a_message_is_not_typed_into_a_question() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("not-typed", Some("approve touch made.txt")));
+    let runner = start(&home, AgentTask::interactive("not-typed", Some("approve touch made.txt")));
     let mut events = runner.subscribe();
     question(&mut events).await;
     assert_eq!(runner.send(Message::new("yes please")).await, Err(DeliveryError::Awaiting));
@@ -139,19 +147,24 @@ async fn a_message_is_not_typed_into_a_question() {
 #[tokio::test]
 async fn a_delivery_goes_through_every_stage_in_order() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("stages", None));
+    let runner = start(&home, AgentTask::interactive("stages", None));
     let mut events = runner.subscribe();
     runner.send(Message::new("say one\nsay two\nsay three")).await.unwrap();
     let mut stages = Vec::new();
     wait(&mut events, "the last stage", |event| match event {
-        Event::Delivery { stage, .. } => {
+        RunnerEvent::Delivery { stage, .. } => {
             stages.push(stage);
-            (stage == Stage::TurnStarted).then_some(())
+            (stage == DeliveryStage::TurnStarted).then_some(())
         }
         _ => None,
     })
     .await;
-    let all = [Stage::Typed, Stage::Echoed, Stage::Submitted, Stage::TurnStarted];
+    let all = [
+        DeliveryStage::Typed,
+        DeliveryStage::Echoed,
+        DeliveryStage::Submitted,
+        DeliveryStage::TurnStarted,
+    ];
     assert_eq!(stages, all);
     runner.stop().await.unwrap();
 }
@@ -160,36 +173,36 @@ async fn a_delivery_goes_through_every_stage_in_order() {
 #[tokio::test]
 async fn queued_inputs_go_out_at_idle_and_then_the_task_is_done() {
     let home = Home::new();
-    let mut task = Task::interactive("queue", Some("say zero"));
+    let mut task = AgentTask::interactive("queue", Some("say zero"));
     task.pending_inputs = vec!["say one".to_owned(), "say two".to_owned()];
     let runner = start(&home, task);
     let mut events = runner.subscribe();
     let mut turns = 0;
     let outcome = wait(&mut events, "the end of the task", |event| match event {
-        Event::TurnEnded { .. } => {
+        RunnerEvent::TurnEnded { .. } => {
             turns += 1;
             None
         }
-        Event::Done(outcome) => Some(outcome),
+        RunnerEvent::Done(outcome) => Some(outcome),
         _ => None,
     })
     .await;
     assert!(outcome.ok, "{outcome:?}");
     assert_eq!(turns, 3);
-    assert_eq!(outcome.ending, Ending::Stopped, "the process does not stay behind");
+    assert_eq!(outcome.ending, ProcessEnding::Stopped, "the process does not stay behind");
 }
 
 /// Spec: C0.11.3
 #[tokio::test]
 async fn a_kept_agent_lives_on_after_its_task() {
     let home = Home::new();
-    let mut task = Task::interactive("kept", None);
+    let mut task = AgentTask::interactive("kept", None);
     task.pending_inputs = vec!["say one".to_owned()];
     task.keep_alive = true;
     let runner = start(&home, task);
     let outcome = runner.done().await.unwrap();
     assert!(outcome.ok);
-    assert_eq!(outcome.ending, Ending::Alive);
+    assert_eq!(outcome.ending, ProcessEnding::Alive);
     runner.send(Message::new("say still here")).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert!(runner.view().await.unwrap().snapshot.text().contains("still here"));
@@ -199,12 +212,12 @@ async fn a_kept_agent_lives_on_after_its_task() {
 #[tokio::test]
 async fn an_interrupt_ends_the_turn_and_not_the_agent() {
     let home = Home::new();
-    let runner = start(&home, Task::interactive("interrupt", Some("think 600; say never")));
+    let runner = start(&home, AgentTask::interactive("interrupt", Some("think 600; say never")));
     let mut events = runner.subscribe();
     state(&runner, AgentState::Working).await;
     runner.interrupt().await;
     wait(&mut events, "the end of the turn", |event| match event {
-        Event::TurnEnded { .. } => Some(()),
+        RunnerEvent::TurnEnded { .. } => Some(()),
         _ => None,
     })
     .await;
@@ -218,11 +231,12 @@ async fn an_interrupt_ends_the_turn_and_not_the_agent() {
 async fn an_agent_that_ends_by_itself_says_how() {
     let home = Home::new();
     for (prompt, ok, ending) in [
-        ("exit 0", true, Ending::Exited { code: 0 }),
-        ("exit 3", false, Ending::Exited { code: 3 }),
-        ("die TERM", false, Ending::Signalled { signal: 15 }),
+        ("exit 0", true, ProcessEnding::Exited { code: 0 }),
+        ("exit 3", false, ProcessEnding::Exited { code: 3 }),
+        ("die TERM", false, ProcessEnding::Signalled { signal: 15 }),
     ] {
-        let outcome = start(&home, Task::interactive("ends", Some(prompt))).done().await.unwrap();
+        let outcome =
+            start(&home, AgentTask::interactive("ends", Some(prompt))).done().await.unwrap();
         assert_eq!((outcome.ok, &outcome.ending), (ok, &ending), "{prompt}: {outcome:?}");
     }
 }
@@ -230,10 +244,10 @@ async fn an_agent_that_ends_by_itself_says_how() {
 #[tokio::test]
 async fn a_task_that_takes_too_long_is_stopped_and_says_so() {
     let home = Home::new();
-    let mut task = Task::interactive("late", Some("hang"));
+    let mut task = AgentTask::interactive("late", Some("hang"));
     task.timeout = Some(std::time::Duration::from_millis(400));
     let outcome = start(&home, task).done().await.unwrap();
-    assert_eq!(outcome.ending, Ending::TimedOut);
+    assert_eq!(outcome.ending, ProcessEnding::TimedOut);
     assert_eq!(outcome.reason, "its time was up");
 }
 
@@ -243,25 +257,28 @@ async fn a_program_that_does_not_exist_is_an_error_at_the_start() {
     let mut place = home.local();
     place.programs.clear();
     place.env.insert("PATH".into(), home.path().into());
-    let error = AgentRunner::start(demo(), Task::interactive("none", None), &place).unwrap_err();
+    let error =
+        AgentRunner::start(demo(), AgentTask::interactive("none", None), &place).unwrap_err();
     assert!(error.to_string().starts_with("`coven` was not found"), "{error}");
 }
 
 #[tokio::test]
 async fn secrets_are_neither_in_clean_text_nor_in_a_question() {
     let home = Home::new();
-    let mut task =
-        Task::interactive("secret", Some("say key hunter2hunter2; approve echo hunter2hunter2"));
+    let mut task = AgentTask::interactive(
+        "secret",
+        Some("say key hunter2hunter2; approve echo hunter2hunter2"),
+    );
     task.secrets = vec!["hunter2hunter2".to_owned()];
     let runner = start(&home, task);
     let mut events = runner.subscribe();
     let mut clean = String::new();
     let asked = wait(&mut events, "the question", |event| match event {
-        Event::Output { clean: text, .. } => {
+        RunnerEvent::Output { clean: text, .. } => {
             clean.push_str(&text);
             None
         }
-        Event::Awaiting(question) => Some(question),
+        RunnerEvent::Awaiting(question) => Some(question),
         _ => None,
     })
     .await;
@@ -275,16 +292,16 @@ async fn a_question_is_answered_with_text_and_a_choice_with_keys() {
     let home = Home::new();
     let runner = start(
         &home,
-        Task::interactive("text", Some("ask Which colour?; choose What? red|blue; say done")),
+        AgentTask::interactive("text", Some("ask Which colour?; choose What? red|blue; say done")),
     );
     let mut events = runner.subscribe();
     let asked = question(&mut events).await;
     assert_eq!(asked.kind, AwaitingKind::Question);
-    runner.answer(asked.digest, Action::Text("mauve".to_owned())).await.unwrap();
+    runner.answer(asked.digest, AnswerAction::Text("mauve".to_owned())).await.unwrap();
     let asked = question(&mut events).await;
     assert_eq!(asked.kind, AwaitingKind::Choice);
     let keys = ["Down", "Enter"].map(|key| key.parse().unwrap()).to_vec();
-    runner.answer(asked.digest, Action::Keys(keys)).await.unwrap();
+    runner.answer(asked.digest, AnswerAction::Keys(keys)).await.unwrap();
     state(&runner, AgentState::Idle).await;
     let screen = runner.view().await.unwrap().snapshot.text();
     assert!(screen.contains("mauve") && screen.contains("blue"), "{screen}");
@@ -293,17 +310,17 @@ async fn a_question_is_answered_with_text_and_a_choice_with_keys() {
 
 #[tokio::test]
 async fn a_view_paints_the_same_screen_elsewhere_and_a_new_size_arrives() {
-    use coven_terminal::screen::{Screen, Size};
+    use coven_terminal::screen::{GridSize, Screen};
     let home = Home::new();
-    let runner = start(&home, Task::interactive("view", Some("say hello")));
+    let runner = start(&home, AgentTask::interactive("view", Some("say hello")));
     state(&runner, AgentState::Idle).await;
     let view = runner.view().await.unwrap();
     let mut other = Screen::new(view.snapshot.size());
     other.feed(&view.dump);
     assert_eq!(other.snapshot().text(), view.snapshot.text());
-    runner.resize(Size::new(50, 12)).await;
+    runner.resize(GridSize::new(50, 12)).await;
     runner.send(Message::new("say resized")).await.unwrap();
     state(&runner, AgentState::Idle).await;
-    assert_eq!(runner.view().await.unwrap().snapshot.size(), Size::new(50, 12));
+    assert_eq!(runner.view().await.unwrap().snapshot.size(), GridSize::new(50, 12));
     runner.stop().await.unwrap();
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use coven_adapters::config::Config;
 use coven_adapters::launch::{LaunchError, LaunchRequest, LaunchSpec};
 use coven_adapters::{AgentAdapter, OutputChunk, ScreenRules};
-use coven_model::{AgentState, Ending, Usage};
-use coven_runner::{AgentRunner, DeliveryError, Event, HeadlessRunner, Message, Place, Task};
+use coven_model::{AgentState, ProcessEnding, TokenUsage};
+use coven_runner::{
+    AgentRunner, AgentTask, DeliveryError, HeadlessRunner, Message, RunnerEvent, TaskPlace,
+};
 use coven_runtime::processes;
 
 use crate::support::{DEADLINE, Home, demo, state, wait};
@@ -44,8 +46,8 @@ fn adapter() -> Arc<dyn AgentAdapter> {
     Arc::new(PanickingAdapter(demo()))
 }
 
-async fn a_panic_is_the_outcome(job: &str, place: &Place) {
-    let task = Task::interactive(job, Some("say ready; hang"));
+async fn a_panic_is_the_outcome(job: &str, place: &TaskPlace) {
+    let task = AgentTask::interactive(job, Some("say ready; hang"));
     let runner = AgentRunner::start(adapter(), task, place).unwrap();
     let mut events = runner.subscribe();
     state(&runner, AgentState::Working).await;
@@ -55,11 +57,11 @@ async fn a_panic_is_the_outcome(job: &str, place: &Place) {
         tokio::spawn(async move { runner.send(Message::new(WORD)).await })
     };
     let outcome = wait(&mut events, "the end", |event| match event {
-        Event::Done(outcome) => Some(outcome),
+        RunnerEvent::Done(outcome) => Some(outcome),
         _ => None,
     })
     .await;
-    assert!(!outcome.ok && outcome.ending == Ending::Stopped, "{outcome:?}");
+    assert!(!outcome.ok && outcome.ending == ProcessEnding::Stopped, "{outcome:?}");
     assert!(outcome.reason.contains("the adapter cannot read this"), "{outcome:?}");
     assert_eq!(processes::of_job(job), [], "nothing runs without an owner");
     let waited = tokio::time::timeout(DEADLINE, waiting).await.unwrap().unwrap();
@@ -88,9 +90,9 @@ async fn a_held_process_does_not_outlive_the_panic_of_its_actor() {
 async fn a_panic_of_a_headless_run_is_its_outcome() {
     let home = Home::new();
     let job = format!("panic-headless-{}", home.path().display());
-    let task = Task::headless(&*job, &format!("say {WORD}; hang"));
+    let task = AgentTask::headless(&*job, &format!("say {WORD}; hang"));
     let place = home.local();
-    let runner = HeadlessRunner::start(adapter(), task, &place, Usage::default()).unwrap();
+    let runner = HeadlessRunner::start(adapter(), task, &place, TokenUsage::default()).unwrap();
     let outcome = tokio::time::timeout(DEADLINE, runner.done()).await.unwrap().unwrap();
     assert!(outcome.reason.contains("the adapter cannot read this"), "{outcome:?}");
     assert_eq!(processes::of_job(&job), []);

@@ -3,20 +3,20 @@
 use std::sync::{Arc, Mutex};
 
 use coven_adapters::launch::{LaunchError, LaunchRequest, LaunchSpec};
-use coven_adapters::transcript::Entry;
+use coven_adapters::transcript::TranscriptItem;
 use coven_adapters::{AgentAdapter, Config, Options, OutputChunk, default_registry};
-use coven_model::{Ending, Mode, Outcome, PermissionLevel, UsDollars, Usage};
-use coven_runner::{Event, HeadlessRunner, OkCodes, StartError, Task};
-use coven_runtime::domain::Stream;
+use coven_model::{AgentMode, JobOutcome, PermissionLevel, ProcessEnding, TokenUsage, UsDollars};
+use coven_runner::{AgentTask, HeadlessRunner, OkCodes, RunnerEvent, StartError};
+use coven_runtime::domain::PaneStream;
 use coven_runtime::processes;
 
 use crate::support::{Home, demo, wait};
 
-fn start(home: &Home, task: Task) -> HeadlessRunner {
-    HeadlessRunner::start(demo(), task, &home.local(), Usage::default()).unwrap()
+fn start(home: &Home, task: AgentTask) -> HeadlessRunner {
+    HeadlessRunner::start(demo(), task, &home.local(), TokenUsage::default()).unwrap()
 }
 
-async fn outcome(home: &Home, task: Task) -> Outcome {
+async fn outcome(home: &Home, task: AgentTask) -> JobOutcome {
     start(home, task).done().await.unwrap()
 }
 
@@ -24,17 +24,17 @@ async fn outcome(home: &Home, task: Task) -> Outcome {
 #[tokio::test]
 async fn a_headless_run_tells_its_output_and_its_result() {
     let home = Home::new();
-    let runner = start(&home, Task::headless("headless", "say forty two; cost 0.25"));
+    let runner = start(&home, AgentTask::headless("headless", "say forty two; cost 0.25"));
     let mut events = runner.subscribe();
     let (mut output, mut said, mut usage) = (false, false, None);
     let outcome = wait(&mut events, "the end", |event| {
         match event {
-            Event::Output { raw, clean, .. } => output |= !raw.is_empty() && !clean.is_empty(),
-            Event::Entry(entry) => {
-                said |= matches!(&*entry, Entry::Text { text, .. } if text.text == "forty two");
+            RunnerEvent::Output { raw, clean, .. } => output |= !raw.is_empty() && !clean.is_empty(),
+            RunnerEvent::Entry(entry) => {
+                said |= matches!(&*entry, TranscriptItem::Text { text, .. } if text.text == "forty two");
             }
-            Event::Usage(told) => usage = Some(told),
-            Event::Done(outcome) => return Some(outcome),
+            RunnerEvent::Usage(told) => usage = Some(told),
+            RunnerEvent::Done(outcome) => return Some(outcome),
             _ => {}
         }
         None
@@ -43,7 +43,7 @@ async fn a_headless_run_tells_its_output_and_its_result() {
     assert!(output && said && usage.is_some());
     assert!(outcome.ok, "{outcome:?}");
     assert_eq!(outcome.output.as_deref(), Some("forty two"));
-    assert_eq!(outcome.ending, Ending::Exited { code: 0 });
+    assert_eq!(outcome.ending, ProcessEnding::Exited { code: 0 });
     assert_eq!(outcome.usage.cost_usd, UsDollars::new(0.25));
     assert!(outcome.agent_session.is_some());
 }
@@ -93,20 +93,21 @@ fn listener(script: &'static str) -> (Arc<dyn AgentAdapter>, Heard) {
 async fn both_streams_are_told_apart_raw_and_clean_and_the_adapter_hears_the_same() {
     let home = Home::new();
     let (adapter, heard) = listener("printf '\\033[1mout\\033[0m'; printf err >&2");
-    let task = Task::headless("streams", "-");
-    let runner = HeadlessRunner::start(adapter, task, &home.local(), Usage::default()).unwrap();
+    let task = AgentTask::headless("streams", "-");
+    let runner =
+        HeadlessRunner::start(adapter, task, &home.local(), TokenUsage::default()).unwrap();
     let mut events = runner.subscribe();
     let mut told = Vec::new();
     let mut raw_out = Vec::new();
     wait(&mut events, "the end", |event| match event {
-        Event::Output { stream, raw, clean, .. } => {
-            if stream == Stream::Output {
+        RunnerEvent::Output { stream, raw, clean, .. } => {
+            if stream == PaneStream::Output {
                 raw_out.extend_from_slice(&raw);
             }
-            told.push((stream == Stream::Error, clean.to_string()));
+            told.push((stream == PaneStream::Error, clean.to_string()));
             None
         }
-        Event::Done(_) => Some(()),
+        RunnerEvent::Done(_) => Some(()),
         _ => None,
     })
     .await;
@@ -130,8 +131,9 @@ async fn text_that_is_sent_arrives_on_standard_input() {
         let options = Options { config_path: Some(path), ..Options::default() };
         default_registry().create("reader", options).unwrap().into()
     };
-    let task = Task::headless("stdin", "read line; echo got:$line; read line || echo closed");
-    let runner = HeadlessRunner::start(adapter, task, &home.local(), Usage::default()).unwrap();
+    let task = AgentTask::headless("stdin", "read line; echo got:$line; read line || echo closed");
+    let runner =
+        HeadlessRunner::start(adapter, task, &home.local(), TokenUsage::default()).unwrap();
     runner.send("hello there\n").await;
     runner.close_input().await;
     let outcome = runner.done().await.unwrap();
@@ -142,30 +144,30 @@ async fn text_that_is_sent_arrives_on_standard_input() {
 #[tokio::test]
 async fn exit_0_without_a_result_is_no_success() {
     let home = Home::new();
-    let outcome = outcome(&home, Task::headless("no-result", "exit 0 now")).await;
-    assert_eq!(outcome.ending, Ending::Exited { code: 0 });
+    let outcome = outcome(&home, AgentTask::headless("no-result", "exit 0 now")).await;
+    assert_eq!(outcome.ending, ProcessEnding::Exited { code: 0 });
     assert!(!outcome.ok, "{outcome:?}");
 }
 
 #[tokio::test]
 async fn a_failed_turn_a_bad_code_a_signal_and_a_timeout_each_say_so() {
     let home = Home::new();
-    let failed = outcome(&home, Task::headless("fail", "fail out of luck")).await;
+    let failed = outcome(&home, AgentTask::headless("fail", "fail out of luck")).await;
     assert!(!failed.ok && failed.reason.contains("out of luck"), "{failed:?}");
-    let code = outcome(&home, Task::headless("code", "exit 7")).await;
-    assert!(!code.ok && code.ending == Ending::Exited { code: 7 }, "{code:?}");
-    let signal = outcome(&home, Task::headless("signal", "die KILL")).await;
-    assert!(!signal.ok && signal.ending == Ending::Signalled { signal: 9 }, "{signal:?}");
-    let mut task = Task::headless("timeout", "hang");
+    let code = outcome(&home, AgentTask::headless("code", "exit 7")).await;
+    assert!(!code.ok && code.ending == ProcessEnding::Exited { code: 7 }, "{code:?}");
+    let signal = outcome(&home, AgentTask::headless("signal", "die KILL")).await;
+    assert!(!signal.ok && signal.ending == ProcessEnding::Signalled { signal: 9 }, "{signal:?}");
+    let mut task = AgentTask::headless("timeout", "hang");
     task.timeout = Some(std::time::Duration::from_millis(300));
     let late = outcome(&home, task).await;
-    assert!(!late.ok && late.ending == Ending::TimedOut, "{late:?}");
+    assert!(!late.ok && late.ending == ProcessEnding::TimedOut, "{late:?}");
 }
 
 #[tokio::test]
 async fn denials_are_listed_and_the_answer_still_counts() {
     let home = Home::new();
-    let mut task = Task::headless("denied", "approve touch made.txt; say still answered");
+    let mut task = AgentTask::headless("denied", "approve touch made.txt; say still answered");
     task.permission = Some(PermissionLevel::ReadOnly);
     let outcome = outcome(&home, task).await;
     assert!(!home.path().join("made.txt").exists());
@@ -180,11 +182,11 @@ async fn codes_that_the_task_accepts_are_as_good_as_0() {
     for (codes, ok) in
         [(OkCodes::These(vec![0, 3]), true), (OkCodes::Any, true), (OkCodes::default(), false)]
     {
-        let mut task = Task::headless("codes", "-");
+        let mut task = AgentTask::headless("codes", "-");
         task.ok_codes = codes;
         let place = home.local();
         let runner =
-            HeadlessRunner::start(adapter.clone(), task, &place, Usage::default()).unwrap();
+            HeadlessRunner::start(adapter.clone(), task, &place, TokenUsage::default()).unwrap();
         assert_eq!(runner.done().await.unwrap().ok, ok);
     }
 }
@@ -192,8 +194,8 @@ async fn codes_that_the_task_accepts_are_as_good_as_0() {
 #[tokio::test]
 async fn a_conversation_is_continued_by_its_id() {
     let home = Home::new();
-    let first = outcome(&home, Task::headless("first", "say hello; cost 0.5")).await;
-    let mut task = Task::headless("second", "say again; cost 0.25");
+    let first = outcome(&home, AgentTask::headless("first", "say hello; cost 0.5")).await;
+    let mut task = AgentTask::headless("second", "say again; cost 0.25");
     task.resume = first.agent_session.clone();
     let place = home.local();
     let second = HeadlessRunner::start(demo(), task, &place, first.usage).unwrap();
@@ -208,18 +210,18 @@ async fn what_a_stopped_run_left_behind_is_ended_too() {
     let home = Home::new();
     let job = format!("leaves-{}", std::process::id());
     let runner =
-        start(&home, Task::headless(&*job, "ignore-signals; double-fork 300; say up; hang"));
+        start(&home, AgentTask::headless(&*job, "ignore-signals; double-fork 300; say up; hang"));
     let mut events = runner.subscribe();
     wait(&mut events, "its word", |event| match event {
-        Event::Entry(entry) => {
-            matches!(&*entry, Entry::Text { text, .. } if text.text == "up").then_some(())
+        RunnerEvent::Entry(entry) => {
+            matches!(&*entry, TranscriptItem::Text { text, .. } if text.text == "up").then_some(())
         }
         _ => None,
     })
     .await;
     assert!(processes::of_job(&job).len() >= 2);
     let outcome = runner.stop().await.unwrap();
-    assert_eq!(outcome.ending, Ending::Stopped);
+    assert_eq!(outcome.ending, ProcessEnding::Stopped);
     assert_eq!(processes::of_job(&job), []);
 }
 
@@ -227,7 +229,7 @@ async fn what_a_stopped_run_left_behind_is_ended_too() {
 #[tokio::test]
 async fn each_runner_takes_only_tasks_of_its_mode() {
     let home = Home::new();
-    let task = Task::interactive("wrong", None);
-    let refused = HeadlessRunner::start(demo(), task, &home.local(), Usage::default());
-    assert!(matches!(refused, Err(StartError::Mode { wanted: Mode::Headless })));
+    let task = AgentTask::interactive("wrong", None);
+    let refused = HeadlessRunner::start(demo(), task, &home.local(), TokenUsage::default());
+    assert!(matches!(refused, Err(StartError::Mode { wanted: AgentMode::Headless })));
 }

@@ -3,17 +3,17 @@
 use std::time::Instant;
 
 use coven_adapters::AgentAdapter;
-use coven_model::{AgentState, Choice};
-use coven_runner::{Action, AgentRunner, Found, Place, Task, past};
-use coven_runtime::hold::{Adopted, Folder, adopt, rebuild};
+use coven_model::{AgentState, InterventionChoice};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, FoundAgent, TaskPlace, past};
+use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild};
 use coven_runtime::processes;
-use coven_tape::{Event as Taped, Reader};
+use coven_tape::{TapeEvent as Taped, TapeReader};
 use coven_terminal::screen::Options as ScreenOptions;
 
 use crate::support::{DEADLINE, Home, demo, question, state};
 
 /// A runner that died: its actor is gone, its agent is not.
-async fn abandon(home: &Home, place: &Place, task: Task) -> coven_model::Digest {
+async fn abandon(home: &Home, place: &TaskPlace, task: AgentTask) -> coven_model::ContentDigest {
     let (place, adapter) = (place.clone(), demo());
     let _ = home;
     // The actor lives on a reactor of its own, which ends with this thread as a killed one would.
@@ -28,14 +28,18 @@ async fn abandon(home: &Home, place: &Place, task: Task) -> coven_model::Digest 
     tokio::task::spawn_blocking(move || digest.join().unwrap()).await.unwrap()
 }
 
-fn adopted(place: &Place, task: Task, adapter: std::sync::Arc<dyn AgentAdapter>) -> AgentRunner {
-    let folder = Folder::new(place.folder.clone().unwrap());
+fn adopted(
+    place: &TaskPlace,
+    task: AgentTask,
+    adapter: std::sync::Arc<dyn AgentAdapter>,
+) -> AgentRunner {
+    let folder = HolderFolder::new(place.folder.clone().unwrap());
     let rebuilt = rebuild(&folder, &ScreenOptions::default()).unwrap();
     let Adopted::Alive(pane) = adopt(&folder, rebuilt.offset).unwrap() else {
         panic!("the agent should still run")
     };
     let past = past(&*adapter, place.folder.as_ref().unwrap(), rebuilt.offset).unwrap();
-    let found = Found {
+    let found = FoundAgent {
         pane: Box::new(pane),
         screen: rebuilt.screen,
         offset: rebuilt.offset,
@@ -50,13 +54,13 @@ async fn an_adopted_agent_asks_the_same_question_with_the_same_digest() {
     let home = Home::new();
     let place = home.held();
     let job = format!("adopted-{}", std::process::id());
-    let task = Task::interactive(&*job, Some("approve touch made.txt; say done"));
+    let task = AgentTask::interactive(&*job, Some("approve touch made.txt; say done"));
     let before = abandon(&home, &place, task.clone()).await;
 
     let runner = adopted(&place, task, demo());
     state(&runner, AgentState::Awaiting).await;
     assert_eq!(runner.verdict().digest, Some(before.clone()));
-    runner.answer(before, Action::Choose(Choice::Approve)).await.unwrap();
+    runner.answer(before, AnswerAction::Choose(InterventionChoice::Approve)).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert!(home.path().join("made.txt").exists());
     runner.stop().await.unwrap();
@@ -64,8 +68,8 @@ async fn an_adopted_agent_asks_the_same_question_with_the_same_digest() {
 }
 
 /// The notes on the tape of an agent.
-fn marks(place: &Place) -> Vec<String> {
-    let reader = Reader::open(place.folder.as_ref().unwrap()).unwrap();
+fn marks(place: &TaskPlace) -> Vec<String> {
+    let reader = TapeReader::open(place.folder.as_ref().unwrap()).unwrap();
     let notes = reader.records(0).filter_map(|record| match record.unwrap().event {
         Taped::Mark(note) => Some(note),
         _ => None,
@@ -75,7 +79,7 @@ fn marks(place: &Place) -> Vec<String> {
 
 /// Stops following an agent that is in a state, once its holder has noted that: it does so a moment
 /// after it was told, and the next runner knows nothing else.
-async fn detach_in(state: AgentState, runner: AgentRunner, place: &Place) {
+async fn detach_in(state: AgentState, runner: AgentRunner, place: &TaskPlace) {
     runner.detach().await;
     let deadline = Instant::now() + DEADLINE;
     let wanted = format!("\"state\":\"{state}\"");
@@ -90,7 +94,7 @@ async fn an_agent_that_is_found_again_and_again_asks_what_it_asked_since_it_aske
     let home = Home::new();
     let place = home.held();
     let job = format!("found-{}", std::process::id());
-    let task = Task::interactive(&*job, Some("approve touch made.txt; hang"));
+    let task = AgentTask::interactive(&*job, Some("approve touch made.txt; hang"));
     let runner = AgentRunner::start(demo(), task.clone(), &place).unwrap();
     state(&runner, AgentState::Awaiting).await;
     let (asked, since) = (runner.verdict(), runner.since());
@@ -107,7 +111,10 @@ async fn an_agent_that_is_found_again_and_again_asks_what_it_asked_since_it_aske
     }
     let runner = adopted(&place, task.clone(), demo());
     state(&runner, AgentState::Awaiting).await;
-    runner.answer(asked.digest.unwrap(), Action::Choose(Choice::Approve)).await.unwrap();
+    runner
+        .answer(asked.digest.unwrap(), AnswerAction::Choose(InterventionChoice::Approve))
+        .await
+        .unwrap();
     state(&runner, AgentState::Working).await;
     let working = runner.since();
     assert!(working > since, "{working} {since}");
@@ -123,7 +130,7 @@ async fn an_agent_that_is_found_again_and_again_asks_what_it_asked_since_it_aske
 async fn what_an_agent_did_is_marked_on_its_tape() {
     let home = Home::new();
     let place = home.held();
-    let task = Task::interactive("marked", Some("say hello"));
+    let task = AgentTask::interactive("marked", Some("say hello"));
     let runner = AgentRunner::start(demo(), task, &place).unwrap();
     state(&runner, AgentState::Idle).await;
     runner.stop().await.unwrap();

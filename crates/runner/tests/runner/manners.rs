@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options, default_registry};
-use coven_model::{AgentState, Choice};
-use coven_runner::{Action, AgentRunner, DeliveryError, Message, Task};
+use coven_model::{AgentState, InterventionChoice};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, DeliveryError, Message};
 
 use crate::support::{Home, question, state, wait};
 
@@ -35,7 +35,8 @@ pub(crate) fn agent(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
 fn start(home: &Home, script: &str) -> AgentRunner {
     // Stopping a job ends every process that carries its name, so each test has its own.
     let job = format!("manners-{}", home.path().display());
-    AgentRunner::start(agent(home, script), Task::interactive(job, None), &home.local()).unwrap()
+    AgentRunner::start(agent(home, script), AgentTask::interactive(job, None), &home.local())
+        .unwrap()
 }
 
 /// Throws away what is typed in the first moments of its dialog, as Claude Code does.
@@ -51,7 +52,7 @@ async fn an_answer_waits_until_the_dialog_takes_keys() {
     );
     let mut events = runner.subscribe();
     let asked = question(&mut events).await;
-    runner.answer(asked.digest, Action::Choose(Choice::Approve)).await.unwrap();
+    runner.answer(asked.digest, AnswerAction::Choose(InterventionChoice::Approve)).await.unwrap();
     state(&runner, AgentState::Idle).await;
     assert!(runner.view().await.unwrap().snapshot.text().contains("got y"));
     runner.stop().await.unwrap();
@@ -100,7 +101,7 @@ async fn a_message_that_came_back_by_an_interrupt_is_not_sent_again() {
         assert_eq!(sent, Ok(()), "{:?}", runner.verdict());
         runner.interrupt().await;
         wait(&mut events, "the end of the turn", |event| {
-            matches!(event, coven_runner::Event::TurnEnded { .. }).then_some(())
+            matches!(event, coven_runner::RunnerEvent::TurnEnded { .. }).then_some(())
         })
         .await;
     }

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use coven_model::{AgentState, Usage};
-use coven_runner::{AgentRunner, Event, HeadlessRunner, Task};
+use coven_model::{AgentState, TokenUsage};
+use coven_runner::{AgentRunner, AgentTask, HeadlessRunner, RunnerEvent};
 
 use crate::support::{Home, demo, state, wait};
 
@@ -17,18 +17,18 @@ async fn runs_agents_that_print() {
     let home = Home::new();
     let prompt = format!("say {WORD}; flood 20000; say {WORD}");
     let runner =
-        AgentRunner::start(demo(), Task::interactive("silent", Some(&prompt)), &home.local())
+        AgentRunner::start(demo(), AgentTask::interactive("silent", Some(&prompt)), &home.local())
             .unwrap();
     let mut events = runner.subscribe();
     wait(&mut events, "its words", |event| match event {
-        Event::Output { clean, .. } => clean.contains(WORD).then_some(()),
+        RunnerEvent::Output { clean, .. } => clean.contains(WORD).then_some(()),
         _ => None,
     })
     .await;
     state(&runner, AgentState::Idle).await;
     runner.stop().await.unwrap();
-    let task = Task::headless("silent-headless", &prompt);
-    let runner = HeadlessRunner::start(demo(), task, &home.local(), Usage::default()).unwrap();
+    let task = AgentTask::headless("silent-headless", &prompt);
+    let runner = HeadlessRunner::start(demo(), task, &home.local(), TokenUsage::default()).unwrap();
     assert!(runner.done().await.unwrap().ok);
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coven_model::AgentState;
-use coven_runner::{AgentRunner, Event, Place, Task};
+use coven_runner::{AgentRunner, AgentTask, RunnerEvent, TaskPlace};
 use coven_runtime::domain::{
-    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop,
+    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, StopMode,
 };
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use crate::manners::agent;
 use crate::support::{Home, state, wait};
@@ -71,11 +71,11 @@ impl Pane for CountingPane {
         self.inner.close_input()
     }
 
-    fn resize(&mut self, size: Size) -> io::Result<()> {
+    fn resize(&mut self, size: GridSize) -> io::Result<()> {
         self.inner.resize(size)
     }
 
-    fn stop(&mut self, stop: Stop) -> io::Result<()> {
+    fn stop(&mut self, stop: StopMode) -> io::Result<()> {
         self.inner.stop(stop)
     }
 
@@ -96,18 +96,18 @@ impl Pane for CountingPane {
     }
 }
 
-async fn a_large_input_arrives_whole(home: &Home, mut place: Place) {
+async fn a_large_input_arrives_whole(home: &Home, mut place: TaskPlace) {
     let futile = Arc::new(FutileWrites::default());
     place.domain = Arc::new(CountingDomain { inner: place.domain, futile: futile.clone() });
     let job = format!("stalled-{}", home.path().display());
     let runner =
-        AgentRunner::start(agent(home, SCRIPT), Task::interactive(job, None), &place).unwrap();
+        AgentRunner::start(agent(home, SCRIPT), AgentTask::interactive(job, None), &place).unwrap();
     let mut events = runner.subscribe();
     state(&runner, AgentState::Idle).await;
     let text: Vec<u8> = (0..MESSAGE_BYTES).map(|byte| b'a' + (byte / 11 % 26) as u8).collect();
     runner.write(text.clone()).await;
     wait(&mut events, "that all was read", |event| match event {
-        Event::Output { clean, .. } => clean.contains("all read").then_some(()),
+        RunnerEvent::Output { clean, .. } => clean.contains("all read").then_some(()),
         _ => None,
     })
     .await;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_model::AgentState;
-use coven_runner::{AgentRunner, Event, Place, Question, Subscription, Update};
+use coven_runner::{
+    AgentRunner, RunnerEvent, RunnerSubscription, RunnerUpdate, ScreenQuestion, TaskPlace,
+};
 use coven_runtime::LocalDomain;
 use coven_runtime::domain::Domain;
 use coven_runtime::hold::HolderDomain;
@@ -38,25 +40,25 @@ impl Home {
     }
 
     /// A place where processes are children of the test.
-    pub(crate) fn local(&self) -> Place {
+    pub(crate) fn local(&self) -> TaskPlace {
         self.place(Arc::new(LocalDomain::new()), None)
     }
 
     /// A place where processes are under holders.
-    pub(crate) fn held(&self) -> Place {
+    pub(crate) fn held(&self) -> TaskPlace {
         let folder = self.path().join("attempt");
         std::fs::create_dir_all(&folder).unwrap();
         self.place(Arc::new(HolderDomain::new(program())), Some(folder))
     }
 
-    fn place(&self, domain: Arc<dyn Domain>, folder: Option<PathBuf>) -> Place {
+    fn place(&self, domain: Arc<dyn Domain>, folder: Option<PathBuf>) -> TaskPlace {
         let set = |name: &str, value: OsString| (OsString::from(name), value);
         let env = BTreeMap::from([
             set("PATH", std::env::var_os("PATH").unwrap_or_default()),
             set("HOME", self.path().into()),
             set("COVEN_DEMO_HOME", self.path().join("demo").into()),
         ]);
-        Place {
+        TaskPlace {
             domain,
             cwd: self.path().to_owned(),
             env,
@@ -74,19 +76,19 @@ pub(crate) fn demo() -> Arc<dyn AgentAdapter> {
 
 /// The next event that is wanted, within the deadline.
 pub(crate) async fn wait<T>(
-    events: &mut Subscription,
+    events: &mut RunnerSubscription,
     what: &str,
-    mut wanted: impl FnMut(Event) -> Option<T>,
+    mut wanted: impl FnMut(RunnerEvent) -> Option<T>,
 ) -> T {
     let search = async {
         loop {
             match events.next().await {
-                Some(Update::Event(event)) => {
+                Some(RunnerUpdate::Event(event)) => {
                     if let Some(found) = wanted(event) {
                         return found;
                     }
                 }
-                Some(Update::Lagged(_)) => {}
+                Some(RunnerUpdate::Lagged(_)) => {}
                 None => panic!("the runner ended before: {what}"),
             }
         }
@@ -94,9 +96,9 @@ pub(crate) async fn wait<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
-pub(crate) async fn question(events: &mut Subscription) -> Question {
+pub(crate) async fn question(events: &mut RunnerSubscription) -> ScreenQuestion {
     wait(events, "a question", |event| match event {
-        Event::Awaiting(question) => Some(question),
+        RunnerEvent::Awaiting(question) => Some(question),
         _ => None,
     })
     .await

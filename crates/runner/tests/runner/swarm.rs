@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use coven_model::{Choice, PermissionLevel};
-use coven_runner::{Action, AgentRunner, Event, Message, Task, Update};
+use coven_model::{InterventionChoice, PermissionLevel};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, Message, RunnerEvent, RunnerUpdate};
 
 use crate::support::{DEADLINE, Home, demo};
 
@@ -11,19 +11,22 @@ use crate::support::{DEADLINE, Home, demo};
 async fn answer_all(home: &Home, name: usize, questions: usize) -> usize {
     let ask = "flood 60000; think 0.02; approve echo x >> $COVEN_JOB.log";
     let prompt = format!("repeat {questions}; {ask}");
-    let mut task = Task::interactive(format!("swarm-{name}"), Some(&prompt));
+    let mut task = AgentTask::interactive(format!("swarm-{name}"), Some(&prompt));
     task.permission = Some(PermissionLevel::Ask);
     let runner = AgentRunner::start(demo(), task, &home.local()).unwrap();
     let mut events = runner.subscribe();
     let mut seen = Vec::new();
     loop {
         match events.next().await.unwrap() {
-            Update::Event(Event::Awaiting(question)) => {
+            RunnerUpdate::Event(RunnerEvent::Awaiting(question)) => {
                 assert!(!seen.contains(&question.digest), "seen twice");
                 seen.push(question.digest.clone());
-                runner.answer(question.digest, Action::Choose(Choice::Approve)).await.unwrap();
+                runner
+                    .answer(question.digest, AnswerAction::Choose(InterventionChoice::Approve))
+                    .await
+                    .unwrap();
             }
-            Update::Event(Event::TurnEnded { .. }) => break,
+            RunnerUpdate::Event(RunnerEvent::TurnEnded { .. }) => break,
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use coven_runtime::domain::{Pane as _, ReadOutcome};
-use coven_runtime::hold::{Adopted, Folder, SNAP_EVERY, Snap, adopt, rebuild};
+use coven_runtime::hold::{Adopted, HolderFolder, SNAP_EVERY, ScreenSnap, adopt, rebuild};
 use coven_terminal::screen::Screen;
 use coven_testkit::bench::cpu;
 use coven_testkit::streams;
@@ -61,7 +61,7 @@ pub(crate) fn measure(plan: &Plan, root: &Path) -> io::Result<Vec<Adoption>> {
 }
 
 /// Saves the screen as it was at some place.
-fn save(folder: &Folder, bytes: &[u8], saved: Saved) -> io::Result<()> {
+fn save(folder: &HolderFolder, bytes: &[u8], saved: Saved) -> io::Result<()> {
     let until = match saved {
         Saved::Never => return Ok(()),
         Saved::FarBack => bytes.len().saturating_sub(SNAP_EVERY as usize),
@@ -70,11 +70,11 @@ fn save(folder: &Folder, bytes: &[u8], saved: Saved) -> io::Result<()> {
     let mut screen = Screen::with_options(&options());
     feed(&mut screen, &bytes[..until]);
     // The job has printed one byte before the stream.
-    Snap::of(&mut screen, until as u64 + 1).save(folder)
+    ScreenSnap::of(&mut screen, until as u64 + 1).save(folder)
 }
 
 fn adopt_often(
-    folder: &Folder,
+    folder: &HolderFolder,
     stream: &'static str,
     saved: Saved,
     times: usize,
@@ -100,7 +100,7 @@ fn adopt_often(
 }
 
 /// Adopts a job and reads until its holder has said all.
-fn reach(folder: &Folder, offset: u64) -> io::Result<()> {
+fn reach(folder: &HolderFolder, offset: u64) -> io::Result<()> {
     let Adopted::Alive(mut pane) = adopt(folder, offset).map_err(io::Error::other)? else {
         return Err(io::Error::other("the job has ended early"));
     };

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use coven_runtime::domain::{Domain, Pane, ReadOutcome, SpawnConfig, Stop};
-use coven_runtime::hold::Folder;
+use coven_runtime::domain::{Domain, Pane, ReadOutcome, SpawnConfig, StopMode};
+use coven_runtime::hold::HolderFolder;
 use coven_runtime::processes::Identity;
 use coven_runtime::{HolderDomain, LocalDomain};
 use coven_testkit::programs::TestProgram;
@@ -52,7 +52,7 @@ pub(crate) struct Fleet {
     /// Attempt folders are made here.
     root: PathBuf,
     pub(crate) panes: Vec<Box<dyn Pane>>,
-    folders: Vec<Folder>,
+    folders: Vec<HolderFolder>,
 }
 
 impl Fleet {
@@ -64,7 +64,7 @@ impl Fleet {
     pub(crate) fn spawn(&mut self, mut config: SpawnConfig) -> io::Result<&mut dyn Pane> {
         if self.kind == Kind::Holder {
             let path = self.root.join(&config.job);
-            self.folders.push(Folder::new(&path));
+            self.folders.push(HolderFolder::new(&path));
             config.folder = Some(path);
         }
         let pane = self.domain.spawn(&config).map_err(io::Error::other)?;
@@ -76,7 +76,7 @@ impl Fleet {
     }
 
     /// The folder of the last one.
-    pub(crate) fn folder(&self) -> io::Result<&Folder> {
+    pub(crate) fn folder(&self) -> io::Result<&HolderFolder> {
         self.folders.last().ok_or_else(|| io::Error::other("there is no folder"))
     }
 
@@ -95,7 +95,7 @@ impl Fleet {
         let holders = self.holders()?;
         let mut result = Ok(());
         for pane in &mut self.panes {
-            result = result.and(pane.stop(Stop::Force));
+            result = result.and(pane.stop(StopMode::Force));
         }
         for pane in &mut self.panes {
             result = result.and(wait_for_end(&mut **pane, deadline));

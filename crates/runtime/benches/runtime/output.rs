@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use coven_runtime::domain::{Connection, Pane, ReadOutcome};
-use coven_terminal::screen::{Options, Screen, Size};
+use coven_terminal::screen::{GridSize, Options, Screen};
 use coven_testkit::bench::cpu::{self, CpuSamples};
 use coven_testkit::bench::emulator::{BareEmulator, LIKE_OURS};
 use coven_testkit::bench::pty;
@@ -16,7 +16,7 @@ use coven_testkit::{panes, streams};
 
 use crate::fleet::{DEADLINE, Fleet, Kind, wait_ready};
 
-pub(crate) const SIZE: Size = Size { columns: 120, rows: 40 };
+pub(crate) const SIZE: GridSize = GridSize { columns: 120, rows: 40 };
 
 pub(crate) struct Stream {
     pub(crate) name: &'static str,

@@ -8,7 +8,7 @@ use std::{env, io};
 
 use coven_runtime::domain::ReadOutcome;
 use coven_runtime::processes::Identity;
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 use coven_testkit::bench::cpu;
 use coven_testkit::panes;
 use rustix::event::{Timespec, epoll};
@@ -95,7 +95,7 @@ pub(crate) fn child(kind: Kind, count: usize, idle: Duration) -> io::Result<()> 
     let descriptors = proc::descriptors()?;
     let idle = if idle.is_zero() { None } else { Some(leave_alone(&mut fleet, &holders, idle)?) };
     let holder = if holders.is_empty() { None } else { Some(Holder::average(&holders)?) };
-    let screens: Vec<Screen> = (0..count).map(|_| Screen::new(Size::default())).collect();
+    let screens: Vec<Screen> = (0..count).map(|_| Screen::new(GridSize::default())).collect();
     let own_with_screens = each(Memory::of("self")?.resident);
     drop(black_box(screens));
     let stop = stop(&mut fleet, &holders)?;

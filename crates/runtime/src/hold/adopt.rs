@@ -4,11 +4,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::changes::FolderChanges;
-use super::folder::{Exit, Folder, FolderError};
+use super::folder::{FolderError, HolderExit, HolderFolder};
 use super::pane::HolderPane;
 use super::start::START_TIMEOUT;
 use crate::machine;
-use crate::processes::{self, Ended};
+use crate::processes::{self, TreeEnding};
 
 /// How long what a killed holder left may take to vanish once it is killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,11 +19,11 @@ pub enum Adopted {
     /// It runs, and we have it: every byte from the offset on, then what comes.
     Alive(HolderPane),
     /// It has ended, and everything it started with it.
-    Exited(Exit),
+    Exited(HolderExit),
     /// Its holder is gone without a record, or never ran. What it left was ended.
     Gone {
         /// What had to be ended.
-        ended: Ended,
+        ended: TreeEnding,
     },
 }
 
@@ -42,7 +42,7 @@ pub enum AdoptError {
 }
 
 /// Takes over the process of a folder. `offset` is where our copy of its output ends.
-pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
+pub fn adopt(folder: &HolderFolder, offset: u64) -> Result<Adopted, AdoptError> {
     if let Some(exit) = folder.exit()? {
         return Ok(Adopted::Exited(exit));
     }
@@ -50,7 +50,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
     let mut record = folder.spawn_record()?.ok_or_else(no_record)?;
     if record.holder.is_none() {
         if take_back(folder)? {
-            return Ok(Adopted::Gone { ended: Ended::default() });
+            return Ok(Adopted::Gone { ended: TreeEnding::default() });
         }
         record = folder.spawn_record()?.ok_or_else(no_record)?;
     }
@@ -71,7 +71,7 @@ pub fn adopt(folder: &Folder, offset: u64) -> Result<Adopted, AdoptError> {
 /// for another start. Otherwise there is a holder, or was one.
 ///
 /// Waits for a holder that is just about to start its process.
-pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
+pub fn take_back(folder: &HolderFolder) -> Result<bool, AdoptError> {
     let deadline = Instant::now() + START_TIMEOUT;
     let mut changes = None;
     loop {
@@ -83,7 +83,7 @@ pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
             // A holder begins the tape before anything else. Without one there was none, and one
             // that comes now finds itself unwanted.
             let untouched = matches!(
-                coven_tape::Reader::open(folder.path()),
+                coven_tape::TapeReader::open(folder.path()),
                 Err(coven_tape::Error::NoTape { .. })
             );
             let unheld = folder.spawn_record()?.is_some_and(|record| record.holder.is_none());
@@ -106,15 +106,15 @@ pub fn take_back(folder: &Folder) -> Result<bool, AdoptError> {
     }
 }
 
-fn gone(folder: &Folder, job: &str, same_boot: bool) -> Result<Adopted, AdoptError> {
+fn gone(folder: &HolderFolder, job: &str, same_boot: bool) -> Result<Adopted, AdoptError> {
     if let Some(exit) = folder.exit()? {
         return Ok(Adopted::Exited(exit));
     }
-    let ended = if same_boot { end_job(job) } else { Ended::default() };
+    let ended = if same_boot { end_job(job) } else { TreeEnding::default() };
     Ok(Adopted::Gone { ended })
 }
 
 /// Ends whatever still runs of a job.
-pub(super) fn end_job(job: &str) -> Ended {
+pub(super) fn end_job(job: &str) -> TreeEnding {
     processes::end_all(|| processes::of_job(job), KILL_TIMEOUT)
 }

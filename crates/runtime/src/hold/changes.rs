@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::folder::Folder;
+use super::folder::HolderFolder;
 use crate::machine::FolderWatch;
 
 /// The longest single wait. Not every change is one of a file name: a killed holder lets go of its
@@ -21,7 +21,7 @@ pub struct FolderChanges {
 
 impl FolderChanges {
     /// Watches a folder. The caller looks at its files after this, so that no change is missed.
-    pub fn watch(folder: &Folder) -> io::Result<Self> {
+    pub fn watch(folder: &HolderFolder) -> io::Result<Self> {
         Ok(Self { changes: FolderWatch::new(&folder.open()?)? })
     }
 
@@ -47,7 +47,7 @@ mod tests {
     fn a_file_that_appears_or_goes_is_told_and_nothing_else_is() {
         let root = tempfile::tempdir().unwrap();
         let path = std::fs::canonicalize(root.path()).unwrap();
-        let changes = FolderChanges::watch(&Folder::new(&path)).unwrap();
+        let changes = FolderChanges::watch(&HolderFolder::new(&path)).unwrap();
         let is_told = || {
             let begun = Instant::now();
             changes.wait(begun + Duration::from_mins(1)).unwrap();

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use coven_folder::{Durability, FileError, OFlags, Obstacle};
+use coven_folder::{Durability, FileError, OFlags, OpenObstacle};
 use rustix::fs::{FlockOperation, Mode};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ExitStatus;
 use crate::machine;
-use crate::processes::{Ended, Identity};
+use crate::processes::{Identity, TreeEnding};
 use crate::sandbox::Enforcement;
 
 /// The version of the files here. A newer one is not touched.
@@ -97,7 +97,7 @@ impl SpawnRecord {
 /// How it ended (`exit.json`). Written once nothing of it runs any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Exit {
+pub struct HolderExit {
     /// Version of this file.
     pub version: u32,
     /// How the process itself ended.
@@ -110,27 +110,27 @@ pub struct Exit {
     pub stopped: bool,
     /// What had to be forced.
     #[serde(default)]
-    pub ended: Ended,
+    pub ended: TreeEnding,
 }
 
-impl Exit {
+impl HolderExit {
     /// The version that is written.
     pub(crate) const VERSION: u32 = VERSION;
 }
 
 /// A version that stands in every file.
 #[derive(Deserialize)]
-struct Versioned {
+struct VersionedRecord {
     version: u32,
 }
 
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct HolderFolder {
     path: PathBuf,
 }
 
-impl Folder {
+impl HolderFolder {
     /// The folder at a path, which need not exist. The path is absolute and without links; what is
     /// reached through a link is refused.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -142,20 +142,20 @@ impl Folder {
     }
 
     /// Opens it. No part of its path may be a link.
-    pub(crate) fn open(&self) -> Result<coven_folder::Folder, FileError> {
-        coven_folder::Folder::open_without_links(&self.path)
+    pub(crate) fn open(&self) -> Result<coven_folder::OpenFolder, FileError> {
+        coven_folder::OpenFolder::open_without_links(&self.path)
     }
 
     /// Makes it, for us alone to read.
-    pub(crate) fn create(&self) -> Result<coven_folder::Folder, FolderError> {
-        Ok(coven_folder::Folder::make_without_links(&self.path, PRIVATE_MODE)?)
+    pub(crate) fn create(&self) -> Result<coven_folder::OpenFolder, FolderError> {
+        Ok(coven_folder::OpenFolder::make_without_links(&self.path, PRIVATE_MODE)?)
     }
 
     /// Whether there is no such folder any more, also because something else has its name. What
     /// cannot be found out counts as no.
     pub(crate) fn is_gone(&self) -> bool {
         let opened = self.open().map_err(|error| error.obstacle);
-        matches!(opened, Err(Obstacle::Missing | Obstacle::NotAFolder | Obstacle::Link))
+        matches!(opened, Err(OpenObstacle::Missing | OpenObstacle::NotAFolder | OpenObstacle::Link))
     }
 
     /// What was started here, if anything was.
@@ -187,7 +187,7 @@ impl Folder {
     }
 
     /// How it ended, if it did.
-    pub fn exit(&self) -> Result<Option<Exit>, FolderError> {
+    pub fn exit(&self) -> Result<Option<HolderExit>, FolderError> {
         self.read(EXIT)
     }
 
@@ -206,7 +206,7 @@ impl Folder {
     /// the place of that file.
     pub(crate) fn write_exit(
         &self,
-        exit: &Exit,
+        exit: &HolderExit,
         reserved: &ReservedExit,
     ) -> Result<(), FolderError> {
         let folder = self.open()?;
@@ -281,7 +281,7 @@ impl Folder {
             path: path.clone(),
             reason: error.to_string(),
         };
-        let Versioned { version } = serde_json::from_slice(&text).map_err(damaged)?;
+        let VersionedRecord { version } = serde_json::from_slice(&text).map_err(damaged)?;
         if version > VERSION {
             return Err(FolderError::Newer { path, version });
         }

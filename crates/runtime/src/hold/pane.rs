@@ -6,14 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use coven_folder::best_effort;
-use coven_tape::Reader;
-use coven_terminal::screen::Size;
+use coven_tape::TapeReader;
+use coven_terminal::screen::GridSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::adopt::end_job;
-use super::folder::{Exit, Folder};
+use super::folder::{HolderExit, HolderFolder};
 use super::protocol::{MAX_BODY, ToClient, ToHolder, VERSION};
-use crate::domain::{ExitStatus, Pane, ReadOutcome, Stop};
+use crate::domain::{ExitStatus, Pane, ReadOutcome, StopMode};
 use crate::readiness::{Interest, Selector};
 
 /// Bytes written by us that the holder has not taken yet. More is not accepted.
@@ -21,13 +21,13 @@ const MAX_UNSENT: usize = 1024 * 1024;
 
 /// How it stands with the process.
 #[derive(Debug)]
-enum State {
+enum HeldPaneState {
     /// The holder speaks to us.
     Connected,
     /// The holder has ended before it could say everything; the tape has the rest.
     OnDisk,
     /// It has told how it ended.
-    Exited(Exit),
+    Exited(HolderExit),
     /// The holder is gone without a word.
     Lost,
 }
@@ -35,7 +35,7 @@ enum State {
 /// A process under a holder. Dropping it leaves the process running.
 #[derive(Debug)]
 pub struct HolderPane {
-    folder: Folder,
+    folder: HolderFolder,
     job: String,
     socket: Option<UnixStream>,
     /// Watches the socket: readable when something came, or when the socket takes what waits.
@@ -46,7 +46,7 @@ pub struct HolderPane {
     refused: bool,
     /// Whether the holder has closed the socket. That is told once, so it is kept.
     hung_up: bool,
-    state: State,
+    state: HeldPaneState,
     /// Frames not yet taken apart, from `at` on.
     received: Vec<u8>,
     at: usize,
@@ -60,7 +60,7 @@ pub struct HolderPane {
 impl HolderPane {
     /// Connects to the holder of a folder. Output comes from `offset` on. A holder that has
     /// recorded the end may be gone already; then it comes from the tape.
-    pub(super) fn connect(folder: &Folder, offset: u64, job: String) -> io::Result<Self> {
+    pub(super) fn connect(folder: &HolderFolder, offset: u64, job: String) -> io::Result<Self> {
         let socket = match folder.connect() {
             Ok(socket) => {
                 socket.set_nonblocking(true)?;
@@ -83,7 +83,7 @@ impl HolderPane {
             watched,
             refused: false,
             hung_up: false,
-            state: if connected { State::Connected } else { State::OnDisk },
+            state: if connected { HeldPaneState::Connected } else { HeldPaneState::OnDisk },
             received: Vec::new(),
             at: 0,
             given: 0,
@@ -108,15 +108,15 @@ impl HolderPane {
     }
 
     /// How it ended, with everything that was recorded about it.
-    pub fn exit(&self) -> Option<&Exit> {
+    pub fn exit(&self) -> Option<&HolderExit> {
         match &self.state {
-            State::Exited(exit) => Some(exit),
-            State::Connected | State::OnDisk | State::Lost => None,
+            HeldPaneState::Exited(exit) => Some(exit),
+            HeldPaneState::Connected | HeldPaneState::OnDisk | HeldPaneState::Lost => None,
         }
     }
 
     fn send(&mut self, frame: &ToHolder<'_>) -> io::Result<()> {
-        if !matches!(self.state, State::Connected) {
+        if !matches!(self.state, HeldPaneState::Connected) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         frame.encode(&mut self.unsent);
@@ -126,7 +126,7 @@ impl HolderPane {
     /// Ends the process by force, and waits until it and everything it started are gone. Says
     /// whether they are; at the deadline it gives up.
     pub fn end_by(&mut self, deadline: Instant) -> io::Result<bool> {
-        self.stop(Stop::Force)?;
+        self.stop(StopMode::Force)?;
         let mut buffer = vec![0; 64 * 1024];
         while self.is_alive() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -179,13 +179,15 @@ impl HolderPane {
 
     /// Takes in what has come, up to about two frames.
     fn receive(&mut self) -> io::Result<()> {
-        if matches!(self.state, State::OnDisk) {
+        if matches!(self.state, HeldPaneState::OnDisk) {
             return self.read_tape();
         }
         // A socket that takes nothing any more is read to its end below, which tells why.
         best_effort("send to the holder", self.flush());
         let mut buffer = [0; 16 * 1024];
-        while matches!(self.state, State::Connected) && self.received.len() - self.at < MAX_BODY {
+        while matches!(self.state, HeldPaneState::Connected)
+            && self.received.len() - self.at < MAX_BODY
+        {
             let Some(socket) = &mut self.socket else { return Ok(()) };
             match socket.read(&mut buffer) {
                 Ok(0) => return self.lose(),
@@ -207,7 +209,7 @@ impl HolderPane {
     fn read_tape(&mut self) -> io::Result<()> {
         self.received.drain(..self.at);
         self.at = 0;
-        let reader = Reader::open(self.folder.path()).map_err(io::Error::other)?;
+        let reader = TapeReader::open(self.folder.path()).map_err(io::Error::other)?;
         let mut end = self.offset;
         for record in reader.records(self.offset) {
             let record = record.map_err(io::Error::other)?;
@@ -226,7 +228,7 @@ impl HolderPane {
             // The record of the end was there when the tape was turned to. Without it nothing more
             // will ever come, and a caller must not wait for it.
             let exit = self.folder.exit().map_err(io::Error::other)?;
-            self.state = exit.map_or(State::Lost, State::Exited);
+            self.state = exit.map_or(HeldPaneState::Lost, HeldPaneState::Exited);
         }
         Ok(())
     }
@@ -243,11 +245,11 @@ impl HolderPane {
             // get to say, also that of which only a part has come.
             self.received.clear();
             self.at = 0;
-            self.state = State::OnDisk;
+            self.state = HeldPaneState::OnDisk;
             return self.read_tape();
         }
         end_job(&self.job);
-        self.state = State::Lost;
+        self.state = HeldPaneState::Lost;
         Ok(())
     }
 
@@ -283,7 +285,7 @@ impl HolderPane {
                     self.at += taken;
                 }
                 ToClient::Exit(json) => {
-                    self.state = State::Exited(serde_json::from_slice(json)?);
+                    self.state = HeldPaneState::Exited(serde_json::from_slice(json)?);
                     self.at += taken;
                 }
                 ToClient::Hello { .. } => self.at += taken,
@@ -303,17 +305,17 @@ impl Pane for HolderPane {
                 return Ok(outcome);
             }
             match self.state {
-                State::Connected if !self.hung_up => return Ok(ReadOutcome::Pending),
-                State::Exited(_) | State::Lost => return Ok(ReadOutcome::End),
+                HeldPaneState::Connected if !self.hung_up => return Ok(ReadOutcome::Pending),
+                HeldPaneState::Exited(_) | HeldPaneState::Lost => return Ok(ReadOutcome::End),
                 // No descriptor tells that there is more on a tape, or again that the holder is
                 // gone, so both are followed to their end.
-                State::Connected | State::OnDisk => {}
+                HeldPaneState::Connected | HeldPaneState::OnDisk => {}
             }
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !matches!(self.state, State::Connected) {
+        if !matches!(self.state, HeldPaneState::Connected) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let room = MAX_UNSENT.saturating_sub(self.unsent.len()).min(bytes.len());
@@ -330,20 +332,20 @@ impl Pane for HolderPane {
         self.send(&ToHolder::CloseInput)
     }
 
-    fn resize(&mut self, size: Size) -> io::Result<()> {
+    fn resize(&mut self, size: GridSize) -> io::Result<()> {
         self.send(&ToHolder::Resize { columns: size.columns, rows: size.rows })
     }
 
-    fn stop(&mut self, stop: Stop) -> io::Result<()> {
-        if !matches!(self.state, State::Connected) {
+    fn stop(&mut self, stop: StopMode) -> io::Result<()> {
+        if !matches!(self.state, HeldPaneState::Connected) {
             return Ok(());
         }
         self.folder.mark_killed().map_err(io::Error::other)?;
         let frame = match stop {
-            Stop::Polite { grace } => {
+            StopMode::Polite { grace } => {
                 ToHolder::Stop { force: false, grace: grace.as_millis() as u64 }
             }
-            Stop::Force => ToHolder::Stop { force: true, grace: 0 },
+            StopMode::Force => ToHolder::Stop { force: true, grace: 0 },
         };
         match self.send(&frame) {
             // It has ended meanwhile, which is what was wanted.
@@ -354,16 +356,16 @@ impl Pane for HolderPane {
 
     fn is_alive(&mut self) -> bool {
         if !self.has_frame() && self.receive().is_err() {
-            self.state = State::Lost;
+            self.state = HeldPaneState::Lost;
         }
         // The last word may be all that is left to read.
         if let Ok(Some((ToClient::Exit(_), _))) = ToClient::decode(&self.received[self.at..]) {
             // An end that cannot be read is still an end.
             if self.next(&mut []).is_err() {
-                self.state = State::Lost;
+                self.state = HeldPaneState::Lost;
             }
         }
-        matches!(self.state, State::Connected | State::OnDisk)
+        matches!(self.state, HeldPaneState::Connected | HeldPaneState::OnDisk)
     }
 
     fn exit_status(&mut self) -> Option<ExitStatus> {

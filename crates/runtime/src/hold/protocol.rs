@@ -4,9 +4,9 @@
 //! A client begins with [`ToHolder::Hello`] and the offset it has; the holder answers with what
 //! there is, sends the rest of the output and then what comes, and last how it ended.
 
-use coven_tape::{Event, TapeRecord};
+use coven_tape::{TapeEvent, TapeRecord};
 
-use crate::domain::Stream;
+use crate::domain::PaneStream;
 
 /// Version of this protocol. Both sides tell theirs and speak the lower one.
 pub const VERSION: u32 = 1;
@@ -51,7 +51,7 @@ pub enum ToClient<'a> {
     },
     Data {
         offset: u64,
-        stream: Stream,
+        stream: PaneStream,
         bytes: &'a [u8],
     },
     /// Output that was lost.
@@ -66,7 +66,7 @@ pub enum ToClient<'a> {
 
 /// A frame that is not one of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedFrame {
     /// The length is beyond the limit.
     #[error("a frame of {0} bytes is longer than allowed")]
     TooLong(usize),
@@ -79,11 +79,11 @@ pub enum Malformed {
 type Whole<'a> = (u8, &'a [u8], usize);
 
 /// The first whole frame of a buffer.
-fn split(buffer: &[u8]) -> Result<Option<Whole<'_>>, Malformed> {
+fn split(buffer: &[u8]) -> Result<Option<Whole<'_>>, MalformedFrame> {
     let [kind, a, b, c, d, rest @ ..] = buffer else { return Ok(None) };
     let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
     if length > MAX_BODY {
-        return Err(Malformed::TooLong(length));
+        return Err(MalformedFrame::TooLong(length));
     }
     Ok(rest.get(..length).map(|body| (*kind, body, FRAME_HEAD_BYTES + length)))
 }
@@ -92,9 +92,9 @@ fn split(buffer: &[u8]) -> Result<Option<Whole<'_>>, Malformed> {
 fn decode<'a, F>(
     buffer: &'a [u8],
     read: impl FnOnce(u8, &'a [u8]) -> Option<F>,
-) -> Result<Option<(F, usize)>, Malformed> {
+) -> Result<Option<(F, usize)>, MalformedFrame> {
     let Some((kind, body, taken)) = split(buffer)? else { return Ok(None) };
-    let frame = read(kind, body).ok_or(Malformed::Unknown { kind, length: body.len() })?;
+    let frame = read(kind, body).ok_or(MalformedFrame::Unknown { kind, length: body.len() })?;
     Ok(Some((frame, taken)))
 }
 
@@ -143,7 +143,7 @@ impl<'a> ToHolder<'a> {
     }
 
     /// The first whole frame in a buffer and how many bytes it took, or nothing yet.
-    pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
+    pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, MalformedFrame> {
         decode(buffer, Self::read)
     }
 
@@ -184,16 +184,16 @@ impl<'a> ToClient<'a> {
     pub(crate) fn of(record: &'a TapeRecord, from: u64) -> Option<Self> {
         let begin = from.max(record.offset);
         match &record.event {
-            Event::Output { stream, bytes } => Some(Self::Data {
+            TapeEvent::Output { stream, bytes } => Some(Self::Data {
                 offset: begin,
                 stream: match stream {
-                    coven_tape::Stream::Out => Stream::Output,
-                    coven_tape::Stream::Err => Stream::Error,
+                    coven_tape::TapeStream::Out => PaneStream::Output,
+                    coven_tape::TapeStream::Err => PaneStream::Error,
                 },
                 bytes: &bytes[(begin - record.offset) as usize..],
             }),
-            Event::Gap(_) => Some(Self::Gap { from: begin, to: record.end() }),
-            Event::Input(_) | Event::Resize { .. } | Event::Mark(_) => None,
+            TapeEvent::Gap(_) => Some(Self::Gap { from: begin, to: record.end() }),
+            TapeEvent::Input(_) | TapeEvent::Resize { .. } | TapeEvent::Mark(_) => None,
         }
     }
 
@@ -225,19 +225,19 @@ impl<'a> ToClient<'a> {
     /// What stands before the bytes of a data frame, so that they need not be copied.
     pub(crate) fn data_head(
         offset: u64,
-        stream: Stream,
+        stream: PaneStream,
         length: usize,
     ) -> [u8; FRAME_HEAD_BYTES + 9] {
         let mut bytes = [0; FRAME_HEAD_BYTES + 9];
         bytes[0] = b'D';
         bytes[1..5].copy_from_slice(&((length + 9) as u32).to_le_bytes());
         bytes[5..13].copy_from_slice(&offset.to_le_bytes());
-        bytes[13] = u8::from(stream == Stream::Error);
+        bytes[13] = u8::from(stream == PaneStream::Error);
         bytes
     }
 
     /// The first whole frame in a buffer and how many bytes it took, or nothing yet.
-    pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
+    pub fn decode(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, MalformedFrame> {
         decode(buffer, Self::read)
     }
 
@@ -257,8 +257,8 @@ impl<'a> ToClient<'a> {
                 let (offset, rest) = number(body)?;
                 let (stream, bytes) = rest.split_first()?;
                 let stream = match stream {
-                    0 => Stream::Output,
-                    1 => Stream::Error,
+                    0 => PaneStream::Output,
+                    1 => PaneStream::Error,
                     _ => return None,
                 };
                 Self::Data { offset: u64::from_le_bytes(offset), stream, bytes }
@@ -293,8 +293,8 @@ mod tests {
     fn to_client() -> Vec<ToClient<'static>> {
         vec![
             ToClient::Hello { version: 1, first: 2, end: 3 },
-            ToClient::Data { offset: 9, stream: Stream::Error, bytes: b"\xff\0" },
-            ToClient::Data { offset: 9, stream: Stream::Output, bytes: b"" },
+            ToClient::Data { offset: 9, stream: PaneStream::Error, bytes: b"\xff\0" },
+            ToClient::Data { offset: 9, stream: PaneStream::Output, bytes: b"" },
             ToClient::Gap { from: 1, to: u64::MAX },
             ToClient::Exit(b"{}"),
         ]
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_refused() {
         let huge = [b'i', 0xff, 0xff, 0xff, 0xff];
-        assert_eq!(ToHolder::decode(&huge), Err(Malformed::TooLong(0xffff_ffff)));
+        assert_eq!(ToHolder::decode(&huge), Err(MalformedFrame::TooLong(0xffff_ffff)));
         for bad in [
             &b"?\0\0\0\0"[..],
             b"h\x01\0\0\0x",

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use crate::domain::{Connection, Sandbox};
 
@@ -120,11 +120,11 @@ impl HoldRequest {
     }
 }
 
-fn size(text: &std::ffi::OsStr) -> Result<Size, BadRequest> {
+fn size(text: &std::ffi::OsStr) -> Result<GridSize, BadRequest> {
     let text = text.to_string_lossy();
     let parsed = text
         .split_once('x')
-        .and_then(|(columns, rows)| Some(Size::new(columns.parse().ok()?, rows.parse().ok()?)));
+        .and_then(|(columns, rows)| Some(GridSize::new(columns.parse().ok()?, rows.parse().ok()?)));
     parsed.ok_or_else(|| BadRequest(format!("{text} is no size")))
 }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_arrives_as_it_was() {
-        for connection in [Connection::Pipes, Connection::Terminal(Size::new(120, 40))] {
+        for connection in [Connection::Pipes, Connection::Terminal(GridSize::new(120, 40))] {
             for sandbox in
                 [None, Some(Sandbox::default()), Some(Sandbox { write: vec!["/a b".into()] })]
             {

@@ -20,17 +20,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setsid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use super::folder::{Exit, Folder, FolderError, ReservedExit, SpawnRecord};
+use super::folder::{FolderError, HolderExit, HolderFolder, ReservedExit, SpawnRecord};
 use super::request::HoldRequest;
-use super::snap::{Snap, rebuild};
-use super::start::Report;
+use super::snap::{ScreenSnap, rebuild};
+use super::start::StartReport;
 use crate::domain::{SpawnConfig, SpawnError};
 use crate::launch::{launch, set_nonblocking};
 use crate::machine;
 use crate::processes::Identity;
 
 use clients::Clients;
-use job::Job;
+use job::HeldJob;
 use snapper::Snapper;
 
 /// What a signal to the holder itself gives the job to end.
@@ -83,10 +83,10 @@ impl HoldError {
 /// Holds a process until it and everything it started have ended. Says on `report` whether it
 /// started, as soon as that is known. Environment and working directory are this process's own.
 pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldError> {
-    let started = Holder::start(request);
+    let started = HolderServer::start(request);
     let message = match &started {
-        Ok(_) => Report::Started,
-        Err(error) => Report::Failed { message: error.to_string(), errno: error.errno() },
+        Ok(_) => StartReport::Started,
+        Err(error) => StartReport::Failed { message: error.to_string(), errno: error.errno() },
     };
     let mut line = serde_json::to_vec(&message)
         .map_err(io::Error::from)
@@ -100,9 +100,9 @@ pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldErro
 }
 
 /// Saves the screen of a folder's process, as far as its tape goes.
-pub fn snap(folder: &Folder) -> Result<(), HoldError> {
+pub fn snap(folder: &HolderFolder) -> Result<(), HoldError> {
     let mut rebuilt = rebuild(folder, &Options::default())?;
-    let snap = Snap::of(&mut rebuilt.screen, rebuilt.offset);
+    let snap = ScreenSnap::of(&mut rebuilt.screen, rebuilt.offset);
     snap.save(folder).map_err(HoldError::io("saving the screen"))
 }
 
@@ -146,11 +146,11 @@ fn drain(pipe: &OwnedFd) -> bool {
 const FOLDER_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// How far the job is.
-enum Phase {
+enum HolderPhase {
     Running,
     /// It has ended; the record is still to be written.
     Ended {
-        exit: Exit,
+        exit: HolderExit,
         retry: Instant,
     },
     /// It is recorded; clients may fetch the rest until then.
@@ -159,14 +159,14 @@ enum Phase {
     },
 }
 
-struct Holder {
-    folder: Folder,
+struct HolderServer {
+    folder: HolderFolder,
     reserved: ReservedExit,
-    job: Job,
+    job: HeldJob,
     clients: Clients,
     children: OwnedFd,
     terminated: OwnedFd,
-    phase: Phase,
+    phase: HolderPhase,
     /// When to look for the folder, while no client is connected.
     look_at: Option<Instant>,
     /// As long as it is held, no other process can take the start of this job back.
@@ -175,7 +175,7 @@ struct Holder {
 
 /// Takes the claim to the folder's process, if it is still wanted. The daemon that started us may
 /// have died since, and the next one may have taken the start back because nothing came of it.
-fn claim(folder: &Folder, ticket: Option<&str>) -> Result<File, HoldError> {
+fn claim(folder: &HolderFolder, ticket: Option<&str>) -> Result<File, HoldError> {
     let refused = |why: &str| {
         HoldError::Spawn(SpawnError::Refused(format!("{} {why}", folder.path().display())))
     };
@@ -188,7 +188,7 @@ fn claim(folder: &Folder, ticket: Option<&str>) -> Result<File, HoldError> {
     Ok(claim)
 }
 
-impl Holder {
+impl HolderServer {
     fn start(request: HoldRequest) -> Result<Self, HoldError> {
         // We may already lead a session, and then need no other.
         best_effort("begin a session", setsid());
@@ -197,7 +197,7 @@ impl Holder {
         let terminated = on_signals(&[SIGTERM, SIGINT]).map_err(HoldError::io("signals"))?;
         // A hangup means nothing to us, but would end us.
         on_signals(&[SIGHUP]).map_err(HoldError::io("signals"))?;
-        let folder = Folder::new(request.folder);
+        let folder = HolderFolder::new(request.folder);
         let config = SpawnConfig {
             argv: request.argv,
             cwd: std::env::current_dir().map_err(HoldError::io("working directory"))?,
@@ -214,12 +214,12 @@ impl Holder {
             options.keep = keep;
             options.segment_size = options.segment_size.min(keep / 8).max(64 * 1024);
         }
-        let tape = coven_tape::Tape::create(folder.path(), options)?;
+        let tape = coven_tape::TapeWriter::create(folder.path(), options)?;
         let reserved = folder.reserve_exit()?;
         let clients = Clients::listen(&folder)?;
         let launched = launch(&config, true)?;
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
-        let job = Job::new(config.job.clone(), launched, tape, config.connection, snapper);
+        let job = HeldJob::new(config.job.clone(), launched, tape, config.connection, snapper);
         complete_record(&folder, &config.job, job.leader())?;
         let look_at = Some(Instant::now() + FOLDER_CHECK_INTERVAL);
         Ok(Self {
@@ -229,7 +229,7 @@ impl Holder {
             clients,
             children,
             terminated,
-            phase: Phase::Running,
+            phase: HolderPhase::Running,
             look_at,
             _claim: claim,
         })
@@ -265,9 +265,9 @@ impl Holder {
             .map(|(descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
             .collect();
         let due = match &self.phase {
-            Phase::Running => self.job.deadline().into_iter().chain(self.look_at).min(),
-            Phase::Ended { retry, .. } => Some(*retry),
-            Phase::Recorded { until } => Some(*until),
+            HolderPhase::Running => self.job.deadline().into_iter().chain(self.look_at).min(),
+            HolderPhase::Ended { retry, .. } => Some(*retry),
+            HolderPhase::Recorded { until } => Some(*until),
         };
         let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
@@ -291,12 +291,12 @@ impl Holder {
 
     /// Records the end once it has come. Says whether all is done.
     fn finish(&mut self, now: Instant) -> bool {
-        if matches!(self.phase, Phase::Running)
+        if matches!(self.phase, HolderPhase::Running)
             && let Some(exit) = self.job.exit()
         {
-            self.phase = Phase::Ended { exit, retry: now };
+            self.phase = HolderPhase::Ended { exit, retry: now };
         }
-        if let Phase::Ended { exit, retry } = &mut self.phase
+        if let HolderPhase::Ended { exit, retry } = &mut self.phase
             && *retry <= now
         {
             // A full disk may have room again; a folder that was removed does not come back.
@@ -304,19 +304,19 @@ impl Holder {
                 // From here on the folder says it all; no client need connect any more.
                 Clients::close(&self.folder);
                 self.clients.tell_exit(exit);
-                self.phase = Phase::Recorded { until: now + LAST_READ_TIMEOUT };
+                self.phase = HolderPhase::Recorded { until: now + LAST_READ_TIMEOUT };
                 self.clients.serve(&mut self.job, self.folder.path(), now);
             } else {
                 *retry = now + EXIT_WRITE_RETRY;
             }
         }
-        let Phase::Recorded { until } = self.phase else { return false };
+        let HolderPhase::Recorded { until } = self.phase else { return false };
         self.clients.all_told() || until <= now
     }
 }
 
 /// Adds to the record who holds what.
-fn complete_record(folder: &Folder, job: &str, process: Identity) -> Result<(), HoldError> {
+fn complete_record(folder: &HolderFolder, job: &str, process: Identity) -> Result<(), HoldError> {
     let record = folder.spawn_record()?;
     let holder = Identity::own().map_err(HoldError::io("asking the system"))?;
     let boot = machine::boot_id().map_err(HoldError::io("asking the system"))?;

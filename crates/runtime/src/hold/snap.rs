@@ -11,10 +11,10 @@
 use std::io;
 
 use coven_folder::Durability;
-use coven_tape::{Event, Reader};
-use coven_terminal::screen::{Options, Screen, Size};
+use coven_tape::{TapeEvent, TapeReader};
+use coven_terminal::screen::{GridSize, Options, Screen};
 
-use super::folder::Folder;
+use super::folder::HolderFolder;
 
 const SNAP_FILE: &str = "screen.snap";
 const SNAP_MAGIC: &[u8; 8] = b"COVENSNP";
@@ -24,21 +24,21 @@ const SNAP_VERSION: u32 = 1;
 pub const SNAP_EVERY: u64 = 4 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snap {
+pub struct ScreenSnap {
     /// The end of the output it stands for.
     pub offset: u64,
-    pub size: Size,
+    pub size: GridSize,
     pub dump: Vec<u8>,
 }
 
-impl Snap {
+impl ScreenSnap {
     /// A snap of a screen that was fed all output up to `offset`.
     pub fn of(screen: &mut Screen, offset: u64) -> Self {
         Self { offset, size: screen.size(), dump: screen.dump() }
     }
 
     /// Saves it in place of any older one.
-    pub fn save(&self, folder: &Folder) -> io::Result<()> {
+    pub fn save(&self, folder: &HolderFolder) -> io::Result<()> {
         let mut body = Vec::with_capacity(12 + self.dump.len());
         body.extend_from_slice(&self.offset.to_le_bytes());
         body.extend_from_slice(&self.size.columns.to_le_bytes());
@@ -53,7 +53,7 @@ impl Snap {
 
     /// The saved screen, if there is one that holds. A damaged or newer one is as good as none:
     /// the tape has it all.
-    pub fn load(folder: &Folder) -> Option<Self> {
+    pub fn load(folder: &HolderFolder) -> Option<Self> {
         Self::read(&folder.open().ok()?.read(SNAP_FILE).ok()??)
     }
 
@@ -71,14 +71,14 @@ impl Snap {
         let (rows, dump) = rest.split_first_chunk()?;
         Some(Self {
             offset: u64::from_le_bytes(*offset),
-            size: Size::new(u16::from_le_bytes(*columns), u16::from_le_bytes(*rows)),
+            size: GridSize::new(u16::from_le_bytes(*columns), u16::from_le_bytes(*rows)),
             dump: dump.to_vec(),
         })
     }
 }
 
 /// A screen rebuilt from a folder.
-pub struct Rebuilt {
+pub struct RebuiltScreen {
     /// The screen, with replies off: what was asked then was answered then.
     pub screen: Screen,
     /// The end of the output it was fed.
@@ -88,8 +88,11 @@ pub struct Rebuilt {
 }
 
 /// Rebuilds the screen of a process from its snap and its tape.
-pub fn rebuild(folder: &Folder, options: &Options) -> Result<Rebuilt, coven_tape::Error> {
-    let snap = Snap::load(folder);
+pub fn rebuild(
+    folder: &HolderFolder,
+    options: &Options,
+) -> Result<RebuiltScreen, coven_tape::Error> {
+    let snap = ScreenSnap::load(folder);
     let size = snap.as_ref().map_or(options.size, |snap| snap.size);
     let mut screen = Screen::with_options(&Options { size, replies: false, ..options.clone() });
     let begin = snap.as_ref().map_or(0, |snap| snap.offset);
@@ -97,8 +100,8 @@ pub fn rebuild(folder: &Folder, options: &Options) -> Result<Rebuilt, coven_tape
         screen.feed(&snap.dump);
         screen.take_signals();
     }
-    let reader = Reader::open(folder.path())?;
-    let mut rebuilt = Rebuilt { screen, offset: begin, exact: true };
+    let reader = TapeReader::open(folder.path())?;
+    let mut rebuilt = RebuiltScreen { screen, offset: begin, exact: true };
     // Sizes at the very offset of the snap came before it; only the last may not be in it.
     let mut size_at_begin = None;
     for record in reader.records(begin) {
@@ -109,17 +112,17 @@ pub fn rebuild(folder: &Folder, options: &Options) -> Result<Rebuilt, coven_tape
             rebuilt.screen.resize(size);
         }
         match &record.event {
-            Event::Resize { cols, rows } if record.offset == begin => {
-                size_at_begin = Some(Size::new(*cols, *rows));
+            TapeEvent::Resize { cols, rows } if record.offset == begin => {
+                size_at_begin = Some(GridSize::new(*cols, *rows));
             }
-            Event::Resize { cols, rows } => rebuilt.screen.resize(Size::new(*cols, *rows)),
-            Event::Output { bytes, .. } if record.end() > rebuilt.offset => {
+            TapeEvent::Resize { cols, rows } => rebuilt.screen.resize(GridSize::new(*cols, *rows)),
+            TapeEvent::Output { bytes, .. } if record.end() > rebuilt.offset => {
                 rebuilt.exact &= record.offset <= rebuilt.offset;
                 let skip = rebuilt.offset.saturating_sub(record.offset) as usize;
                 rebuilt.screen.feed(&bytes[skip..]);
                 rebuilt.offset = record.end();
             }
-            Event::Gap(_) if record.end() > rebuilt.offset => {
+            TapeEvent::Gap(_) if record.end() > rebuilt.offset => {
                 rebuilt.exact = false;
                 rebuilt.offset = record.end();
             }
@@ -142,23 +145,23 @@ mod tests {
     #[test]
     fn a_snap_is_read_as_it_was_saved_and_never_half() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = Folder::new(fs::canonicalize(directory.path()).unwrap());
-        assert_eq!(Snap::load(&folder), None);
-        let mut screen = Screen::new(Size::new(40, 5));
+        let folder = HolderFolder::new(fs::canonicalize(directory.path()).unwrap());
+        assert_eq!(ScreenSnap::load(&folder), None);
+        let mut screen = Screen::new(GridSize::new(40, 5));
         screen.feed("\x1b[?1049h\x1b[31m漢字 half \x1b[3".as_bytes());
-        let snap = Snap::of(&mut screen, 77);
+        let snap = ScreenSnap::of(&mut screen, 77);
         snap.save(&folder).unwrap();
-        assert_eq!(Snap::load(&folder), Some(snap));
+        assert_eq!(ScreenSnap::load(&folder), Some(snap));
 
         let path = directory.path().join("screen.snap");
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
-            assert_eq!(Snap::read(&whole[..length]), None, "cut at {length}");
+            assert_eq!(ScreenSnap::read(&whole[..length]), None, "cut at {length}");
         }
         for at in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[at] ^= 1;
-            assert_eq!(Snap::read(&flipped), None, "flipped at {at}");
+            assert_eq!(ScreenSnap::read(&flipped), None, "flipped at {at}");
         }
     }
 }

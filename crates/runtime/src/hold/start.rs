@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::adopt::end_job;
-use super::folder::{Folder, FolderError, SpawnRecord};
+use super::folder::{FolderError, HolderFolder, SpawnRecord};
 use super::pane::HolderPane;
 use super::request::HoldRequest;
 use crate::domain::{SpawnConfig, SpawnError};
@@ -26,7 +26,7 @@ pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// What a holder says on its standard output, as one line of JSON, before anything else.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Report {
+pub(super) enum StartReport {
     Started,
     /// It could not be started.
     Failed {
@@ -45,7 +45,7 @@ pub(super) fn start(
     let path = config.folder.as_deref();
     let path =
         path.ok_or_else(|| SpawnError::Refused("a held process needs a folder".to_owned()))?;
-    let folder = Folder::new(path);
+    let folder = HolderFolder::new(path);
     folder.create().map_err(refused)?;
     if folder.is_killed() {
         let reason = format!("{} was stopped before it started", config.job);
@@ -60,8 +60,8 @@ pub(super) fn start(
     let mut holder = spawn_holder(program, config, path, record.ticket)?;
     let heard = holder.stdout.take().map(hear).transpose();
     match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
-        Some(Report::Started) => {}
-        Some(Report::Failed { message, errno }) => {
+        Some(StartReport::Started) => {}
+        Some(StartReport::Failed { message, errno }) => {
             best_effort("reap a holder that failed", holder.wait());
             return Err(match errno {
                 Some(errno) => {
@@ -147,7 +147,7 @@ fn spawn_holder(
 }
 
 /// The holder's one line, or that it never came.
-fn hear(mut output: ChildStdout) -> io::Result<Report> {
+fn hear(mut output: ChildStdout) -> io::Result<StartReport> {
     let deadline = Instant::now() + START_TIMEOUT;
     let mut line = Vec::new();
     let mut buffer = [0; 4096];

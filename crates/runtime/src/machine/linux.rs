@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use coven_folder::Folder;
+use coven_folder::OpenFolder;
 use rustix::fs::FileType;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
@@ -141,11 +141,11 @@ pub(super) fn open_terminal() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok((master, slave))
 }
 
-pub(super) fn bind_socket(folder: &Folder, name: &str) -> io::Result<UnixListener> {
+pub(super) fn bind_socket(folder: &OpenFolder, name: &str) -> io::Result<UnixListener> {
     UnixListener::bind(descriptor_path(folder).join(name))
 }
 
-pub(super) fn connect_socket(folder: &Folder, name: &str) -> io::Result<UnixStream> {
+pub(super) fn connect_socket(folder: &OpenFolder, name: &str) -> io::Result<UnixStream> {
     let socket = folder.handle_of(name)?;
     let stat = rustix::fs::fstat(&socket)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_nlink > 1 {
@@ -170,7 +170,7 @@ fn descriptor_path(descriptor: &impl AsFd) -> PathBuf {
 pub(crate) struct FolderWatch(OwnedFd);
 
 impl FolderWatch {
-    pub(crate) fn new(folder: &Folder) -> io::Result<Self> {
+    pub(crate) fn new(folder: &OpenFolder) -> io::Result<Self> {
         let changes =
             inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         let names = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;

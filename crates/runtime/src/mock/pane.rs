@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use super::Record;
-use super::script::{Script, Step};
-use crate::domain::{ExitStatus, Pane, ReadOutcome, Stop, Stream};
+use super::script::{Script, ScriptStep};
+use crate::domain::{ExitStatus, Pane, PaneStream, ReadOutcome, StopMode};
 
 /// The signals a process is ended by when it is asked to, and by force.
 const TERMINATED: i32 = 15;
@@ -17,12 +17,12 @@ const KILLED: i32 = 9;
 pub struct MockPane {
     script: Script,
     record: Record,
-    life: Life,
+    life: PaneLife,
     /// How much input is still taken before the next read.
     room: Option<usize>,
 }
 
-enum Life {
+enum PaneLife {
     Alive,
     Gone(Option<ExitStatus>),
 }
@@ -30,27 +30,29 @@ enum Life {
 impl MockPane {
     pub(super) fn new(script: Script, record: Record) -> Self {
         let room = script.takes;
-        let mut pane = Self { script, record, life: Life::Alive, room };
+        let mut pane = Self { script, record, life: PaneLife::Alive, room };
         pane.notice_exit();
         pane
     }
 
     /// An exit happens as soon as everything before it was read; only the first one counts.
     fn notice_exit(&mut self) {
-        while let Some(Step::Exit(status)) = self.script.steps.front() {
-            if matches!(self.life, Life::Alive) {
-                self.life = Life::Gone(*status);
+        while let Some(ScriptStep::Exit(status)) = self.script.steps.front() {
+            if matches!(self.life, PaneLife::Alive) {
+                self.life = PaneLife::Gone(*status);
             }
             self.script.steps.pop_front();
         }
-        if self.script.steps.is_empty() && matches!(self.life, Life::Alive) {
-            self.life = Life::Gone(Some(ExitStatus::Code(0)));
+        if self.script.steps.is_empty() && matches!(self.life, PaneLife::Alive) {
+            self.life = PaneLife::Gone(Some(ExitStatus::Code(0)));
         }
     }
 
     fn print(&mut self, buffer: &mut [u8]) -> Option<ReadOutcome> {
         let most = self.script.at_most.unwrap_or(buffer.len()).min(buffer.len());
-        let Some(Step::Print(stream, bytes)) = self.script.steps.front_mut() else { return None };
+        let Some(ScriptStep::Print(stream, bytes)) = self.script.steps.front_mut() else {
+            return None;
+        };
         let length = most.min(bytes.len());
         for (place, byte) in buffer.iter_mut().zip(bytes.drain(..length)) {
             *place = byte;
@@ -63,11 +65,11 @@ impl MockPane {
     }
 
     fn die(&mut self, signal: i32, words: &[u8]) {
-        self.life = Life::Gone(Some(ExitStatus::Signal(signal)));
+        self.life = PaneLife::Gone(Some(ExitStatus::Signal(signal)));
         self.script.steps.clear();
         if !words.is_empty() {
             let words = words.iter().copied().collect();
-            self.script.steps.push_back(Step::Print(Stream::Output, words));
+            self.script.steps.push_back(ScriptStep::Print(PaneStream::Output, words));
         }
     }
 }
@@ -78,15 +80,15 @@ impl Pane for MockPane {
         self.room = self.script.takes;
         self.notice_exit();
         let outcome = match self.script.steps.front() {
-            Some(Step::Print(..)) => self.print(buffer).unwrap_or(ReadOutcome::Pending),
-            Some(Step::Wait) => {
+            Some(ScriptStep::Print(..)) => self.print(buffer).unwrap_or(ReadOutcome::Pending),
+            Some(ScriptStep::Wait) => {
                 self.script.steps.pop_front();
                 // What follows happens later, the exit too.
                 return Ok(ReadOutcome::Pending);
             }
-            Some(Step::Fail(kind, text)) => return Err(io::Error::new(*kind, text.clone())),
-            Some(Step::Hang | Step::Exit(_)) => ReadOutcome::Pending,
-            Some(Step::CloseStreams) | None => ReadOutcome::End,
+            Some(ScriptStep::Fail(kind, text)) => return Err(io::Error::new(*kind, text.clone())),
+            Some(ScriptStep::Hang | ScriptStep::Exit(_)) => ReadOutcome::Pending,
+            Some(ScriptStep::CloseStreams) | None => ReadOutcome::End,
         };
         self.notice_exit();
         Ok(outcome)
@@ -107,36 +109,36 @@ impl Pane for MockPane {
         Ok(())
     }
 
-    fn resize(&mut self, size: Size) -> io::Result<()> {
+    fn resize(&mut self, size: GridSize) -> io::Result<()> {
         self.record.lock().sizes.push(size);
         Ok(())
     }
 
-    fn stop(&mut self, stop: Stop) -> io::Result<()> {
+    fn stop(&mut self, stop: StopMode) -> io::Result<()> {
         self.record.lock().stops.push(stop);
         if !self.is_alive() {
             return Ok(());
         }
         match stop {
-            Stop::Polite { .. } if self.script.ignores_polite => {}
-            Stop::Polite { .. } => {
+            StopMode::Polite { .. } if self.script.ignores_polite => {}
+            StopMode::Polite { .. } => {
                 let words = std::mem::take(&mut self.script.last_words);
                 self.die(TERMINATED, &words);
             }
-            Stop::Force if self.script.survives_force > 0 => self.script.survives_force -= 1,
-            Stop::Force => self.die(KILLED, &[]),
+            StopMode::Force if self.script.survives_force > 0 => self.script.survives_force -= 1,
+            StopMode::Force => self.die(KILLED, &[]),
         }
         Ok(())
     }
 
     fn is_alive(&mut self) -> bool {
-        matches!(self.life, Life::Alive)
+        matches!(self.life, PaneLife::Alive)
     }
 
     fn exit_status(&mut self) -> Option<ExitStatus> {
         match self.life {
-            Life::Alive => None,
-            Life::Gone(status) => status,
+            PaneLife::Alive => None,
+            PaneLife::Gone(status) => status,
         }
     }
 

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 
-use crate::domain::{ExitStatus, Stream};
+use crate::domain::{ExitStatus, PaneStream};
 
 /// One step. Each is taken when the pane is read.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
-    Print(Stream, VecDeque<u8>),
+pub(super) enum ScriptStep {
+    Print(PaneStream, VecDeque<u8>),
     /// Nothing to read this time.
     Wait,
     /// Nothing to read until the process is stopped.
@@ -24,7 +24,7 @@ pub(super) enum Step {
 /// 0 after its last step.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    pub(super) steps: VecDeque<Step>,
+    pub(super) steps: VecDeque<ScriptStep>,
     pub(super) at_most: Option<usize>,
     pub(super) takes: Option<usize>,
     pub(super) ignores_polite: bool,
@@ -37,7 +37,7 @@ impl Script {
         Self::default()
     }
 
-    fn step(mut self, step: Step) -> Self {
+    fn step(mut self, step: ScriptStep) -> Self {
         self.steps.push_back(step);
         self
     }
@@ -45,55 +45,55 @@ impl Script {
     /// Prints to standard output, or to the terminal.
     #[must_use]
     pub fn output(self, bytes: impl AsRef<[u8]>) -> Self {
-        self.step(Step::Print(Stream::Output, bytes.as_ref().iter().copied().collect()))
+        self.step(ScriptStep::Print(PaneStream::Output, bytes.as_ref().iter().copied().collect()))
     }
 
     /// Prints to standard error.
     #[must_use]
     pub fn error(self, bytes: impl AsRef<[u8]>) -> Self {
-        self.step(Step::Print(Stream::Error, bytes.as_ref().iter().copied().collect()))
+        self.step(ScriptStep::Print(PaneStream::Error, bytes.as_ref().iter().copied().collect()))
     }
 
     /// Has nothing to read once.
     #[must_use]
     pub fn pause(self) -> Self {
-        self.step(Step::Wait)
+        self.step(ScriptStep::Wait)
     }
 
     /// Goes on without printing until it is stopped.
     #[must_use]
     pub fn hang(self) -> Self {
-        self.step(Step::Hang)
+        self.step(ScriptStep::Hang)
     }
 
     /// Closes its streams and goes on until it is stopped.
     #[must_use]
     pub fn close_streams(self) -> Self {
-        self.step(Step::CloseStreams)
+        self.step(ScriptStep::CloseStreams)
     }
 
     /// Cannot be read any more.
     #[must_use]
     pub fn read_error(self, kind: io::ErrorKind, text: &str) -> Self {
-        self.step(Step::Fail(kind, text.to_owned()))
+        self.step(ScriptStep::Fail(kind, text.to_owned()))
     }
 
     /// Exits with a code. What the script prints after this is still to be read when it is gone.
     #[must_use]
     pub fn exit(self, code: i32) -> Self {
-        self.step(Step::Exit(Some(ExitStatus::Code(code))))
+        self.step(ScriptStep::Exit(Some(ExitStatus::Code(code))))
     }
 
     /// Is ended by a signal.
     #[must_use]
     pub fn killed(self, signal: i32) -> Self {
-        self.step(Step::Exit(Some(ExitStatus::Signal(signal))))
+        self.step(ScriptStep::Exit(Some(ExitStatus::Signal(signal))))
     }
 
     /// Ends without an exit status, as a process does whose holder was killed.
     #[must_use]
     pub fn vanish(self) -> Self {
-        self.step(Step::Exit(None))
+        self.step(ScriptStep::Exit(None))
     }
 
     /// Gives at most this many bytes in one read.

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use coven_runtime::HolderDomain;
 use coven_runtime::domain::{
-    Connection, Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop,
+    Connection, Domain, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, StopMode,
 };
-use coven_runtime::hold::{Adopted, Folder, HolderPane, Snap, adopt, rebuild, take_back};
+use coven_runtime::hold::{
+    Adopted, HolderFolder, HolderPane, ScreenSnap, adopt, rebuild, take_back,
+};
 use coven_runtime::machine;
 use coven_runtime::processes::{self, Identity};
-use coven_terminal::screen::{Options, Screen, Size};
-use coven_testkit::panes::{self, Printed};
+use coven_terminal::screen::{GridSize, Options, Screen};
+use coven_testkit::panes::{self, PaneOutput};
 use coven_testkit::programs::TestProgram;
 
 pub(crate) fn domain() -> HolderDomain {
@@ -68,8 +70,8 @@ impl Drop for Attempts {
     }
 }
 
-fn folder(config: &SpawnConfig) -> Folder {
-    Folder::new(config.folder.clone().unwrap())
+fn folder(config: &SpawnConfig) -> HolderFolder {
+    HolderFolder::new(config.folder.clone().unwrap())
 }
 
 fn adopted(config: &SpawnConfig, offset: u64) -> HolderPane {
@@ -101,8 +103,8 @@ fn start(config: &SpawnConfig) -> Box<dyn Pane> {
     domain().spawn(config).unwrap()
 }
 
-fn read_for(pane: &mut dyn Pane, text: &str) -> Printed {
-    let mut printed = Printed::default();
+fn read_for(pane: &mut dyn Pane, text: &str) -> PaneOutput {
+    let mut printed = PaneOutput::default();
     panes::read_until(pane, &mut printed, |printed| printed.text().contains(text));
     printed
 }
@@ -113,7 +115,7 @@ fn a_polite_stop_turns_into_force_by_itself() {
     let config = attempts.config(panes::HOSTILE, panes::terminal());
     let mut pane = start(&config);
     read_for(&mut *pane, "ready");
-    pane.stop(Stop::Polite { grace: Duration::from_millis(50) }).unwrap();
+    pane.stop(StopMode::Polite { grace: Duration::from_millis(50) }).unwrap();
     drop(pane);
     // No client is connected any more; the holder does it alone.
     let deadline = Instant::now() + panes::DEADLINE;
@@ -161,7 +163,7 @@ fn two_clients_see_the_same_and_a_slow_one_holds_nobody_up() {
     let config = attempts.config("seq 1 400000; echo end; read line", Connection::Pipes);
     let mut slow = start(&config);
     let mut quick = adopted(&config, 0);
-    let mut seen = Printed::default();
+    let mut seen = PaneOutput::default();
     panes::read_until(&mut quick, &mut seen, |printed| printed.output.ends_with(b"end\n"));
     // The slow one has read nothing so far.
     panes::write_all(&mut quick, b"\n");
@@ -177,7 +179,7 @@ fn whoever_reads_only_after_the_holder_has_left_still_gets_every_byte() {
     let attempts = Attempts::new();
     let config = attempts.config("seq 1 400000; exit 3", Connection::Pipes);
     let mut pane = start(&config);
-    let mut begun = Printed::default();
+    let mut begun = PaneOutput::default();
     panes::read_until(&mut *pane, &mut begun, |printed| !printed.output.is_empty());
     let holder = folder(&config).spawn_record().unwrap().unwrap().holder.unwrap();
     let deadline = Instant::now() + panes::DEADLINE;
@@ -368,7 +370,7 @@ fn everything_in_the_folder_is_for_its_user_alone_and_has_no_secret() {
     assert_eq!(mode(&path.join("spawn.json")), 0o600);
     let record = fs::read_to_string(path.join("spawn.json")).unwrap();
     assert!(record.contains("API_KEY") && !record.contains("secret"), "{record}");
-    pane.stop(Stop::Force).unwrap();
+    pane.stop(StopMode::Force).unwrap();
     panes::wait_gone(&mut *pane);
     assert!(!path.join("sock").exists());
 }
@@ -397,19 +399,19 @@ fn the_screen_is_rebuilt_exactly_from_snap_and_tape() {
                   stty size; printf '\\033[?1049halt'; read line";
     let config = attempts.config(script, panes::terminal());
     let mut pane = start(&config);
-    let mut screen = Screen::new(Size::default());
+    let mut screen = Screen::new(GridSize::default());
     let follow = |pane: &mut dyn Pane, screen: &mut Screen, text: &str| {
-        let mut printed = Printed::default();
+        let mut printed = PaneOutput::default();
         panes::read_until(pane, &mut printed, |printed| printed.text().contains(text));
         screen.feed(&printed.output);
         printed.output.len() as u64
     };
     let mut offset = follow(&mut *pane, &mut screen, "one");
-    Snap::of(&mut screen, offset).save(&folder(&config)).unwrap();
+    ScreenSnap::of(&mut screen, offset).save(&folder(&config)).unwrap();
     panes::write_all(&mut *pane, b"\n");
     offset += follow(&mut *pane, &mut screen, "title");
-    pane.resize(Size::new(100, 30)).unwrap();
-    screen.resize(Size::new(100, 30));
+    pane.resize(GridSize::new(100, 30)).unwrap();
+    screen.resize(GridSize::new(100, 30));
     panes::write_all(&mut *pane, b"\n");
     offset += follow(&mut *pane, &mut screen, "alt");
 
@@ -508,9 +510,9 @@ fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
         end += 7 * 100_000;
         let deadline = Instant::now() + panes::DEADLINE;
         let due = 1024 * 1024;
-        let saved = || Snap::load(&folder(&config)).map_or(0, |snap| snap.offset);
+        let saved = || ScreenSnap::load(&folder(&config)).map_or(0, |snap| snap.offset);
         let reached = || {
-            coven_tape::Reader::open(folder(&config).path())
+            coven_tape::TapeReader::open(folder(&config).path())
                 .is_ok_and(|reader| reader.range().end >= end)
         };
         while !reached() || end - saved().min(end) > 2 * due {
@@ -518,12 +520,12 @@ fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
             std::thread::yield_now();
         }
     }
-    let reader = coven_tape::Reader::open(folder(&config).path()).unwrap();
+    let reader = coven_tape::TapeReader::open(folder(&config).path()).unwrap();
     assert!(reader.range().start > 0, "the beginning is gone");
     let mut rebuilt = rebuild(&folder(&config), &Options::default()).unwrap();
     assert!(rebuilt.exact);
     assert_eq!(rebuilt.offset, end);
-    let mut expected = Screen::new(Size::default());
+    let mut expected = Screen::new(GridSize::default());
     expected.feed(b"\x1b[31mred");
     for _ in 0..8 {
         let lines: String = (100_000..200_000).map(|number| format!("{number}\n")).collect();
@@ -532,7 +534,7 @@ fn the_screen_survives_the_loss_of_the_beginning_with_nobody_connected() {
     assert_eq!(rebuilt.screen.snapshot(), expected.snapshot());
     // A client that wants the beginning is told what is missing.
     let mut late = adopted(&config, 0);
-    let mut printed = Printed::default();
+    let mut printed = PaneOutput::default();
     panes::read_until(&mut late, &mut printed, |printed| {
         printed.output.ends_with(b"199999\n") && printed.output.len() > 1_000_000
     });

@@ -8,10 +8,10 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use coven_runtime::domain::{Connection, Domain, ExitStatus, Sandbox, SpawnConfig};
-use coven_runtime::hold::{Adopted, Folder, Snap, adopt, rebuild, take_back};
+use coven_runtime::hold::{Adopted, HolderFolder, ScreenSnap, adopt, rebuild, take_back};
 use coven_runtime::machine;
 use coven_runtime::processes::Identity;
-use coven_terminal::screen::{Options, Screen, Size};
+use coven_terminal::screen::{GridSize, Options, Screen};
 use coven_testkit::panes;
 
 use crate::holder::{Attempts, domain};
@@ -113,7 +113,7 @@ fn the_end_is_never_written_through_a_link_that_the_process_made() {
             let (_, status) = panes::run_to_end(&mut *pane);
             let what = format!("{link:?} {name}");
             assert_eq!(status, Some(ExitStatus::Code(3)), "{what}");
-            let exit = Folder::new(&path).exit().unwrap().unwrap();
+            let exit = HolderFolder::new(&path).exit().unwrap().unwrap();
             assert_eq!(exit.status, ExitStatus::Code(3), "{what}");
             damage.extend(victim.damage(&what));
             if !fs::symlink_metadata(path.join("exit.json")).unwrap().is_file() {
@@ -133,7 +133,7 @@ fn a_folder_in_the_place_of_its_end_does_not_keep_a_process_from_ending() {
         let (config, path) = prepared(&attempts, &script);
         let mut pane = domain().spawn(&config).unwrap();
         assert_eq!(panes::run_to_end(&mut *pane).1, Some(ExitStatus::Code(3)), "{name}");
-        let exit = Folder::new(&path).exit().unwrap().unwrap();
+        let exit = HolderFolder::new(&path).exit().unwrap().unwrap();
         assert_eq!(exit.status, ExitStatus::Code(3), "{name}");
     }
 }
@@ -170,9 +170,9 @@ fn a_link_in_the_place_of_the_killed_mark_is_not_emptied_and_counts_as_the_mark(
         let victim = Victim::new(&attempts, "victim");
         let (config, path) = prepared(&attempts, "echo no");
         link.make(&victim.path, &path.join("killed"));
-        Folder::new(&path).mark_killed().ok();
+        HolderFolder::new(&path).mark_killed().ok();
         assert_eq!(victim.damage(&format!("{link:?}")), None);
-        assert!(Folder::new(&path).is_killed());
+        assert!(HolderFolder::new(&path).is_killed());
         assert!(domain().spawn(&config).is_err());
     }
 }
@@ -183,9 +183,9 @@ fn a_dangling_link_does_not_make_the_killed_mark_appear_elsewhere() {
     let elsewhere = attempts.path().join("elsewhere");
     let (_, path) = prepared(&attempts, "");
     symlink(&elsewhere, path.join("killed")).unwrap();
-    Folder::new(&path).mark_killed().ok();
+    HolderFolder::new(&path).mark_killed().ok();
     assert!(!elsewhere.exists());
-    assert!(Folder::new(&path).is_killed());
+    assert!(HolderFolder::new(&path).is_killed());
 }
 
 #[test]
@@ -201,34 +201,34 @@ fn the_claim_is_not_made_or_locked_through_a_link() {
     let record = spawn_record(&config.job).replace("\"holder\"", "\"other\"");
     fs::write(path.join("spawn.json"), record).unwrap();
     symlink(&elsewhere, path.join("claim")).unwrap();
-    assert!(take_back(&Folder::new(&path)).is_err());
+    assert!(take_back(&HolderFolder::new(&path)).is_err());
     assert!(!elsewhere.exists());
 }
 
 #[test]
 fn a_screen_is_saved_through_no_link_and_none_is_read_through_one() {
     let mut damage = Vec::new();
-    let mut screen = Screen::new(Size::new(40, 5));
+    let mut screen = Screen::new(GridSize::new(40, 5));
     screen.feed(b"\x1b[31mhello");
-    let snap = Snap::of(&mut screen, 5);
+    let snap = ScreenSnap::of(&mut screen, 5);
     for link in LINKS {
         for name in ["screen.snap.new", "screen.snap"] {
             let attempts = Attempts::new();
             let victim = Victim::new(&attempts, "victim");
             let (_, path) = prepared(&attempts, "");
             link.make(&victim.path, &path.join(name));
-            snap.save(&Folder::new(&path)).unwrap();
+            snap.save(&HolderFolder::new(&path)).unwrap();
             damage.extend(victim.damage(&format!("{link:?} {name}")));
-            assert_eq!(Snap::load(&Folder::new(&path)), Some(snap.clone()));
+            assert_eq!(ScreenSnap::load(&HolderFolder::new(&path)), Some(snap.clone()));
         }
     }
     assert_eq!(damage, [] as [&str; 0]);
     let attempts = Attempts::new();
     let (_, real) = prepared(&attempts, "");
-    snap.save(&Folder::new(&real)).unwrap();
+    snap.save(&HolderFolder::new(&real)).unwrap();
     let (_, path) = prepared(&attempts, "");
     symlink(real.join("screen.snap"), path.join("screen.snap")).unwrap();
-    assert_eq!(Snap::load(&Folder::new(&path)), None, "the screen of another folder");
+    assert_eq!(ScreenSnap::load(&HolderFolder::new(&path)), None, "the screen of another folder");
 }
 
 #[test]
@@ -237,11 +237,11 @@ fn records_that_are_links_are_not_taken_for_ours() {
     let exit = Victim::with(&attempts, "exit", exit_record().as_bytes());
     let (config, path) = prepared(&attempts, "echo no");
     symlink(&exit.path, path.join("exit.json")).unwrap();
-    assert!(Folder::new(&path).exit().is_err());
-    assert!(adopt(&Folder::new(&path), 0).is_err(), "it was adopted with another's end");
+    assert!(HolderFolder::new(&path).exit().is_err());
+    assert!(adopt(&HolderFolder::new(&path), 0).is_err(), "it was adopted with another's end");
     let spawn = Victim::with(&attempts, "spawn", spawn_record(&config.job).as_bytes());
     symlink(&spawn.path, path.join("spawn.json")).unwrap();
-    assert!(Folder::new(&path).spawn_record().is_err());
+    assert!(HolderFolder::new(&path).spawn_record().is_err());
     assert!(domain().spawn(&config).is_err());
     assert_eq!(exit.damage("exit.json").or(spawn.damage("spawn.json")), None);
 }
@@ -258,9 +258,9 @@ fn a_tape_that_is_made_of_links_is_not_read() {
             symlink(real.join(&name), path.join(&name)).unwrap();
         }
     }
-    assert!(coven_tape::Reader::open(&path).is_err());
+    assert!(coven_tape::TapeReader::open(&path).is_err());
     assert!(coven_tape::verify(&path).is_err());
-    assert!(rebuild(&Folder::new(&path), &Options::default()).is_err());
+    assert!(rebuild(&HolderFolder::new(&path), &Options::default()).is_err());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_client_connects_to_no_socket_that_lies_elsewhere() {
         let (config, path) = prepared(&attempts, "");
         fs::write(path.join("spawn.json"), spawn_record(&config.job)).unwrap();
         link.make(&other, &path.join("sock"));
-        let adopted = adopt(&Folder::new(&path), 0);
+        let adopted = adopt(&HolderFolder::new(&path), 0);
         assert!(adopted.is_err(), "{link:?}: {adopted:?}");
         let came = listener.accept().map(drop).map_err(|error| error.kind());
         assert_eq!(came, Err(ErrorKind::WouldBlock), "{link:?}: a client came");
@@ -290,7 +290,7 @@ fn a_folder_on_the_way_that_is_a_link_is_not_entered() {
     let mut config = attempts.config("echo no", Connection::Pipes);
     config.folder = Some(task.join("1"));
     assert!(domain().spawn(&config).is_err(), "it started elsewhere");
-    let folder = Folder::new(task.join("1"));
+    let folder = HolderFolder::new(task.join("1"));
     assert!(folder.mark_killed().is_err());
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "something was made elsewhere");
 
@@ -298,9 +298,9 @@ fn a_folder_on_the_way_that_is_a_link_is_not_entered() {
     fs::write(elsewhere.join("1/exit.json"), exit_record()).unwrap();
     assert!(folder.exit().is_err());
     assert!(!matches!(adopt(&folder, 0), Ok(Adopted::Exited(_))));
-    let snap = Snap::of(&mut Screen::new(Size::default()), 0);
+    let snap = ScreenSnap::of(&mut Screen::new(GridSize::default()), 0);
     assert!(snap.save(&folder).is_err());
-    assert!(coven_tape::Tape::create(folder.path(), coven_tape::Options::default()).is_err());
+    assert!(coven_tape::TapeWriter::create(folder.path(), coven_tape::Options::default()).is_err());
     assert_eq!(fs::read_dir(elsewhere.join("1")).unwrap().count(), 1);
 }
 
@@ -354,12 +354,12 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_an_error_and_nobody_waits() {
             make(&path.join(name));
         }
         make(&path.join("out.00000000000000000000.idx"));
-        let folder = Folder::new(&path);
+        let folder = HolderFolder::new(&path);
         assert!(folder.spawn_record().is_err());
         assert!(folder.exit().is_err());
         assert!(adopt(&folder, 0).is_err());
-        assert_eq!(Snap::load(&folder), None);
-        assert!(coven_tape::Reader::open(&path).is_err());
+        assert_eq!(ScreenSnap::load(&folder), None);
+        assert!(coven_tape::TapeReader::open(&path).is_err());
         assert!(domain().spawn(&config).is_err());
         fs::remove_file(path.join("spawn.json"))
             .or_else(|_| fs::remove_dir(path.join("spawn.json")))

@@ -21,7 +21,7 @@ fn a_dropped_pane_ends_its_processes() {
     let folder = tempfile::tempdir().unwrap();
     let config = panes::shell(panes::HOSTILE, panes::terminal(), folder.path());
     let mut pane = LocalDomain::new().spawn(&config).unwrap();
-    let mut printed = panes::Printed::default();
+    let mut printed = panes::PaneOutput::default();
     panes::read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
     drop(pane);
     assert_eq!(processes::of_job(&config.job), []);

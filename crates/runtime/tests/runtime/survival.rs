@@ -6,12 +6,12 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coven_runtime::domain::{Domain, ExitStatus, Pane as _, ReadOutcome, SpawnConfig, Stop};
-use coven_runtime::hold::{Adopted, Folder, Snap, adopt, rebuild};
+use coven_runtime::domain::{Domain, ExitStatus, Pane as _, ReadOutcome, SpawnConfig, StopMode};
+use coven_runtime::hold::{Adopted, HolderFolder, ScreenSnap, adopt, rebuild};
 use coven_runtime::processes;
-use coven_tape::{ReadAt, Reader};
-use coven_terminal::screen::{Options, Screen, Size};
-use coven_testkit::panes::{self, Printed};
+use coven_tape::{ReadAt, TapeReader};
+use coven_terminal::screen::{GridSize, Options, Screen};
+use coven_testkit::panes::{self, PaneOutput};
 use coven_testkit::random::Random;
 
 use crate::holder::{Attempts, domain};
@@ -49,8 +49,8 @@ fn creator() {
     config.job = std::env::var("COVEN_TEST_JOB").unwrap();
     let mut pane = domain().spawn(&config).unwrap();
     std::mem::forget(attempts);
-    let folder = Folder::new(config.folder.clone().unwrap());
-    let mut screen = Screen::new(Size::default());
+    let folder = HolderFolder::new(config.folder.clone().unwrap());
+    let mut screen = Screen::new(GridSize::default());
     let mut buffer = vec![0; 64 * 1024];
     let (mut offset, mut saved) = (0, 0);
     loop {
@@ -59,7 +59,7 @@ fn creator() {
                 screen.feed(&buffer[..length]);
                 offset += length as u64;
                 if offset - saved > 512 * 1024 {
-                    Snap::of(&mut screen, offset).save(&folder).unwrap();
+                    ScreenSnap::of(&mut screen, offset).save(&folder).unwrap();
                     saved = offset;
                 }
             }
@@ -86,17 +86,18 @@ fn start_creator(attempts: &Attempts, job: &str, lines: u64) -> Child {
 }
 
 /// Waits until the tape of a folder has grown beyond an offset, or ended.
-fn wait_for_output(folder: &Folder, offset: u64) {
+fn wait_for_output(folder: &HolderFolder, offset: u64) {
     let deadline = Instant::now() + panes::DEADLINE;
-    let reached = || Reader::open(folder.path()).is_ok_and(|reader| reader.range().end > offset);
+    let reached =
+        || TapeReader::open(folder.path()).is_ok_and(|reader| reader.range().end > offset);
     while !reached() {
         assert!(Instant::now() < deadline, "no output beyond {offset}");
         std::thread::yield_now();
     }
 }
 
-fn read_tape(folder: &Folder) -> Vec<u8> {
-    let mut reader = Reader::open(folder.path()).unwrap();
+fn read_tape(folder: &HolderFolder) -> Vec<u8> {
+    let mut reader = TapeReader::open(folder.path()).unwrap();
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 256 * 1024];
     loop {
@@ -112,7 +113,7 @@ fn read_tape(folder: &Folder) -> Vec<u8> {
 #[test]
 fn a_creator_killed_during_a_flood_loses_nothing() {
     let lines = number("COVEN_SOAK_BYTES", 2_000_000) / LINE_BYTES;
-    let mut expected_screen = Screen::new(Size::default());
+    let mut expected_screen = Screen::new(GridSize::default());
     let mut expected = Vec::new();
     for line in flooded(lines) {
         expected_screen.feed(line.as_bytes());
@@ -120,7 +121,7 @@ fn a_creator_killed_during_a_flood_loses_nothing() {
     }
     for run in 0..runs(3) {
         let attempts = Attempts::new();
-        let folder = Folder::new(attempts.path().join("attempt"));
+        let folder = HolderFolder::new(attempts.path().join("attempt"));
         let job = attempts.job();
         let mut creator = start_creator(&attempts, &job, lines);
         let cut = Random::new(run).below(expected.len()) as u64;
@@ -157,15 +158,15 @@ fn hostile_children_never_survive_a_stop() {
         let attempts = Attempts::new();
         let config = attempts.config(panes::HOSTILE, panes::terminal());
         let mut pane = domain().spawn(&config).unwrap();
-        let mut printed = Printed::default();
+        let mut printed = PaneOutput::default();
         let early = run % 3 == 0;
         if !early {
             panes::read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
         }
         let stop = if run % 2 == 0 {
-            Stop::Force
+            StopMode::Force
         } else {
-            Stop::Polite { grace: Duration::from_millis(20) }
+            StopMode::Polite { grace: Duration::from_millis(20) }
         };
         pane.stop(stop).unwrap();
         panes::wait_gone(&mut *pane);
@@ -179,13 +180,13 @@ fn a_killed_holder_leaves_nothing_after_adoption() {
         let attempts = Attempts::new();
         let config: SpawnConfig = attempts.config(panes::HOSTILE, panes::terminal());
         let mut pane = domain().spawn(&config).unwrap();
-        let mut printed = Printed::default();
+        let mut printed = PaneOutput::default();
         if run % 2 == 0 {
             panes::read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
         }
         drop(pane);
         crate::holder::kill_holder(&config);
-        let folder = Folder::new(config.folder.clone().unwrap());
+        let folder = HolderFolder::new(config.folder.clone().unwrap());
         match adopt(&folder, 0).unwrap() {
             Adopted::Gone { ended } => assert!(ended.left.is_empty(), "run {run}: {ended:?}"),
             other => panic!("run {run}: {other:?}"),
@@ -240,7 +241,7 @@ fn on_a_full_disk(full_to_the_end: bool) {
     // Fill what is left, so that not even the first records fit.
     while file.write_all(&[0; 4096]).is_ok() {}
     panes::write_all(&mut *pane, b"\n");
-    let mut printed = Printed::default();
+    let mut printed = PaneOutput::default();
     panes::read_until(&mut *pane, &mut printed, |printed| !printed.output.is_empty());
     drop(pane);
     let deadline = Instant::now() + panes::DEADLINE;
@@ -248,7 +249,7 @@ fn on_a_full_disk(full_to_the_end: bool) {
         assert!(Instant::now() < deadline, "the flood does not end");
     }
     // A client that comes late gets only what the disk took, and is told what it did not.
-    let folder = Folder::new(config.folder.clone().unwrap());
+    let folder = HolderFolder::new(config.folder.clone().unwrap());
     let Adopted::Alive(mut pane) = adopt(&folder, 0).unwrap() else { panic!("not alive") };
     let mut buffer = vec![0; 16 * 1024];
     while pane.lost() < 1_000_000 {
@@ -267,9 +268,9 @@ fn on_a_full_disk(full_to_the_end: bool) {
     if full_to_the_end {
         return;
     }
-    let reader = Reader::open(&disk.0.path().join("attempt")).unwrap();
+    let reader = TapeReader::open(&disk.0.path().join("attempt")).unwrap();
     let gaps = reader
         .records(0)
-        .filter(|record| matches!(record.as_ref().unwrap().event, coven_tape::Event::Gap(_)));
+        .filter(|record| matches!(record.as_ref().unwrap().event, coven_tape::TapeEvent::Gap(_)));
     assert!(gaps.count() >= 1, "the loss is declared");
 }

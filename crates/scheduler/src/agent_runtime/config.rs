@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
-use crate::clock::{Clock, SystemClock};
-use crate::scheduler::{Limits, Options};
+use crate::clock::{SchedulerClock, SystemClock};
+use crate::scheduler::{BoardLimits, Options};
 
 /// How many agents there may be and how many commands may run at a time.
 const AGENTS: usize = 8;
@@ -39,13 +39,13 @@ pub struct RuntimeConfig {
     pub stop_grace: Duration,
     /// How long the end of its output may take to come after a process has ended.
     pub drain_grace: Duration,
-    /// How many bytes of each stream are kept in memory. Below 64 KiB, somebody who looks after
-    /// each tick may miss some.
+    /// How many bytes of each stream are kept in memory. Below 64 KiB a reader that
+    /// asks after each tick may miss some.
     pub output_limit: usize,
     /// The size of a terminal unless a command asks for another.
-    pub size: Size,
+    pub size: GridSize,
     /// What time it is.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn SchedulerClock>,
 }
 
 impl Default for RuntimeConfig {
@@ -58,7 +58,7 @@ impl Default for RuntimeConfig {
             stop_grace: STOP_GRACE,
             drain_grace: DRAIN_GRACE,
             output_limit: KEEP,
-            size: Size::default(),
+            size: GridSize::default(),
             clock: Arc::new(SystemClock::new()),
         }
     }
@@ -67,7 +67,7 @@ impl Default for RuntimeConfig {
 impl RuntimeConfig {
     pub(super) fn scheduler(&self) -> Options {
         Options {
-            limits: Limits {
+            limits: BoardLimits {
                 agents: self.max_agents,
                 slots: self.slots.unwrap_or(self.max_agents),
                 stop_grace: self.stop_grace,

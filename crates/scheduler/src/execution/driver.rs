@@ -3,9 +3,9 @@
 
 use std::io;
 
-use coven_runtime::domain::{ReadOutcome, Stream};
+use coven_runtime::domain::{PaneStream, ReadOutcome};
 
-use crate::slot::{Reading, TerminalSlot};
+use crate::slot::{SlotReading, TerminalSlot};
 
 /// How much is read from one pane in one turn, so that one that never stops printing does not
 /// keep the others waiting. A pipe holds as much.
@@ -13,12 +13,12 @@ pub const TURN_LIMIT: usize = 64 * 1024;
 
 /// Where a pane's output stands after a turn.
 #[derive(Debug)]
-pub enum Flow {
+pub enum DriverFlow {
     /// The turn was over before the output was: there may be more right now.
     More,
     /// Nothing more for now.
     Pending,
-    /// Nothing more ever.
+    /// The output has ended.
     End,
     /// The pane cannot be read.
     Broken(io::Error),
@@ -26,11 +26,11 @@ pub enum Flow {
 
 /// What happened in one turn.
 #[derive(Debug)]
-pub struct Turn {
+pub struct DriverTurn {
     /// How many bytes came.
     pub read: usize,
     /// Where the output stands.
-    pub flow: Flow,
+    pub flow: DriverFlow,
     /// The program's input could not be written. It is told and nothing else: the program may do
     /// well without.
     pub refused: Option<io::Error>,
@@ -49,17 +49,17 @@ impl Default for ExecutionIoDriver {
 }
 
 impl ExecutionIoDriver {
-    /// A driver.
+    /// A driver without any panes.
     pub fn new() -> Self {
         Self { buffer: vec![0; TURN_LIMIT].into() }
     }
 
     /// One turn for one slot: input that did not fit before is tried again; output goes to the
     /// buffers and, on a terminal, to the screen; what the screen answers goes back at once.
-    pub fn poll(&mut self, slot: &mut TerminalSlot) -> Turn {
-        let mut turn = Turn { read: 0, flow: Flow::More, refused: slot.flush().err() };
-        if slot.reading == Reading::Ended {
-            return Turn { flow: Flow::End, ..turn };
+    pub fn poll(&mut self, slot: &mut TerminalSlot) -> DriverTurn {
+        let mut turn = DriverTurn { read: 0, flow: DriverFlow::More, refused: slot.flush().err() };
+        if slot.reading == SlotReading::Ended {
+            return DriverTurn { flow: DriverFlow::End, ..turn };
         }
         while turn.read < TURN_LIMIT {
             match slot.pane.read(&mut self.buffer[..TURN_LIMIT - turn.read]) {
@@ -70,18 +70,18 @@ impl ExecutionIoDriver {
                     }
                 }
                 Ok(ReadOutcome::Pending) => {
-                    turn.flow = Flow::Pending;
+                    turn.flow = DriverFlow::Pending;
                     break;
                 }
                 Ok(ReadOutcome::End) => {
-                    slot.reading = Reading::Ended;
-                    turn.flow = Flow::End;
+                    slot.reading = SlotReading::Ended;
+                    turn.flow = DriverFlow::End;
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    slot.reading = Reading::Broken;
-                    turn.flow = Flow::Broken(error);
+                    slot.reading = SlotReading::Broken;
+                    turn.flow = DriverFlow::Broken(error);
                     break;
                 }
             }
@@ -90,9 +90,9 @@ impl ExecutionIoDriver {
     }
 }
 
-fn receive(slot: &mut TerminalSlot, stream: Stream, chunk: &[u8]) -> io::Result<()> {
+fn receive(slot: &mut TerminalSlot, stream: PaneStream, chunk: &[u8]) -> io::Result<()> {
     slot.output_mut(stream).push(chunk);
-    let Some(screen) = slot.screen.as_mut().filter(|_| stream == Stream::Output) else {
+    let Some(screen) = slot.screen.as_mut().filter(|_| stream == PaneStream::Output) else {
         return Ok(());
     };
     screen.feed(chunk);

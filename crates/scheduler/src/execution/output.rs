@@ -1,12 +1,12 @@
 //! The last bytes of one stream. A program may print more than memory holds: what is too old is
-//! let go and counted, so that nobody takes the rest for the whole.
+//! let go and counted, so that a reader can tell the rest from the whole.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// The end of what a program printed on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct OutputRing {
     bytes: VecDeque<u8>,
     limit: usize,
     total: u64,
@@ -14,14 +14,14 @@ pub struct Output {
 
 /// What a stream has from some position on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest<'a> {
+pub struct OutputRest<'a> {
     /// How many bytes from the position on are not kept any more.
     pub missed: u64,
     /// The bytes that are.
     pub bytes: Cow<'a, [u8]>,
 }
 
-impl Output {
+impl OutputRing {
     /// Nothing yet; at most `limit` bytes will be kept.
     pub fn new(limit: usize) -> Self {
         Self { bytes: VecDeque::new(), limit, total: 0 }
@@ -55,9 +55,9 @@ impl Output {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
-    /// What came at this position and later. Whoever asks after each tick, from where it stopped,
-    /// misses nothing as long as the limit is not below [`super::TURN_LIMIT`].
-    pub fn since(&self, position: u64) -> Rest<'_> {
+    /// What came at this position and later. A reader that asks after each tick, from where it
+    /// stopped, misses nothing as long as the limit is not below [`super::TURN_LIMIT`].
+    pub fn since(&self, position: u64) -> OutputRest<'_> {
         let missed = self.dropped().saturating_sub(position);
         let skip = usize::try_from(position.saturating_sub(self.dropped())).unwrap_or(usize::MAX);
         let (front, back) = self.bytes.as_slices();
@@ -66,17 +66,17 @@ impl Output {
             None if back.is_empty() => Cow::Borrowed(&front[skip..]),
             None => Cow::Owned([&front[skip..], back].concat()),
         };
-        Rest { missed, bytes }
+        OutputRest { missed, bytes }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Output;
+    use super::OutputRing;
 
     #[test]
     fn the_end_is_kept_and_what_was_dropped_is_counted() {
-        let mut output = Output::new(4);
+        let mut output = OutputRing::new(4);
         output.push(b"abc");
         assert_eq!((output.text().as_str(), output.dropped()), ("abc", 0));
         output.push(b"def");
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_nothing_keeps_nothing_and_still_counts() {
-        let mut output = Output::new(0);
+        let mut output = OutputRing::new(0);
         output.push(b"abc");
         assert_eq!((output.bytes().len(), output.total(), output.dropped()), (0, 3, 3));
     }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_reader_gets_what_is_new_and_learns_what_it_missed() {
         let mut all = Vec::new();
-        let mut output = Output::new(5);
+        let mut output = OutputRing::new(5);
         for round in 0..40_u8 {
             let chunk: Vec<u8> = (0..round % 4).map(|byte| round.wrapping_add(byte)).collect();
             output.push(&chunk);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::approval::{Approval, ApprovalState, Audit, Verdict};
-use crate::scheduler::{Board, Due};
+use crate::approval::{Approval, ApprovalAudit, ApprovalState, ApprovalVerdict};
+use crate::scheduler::{Board, DueDeadline};
 
 /// Each line of the trail with the request it is about.
-fn decided(board: &Board) -> impl Iterator<Item = (&Approval, &Audit)> {
+fn decided(board: &Board) -> impl Iterator<Item = (&Approval, &ApprovalAudit)> {
     let lines = board.approvals.trail.values().flatten();
     lines.filter_map(|audit| Some((board.approvals.get(audit.approval)?, audit)))
 }
@@ -20,7 +20,7 @@ pub(super) fn double_decision(board: &Board) -> Option<String> {
 pub(super) fn decision_without_audit(board: &Board) -> Option<String> {
     board.approvals.requests.values().find_map(|approval| {
         let ApprovalState::Decided(verdict) = approval.state else { return None };
-        let fits = |audit: &Audit| {
+        let fits = |audit: &ApprovalAudit| {
             audit.command == approval.command && audit.verdict == verdict && !audit.by.is_empty()
         };
         let lines = board.approvals.trail.get(&approval.id);
@@ -61,9 +61,9 @@ pub(super) fn deadline_not_kept(board: &Board) -> Option<String> {
     let (approval, audit) = decided(board).find(|(approval, audit)| {
         let passed = approval.deadline.is_some_and(|deadline| deadline <= audit.at);
         match audit.verdict {
-            Verdict::Approved | Verdict::Rejected => passed,
-            Verdict::TimedOut => !passed,
-            Verdict::Withdrawn => false,
+            ApprovalVerdict::Approved | ApprovalVerdict::Rejected => passed,
+            ApprovalVerdict::TimedOut => !passed,
+            ApprovalVerdict::Withdrawn => false,
         }
     })?;
     Some(format!("{} became {:?} on the wrong side of its deadline", approval.id, audit.verdict))
@@ -71,9 +71,10 @@ pub(super) fn deadline_not_kept(board: &Board) -> Option<String> {
 
 pub(super) fn unlisted_deadline(board: &Board) -> Option<String> {
     let pending = board.approvals.pending();
-    let questions = pending.filter_map(|one| Some((one.deadline?, Due::Approval(one.id))));
+    let questions = pending.filter_map(|one| Some((one.deadline?, DueDeadline::Approval(one.id))));
     let runs = board.executions.iter();
-    let waits = runs.filter_map(|(id, run)| Some((run.state.deadline()?, Due::Execution(*id))));
+    let waits =
+        runs.filter_map(|(id, run)| Some((run.state.deadline()?, DueDeadline::Execution(*id))));
     let expected: BTreeSet<_> = questions.chain(waits).collect();
     let different = expected.symmetric_difference(&board.deadlines).next()?;
     Some(format!("{different:?} is due and not listed, or listed and not due"))

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::{AgentId, AgentState};
-use crate::approval::{ApprovalState, Verdict};
+use crate::approval::{ApprovalState, ApprovalVerdict};
 use crate::command::CommandId;
 use crate::execution::{Execution, ExecutionId, ExecutionState};
-use crate::scheduler::{Board, Cancelled, CommandState};
+use crate::scheduler::{Board, CancelledStage, CommandState};
 use crate::slot::SlotId;
 
 /// Each agent that has a command, and which.
@@ -81,7 +81,7 @@ pub(super) fn open_dependency(board: &Board) -> Option<String> {
         let open = entry.dependencies.iter().find(|&dependency| {
             match board.commands.get(dependency) {
                 Some(entry) => !entry.has_succeeded(),
-                // Only what nobody waits for is forgotten, so it had succeeded in time.
+                // Only a command without dependants is forgotten, so it had succeeded in time.
                 None => Some(*dependency) > board.forgotten,
             }
         })?;
@@ -112,7 +112,7 @@ pub(super) fn unapproved_execution(board: &Board) -> Option<String> {
         let approval = board.approvals.get(entry.approval);
         let approved = approval.is_some_and(|approval| {
             approval.command == execution.command
-                && approval.state == ApprovalState::Decided(Verdict::Approved)
+                && approval.state == ApprovalState::Decided(ApprovalVerdict::Approved)
         });
         (!approved).then(|| format!("{id} runs {}, which is not approved", execution.command))
     })
@@ -131,11 +131,11 @@ pub(super) fn run_after_the_end(board: &Board) -> Option<String> {
     board.executions.iter().find_map(|(id, execution)| {
         let command = execution.command;
         let entry = board.commands.get(&command)?;
-        if entry.cancelled.is_some_and(|then| then != Cancelled::During(*id)) {
+        if entry.cancelled.is_some_and(|then| then != CancelledStage::During(*id)) {
             return Some(format!("{command} was cancelled and began afterwards as {id}"));
         }
         let mut trail = board.approvals.trail.get(&entry.approval).into_iter().flatten();
-        let against = trail.find(|audit| audit.verdict != Verdict::Approved)?;
+        let against = trail.find(|audit| audit.verdict != ApprovalVerdict::Approved)?;
         Some(format!("{command} began as {id} although it was {:?}", against.verdict))
     })
 }

@@ -1,8 +1,8 @@
 //! The board: everything the scheduler knows and decides, without any of the world in it.
 //!
 //! It is a value: cloneable, comparable, hashable. Nothing on it runs, waits, reads a clock or
-//! fails half-way: a transition either happens as a whole or is [`Illegal`] and changes nothing.
-//! What is to be done about the world comes back as [`Effect`]s. So the very code that schedules
+//! fails half-way: a transition either happens as a whole or is [`IllegalTransition`] and changes nothing.
+//! What is to be done about the world comes back as [`BoardEffect`]s. So the very code that schedules
 //! can be taken through every state it can reach (see `model.rs`).
 
 mod adoption;
@@ -13,23 +13,23 @@ mod time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use coven_runtime::domain::Stop;
+use coven_runtime::domain::StopMode;
 
 use super::rules::{Rule, Rules};
-use crate::agent::{Agent, AgentId};
+use crate::agent::{AgentId, AgentRecord};
 use crate::approval::{ApprovalId, Approvals};
 use crate::clock::Moment;
-use crate::command::{Capability, Command, CommandId, Permission};
-use crate::execution::{Execution, ExecutionId, Outcome};
+use crate::command::{AgentCommand, Capability, CommandId, Permission};
+use crate::execution::{Execution, ExecutionId, ExecutionOutcome};
 use crate::invariants;
-use crate::scheduler::Illegal;
+use crate::scheduler::IllegalTransition;
 use crate::slot::SlotId;
 
-pub use progress::Begun;
+pub use progress::BegunExecution;
 
 /// How many there may be, and how long things may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Limits {
+pub struct BoardLimits {
     /// How many agents there may be at a time.
     pub agents: usize,
     /// How many commands may run at a time.
@@ -42,8 +42,8 @@ pub struct Limits {
 
 /// What the board needs to know of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket {
-    /// Its name.
+pub struct CommandTicket {
+    /// The id of the command.
     pub id: CommandId,
     /// What its agent must be capable of.
     pub capability: Capability,
@@ -53,8 +53,8 @@ pub struct Ticket {
     pub approval: Permission,
 }
 
-impl From<&Command> for Ticket {
-    fn from(command: &Command) -> Self {
+impl From<&AgentCommand> for CommandTicket {
+    fn from(command: &AgentCommand) -> Self {
         Self {
             id: command.id,
             capability: command.capability.clone(),
@@ -67,7 +67,7 @@ impl From<&Command> for Ticket {
 /// Where a command stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CommandState {
-    /// Somebody has to approve it.
+    /// The command needs an approval.
     AwaitingApproval,
     /// It waits for what it depends on, or for an agent.
     Queued,
@@ -76,41 +76,41 @@ pub enum CommandState {
         /// The agent that has it.
         agent: AgentId,
     },
-    /// It runs.
+    /// The command has an execution.
     Executing {
-        /// The run.
+        /// The execution of the command.
         execution: ExecutionId,
     },
-    /// It is over.
+    /// The command ended, executed or not.
     Ended {
         /// Its run, if it ever began.
         execution: Option<ExecutionId>,
-        /// How it ended.
-        outcome: Outcome,
+        /// How the command ended.
+        outcome: ExecutionOutcome,
     },
 }
 
 /// A command on the board.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Entry {
+pub struct BoardEntry {
     pub(crate) capability: Capability,
     pub(crate) dependencies: Vec<CommandId>,
     pub(crate) approval: ApprovalId,
     /// Its place in the queue.
     pub(crate) place: u64,
     pub(crate) state: CommandState,
-    pub(crate) cancelled: Option<Cancelled>,
+    pub(crate) cancelled: Option<CancelledStage>,
 }
 
 /// How far a command was when it was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Cancelled {
+pub(crate) enum CancelledStage {
     BeforeItBegan,
     During(ExecutionId),
 }
 
-impl Entry {
-    /// Where it stands.
+impl BoardEntry {
+    /// The state of the command.
     pub fn state(&self) -> &CommandState {
         &self.state
     }
@@ -121,7 +121,7 @@ impl Entry {
     }
 
     /// How it ended, if it has.
-    pub fn outcome(&self) -> Option<&Outcome> {
+    pub fn outcome(&self) -> Option<&ExecutionOutcome> {
         match &self.state {
             CommandState::Ended { outcome, .. } => Some(outcome),
             _ => None,
@@ -129,49 +129,49 @@ impl Entry {
     }
 
     pub(crate) fn has_succeeded(&self) -> bool {
-        self.outcome() == Some(&Outcome::Succeeded)
+        self.outcome() == Some(&ExecutionOutcome::Succeeded)
     }
 }
 
 /// A command and the agent it is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Assignment {
-    /// The command.
+pub struct AgentAssignment {
+    /// The command this is about.
     pub command: CommandId,
-    /// The agent.
+    /// The agent that gets it.
     pub agent: AgentId,
 }
 
 /// The end of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ended {
-    /// The command.
+pub struct EndedCommand {
+    /// The command this is about.
     pub command: CommandId,
     /// Its run, if it ever began.
     pub execution: Option<ExecutionId>,
-    /// How it ended.
-    pub outcome: Outcome,
+    /// How the command ended.
+    pub outcome: ExecutionOutcome,
 }
 
-/// What follows from a transition, for whoever acts on the world.
+/// What a transition asks the owner of the panes to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nobody decided in time.
+pub enum BoardEffect {
+    /// No decision came in time.
     TimedOut(ApprovalId),
     /// A process has to be ended.
     Stop {
-        /// Whose.
+        /// The execution whose process is stopped.
         execution: ExecutionId,
-        /// How.
-        stop: Stop,
+        /// How the process is stopped.
+        stop: StopMode,
     },
     /// A command is over. Comes once for each.
-    Ended(Ended),
+    Ended(EndedCommand),
 }
 
 /// What has a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Due {
+pub(crate) enum DueDeadline {
     Approval(ApprovalId),
     Execution(ExecutionId),
 }
@@ -179,9 +179,9 @@ pub(crate) enum Due {
 /// Who is there, what is queued, what runs and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Board {
-    pub(crate) limits: Limits,
-    pub(crate) agents: BTreeMap<AgentId, Agent>,
-    pub(crate) commands: BTreeMap<CommandId, Entry>,
+    pub(crate) limits: BoardLimits,
+    pub(crate) agents: BTreeMap<AgentId, AgentRecord>,
+    pub(crate) commands: BTreeMap<CommandId, BoardEntry>,
     /// Commands that no agent has yet, by their place in the queue.
     pub(crate) waiting: BTreeMap<u64, CommandId>,
     pub(crate) executions: BTreeMap<ExecutionId, Execution>,
@@ -189,7 +189,7 @@ pub struct Board {
     /// hold them.
     pub(crate) slots: Vec<Option<ExecutionId>>,
     pub(crate) approvals: Approvals,
-    pub(crate) deadlines: BTreeSet<(Moment, Due)>,
+    pub(crate) deadlines: BTreeSet<(Moment, DueDeadline)>,
     pub(crate) next_agent: u64,
     pub(crate) next_place: u64,
     pub(crate) next_execution: u64,
@@ -199,8 +199,8 @@ pub struct Board {
 }
 
 impl Board {
-    /// An empty board.
-    pub fn new(limits: Limits) -> Self {
+    /// A board without agents and commands.
+    pub fn new(limits: BoardLimits) -> Self {
         Self {
             limits,
             agents: BTreeMap::new(),
@@ -220,7 +220,7 @@ impl Board {
 
     /// A board on which one rule does not hold.
     #[cfg(test)]
-    pub(crate) fn breaking(limits: Limits, rule: Option<Rule>) -> Self {
+    pub(crate) fn breaking(limits: BoardLimits, rule: Option<Rule>) -> Self {
         let mut board = Self::new(limits);
         board.rules.broken = rule;
         board.rules.unexamined = true;
@@ -228,17 +228,17 @@ impl Board {
         board
     }
 
-    /// An agent.
-    pub fn agent(&self, id: AgentId) -> Option<&Agent> {
+    /// The agent with this id.
+    pub fn agent(&self, id: AgentId) -> Option<&AgentRecord> {
         self.agents.get(&id)
     }
 
-    /// A command.
-    pub fn command(&self, id: CommandId) -> Option<&Entry> {
+    /// The command with this id.
+    pub fn command(&self, id: CommandId) -> Option<&BoardEntry> {
         self.commands.get(&id)
     }
 
-    /// An execution.
+    /// The execution with this id.
     pub fn execution(&self, id: ExecutionId) -> Option<&Execution> {
         self.executions.get(&id)
     }
@@ -260,13 +260,13 @@ impl Board {
     }
 
     /// How many there may be, and how long things may take.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> BoardLimits {
         self.limits
     }
 
     /// The commands that have not ended.
     pub fn unfinished(&self) -> impl Iterator<Item = CommandId> {
-        let is_over = |entry: &Entry| entry.outcome().is_some();
+        let is_over = |entry: &BoardEntry| entry.outcome().is_some();
         self.commands.iter().filter(move |(_, entry)| !is_over(entry)).map(|(id, _)| *id)
     }
 
@@ -278,8 +278,8 @@ impl Board {
     /// Every change goes through here: in debug builds all invariants are checked after it.
     fn transition<T>(
         &mut self,
-        change: impl FnOnce(&mut Self) -> Result<T, Illegal>,
-    ) -> Result<T, Illegal> {
+        change: impl FnOnce(&mut Self) -> Result<T, IllegalTransition>,
+    ) -> Result<T, IllegalTransition> {
         let result = change(self)?;
         if self.rules.are_examined() {
             let checked = invariants::check(self);
@@ -288,8 +288,8 @@ impl Board {
         Ok(result)
     }
 
-    fn entry(&mut self, id: CommandId) -> Result<&mut Entry, Illegal> {
-        self.commands.get_mut(&id).ok_or(Illegal::NoSuchCommand(id))
+    fn entry(&mut self, id: CommandId) -> Result<&mut BoardEntry, IllegalTransition> {
+        self.commands.get_mut(&id).ok_or(IllegalTransition::NoSuchCommand(id))
     }
 
     fn free_slot(&self) -> Option<SlotId> {

@@ -7,17 +7,17 @@ use crate::execution::ExecutionId;
 
 /// Why something cannot be done now, or at all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Illegal {
-    /// No such agent.
+pub enum IllegalTransition {
+    /// There is no agent with this id.
     #[error("there is no {0}")]
     NoSuchAgent(AgentId),
-    /// No such command.
+    /// There is no command with this id.
     #[error("there is no {0}")]
     NoSuchCommand(CommandId),
-    /// No such execution.
+    /// There is no execution with this id.
     #[error("there is no {0}")]
     NoSuchExecution(ExecutionId),
-    /// No such request.
+    /// There is no approval request with this id.
     #[error("there is no {0}")]
     NoSuchApproval(ApprovalId),
     /// There are as many agents as may be.
@@ -29,11 +29,11 @@ pub enum Illegal {
     /// The agent cannot do what the command needs.
     #[error("{agent} is not capable of `{capability}`, which {command} needs")]
     NotCapable {
-        /// The agent.
+        /// The agent that was named.
         agent: AgentId,
-        /// The command.
+        /// The command that was named.
         command: CommandId,
-        /// What it needs.
+        /// The capability that the agent lacks.
         capability: Capability,
     },
     /// A command with this id exists or existed.
@@ -42,15 +42,15 @@ pub enum Illegal {
     /// A command depends on one that does not exist.
     #[error("{command} depends on {dependency}, which is not queued; queue that one first")]
     NoSuchDependency {
-        /// The command.
+        /// The command that was named.
         command: CommandId,
-        /// What is missing.
+        /// The dependency that has not succeeded.
         dependency: CommandId,
     },
     /// What the command depends on has not succeeded yet.
     #[error("{0} still waits for commands it depends on")]
     DependenciesOpen(CommandId),
-    /// Nobody has approved the command.
+    /// The command has no approval.
     #[error("{0} is not approved")]
     NotApproved(CommandId),
     /// An agent has the command already.

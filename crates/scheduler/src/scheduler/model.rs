@@ -12,24 +12,24 @@ use std::time::Duration;
 use coven_runtime::domain::ExitStatus;
 use stateright::{Model, Property};
 
-use super::{Assignment, Board, Illegal, Limits, Rule, Ticket};
+use super::{AgentAssignment, Board, BoardLimits, CommandTicket, IllegalTransition, Rule};
 use crate::agent::AgentId;
 use crate::approval::ApprovalId;
 use crate::clock::Moment;
 use crate::command::{Capability, CommandId, Permission};
-use crate::execution::{ExecutionId, ExecutionState, Failure};
+use crate::execution::{ExecutionFailure, ExecutionId, ExecutionState};
 
 /// Every wait takes this long, one step of the model's time.
 const WAIT: Duration = Duration::from_nanos(1);
 
 /// What may happen. Most of it is not allowed in most states, and is tried all the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Action {
+enum ModelAction {
     Pass,
     Advance,
     Queue(usize),
     Decide(ApprovalId, bool),
-    Assign(Assignment),
+    Assign(AgentAssignment),
     Begin(CommandId),
     Adopt(CommandId),
     Started(ExecutionId),
@@ -44,9 +44,9 @@ enum Action {
 
 /// What is to be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Scene {
+struct BoardScene {
     /// The two commands that may be queued.
-    tickets: [Ticket; 2],
+    tickets: [CommandTicket; 2],
     /// How many waits there is time for, one after another.
     waits: u64,
     /// Whether agents may leave and commands be forgotten.
@@ -57,9 +57,9 @@ struct Scene {
     adopting: bool,
 }
 
-impl Scene {
+impl BoardScene {
     fn new(first: &Permission, second: &Permission, capability: &Capability) -> Self {
-        let ticket = |id, approval: &Permission, capability: &Capability| Ticket {
+        let ticket = |id, approval: &Permission, capability: &Capability| CommandTicket {
             id,
             capability: capability.clone(),
             dependencies: Vec::new(),
@@ -95,8 +95,8 @@ impl Scene {
         Self { slots: 1, adopting: true, ..self }
     }
 
-    fn limits(&self) -> Limits {
-        Limits { agents: 2, slots: self.slots, stop_grace: WAIT, drain_grace: WAIT }
+    fn limits(&self) -> BoardLimits {
+        BoardLimits { agents: 2, slots: self.slots, stop_grace: WAIT, drain_grace: WAIT }
     }
 }
 
@@ -109,43 +109,43 @@ fn asked() -> Permission {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State {
-    scene: Scene,
+struct ModelState {
+    scene: BoardScene,
     board: Board,
     now: u64,
 }
 
-impl State {
+impl ModelState {
     fn now(&self) -> Moment {
         Moment::since_1970(Duration::from_nanos(self.now))
     }
 
-    fn take(&mut self, action: Action) -> Result<(), Illegal> {
+    fn take(&mut self, action: ModelAction) -> Result<(), IllegalTransition> {
         let (now, board) = (self.now(), &mut self.board);
         match action {
-            Action::Pass => self.now += 1,
-            Action::Advance => drop(board.advance(now)),
-            Action::Queue(index) => drop(board.queue(&self.scene.tickets[index], now)?),
-            Action::Decide(id, approve) => drop(board.decide(id, approve, "she", "so", now)?),
-            Action::Assign(assignment) => board.assign(assignment)?,
-            Action::Begin(command) => drop(board.begin(command)?),
-            Action::Adopt(command) => drop(board.adopt(command)?),
-            Action::Started(id) => drop(board.started(id, now)?),
-            Action::NotStarted(id) => {
-                let reason = Failure::Spawn { domain: None, error: "no".to_owned() };
+            ModelAction::Pass => self.now += 1,
+            ModelAction::Advance => drop(board.advance(now)),
+            ModelAction::Queue(index) => drop(board.queue(&self.scene.tickets[index], now)?),
+            ModelAction::Decide(id, approve) => drop(board.decide(id, approve, "she", "so", now)?),
+            ModelAction::Assign(assignment) => board.assign(assignment)?,
+            ModelAction::Begin(command) => drop(board.begin(command)?),
+            ModelAction::Adopt(command) => drop(board.adopt(command)?),
+            ModelAction::Started(id) => drop(board.started(id, now)?),
+            ModelAction::NotStarted(id) => {
+                let reason = ExecutionFailure::Spawn { domain: None, error: "no".to_owned() };
                 drop(board.not_started(id, reason, now)?);
             }
-            Action::Broken(id) => drop(board.broken(id, "it broke".to_owned(), now)?),
-            Action::Exited(id, exit) => board.exited(id, exit, now)?,
-            Action::Drained(id) => drop(board.drained(id, now)?),
-            Action::Cancel(command) => drop(board.cancel(command, now)?),
-            Action::RemoveAgent(agent) => board.remove_agent(agent)?,
-            Action::Forget(command) => board.forget(command)?,
+            ModelAction::Broken(id) => drop(board.broken(id, "it broke".to_owned(), now)?),
+            ModelAction::Exited(id, exit) => board.exited(id, exit, now)?,
+            ModelAction::Drained(id) => drop(board.drained(id, now)?),
+            ModelAction::Cancel(command) => drop(board.cancel(command, now)?),
+            ModelAction::RemoveAgent(agent) => board.remove_agent(agent)?,
+            ModelAction::Forget(command) => board.forget(command)?,
         }
         Ok(())
     }
 
-    /// Whether everything ends if nobody does anything but what the scheduler does by itself, and
+    /// Whether everything ends if nothing happens but what the scheduler does by itself, and
     /// every process that is started exits.
     fn can_end(&self) -> bool {
         let mut board = self.board.clone();
@@ -176,57 +176,59 @@ impl State {
 
 /// What the checker walks through.
 #[derive(Clone)]
-struct World {
-    scenes: Vec<Scene>,
+struct ModelWorld {
+    scenes: Vec<BoardScene>,
     /// The rule that does not hold.
     broken: Option<Rule>,
 }
 
-impl Model for World {
-    type State = State;
-    type Action = Action;
+impl Model for ModelWorld {
+    type State = ModelState;
+    type Action = ModelAction;
 
-    fn init_states(&self) -> Vec<State> {
-        let state = |scene: &Scene| {
+    fn init_states(&self) -> Vec<ModelState> {
+        let state = |scene: &BoardScene| {
             let mut board = Board::breaking(scene.limits(), self.broken);
             board.add_agent(&[Capability::Shell]).unwrap();
             board.add_agent(&[Capability::Shell, Capability::Agent]).unwrap();
-            State { scene: scene.clone(), board, now: 1 }
+            ModelState { scene: scene.clone(), board, now: 1 }
         };
         self.scenes.iter().map(state).collect()
     }
 
-    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+    fn actions(&self, state: &ModelState, actions: &mut Vec<ModelAction>) {
         let agents = [AgentId(0), AgentId(1)];
         if state.now <= state.scene.waits {
-            actions.push(Action::Pass);
+            actions.push(ModelAction::Pass);
         }
-        actions.extend([Action::Advance, Action::Queue(0), Action::Queue(1)]);
+        actions.extend([ModelAction::Advance, ModelAction::Queue(0), ModelAction::Queue(1)]);
         for id in (0..state.board.approvals().next).map(ApprovalId) {
-            actions.extend([Action::Decide(id, true), Action::Decide(id, false)]);
+            actions.extend([ModelAction::Decide(id, true), ModelAction::Decide(id, false)]);
         }
         for command in [CommandId(0), CommandId(1)] {
-            actions.extend(agents.map(|agent| Action::Assign(Assignment { command, agent })));
-            actions.extend([Action::Begin(command), Action::Cancel(command)]);
-            actions.extend(state.scene.adopting.then_some(Action::Adopt(command)));
-            actions.extend(state.scene.leaving.then_some(Action::Forget(command)));
+            actions.extend(
+                agents.map(|agent| ModelAction::Assign(AgentAssignment { command, agent })),
+            );
+            actions.extend([ModelAction::Begin(command), ModelAction::Cancel(command)]);
+            actions.extend(state.scene.adopting.then_some(ModelAction::Adopt(command)));
+            actions.extend(state.scene.leaving.then_some(ModelAction::Forget(command)));
         }
         for id in (0..state.board.next_execution).map(ExecutionId) {
             actions.extend([
-                Action::Started(id),
-                Action::NotStarted(id),
-                Action::Broken(id),
-                Action::Exited(id, Some(ExitStatus::Code(0))),
-                Action::Exited(id, None),
-                Action::Drained(id),
+                ModelAction::Started(id),
+                ModelAction::NotStarted(id),
+                ModelAction::Broken(id),
+                ModelAction::Exited(id, Some(ExitStatus::Code(0))),
+                ModelAction::Exited(id, None),
+                ModelAction::Drained(id),
             ]);
         }
         if state.scene.leaving {
-            actions.extend(agents.map(Action::RemoveAgent));
+            actions.extend(agents.map(ModelAction::RemoveAgent));
         }
     }
 
-    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+    fn next_state(&self, state: &ModelState, action: ModelAction) -> Option<ModelState> {
         let mut next = state.clone();
         if next.take(action).is_err() {
             assert!(next == *state, "{action:?} was refused and changed something: {state:#?}");
@@ -247,7 +249,7 @@ impl Model for World {
     }
 
     /// Only a broken rule lets commands run more often.
-    fn within_boundary(&self, state: &State) -> bool {
+    fn within_boundary(&self, state: &ModelState) -> bool {
         state.board.next_execution <= 3
     }
 }

@@ -6,26 +6,26 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use super::poller::Poller;
-use crate::execution::{ExecutionId, ExecutionIoDriver, Turn};
-use crate::slot::{Capture, Reading, TerminalSlot};
+use super::poller::PanePoller;
+use crate::execution::{DriverTurn, ExecutionId, ExecutionIoDriver};
+use crate::slot::{SlotCapture, SlotReading, TerminalSlot};
 
-pub(super) struct Panes {
+pub(super) struct PaneTable {
     slots: BTreeMap<ExecutionId, TerminalSlot>,
     driver: ExecutionIoDriver,
-    poller: Poller,
+    poller: PanePoller,
     /// Have more to read, or were told to stop: they get a turn whatever the poller says.
     again: BTreeSet<ExecutionId>,
     /// Have no descriptor to watch, so they get every turn.
     unwatched: BTreeSet<ExecutionId>,
 }
 
-impl Panes {
+impl PaneTable {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             slots: BTreeMap::new(),
             driver: ExecutionIoDriver::new(),
-            poller: Poller::new()?,
+            poller: PanePoller::new()?,
             again: BTreeSet::new(),
             unwatched: BTreeSet::new(),
         })
@@ -53,7 +53,7 @@ impl Panes {
     }
 
     /// Lets go of a slot and its pane.
-    pub(super) fn remove(&mut self, id: ExecutionId) -> Option<Capture> {
+    pub(super) fn remove(&mut self, id: ExecutionId) -> Option<SlotCapture> {
         self.unwatch(id);
         self.again.remove(&id);
         self.slots.remove(&id).map(TerminalSlot::close)
@@ -63,7 +63,7 @@ impl Panes {
     pub(super) fn give_up_reading(&mut self, id: ExecutionId) {
         self.unwatch(id);
         if let Some(slot) = self.slots.get_mut(&id) {
-            slot.reading = Reading::Broken;
+            slot.reading = SlotReading::Broken;
         }
     }
 
@@ -94,8 +94,8 @@ impl Panes {
     }
 
     /// One turn of writing and reading, unless the pane is broken.
-    pub(super) fn exchange(&mut self, id: ExecutionId) -> Option<Turn> {
-        let slot = self.slots.get_mut(&id).filter(|slot| slot.reading != Reading::Broken)?;
+    pub(super) fn exchange(&mut self, id: ExecutionId) -> Option<DriverTurn> {
+        let slot = self.slots.get_mut(&id).filter(|slot| slot.reading != SlotReading::Broken)?;
         Some(self.driver.poll(slot))
     }
 
@@ -108,7 +108,7 @@ impl Panes {
     }
 }
 
-impl AsFd for Panes {
+impl AsFd for PaneTable {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poller.as_fd()
     }

@@ -14,12 +14,12 @@ use crate::execution::ExecutionId;
 const LONGEST: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
-pub(super) struct Poller {
+pub(super) struct PanePoller {
     selector: Selector,
     watched: usize,
 }
 
-impl Poller {
+impl PanePoller {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self { selector: Selector::new()?, watched: 0 })
     }
@@ -56,7 +56,7 @@ impl Poller {
     }
 }
 
-impl AsFd for Poller {
+impl AsFd for PanePoller {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.selector.as_fd()
     }

@@ -5,23 +5,23 @@ use std::io;
 
 use coven_runtime::domain::SpawnError;
 
-use super::{Assignment, Illegal};
+use super::{AgentAssignment, IllegalTransition};
 use crate::approval::ApprovalId;
 use crate::command::CommandId;
-use crate::execution::{ExecutionId, Outcome};
-use crate::slot::Capture;
+use crate::execution::{ExecutionId, ExecutionOutcome};
+use crate::slot::SlotCapture;
 
 /// The end of a command. Told once for each.
 #[derive(Debug)]
 pub struct Completion {
-    /// The command.
+    /// The command this is about.
     pub command: CommandId,
     /// Its run, if it ever began.
     pub execution: Option<ExecutionId>,
-    /// How it ended.
-    pub outcome: Outcome,
+    /// How the command ended.
+    pub outcome: ExecutionOutcome,
     /// What its terminal or pipes had to show, if its pane was ever there.
-    pub capture: Option<Capture>,
+    pub capture: Option<SlotCapture>,
     /// What the command carried for its caller.
     pub metadata: BTreeMap<String, String>,
 }
@@ -31,13 +31,13 @@ pub struct Completion {
 pub enum Error {
     /// It is not possible now, or at all.
     #[error(transparent)]
-    Illegal(#[from] Illegal),
+    Illegal(#[from] IllegalTransition),
     /// The pane of a command could not be started. Its execution has failed, its slot is free.
     #[error("{command} could not be started: {source}")]
     SpawnFailed {
-        /// The command.
+        /// The command this is about.
         command: CommandId,
-        /// Its run.
+        /// The execution of the command.
         execution: ExecutionId,
         /// What the domain said.
         source: SpawnError,
@@ -45,7 +45,7 @@ pub enum Error {
     /// A pane did not do what it was asked to.
     #[error("{execution}: {what}: {source}")]
     Pane {
-        /// Whose pane.
+        /// The execution that owns the pane.
         execution: ExecutionId,
         /// What was being done.
         what: &'static str,
@@ -61,14 +61,14 @@ pub enum Error {
 #[derive(Debug, Default)]
 pub struct TickResult {
     /// Commands that were given to agents.
-    pub assignments: Vec<Assignment>,
+    pub assignments: Vec<AgentAssignment>,
     /// Executions that were started.
     pub executions_started: Vec<ExecutionId>,
     /// Commands that ended, each told once.
     pub completions: Vec<Completion>,
-    /// Requests that nobody decided in time.
+    /// Requests without a decision in time.
     pub approval_timeouts: Vec<ApprovalId>,
-    /// What went wrong.
+    /// Errors that belong to no command.
     pub errors: Vec<Error>,
     /// Executions that printed something: their screens and buffers are worth a look. One that has
     /// ended meanwhile is among the completions.
@@ -76,12 +76,12 @@ pub struct TickResult {
 }
 
 impl TickResult {
-    /// Whether nothing happened.
+    /// Whether the report has no entries.
     pub fn is_quiet(&self) -> bool {
         self.active.is_empty() && !self.has_news()
     }
 
-    /// Whether there is something to tell that nobody has asked for.
+    /// Whether a report has not been taken yet.
     pub(crate) fn has_news(&self) -> bool {
         !(self.assignments.is_empty()
             && self.executions_started.is_empty()

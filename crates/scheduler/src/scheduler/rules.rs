@@ -1,7 +1,7 @@
 //! The guards of the board by name, so that a test can take one away and see that an invariant
 //! notices. Outside of tests every rule is always obeyed, and the compiler knows.
 
-use super::Illegal;
+use super::IllegalTransition;
 
 /// One guard. Each is needed: without it the model checker finds a way to break an invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ pub(crate) enum Rule {
     DecisionsHaveATime,
     /// A decision is written to the trail.
     DecisionsAreOnRecord,
-    /// After a decision nobody is asked any more.
+    /// A decided request is not pending any more.
     DecisionsEndTheQuestion,
     /// No id of a request is left out.
     IdsAreGivenInOrder,
@@ -50,7 +50,7 @@ pub(crate) enum Rule {
 
 #[cfg(test)]
 impl Rule {
-    /// All of them.
+    /// Every rule, in the order of the list above.
     pub(crate) const ALL: [Self; 20] = [
         Self::ApprovedFirst,
         Self::AssignedOnce,
@@ -111,7 +111,12 @@ impl Rules {
     }
 
     /// An error unless what the rule asks for holds.
-    pub(crate) fn require(self, rule: Rule, holds: bool, illegal: Illegal) -> Result<(), Illegal> {
+    pub(crate) fn require(
+        self,
+        rule: Rule,
+        holds: bool,
+        illegal: IllegalTransition,
+    ) -> Result<(), IllegalTransition> {
         if holds || !self.obeys(rule) { Ok(()) } else { Err(illegal) }
     }
 }

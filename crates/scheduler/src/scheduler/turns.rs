@@ -4,15 +4,15 @@
 use std::io;
 use std::time::Duration;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
-use super::{Completion, Effect, Ended, Error, Illegal, Scheduler};
+use super::{BoardEffect, Completion, EndedCommand, Error, IllegalTransition, Scheduler};
 use crate::clock::Moment;
-use crate::execution::{ExecutionId, Flow};
-use crate::slot::Reading;
+use crate::execution::{DriverFlow, ExecutionId};
+use crate::slot::SlotReading;
 
 impl Scheduler {
-    /// Does what is due: approvals that nobody gave, processes that did not end, ends of output
+    /// Does what is due: approvals that were not given, processes that did not end, ends of output
     /// that did not come.
     pub fn advance(&mut self, now: Moment) {
         let effects = self.board.advance(now);
@@ -39,9 +39,9 @@ impl Scheduler {
         &mut self,
         execution: ExecutionId,
         now: Moment,
-    ) -> Result<Option<Completion>, Illegal> {
+    ) -> Result<Option<Completion>, IllegalTransition> {
         if self.board.execution(execution).is_none() {
-            return Err(Illegal::NoSuchExecution(execution));
+            return Err(IllegalTransition::NoSuchExecution(execution));
         }
         self.look(execution, now);
         let completions = &mut self.report.completions;
@@ -78,7 +78,7 @@ impl Scheduler {
     }
 
     /// Changes the size of a program's terminal and of its screen.
-    pub fn resize(&mut self, id: ExecutionId, size: Size) -> Result<(), Error> {
+    pub fn resize(&mut self, id: ExecutionId, size: GridSize) -> Result<(), Error> {
         let resized = self.slot_mut(id)?.resize(size);
         resized.map_err(|source| Error::Pane { execution: id, what: "resizing it", source })
     }
@@ -92,7 +92,7 @@ impl Scheduler {
         let lives = slot.pane.is_alive();
         self.exchange(id, now);
         let Some(slot) = self.panes.slot_mut(id) else { return };
-        let is_read = slot.reading != Reading::Open;
+        let is_read = slot.reading != SlotReading::Open;
         if lives && (!is_read || slot.pane.is_alive()) {
             return;
         }
@@ -113,9 +113,9 @@ impl Scheduler {
             self.report.errors.push(Error::Pane { execution: id, what: "writing to it", source });
         }
         match turn.flow {
-            Flow::Pending | Flow::End => {}
-            Flow::More => self.panes.turn_again(id),
-            Flow::Broken(error) => {
+            DriverFlow::Pending | DriverFlow::End => {}
+            DriverFlow::More => self.panes.turn_again(id),
+            DriverFlow::Broken(error) => {
                 let broken = self.break_pane(id, "reading it", error, now);
                 self.report.errors.extend(broken.err().map(Error::from));
             }
@@ -129,7 +129,7 @@ impl Scheduler {
         what: &'static str,
         source: io::Error,
         now: Moment,
-    ) -> Result<(), Illegal> {
+    ) -> Result<(), IllegalTransition> {
         self.panes.give_up_reading(id);
         let effects = self.board.broken(id, format!("{what}: {source}"), now)?;
         self.report.errors.push(Error::Pane { execution: id, what, source });
@@ -138,11 +138,11 @@ impl Scheduler {
     }
 
     /// Does to the world what the board says.
-    pub(super) fn act(&mut self, effects: Vec<Effect>) {
+    pub(super) fn act(&mut self, effects: Vec<BoardEffect>) {
         for effect in effects {
             match effect {
-                Effect::TimedOut(approval) => self.report.approval_timeouts.push(approval),
-                Effect::Stop { execution, stop } => {
+                BoardEffect::TimedOut(approval) => self.report.approval_timeouts.push(approval),
+                BoardEffect::Stop { execution, stop } => {
                     let Some(slot) = self.panes.slot_mut(execution) else { continue };
                     if let Err(source) = slot.pane.stop(stop) {
                         let what = "stopping it";
@@ -150,12 +150,12 @@ impl Scheduler {
                     }
                     self.panes.turn_again(execution);
                 }
-                Effect::Ended(ended) => self.complete(ended),
+                BoardEffect::Ended(ended) => self.complete(ended),
             }
         }
     }
 
-    fn complete(&mut self, Ended { command, execution, outcome }: Ended) {
+    fn complete(&mut self, EndedCommand { command, execution, outcome }: EndedCommand) {
         let capture = execution.and_then(|execution| self.panes.remove(execution));
         let metadata = self.commands.remove(&command).map(|command| command.metadata);
         self.report.completions.push(Completion {

@@ -9,9 +9,9 @@ use coven_runtime::domain::{Connection, Domain, ExitStatus, SpawnConfig};
 use coven_runtime::processes;
 use coven_runtime::{HolderDomain, LocalDomain};
 use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_scheduler::command::{Capability, Command, CommandId};
-use coven_scheduler::drive::Driver;
-use coven_scheduler::execution::{Failure, Outcome};
+use coven_scheduler::command::{AgentCommand, Capability, CommandId};
+use coven_scheduler::drive::SchedulerDriver;
+use coven_scheduler::execution::{ExecutionFailure, ExecutionOutcome};
 use coven_scheduler::scheduler::Completion;
 use coven_testkit::panes;
 use coven_testkit::programs::TestProgram;
@@ -60,9 +60,9 @@ fn runtime(domain: Arc<dyn Domain>, agents: usize) -> AgentRuntime {
     runtime
 }
 
-fn held(attempts: &Attempts, id: u64, line: &str) -> Command {
+fn held(attempts: &Attempts, id: u64, line: &str) -> AgentCommand {
     let config = attempts.config(line, panes::terminal());
-    let mut command = Command::shell(CommandId(id), line);
+    let mut command = AgentCommand::shell(CommandId(id), line);
     command.folder = config.folder;
     command.job = Some(config.job);
     command
@@ -84,7 +84,7 @@ fn commands_really_run_and_their_end_is_theirs() {
     for (id, line) in
         ["echo hello", "stty size", "exit 3", "kill -9 $$", "echo on a pipe"].iter().enumerate()
     {
-        let mut command = Command::shell(CommandId(id as u64), *line);
+        let mut command = AgentCommand::shell(CommandId(id as u64), *line);
         if id == 4 {
             command.connection = Some(Connection::Pipes);
         }
@@ -92,15 +92,16 @@ fn commands_really_run_and_their_end_is_theirs() {
     }
     let mut completions = runtime.run_until_complete().completions;
     completions.sort_by_key(|completion| completion.command);
-    let outcomes: Vec<Outcome> = completions.iter().map(|done| done.outcome.clone()).collect();
+    let outcomes: Vec<ExecutionOutcome> =
+        completions.iter().map(|done| done.outcome.clone()).collect();
     assert_eq!(
         outcomes,
         [
-            Outcome::Succeeded,
-            Outcome::Succeeded,
-            Outcome::Failed(Failure::Exit(ExitStatus::Code(3))),
-            Outcome::Failed(Failure::Exit(ExitStatus::Signal(9))),
-            Outcome::Succeeded,
+            ExecutionOutcome::Succeeded,
+            ExecutionOutcome::Succeeded,
+            ExecutionOutcome::Failed(ExecutionFailure::Exit(ExitStatus::Code(3))),
+            ExecutionOutcome::Failed(ExecutionFailure::Exit(ExitStatus::Signal(9))),
+            ExecutionOutcome::Succeeded,
         ]
     );
     assert_eq!(text(&completions[0]), "hello\r\n");
@@ -116,8 +117,8 @@ fn commands_really_run_and_their_end_is_theirs() {
 #[test]
 fn what_cannot_start_fails_with_its_reason_and_frees_its_slot() {
     let mut runtime = runtime(Arc::new(LocalDomain::new()), 1);
-    runtime.queue_command(Command::program(CommandId(0), ["no-such-program"])).unwrap();
-    runtime.queue_command(Command::shell(CommandId(1), "echo next")).unwrap();
+    runtime.queue_command(AgentCommand::program(CommandId(0), ["no-such-program"])).unwrap();
+    runtime.queue_command(AgentCommand::shell(CommandId(1), "echo next")).unwrap();
     let result = runtime.run_until_complete();
     assert_eq!(result.errors.len(), 1);
     assert!(
@@ -125,9 +126,13 @@ fn what_cannot_start_fails_with_its_reason_and_frees_its_slot() {
         "{:?}",
         result.errors
     );
-    let outcomes: Vec<&Outcome> = result.completions.iter().map(|done| &done.outcome).collect();
+    let outcomes: Vec<&ExecutionOutcome> =
+        result.completions.iter().map(|done| &done.outcome).collect();
     assert!(
-        matches!(outcomes[..], [Outcome::Failed(Failure::Spawn { .. }), Outcome::Succeeded]),
+        matches!(
+            outcomes[..],
+            [ExecutionOutcome::Failed(ExecutionFailure::Spawn { .. }), ExecutionOutcome::Succeeded]
+        ),
         "{outcomes:?}"
     );
 }
@@ -147,7 +152,7 @@ fn cancelling_a_hostile_command_ends_all_of_it() {
     runtime.cancel(CommandId(0)).unwrap();
     let completions = runtime.run_until_complete().completions;
     assert!(
-        completions.iter().all(|done| matches!(done.outcome, Outcome::Cancelled { .. })),
+        completions.iter().all(|done| matches!(done.outcome, ExecutionOutcome::Cancelled { .. })),
         "{completions:?}"
     );
     assert_eq!(processes::of_job(&job), []);
@@ -160,7 +165,7 @@ fn tokio_drives_held_and_local_commands_without_polling() {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     executor.block_on(async {
         let mut runtime = runtime(Arc::new(domain()), 8);
-        let driver = Driver::new(&runtime).unwrap();
+        let driver = SchedulerDriver::new(&runtime).unwrap();
         for id in 0..8 {
             let line = format!("sleep 0.{id}; seq 1 20000; exit {id}");
             let mut command = held(&attempts, id, &line);
@@ -176,8 +181,8 @@ fn tokio_drives_held_and_local_commands_without_polling() {
         for done in &completions {
             let code = done.command.0 as i32;
             match &done.outcome {
-                Outcome::Succeeded => assert_eq!(code, 0),
-                Outcome::Failed(Failure::Exit(status)) => {
+                ExecutionOutcome::Succeeded => assert_eq!(code, 0),
+                ExecutionOutcome::Failed(ExecutionFailure::Exit(status)) => {
                     assert_eq!(*status, ExitStatus::Code(code));
                 }
                 other => panic!("{other:?}"),

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use coven_runtime::mock::Script;
-use coven_scheduler::approval::{ApprovalId, Audit, Verdict};
+use coven_scheduler::approval::{ApprovalAudit, ApprovalId, ApprovalVerdict};
 use coven_scheduler::clock::Moment;
 use coven_scheduler::command::CommandId;
-use coven_scheduler::scheduler::Illegal;
+use coven_scheduler::scheduler::IllegalTransition;
 
 use crate::stage::{Stage, line, order, outcomes, succeeded};
 
@@ -23,7 +23,7 @@ fn waiting() -> (Stage, ApprovalId) {
     (stage, question)
 }
 
-fn audit(stage: &Stage, question: ApprovalId) -> Audit {
+fn audit(stage: &Stage, question: ApprovalId) -> ApprovalAudit {
     stage.runtime.board().approvals().audit(question).unwrap().clone()
 }
 
@@ -34,10 +34,10 @@ fn an_approved_command_runs_and_the_trail_says_who_when_and_why() {
     stage.pass(Duration::from_secs(5));
     stage.runtime.approve(question, "ada", "it is only a test").unwrap();
     assert!(succeeded(&stage.settle_one()));
-    let expected = Audit {
+    let expected = ApprovalAudit {
         approval: question,
         command: CommandId(0),
-        verdict: Verdict::Approved,
+        verdict: ApprovalVerdict::Approved,
         by: "ada".to_owned(),
         at: Moment::since_1970(Duration::from_secs(5)),
         reason: "it is only a test".to_owned(),
@@ -57,7 +57,7 @@ fn a_rejected_command_never_runs() {
     ];
     assert_eq!(outcomes(&stage.settle()), expected);
     assert_eq!(stage.domain.spawned().len(), 0);
-    assert_eq!(audit(&stage, question).verdict, Verdict::Rejected);
+    assert_eq!(audit(&stage, question).verdict, ApprovalVerdict::Rejected);
 }
 
 /// Spec: RT.8, RT.9
@@ -73,7 +73,7 @@ fn a_command_that_nobody_decides_on_in_time_is_rejected() {
     let rejected = [(0, "rejected: nobody decided in time".to_owned())];
     assert_eq!(outcomes(&result.completions), rejected);
     let audit = audit(&stage, question);
-    assert_eq!((audit.verdict, audit.by.as_str()), (Verdict::TimedOut, "deadline"));
+    assert_eq!((audit.verdict, audit.by.as_str()), (ApprovalVerdict::TimedOut, "deadline"));
     assert_eq!(stage.runtime.next_deadline(), None);
     assert_eq!(stage.domain.spawned().len(), 0);
 }
@@ -83,7 +83,7 @@ fn a_command_that_nobody_decides_on_in_time_is_rejected() {
 fn a_decision_after_the_deadline_is_too_late_even_if_nobody_looked_at_the_clock() {
     let (mut stage, question) = waiting();
     stage.pass(MINUTE);
-    let late = Err(Illegal::DeadlinePassed(question));
+    let late = Err(IllegalTransition::DeadlinePassed(question));
     assert_eq!(stage.runtime.approve(question, "ada", "yes"), late);
     assert_eq!(stage.tick().approval_timeouts, [question]);
 }
@@ -93,12 +93,12 @@ fn a_decision_after_the_deadline_is_too_late_even_if_nobody_looked_at_the_clock(
 fn nothing_is_decided_twice() {
     let (mut stage, question) = waiting();
     stage.runtime.reject(question, "ada", "no").unwrap();
-    let decided = Err(Illegal::AlreadyDecided(question));
+    let decided = Err(IllegalTransition::AlreadyDecided(question));
     assert_eq!(stage.runtime.approve(question, "bob", "yes"), decided);
     assert_eq!(stage.runtime.reject(question, "bob", "no"), decided);
     assert_eq!(audit(&stage, question).by, "ada");
     let unknown = ApprovalId(9);
-    let none = Err(Illegal::NoSuchApproval(unknown));
+    let none = Err(IllegalTransition::NoSuchApproval(unknown));
     assert_eq!(stage.runtime.approve(unknown, "ada", "yes"), none);
 }
 

@@ -3,21 +3,24 @@
 use std::io;
 use std::time::Duration;
 
-use coven_runtime::domain::{DomainId, ExitStatus, SpawnError, Stop};
+use coven_runtime::domain::{DomainId, ExitStatus, SpawnError, StopMode};
 use coven_runtime::mock::{MockDomain, Script};
 use coven_scheduler::agent::AgentId;
 use coven_scheduler::clock::Moment;
 use coven_scheduler::command::{Capability, CommandId};
-use coven_scheduler::execution::{ExecutionId, ExecutionState, Failure, Outcome, StopCause};
-use coven_scheduler::scheduler::{
-    Assignment, CommandState, Completion, Error, Illegal, Limits, Options, Scheduler,
+use coven_scheduler::execution::{
+    ExecutionFailure, ExecutionId, ExecutionOutcome, ExecutionState, StopCause,
 };
-use coven_terminal::screen::Size;
+use coven_scheduler::scheduler::{
+    AgentAssignment, BoardLimits, CommandState, Completion, Error, IllegalTransition, Options,
+    Scheduler,
+};
+use coven_terminal::screen::GridSize;
 
 use crate::stage::{GRACE, Stage, line, order, outcomes, succeeded};
 
 const MOMENT: Duration = Duration::from_nanos(1);
-const POLITE: Stop = Stop::Polite { grace: GRACE };
+const POLITE: StopMode = StopMode::Polite { grace: GRACE };
 
 /// Spec: RT.4
 #[test]
@@ -71,8 +74,8 @@ fn the_end_of_the_output_is_waited_for_but_not_for_ever() {
 
 /// A scheduler without a runtime around it, with two commands begun by hand.
 fn begun(scripts: [Script; 2]) -> Scheduler {
-    let limits = Limits { agents: 2, slots: 2, stop_grace: GRACE, drain_grace: GRACE };
-    let options = Options { limits, size: Size::default(), keep: 1000 };
+    let limits = BoardLimits { agents: 2, slots: 2, stop_grace: GRACE, drain_grace: GRACE };
+    let options = Options { limits, size: GridSize::default(), keep: 1000 };
     let mut scheduler = Scheduler::new(options).unwrap();
     let domain = MockDomain::new();
     let now = Moment::BEGINNING;
@@ -80,7 +83,7 @@ fn begun(scripts: [Script; 2]) -> Scheduler {
         domain.next(script);
         scheduler.add_agent(&[Capability::Shell]).unwrap();
         scheduler.queue(line(id), now).unwrap();
-        let assignment = Assignment { command: CommandId(id), agent: AgentId(id) };
+        let assignment = AgentAssignment { command: CommandId(id), agent: AgentId(id) };
         scheduler.assign(assignment).unwrap();
     }
     scheduler.domains_mut().register(std::sync::Arc::new(domain));
@@ -97,9 +100,9 @@ fn one_execution_can_be_checked_for_its_end() {
     let now = Moment::BEGINNING;
     let mut check = |id| scheduler.check_execution_completion(ExecutionId(id), now);
     let done = check(1).unwrap().unwrap();
-    assert_eq!((done.command, &done.outcome), (CommandId(1), &Outcome::Succeeded));
+    assert_eq!((done.command, &done.outcome), (CommandId(1), &ExecutionOutcome::Succeeded));
     assert!(check(1).unwrap().is_none(), "told once");
-    assert_eq!(check(2).unwrap_err(), Illegal::NoSuchExecution(ExecutionId(2)));
+    assert_eq!(check(2).unwrap_err(), IllegalTransition::NoSuchExecution(ExecutionId(2)));
     assert!(check(0).unwrap().is_none(), "the other one has only now begun its pause");
     assert!(check(0).unwrap().is_some());
 }
@@ -169,7 +172,7 @@ fn whoever_begins_by_hand_learns_that_the_start_failed() {
     assert!(matches!(failed, Error::SpawnFailed { .. }), "{failed}");
     assert_eq!(stage.runtime.board().free_slots(), 1);
     let done = stage.settle_one();
-    assert!(matches!(done.outcome, Outcome::Failed(Failure::Spawn { .. })));
+    assert!(matches!(done.outcome, ExecutionOutcome::Failed(ExecutionFailure::Spawn { .. })));
 }
 
 /// Spec: RT.5
@@ -218,7 +221,7 @@ fn a_pane_that_breaks_fails_the_execution_once_its_process_is_gone() {
     assert_eq!(stage.settle().len(), 0, "it lives");
     stage.pass(Duration::from_secs(1));
     let done = stage.settle_one();
-    assert_eq!(stage.domain.played(0).unwrap().stops, [Stop::Force, Stop::Force]);
+    assert_eq!(stage.domain.played(0).unwrap().stops, [StopMode::Force, StopMode::Force]);
     assert_eq!(done.outcome.to_string(), "failed: its pane broke: reading it: the line is dead");
     let capture = done.capture.unwrap();
     assert_eq!((capture.output.text().as_str(), capture.complete), ("before ", false));
@@ -244,7 +247,11 @@ fn a_command_that_is_cancelled_before_it_began_never_runs() {
     assert_eq!(ended, expected);
     assert_eq!(stage.domain.spawned().len(), 1);
     let late = stage.runtime.approve(question, "ada", "yes");
-    assert_eq!(late, Err(Illegal::AlreadyDecided(question)), "nor can it be approved any more");
+    assert_eq!(
+        late,
+        Err(IllegalTransition::AlreadyDecided(question)),
+        "nor can it be approved any more"
+    );
 }
 
 /// Spec: RT.9
@@ -270,7 +277,7 @@ fn a_running_command_that_is_cancelled_is_asked_to_end_and_its_last_words_are_he
     stage.settle();
     stage.runtime.cancel(CommandId(0)).unwrap();
     let done = stage.settle_one();
-    assert_eq!(done.outcome, Outcome::Cancelled { exit: Some(ExitStatus::Signal(15)) });
+    assert_eq!(done.outcome, ExecutionOutcome::Cancelled { exit: Some(ExitStatus::Signal(15)) });
     assert_eq!(done.capture.unwrap().output.text(), "working saved");
     assert_eq!(stage.domain.played(0).unwrap().stops, [POLITE]);
     assert!(stage.is_idle());
@@ -288,8 +295,8 @@ fn one_that_does_not_listen_is_ended_by_force_after_the_grace() {
     assert_eq!(stage.runtime.board().command(CommandId(0)).unwrap().state(), &running);
     stage.pass(MOMENT);
     let done = stage.settle_one();
-    assert_eq!(done.outcome, Outcome::Cancelled { exit: Some(ExitStatus::Signal(9)) });
-    assert_eq!(stage.domain.played(0).unwrap().stops, [POLITE, Stop::Force]);
+    assert_eq!(done.outcome, ExecutionOutcome::Cancelled { exit: Some(ExitStatus::Signal(9)) });
+    assert_eq!(stage.domain.played(0).unwrap().stops, [POLITE, StopMode::Force]);
 }
 
 #[test]
@@ -307,7 +314,11 @@ fn a_cancelled_command_has_ended_only_when_its_process_is_gone() {
     }
     assert_eq!(order(&stage.settle()), [0, 1]);
     let stops = stage.domain.played(0).unwrap().stops;
-    assert_eq!(stops, [POLITE, Stop::Force, Stop::Force, Stop::Force], "asked once, forced often");
+    assert_eq!(
+        stops,
+        [POLITE, StopMode::Force, StopMode::Force, StopMode::Force],
+        "asked once, forced often"
+    );
 }
 
 #[test]
@@ -322,17 +333,17 @@ fn a_pane_that_breaks_while_it_is_cancelled_stays_cancelled() {
     assert_eq!(errors[0].to_string(), "execution 0: reading it: broken");
     stage.pass(GRACE);
     let done = stage.settle_one();
-    assert_eq!(done.outcome, Outcome::Cancelled { exit: Some(ExitStatus::Signal(9)) });
+    assert_eq!(done.outcome, ExecutionOutcome::Cancelled { exit: Some(ExitStatus::Signal(9)) });
 }
 
 #[test]
 fn what_has_ended_cannot_be_cancelled() {
     let mut stage = Stage::new(1);
     let id = CommandId(0);
-    assert_eq!(stage.runtime.cancel(id), Err(Illegal::NoSuchCommand(id)));
+    assert_eq!(stage.runtime.cancel(id), Err(IllegalTransition::NoSuchCommand(id)));
     stage.play(0, Script::new().exit(0).hang());
     stage.settle();
-    let late = Err(Illegal::TooLate(id));
+    let late = Err(IllegalTransition::TooLate(id));
     assert_eq!(stage.runtime.cancel(id), late, "its process is gone, only its output is not");
     stage.pass(GRACE);
     assert!(succeeded(&stage.settle_one()));
@@ -350,7 +361,7 @@ fn what_failed_or_was_cancelled_does_not_come_back() {
     assert_eq!(ended.len(), 2);
     stage.pass(GRACE * 100);
     assert_eq!(stage.settle().len(), 0);
-    let again = Assignment { command: CommandId(0), agent: AgentId(0) };
+    let again = AgentAssignment { command: CommandId(0), agent: AgentId(0) };
     assert!(stage.runtime.assign(again).is_err());
     assert_eq!(stage.domain.spawned().len(), 2);
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use coven_runtime::domain::{Connection, DomainId, Sandbox};
 use coven_runtime::mock::{MockDomain, Script};
 use coven_scheduler::agent::{AgentId, AgentState};
-use coven_scheduler::approval::{ApprovalState, Verdict};
-use coven_scheduler::command::{Capability, Command, CommandId, Environment};
+use coven_scheduler::approval::{ApprovalState, ApprovalVerdict};
+use coven_scheduler::command::{AgentCommand, Capability, CommandEnvironment, CommandId};
 use coven_scheduler::execution::{ExecutionId, ExecutionState};
-use coven_scheduler::scheduler::{Assignment, CommandState, Illegal};
+use coven_scheduler::scheduler::{AgentAssignment, CommandState, IllegalTransition};
 use coven_scheduler::slot::SlotId;
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use crate::stage::{Stage, line, order, outcomes, succeeded};
 
@@ -81,21 +81,21 @@ fn a_pane_comes_from_the_default_domain_or_from_the_one_that_is_named() {
 fn a_terminal_is_80_by_24_unless_the_command_says_otherwise() {
     let mut stage = Stage::new(3);
     stage.play(0, Script::new().hang());
-    stage.queue(line(1).on_terminal(Size::new(132, 50)), Script::new().hang());
+    stage.queue(line(1).on_terminal(GridSize::new(132, 50)), Script::new().hang());
     stage.queue(line(2).on_pipes(), Script::new().hang());
     stage.tick();
     let connections: Vec<_> = stage.domain.spawned().iter().map(|one| one.connection).collect();
     assert_eq!(
         connections,
         [
-            Connection::Terminal(Size::new(80, 24)),
-            Connection::Terminal(Size::new(132, 50)),
+            Connection::Terminal(GridSize::new(80, 24)),
+            Connection::Terminal(GridSize::new(132, 50)),
             Connection::Pipes,
         ]
     );
     let size = |id| Some(stage.runtime.slot(ExecutionId(id)).unwrap().screen()?.size());
-    assert_eq!(size(0), Some(Size::new(80, 24)));
-    assert_eq!(size(1), Some(Size::new(132, 50)));
+    assert_eq!(size(0), Some(GridSize::new(80, 24)));
+    assert_eq!(size(1), Some(GridSize::new(132, 50)));
     assert_eq!(size(2), None);
 }
 
@@ -103,8 +103,8 @@ fn a_terminal_is_80_by_24_unless_the_command_says_otherwise() {
 #[test]
 fn everything_a_command_says_reaches_the_domain() {
     let mut stage = Stage::new(1);
-    let mut command = Command::program(CommandId(0), ["cat", "a file"]);
-    command.env = Environment::Exactly([("KEY".into(), "value".into())].into());
+    let mut command = AgentCommand::program(CommandId(0), ["cat", "a file"]);
+    command.env = CommandEnvironment::Exactly([("KEY".into(), "value".into())].into());
     command.cwd = Some("/somewhere".into());
     command.sandbox = Some(Sandbox { write: vec!["/tmp".into()] });
     command.folder = Some("/attempt".into());
@@ -115,7 +115,7 @@ fn everything_a_command_says_reaches_the_domain() {
 
     let config = stage.domain.spawned().remove(0);
     assert_eq!(config.argv, ["cat", "a file"]);
-    assert_eq!(Environment::Exactly(config.env), command.env);
+    assert_eq!(CommandEnvironment::Exactly(config.env), command.env);
     assert_eq!(Some(config.cwd), command.cwd);
     assert_eq!(config.sandbox, command.sandbox);
     assert_eq!(config.folder, command.folder);
@@ -151,9 +151,9 @@ fn a_command_goes_the_eight_steps_from_approval_to_the_slot_back_in_the_pool() {
     stage.queue(line(0).needing_approval(None), Script::new().output("hi").pause().exit(0));
 
     // 1. An agent accepts the command, which is approved.
-    let assignment = Assignment { command: id, agent };
+    let assignment = AgentAssignment { command: id, agent };
     assert_eq!(place(&stage), CommandState::AwaitingApproval);
-    assert_eq!(stage.runtime.assign(assignment), Err(Illegal::NotApproved(id)));
+    assert_eq!(stage.runtime.assign(assignment), Err(IllegalTransition::NotApproved(id)));
     let question = stage.questions()[0];
     stage.runtime.approve(question, "ada", "looks harmless").unwrap();
     assert_eq!(place(&stage), CommandState::Queued);
@@ -183,7 +183,7 @@ fn a_command_goes_the_eight_steps_from_approval_to_the_slot_back_in_the_pool() {
     assert_eq!(stage.runtime.board().free_slots(), 1);
     assert_eq!(stage.runtime.board().agent(agent).unwrap().state(), AgentState::Idle);
     let approval = stage.runtime.board().approvals().get(question).unwrap();
-    assert_eq!(approval.state(), ApprovalState::Decided(Verdict::Approved));
+    assert_eq!(approval.state(), ApprovalState::Decided(ApprovalVerdict::Approved));
 }
 
 #[test]
@@ -257,14 +257,14 @@ fn a_command_is_refused_if_its_id_is_used_or_its_dependency_unknown() {
     let mut stage = Stage::new(1);
     stage.play(1, Script::new());
     let refused = |stage: &mut Stage, command| stage.runtime.queue_command(command).unwrap_err();
-    assert_eq!(refused(&mut stage, line(1)), Illegal::IdUsed(CommandId(1)));
+    assert_eq!(refused(&mut stage, line(1)), IllegalTransition::IdUsed(CommandId(1)));
     let (command, dependency) = (CommandId(2), CommandId(9));
-    let unknown = Illegal::NoSuchDependency { command, dependency };
+    let unknown = IllegalTransition::NoSuchDependency { command, dependency };
     assert_eq!(refused(&mut stage, line(2).after([dependency])), unknown);
-    let itself = Illegal::NoSuchDependency { command, dependency: command };
+    let itself = IllegalTransition::NoSuchDependency { command, dependency: command };
     assert_eq!(refused(&mut stage, line(2).after([command])), itself);
     assert_eq!(order(&stage.settle()), [1]);
-    assert_eq!(refused(&mut stage, line(1)), Illegal::IdUsed(CommandId(1)));
+    assert_eq!(refused(&mut stage, line(1)), IllegalTransition::IdUsed(CommandId(1)));
 }
 
 #[test]
@@ -273,8 +273,8 @@ fn the_number_of_agents_is_limited_and_there_is_room_again_when_one_leaves() {
     stage.play(0, Script::new().hang());
     stage.tick();
     let spawn = |stage: &mut Stage| stage.runtime.spawn_agent(&[Capability::Shell]);
-    assert_eq!(spawn(&mut stage), Err(Illegal::TooManyAgents(2)));
-    let busy = Err(Illegal::AgentBusy(AgentId(0)));
+    assert_eq!(spawn(&mut stage), Err(IllegalTransition::TooManyAgents(2)));
+    let busy = Err(IllegalTransition::AgentBusy(AgentId(0)));
     assert_eq!(stage.runtime.remove_agent(AgentId(0)), busy);
     stage.runtime.remove_agent(AgentId(1)).unwrap();
     assert_eq!(spawn(&mut stage), Ok(AgentId(2)));
@@ -286,9 +286,9 @@ fn what_is_forgotten_is_gone_and_its_id_stays_used() {
     stage.play(3, Script::new());
     stage.queue(line(4).after([CommandId(3)]).needing_approval(None), Script::new());
     let id = CommandId(3);
-    assert_eq!(stage.runtime.forget(id), Err(Illegal::NotEnded(id)));
+    assert_eq!(stage.runtime.forget(id), Err(IllegalTransition::NotEnded(id)));
     stage.settle();
-    assert_eq!(stage.runtime.forget(id), Err(Illegal::StillNeeded(id)));
+    assert_eq!(stage.runtime.forget(id), Err(IllegalTransition::StillNeeded(id)));
     let question = stage.questions()[0];
     stage.runtime.approve(question, "ada", "").unwrap();
     stage.settle();
@@ -298,7 +298,7 @@ fn what_is_forgotten_is_gone_and_its_id_stays_used() {
     assert!(board.execution(ExecutionId(0)).is_none());
     for used in [2, 3] {
         let refused = stage.runtime.queue_command(line(used));
-        assert_eq!(refused, Err(Illegal::IdUsed(CommandId(used))));
+        assert_eq!(refused, Err(IllegalTransition::IdUsed(CommandId(used))));
     }
     stage.play(5, Script::new());
     assert_eq!(order(&stage.settle()), [5]);

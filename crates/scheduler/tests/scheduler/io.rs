@@ -1,11 +1,11 @@
 //! What moves between a pane, its screen and its buffers.
 
-use coven_runtime::domain::Stream;
+use coven_runtime::domain::PaneStream;
 use coven_runtime::mock::Script;
 use coven_scheduler::command::CommandId;
 use coven_scheduler::execution::{ExecutionId, TURN_LIMIT};
 use coven_scheduler::slot::INPUT_LIMIT;
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use crate::stage::{Stage, line};
 
@@ -55,7 +55,7 @@ fn a_turn_is_bounded_and_everybody_gets_one() {
     stage.play(1, Script::new().output("y").hang());
     stage.tick();
     let total = |stage: &Stage, id| {
-        stage.runtime.slot(ExecutionId(id)).unwrap().output(Stream::Output).total()
+        stage.runtime.slot(ExecutionId(id)).unwrap().output(PaneStream::Output).total()
     };
     for turn in 1..=3 {
         stage.tick();
@@ -99,7 +99,7 @@ fn whoever_looks_after_each_tick_misses_nothing() {
     let mut seen = Vec::new();
     while seen.len() < all.len() {
         if stage.tick().active.contains(&FIRST) {
-            let output = stage.runtime.slot(FIRST).unwrap().output(Stream::Output);
+            let output = stage.runtime.slot(FIRST).unwrap().output(PaneStream::Output);
             let rest = output.since(seen.len() as u64);
             assert_eq!(rest.missed, 0);
             seen.extend_from_slice(&rest.bytes);
@@ -176,7 +176,7 @@ fn a_new_size_reaches_pane_and_screen() {
     let mut stage = Stage::new(1);
     stage.play(0, Script::new().hang());
     stage.tick();
-    let size = Size::new(100, 30);
+    let size = GridSize::new(100, 30);
     stage.runtime.resize(FIRST, size).unwrap();
     assert_eq!(stage.domain.played(0).unwrap().sizes, [size]);
     assert_eq!(stage.runtime.screen(FIRST).unwrap().size(), size);

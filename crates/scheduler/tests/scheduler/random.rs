@@ -10,7 +10,7 @@ use coven_runtime::domain::SpawnError;
 use coven_runtime::mock::Script;
 use coven_scheduler::approval::ApprovalId;
 use coven_scheduler::command::CommandId;
-use coven_scheduler::execution::{Failure, Outcome};
+use coven_scheduler::execution::{ExecutionFailure, ExecutionOutcome};
 use coven_scheduler::invariants;
 use coven_scheduler::scheduler::Completion;
 use coven_testkit::random::Random;
@@ -23,7 +23,7 @@ struct Walk {
     random: Random,
     stage: Stage,
     queued: u64,
-    ended: BTreeMap<u64, Outcome>,
+    ended: BTreeMap<u64, ExecutionOutcome>,
     log: String,
 }
 
@@ -136,13 +136,15 @@ fn walk(seed: u64) -> Walk {
 }
 
 /// Whether a command that ended like this was ever started, where that tells.
-fn has_run(outcome: &Outcome) -> Option<bool> {
+fn has_run(outcome: &ExecutionOutcome) -> Option<bool> {
     match outcome {
-        Outcome::Failed(Failure::Spawn { .. } | Failure::Dependency { .. })
-        | Outcome::Rejected(_) => Some(false),
-        Outcome::Succeeded | Outcome::Failed(_) => Some(true),
+        ExecutionOutcome::Failed(
+            ExecutionFailure::Spawn { .. } | ExecutionFailure::Dependency { .. },
+        )
+        | ExecutionOutcome::Rejected(_) => Some(false),
+        ExecutionOutcome::Succeeded | ExecutionOutcome::Failed(_) => Some(true),
         // Not started, or the process vanished and took its exit status along.
-        Outcome::Cancelled { exit } => exit.map(|_| true),
+        ExecutionOutcome::Cancelled { exit } => exit.map(|_| true),
     }
 }
 

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use coven_runtime::domain::{
-    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop, Stream,
+    Domain, DomainId, ExitStatus, Pane, PaneStream, ReadOutcome, SpawnConfig, SpawnError, StopMode,
 };
 use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
-use coven_scheduler::clock::{Clock, ManualClock, Moment, SystemClock};
+use coven_scheduler::clock::{ManualClock, Moment, SchedulerClock, SystemClock};
 use coven_scheduler::command::{Capability, CommandId};
 use coven_scheduler::execution::{ExecutionId, TURN_LIMIT};
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 
 use crate::stage::{line, order};
@@ -44,14 +44,14 @@ impl Pane for SocketPane {
             let length = self.taken_in.len().min(buffer.len());
             buffer[..length].copy_from_slice(&self.taken_in[..length]);
             self.taken_in.drain(..length);
-            return Ok(ReadOutcome::Data(Stream::Output, length));
+            return Ok(ReadOutcome::Data(PaneStream::Output, length));
         }
         match self.stream.read(buffer) {
             Ok(0) => {
                 self.ended = true;
                 Ok(ReadOutcome::End)
             }
-            Ok(length) => Ok(ReadOutcome::Data(Stream::Output, length)),
+            Ok(length) => Ok(ReadOutcome::Data(PaneStream::Output, length)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Ok(if self.ended { ReadOutcome::End } else { ReadOutcome::Pending })
             }
@@ -77,11 +77,11 @@ impl Pane for SocketPane {
         self.stream.shutdown(std::net::Shutdown::Write)
     }
 
-    fn resize(&mut self, _: Size) -> io::Result<()> {
+    fn resize(&mut self, _: GridSize) -> io::Result<()> {
         Ok(())
     }
 
-    fn stop(&mut self, _: Stop) -> io::Result<()> {
+    fn stop(&mut self, _: StopMode) -> io::Result<()> {
         self.ended = !self.broken;
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Domain for Sockets {
 /// The machine's clock, counting how often it is looked at: once or twice for each turn.
 struct CountingClock(SystemClock, AtomicUsize);
 
-impl Clock for CountingClock {
+impl SchedulerClock for CountingClock {
     fn now(&self) -> Moment {
         self.1.fetch_add(1, Ordering::SeqCst);
         self.0.now()
@@ -216,7 +216,7 @@ fn what_is_left_over_after_a_turn_comes_with_the_next() {
         end
     });
     let total = |runtime: &AgentRuntime| {
-        runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output).total()
+        runtime.slot(ExecutionId(0)).unwrap().output(PaneStream::Output).total()
     };
     let mut before = 0;
     while before < 5 * TURN_LIMIT as u64 {
@@ -235,7 +235,7 @@ fn what_a_pane_takes_in_while_it_is_asked_whether_it_lives_is_read_at_once() {
     let mut end = sockets.end(0);
     end.write_all(b" something").unwrap();
     runtime.tick();
-    let output = runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output);
+    let output = runtime.slot(ExecutionId(0)).unwrap().output(PaneStream::Output);
     assert_eq!(output.text(), "and more something");
 }
 
@@ -252,7 +252,7 @@ fn what_a_pane_holds_after_a_turn_is_read_although_its_descriptor_is_silent() {
         runtime.tick();
         turns += 1;
     }
-    let output = runtime.slot(ExecutionId(0)).unwrap().output(Stream::Output);
+    let output = runtime.slot(ExecutionId(0)).unwrap().output(PaneStream::Output);
     assert_eq!(output.total(), all.len() as u64 + 1);
     assert_eq!(turns, 4);
 }

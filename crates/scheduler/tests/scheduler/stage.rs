@@ -9,8 +9,8 @@ use coven_scheduler::agent::AgentState;
 use coven_scheduler::agent_runtime::{AgentRuntime, RuntimeConfig};
 use coven_scheduler::approval::ApprovalId;
 use coven_scheduler::clock::ManualClock;
-use coven_scheduler::command::{Capability, Command, CommandId};
-use coven_scheduler::execution::{ExecutionId, ExecutionState, Outcome};
+use coven_scheduler::command::{AgentCommand, Capability, CommandId};
+use coven_scheduler::execution::{ExecutionId, ExecutionOutcome, ExecutionState};
 use coven_scheduler::invariants;
 use coven_scheduler::scheduler::{Completion, TickResult};
 
@@ -55,7 +55,7 @@ impl Stage {
     }
 
     /// Queues this command and has it play this.
-    pub(crate) fn queue(&mut self, command: Command, script: Script) {
+    pub(crate) fn queue(&mut self, command: AgentCommand, script: Script) {
         self.domain.on_line(&text(command.id.0), script);
         self.runtime.queue_command(command).unwrap();
     }
@@ -100,7 +100,7 @@ impl Stage {
     pub(crate) fn is_idle(&self) -> bool {
         let board = self.runtime.board();
         let agents = (0..).map_while(|id| board.agent(coven_scheduler::agent::AgentId(id)));
-        let mut states = agents.map(coven_scheduler::agent::Agent::state);
+        let mut states = agents.map(coven_scheduler::agent::AgentRecord::state);
         board.live().next().is_none() && states.all(|state| state == AgentState::Idle)
     }
 
@@ -116,8 +116,8 @@ fn text(id: u64) -> String {
 }
 
 /// A command that plays what [`Stage::queue`] says.
-pub(crate) fn line(id: u64) -> Command {
-    Command::shell(CommandId(id), text(id))
+pub(crate) fn line(id: u64) -> AgentCommand {
+    AgentCommand::shell(CommandId(id), text(id))
 }
 
 /// The outcomes by command.
@@ -131,5 +131,5 @@ pub(crate) fn order(completions: &[Completion]) -> Vec<u64> {
 }
 
 pub(crate) fn succeeded(completion: &Completion) -> bool {
-    completion.outcome == Outcome::Succeeded
+    completion.outcome == ExecutionOutcome::Succeeded
 }

@@ -10,7 +10,7 @@ use coven_scheduler::approval::ApprovalId;
 use coven_scheduler::clock::{ManualClock, Moment};
 use coven_scheduler::command::{Capability, CommandId};
 use coven_scheduler::execution::ExecutionId;
-use coven_scheduler::scheduler::{Assignment, CommandState, Completion};
+use coven_scheduler::scheduler::{AgentAssignment, CommandState, Completion};
 
 use crate::stage::{GRACE, Stage, line, order, outcomes};
 
@@ -22,14 +22,14 @@ fn a_tick_tells_what_was_assigned_started_and_ended() {
         stage.play(id, Script::new());
     }
     let result = stage.tick();
-    let assignment = |id| Assignment { command: CommandId(id), agent: AgentId(id) };
+    let assignment = |id| AgentAssignment { command: CommandId(id), agent: AgentId(id) };
     assert_eq!(result.assignments, [assignment(0), assignment(1)]);
     assert_eq!(result.executions_started, [ExecutionId(0), ExecutionId(1)]);
     assert_eq!(order(&result.completions), [0; 0]);
 
     let result = stage.tick();
     assert_eq!(order(&result.completions), [0, 1]);
-    let third = Assignment { command: CommandId(2), agent: AgentId(0) };
+    let third = AgentAssignment { command: CommandId(2), agent: AgentId(0) };
     assert_eq!(result.assignments, [third], "in the same tick in which the agent became idle");
     assert_eq!(result.executions_started, [ExecutionId(2)]);
     assert_eq!(order(&stage.tick().completions), [2]);
@@ -66,7 +66,7 @@ fn without_automatic_assignment_commands_wait_for_a_caller() {
     stage.play(0, Script::new());
     stage.play(1, Script::new());
     assert_eq!(stage.settle().len(), 0);
-    let assignment = Assignment { command: CommandId(1), agent: AgentId(0) };
+    let assignment = AgentAssignment { command: CommandId(1), agent: AgentId(0) };
     stage.runtime.assign(assignment).unwrap();
     assert_eq!(order(&stage.settle()), [1], "begun automatically, in the caller's order");
 }

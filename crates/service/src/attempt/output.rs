@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coven_api::task::{OutputQuery, OutputStream};
-use coven_tape::{Error, Event, Reader, Stream};
+use coven_tape::{Error, TapeEvent, TapeReader, TapeStream};
 
 use crate::error::ServiceError;
 
@@ -49,7 +49,7 @@ pub(super) fn read(
     if !(1..=MAX_BYTES).contains(&limit) {
         return Err(ServiceError::BadRequest(format!("`limit` is 1 to {MAX_BYTES}")));
     }
-    let reader = match Reader::open(folder) {
+    let reader = match TapeReader::open(folder) {
         Ok(reader) => reader,
         Err(error) if is_absent(&error) => return Ok(OutputPiece::default()),
         Err(error) => return Err(ServiceError::unreadable(error)),
@@ -71,7 +71,7 @@ pub(super) fn read(
         let record = record.map_err(ServiceError::unreadable)?;
         let end = record.end();
         match record.event {
-            Event::Output { stream, bytes } if end > piece.next => {
+            TapeEvent::Output { stream, bytes } if end > piece.next => {
                 let skip = piece.next.saturating_sub(record.offset) as usize;
                 let room = (offset + limit - piece.next) as usize;
                 let part = &bytes[skip..bytes.len().min(skip + room)];
@@ -80,7 +80,7 @@ pub(super) fn read(
                 }
                 piece.next += part.len() as u64;
             }
-            Event::Gap(_) if end > piece.next => {
+            TapeEvent::Gap(_) if end > piece.next => {
                 piece.dropped += end - piece.next;
                 piece.next = end;
             }
@@ -101,11 +101,11 @@ pub(super) fn read(
     Ok(piece)
 }
 
-fn is_wanted(wanted: Option<OutputStream>, stream: Stream) -> bool {
+fn is_wanted(wanted: Option<OutputStream>, stream: TapeStream) -> bool {
     match wanted {
         None => true,
-        Some(OutputStream::Out) => stream == Stream::Out,
-        Some(OutputStream::Err) => stream == Stream::Err,
+        Some(OutputStream::Out) => stream == TapeStream::Out,
+        Some(OutputStream::Err) => stream == TapeStream::Err,
     }
 }
 

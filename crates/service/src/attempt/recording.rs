@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use coven_tape::{Event, Reader, export};
+use coven_tape::{TapeEvent, TapeReader, export};
 use coven_terminal::recording::RecordingHeader;
 use tokio::sync::mpsc;
 
@@ -51,8 +51,8 @@ impl Recording {
     }
 }
 
-fn open(folder: &Path, title: String) -> Result<(Reader, RecordingHeader), ServiceError> {
-    let reader = Reader::open(folder).map_err(|error| {
+fn open(folder: &Path, title: String) -> Result<(TapeReader, RecordingHeader), ServiceError> {
+    let reader = TapeReader::open(folder).map_err(|error| {
         if output::is_absent(&error) {
             return ServiceError::NothingRecorded;
         }
@@ -61,7 +61,7 @@ fn open(folder: &Path, title: String) -> Result<(Reader, RecordingHeader), Servi
     // A terminal has its first size before its first byte.
     let first = reader.records(0).map_while(Result::ok).take_while(|record| record.offset == 0);
     let size = first.take(100).find_map(|record| match record.event {
-        Event::Resize { cols, rows } if cols > 0 && rows > 0 => Some((cols, rows)),
+        TapeEvent::Resize { cols, rows } if cols > 0 && rows > 0 => Some((cols, rows)),
         _ => None,
     });
     let (width, height) = size.unwrap_or((80, 24));

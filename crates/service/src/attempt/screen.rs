@@ -5,11 +5,11 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coven_api::task::{OutputQuery, TaskScreen};
-use coven_model::{AttemptId, Mode};
+use coven_model::{AgentMode, AttemptId};
 use coven_orchestrator::TaskAccess;
-use coven_runtime::hold::{Folder, rebuild};
-use coven_terminal::screen::{Options, Screen as Emulated, Size};
-use coven_terminal::snapshot::Snapshot;
+use coven_runtime::hold::{HolderFolder, rebuild};
+use coven_terminal::screen::{GridSize, Options, Screen as Emulated};
+use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::output;
 use crate::blocking::blocking;
@@ -29,13 +29,13 @@ pub(super) async fn of(access: &TaskAccess, live: bool) -> Result<TaskScreen, Se
     }
     let (folder, mode) = (access.folder.clone(), access.mode);
     blocking(move || {
-        let (mut screen, offset) = if mode == Mode::Headless {
+        let (mut screen, offset) = if mode == AgentMode::Headless {
             printed(&folder)?
         } else if folder.is_dir() {
-            let rebuilt = rebuild(&Folder::new(&folder), &Options::default());
+            let rebuilt = rebuild(&HolderFolder::new(&folder), &Options::default());
             rebuilt.map(|rebuilt| (rebuilt.screen, rebuilt.offset)).or_else(nothing_yet)?
         } else {
-            (Emulated::new(Size::default()), 0)
+            (Emulated::new(GridSize::default()), 0)
         };
         Ok(picture(attempt, &screen.snapshot(), &screen.dump(), offset, live))
     })
@@ -45,14 +45,14 @@ pub(super) async fn of(access: &TaskAccess, live: bool) -> Result<TaskScreen, Se
 /// A job that waits for its slot has no tape.
 fn nothing_yet(error: coven_tape::Error) -> Result<(Emulated, u64), ServiceError> {
     if output::is_absent(&error) {
-        return Ok((Emulated::new(Size::default()), 0));
+        return Ok((Emulated::new(GridSize::default()), 0));
     }
     Err(ServiceError::unreadable(error))
 }
 
 /// The end of what a process without a terminal printed, as if it had one.
 fn printed(folder: &Path) -> Result<(Emulated, u64), ServiceError> {
-    let mut screen = Emulated::new(Size::default());
+    let mut screen = Emulated::new(GridSize::default());
     let query = OutputQuery { offset: Some(-TAIL_BYTES), ..OutputQuery::default() };
     let piece = output::read(folder, &query, false)?;
     let text = coven_terminal::sanitise::strip(&piece.bytes).replace('\n', "\r\n");
@@ -62,7 +62,7 @@ fn printed(folder: &Path) -> Result<(Emulated, u64), ServiceError> {
 
 fn picture(
     attempt: AttemptId,
-    snapshot: &Snapshot,
+    snapshot: &ScreenSnapshot,
     dump: &[u8],
     offset: u64,
     live: bool,

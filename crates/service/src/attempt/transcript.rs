@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat, TranscriptItem};
 use coven_api::task::TranscriptEntry;
-use coven_model::{Ending, Mode, Usage};
+use coven_model::{AgentMode, ProcessEnding, TokenUsage};
 use coven_orchestrator::TaskAccess;
-use coven_tape::{Event, Reader, Stream};
+use coven_tape::{TapeEvent, TapeReader, TapeStream};
 
 use super::output;
 use crate::error::ServiceError;
@@ -23,7 +23,7 @@ pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat
         let adapters = service.context().catalogue_folders(base, &trust).adapters();
         adapters.load(&access.adapter, None).ok()
     });
-    let mode = loaded.as_ref().and_then(|loaded| loaded.config.modes.get(Mode::Headless));
+    let mode = loaded.as_ref().and_then(|loaded| loaded.config.modes.get(AgentMode::Headless));
     mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(TranscriptFormat::Text)
 }
 
@@ -31,62 +31,64 @@ pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat
 pub(super) fn read(
     folder: &Path,
     format: TranscriptFormat,
-) -> Result<(Vec<TranscriptEntry>, Usage), ServiceError> {
-    let reader = match Reader::open(folder) {
+) -> Result<(Vec<TranscriptEntry>, TokenUsage), ServiceError> {
+    let reader = match TapeReader::open(folder) {
         Ok(reader) => reader,
-        Err(error) if output::is_absent(&error) => return Ok((Vec::new(), Usage::default())),
+        Err(error) if output::is_absent(&error) => return Ok((Vec::new(), TokenUsage::default())),
         Err(error) => return Err(ServiceError::unreadable(error)),
     };
-    let mut decoder = Decoder::new(format);
-    let mut entries = Entries::default();
+    let mut decoder = TranscriptDecoder::new(format);
+    let mut entries = TranscriptEntries::default();
     for record in reader.records(0) {
-        if let Event::Output { stream, bytes } = record.map_err(ServiceError::unreadable)?.event {
+        if let TapeEvent::Output { stream, bytes } = record.map_err(ServiceError::unreadable)?.event
+        {
             let mut take = |entry| entries.take(entry);
             match stream {
-                Stream::Out => decoder.feed_stdout(&bytes, &mut take),
-                Stream::Err => decoder.feed_stderr(&bytes, &mut take),
+                TapeStream::Out => decoder.feed_stdout(&bytes, &mut take),
+                TapeStream::Err => decoder.feed_stderr(&bytes, &mut take),
             }
         }
     }
     // How it ended does not matter here, only what was used.
-    let conclusion = decoder.finish(&Ending::Exited { code: 0 }, &mut |entry| entries.take(entry));
+    let conclusion =
+        decoder.finish(&ProcessEnding::Exited { code: 0 }, &mut |entry| entries.take(entry));
     Ok((entries.list, conclusion.usage))
 }
 
 #[derive(Default)]
-struct Entries {
+struct TranscriptEntries {
     list: Vec<TranscriptEntry>,
     /// The last one is a text that pieces are added to.
     open: bool,
 }
 
-impl Entries {
-    fn take(&mut self, entry: Entry) {
-        let joins = matches!(entry, Entry::Text { delta: true, .. });
+impl TranscriptEntries {
+    fn take(&mut self, entry: TranscriptItem) {
+        let joins = matches!(entry, TranscriptItem::Text { delta: true, .. });
         let (kind, tool, text) = match entry {
-            Entry::Text { text, .. } => ("text", None, text.text),
-            Entry::Thinking { text } => ("thinking", None, text.text),
-            Entry::ToolCall { name, input, .. } => ("tool", Some(name), shown(&input)),
-            Entry::ToolResult { ok, output, .. } => {
+            TranscriptItem::Text { text, .. } => ("text", None, text.text),
+            TranscriptItem::Thinking { text } => ("thinking", None, text.text),
+            TranscriptItem::ToolCall { name, input, .. } => ("tool", Some(name), shown(&input)),
+            TranscriptItem::ToolResult { ok, output, .. } => {
                 (if ok { "result" } else { "error" }, None, output.text)
             }
-            Entry::Denial(denial) => {
+            TranscriptItem::Denial(denial) => {
                 let text = format!("not allowed: {denial}");
                 ("error", Some(denial.tool), text)
             }
-            Entry::Error { message, .. } => ("error", None, message),
-            Entry::Warning { message } => ("system", None, message),
-            Entry::Session { id, model } => {
+            TranscriptItem::Error { message, .. } => ("error", None, message),
+            TranscriptItem::Warning { message } => ("system", None, message),
+            TranscriptItem::Session { id, model } => {
                 let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
                 ("system", None, format!("conversation {id}{model}"))
             }
-            Entry::Retry { attempt, max, .. } => ("system", None, again(attempt, max)),
-            Entry::Result { ok, text, .. } => {
+            TranscriptItem::Retry { attempt, max, .. } => ("system", None, again(attempt, max)),
+            TranscriptItem::Result { ok, text, .. } => {
                 let text = text.map(|text| text.text).unwrap_or_default();
                 (if ok { "final" } else { "error" }, None, text)
             }
-            Entry::Unknown { line } => ("system", None, line.text),
-            Entry::Usage { .. } => return,
+            TranscriptItem::Unknown { line } => ("system", None, line.text),
+            TranscriptItem::Usage { .. } => return,
         };
         // Whatever an agent prints, a reader's terminal is not to act on it.
         let text = coven_terminal::sanitise::strip(text.as_bytes()).into_owned();

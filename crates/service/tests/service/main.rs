@@ -6,18 +6,18 @@ mod showing;
 
 use std::path::Path;
 
-use coven_service::{Config, Places, Service, ServiceOptions};
+use coven_service::{Service, ServiceConfig, ServiceOptions, UserFolders};
 
 fn service(home: &Path) -> Service {
-    service_with(home, Config::default())
+    service_with(home, ServiceConfig::default())
 }
 
-fn service_with(home: &Path, config: Config) -> Service {
+fn service_with(home: &Path, config: ServiceConfig) -> Service {
     let (config_dir, state_dir) = (home.join("config"), home.join("state"));
     for folder in [&config_dir, &state_dir] {
         std::fs::create_dir(folder).unwrap();
     }
-    let places = Places { config_dir, state_dir };
+    let places = UserFolders { config_dir, state_dir };
     Service::new(ServiceOptions { places, program: "coven".into(), config }).unwrap()
 }
 

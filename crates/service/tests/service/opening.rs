@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use coven_api::system::{OpenBaseDir, SetTrust};
 use coven_api::workflow::{ListQuery, StartWorkflow, WorkflowDefinition};
-use coven_service::{Config, Service};
+use coven_service::{Service, ServiceConfig};
 
 use crate::{folder, service, service_with};
 
@@ -93,7 +93,7 @@ async fn a_base_directory_that_hangs_while_it_is_opened_holds_up_no_other() {
 #[tokio::test]
 async fn the_slots_are_those_of_the_service_however_many_base_directories_are_open() {
     let home = tempfile::tempdir().unwrap();
-    let config = Config { max_agents: Some(3), ..Config::default() };
+    let config = ServiceConfig { max_agents: Some(3), ..ServiceConfig::default() };
     let service = service_with(home.path(), config);
     assert_eq!(service.status().await.slots.limit, 3);
     for name in ["one", "other"] {

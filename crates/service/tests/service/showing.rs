@@ -62,7 +62,7 @@ async fn a_live_session_is_shown_without_a_message_to_its_actor_and_without_a_re
     assert!(shown.live && shown.last_seq > 0);
     assert_eq!(shown.interventions.len(), 1);
     let talk = shown.tasks.iter().find(|task| task.id.as_str() == "talk").unwrap();
-    assert_eq!(talk.mode, coven_model::Mode::Interactive, "as its defaults say");
+    assert_eq!(talk.mode, coven_model::AgentMode::Interactive, "as its defaults say");
     service.stop(true);
     service.close().await;
 }

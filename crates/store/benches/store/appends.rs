@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use coven_model::{AttemptId, Event, TaskId};
+use coven_model::{AttemptId, SessionEvent, TaskId};
 use coven_store::{BaseDir, Session};
 use serde_json::Value;
 
@@ -54,11 +54,11 @@ impl Times {
 }
 
 /// A fact of the usual size: about 250 bytes as a line.
-fn fact() -> io::Result<Event> {
+fn fact() -> io::Result<SessionEvent> {
     let job = AttemptId { task: TaskId::new("build.3").map_err(io::Error::other)?, attempt: 1 };
     let reason =
         "exit code 0, and the result says that it is done: 3 files changed, all tests pass";
-    Ok(Event::TaskReleased { job, reason: reason.to_owned() })
+    Ok(SessionEvent::TaskReleased { job, reason: reason.to_owned() })
 }
 
 /// As many bytes as the fact has as a line.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use coven_model::{AttemptId, Event, TaskId, TaskStatus, Timestamp};
+use coven_model::{AttemptId, SessionEvent, TaskId, TaskStatus, Timestamp};
 use coven_store::{BaseDir, Session};
 use serde_json::Value;
 
@@ -29,25 +29,25 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Vec<Replay>> {
 }
 
 /// The facts of a task, over and over.
-fn fact(number: usize) -> io::Result<Event> {
+fn fact(number: usize) -> io::Result<SessionEvent> {
     let task = TaskId::new(format!("build.{}", number % 50)).map_err(io::Error::other)?;
     let job = AttemptId { task, attempt: 1 };
     let at = Timestamp::from_millis(FACT_TIME.as_millis() + number as u64);
     Ok(match number % 4 {
-        0 => Event::TaskStatus { job, status: TaskStatus::Running, seen: number as u64 },
-        1 => Event::StepSkipped {
+        0 => SessionEvent::TaskStatus { job, status: TaskStatus::Running, seen: number as u64 },
+        1 => SessionEvent::StepSkipped {
             step: "build".to_owned(),
             index: 3,
             reason: "the condition `tests.ok` is false".to_owned(),
             at,
         },
-        2 => Event::InputQueued {
+        2 => SessionEvent::InputQueued {
             job,
             number: 1,
             text: "Now run the tests again, and fix what fails. ".repeat(4),
             seen: number as u64,
         },
-        _ => Event::WorkflowStarted { at },
+        _ => SessionEvent::WorkflowStarted { at },
     })
 }
 
@@ -56,7 +56,7 @@ fn replay(plan: &Plan, facts: usize) -> io::Result<Replay> {
     let base = BaseDir::create(directory.path()).map_err(io::Error::other)?;
     let id = id(1)?;
     let mut session = Session::<Value>::create(&base, &id).map_err(io::Error::other)?;
-    let all: Vec<Event> = (0..facts).map(fact).collect::<io::Result<_>>()?;
+    let all: Vec<SessionEvent> = (0..facts).map(fact).collect::<io::Result<_>>()?;
     for batch in all.chunks(500) {
         session.append(FACT_TIME, batch).map_err(io::Error::other)?;
     }
@@ -67,7 +67,7 @@ fn replay(plan: &Plan, facts: usize) -> io::Result<Replay> {
     let session = open()?;
     let from = |seq: usize| {
         let mut reader = session.reader();
-        let read = reader.read_all::<Event>(seq as u64).map_err(io::Error::other)?;
+        let read = reader.read_all::<SessionEvent>(seq as u64).map_err(io::Error::other)?;
         assert_eq!(read.len(), facts + 1 - seq, "the journal is not as it was written");
         Ok(read)
     };

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use coven_store::view::INTERVAL;
-use coven_store::{Folder, View};
+use coven_store::{OpenFolder, View};
 use serde_json::{Value, json};
 
 use crate::{FACT_TIME, Plan, least};
@@ -35,7 +35,7 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Vec<Written>> {
 
 fn written(plan: &Plan, history: usize) -> io::Result<Written> {
     let directory = tempfile::tempdir()?;
-    let folder = Folder::open(directory.path()).map_err(io::Error::other)?;
+    let folder = OpenFolder::open(directory.path()).map_err(io::Error::other)?;
     let content = view(history);
     let mut writer = View::new(&folder).map_err(io::Error::other)?;
     let mut now = Instant::now();

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Known};
+use super::{KnownSession, SessionEntry};
 use crate::journal::{encode_line, read_line};
 
 /// The version of the file.
 const INDEX_VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Header {
+struct CacheHeader {
     coven: String,
     v: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(super) struct CacheLine<'a> {
     id: &'a str,
     #[serde(borrow)]
     name: Cow<'a, str>,
@@ -37,38 +37,51 @@ pub(super) struct Line<'a> {
     pub(super) journal: u64,
 }
 
-impl Line<'_> {
+impl CacheLine<'_> {
     /// What it says of a session that is there, below this base directory.
-    pub(super) fn entry(self, id: SessionId, base_dir: Arc<Path>) -> Entry {
+    pub(super) fn entry(self, id: SessionId, base_dir: Arc<Path>) -> SessionEntry {
         let Self { name, goal, status, created_at, updated_at, kept, .. } = self;
         let (name, goal) = (name.into_owned(), goal.map(Cow::into_owned));
         let name = super::entry::checked_name(name, &id);
         let (foreign, fresh) = (false, true);
-        Entry { id, name, goal, status, created_at, updated_at, kept, base_dir, foreign, fresh }
+        SessionEntry {
+            id,
+            name,
+            goal,
+            status,
+            created_at,
+            updated_at,
+            kept,
+            base_dir,
+            foreign,
+            fresh,
+        }
     }
 }
 
 /// What the file says.
 #[derive(Debug, Default)]
-pub(super) struct Cached<'a> {
+pub(super) struct CachedIndex<'a> {
     /// The last line of each session, by its id.
-    pub(super) known: HashMap<&'a str, Line<'a>>,
+    pub(super) known: HashMap<&'a str, CacheLine<'a>>,
     /// How many lines it has; none if it cannot be added to.
     pub(super) lines: Option<usize>,
     pub(super) newer: bool,
 }
 
-pub(super) fn read(bytes: &[u8]) -> Cached<'_> {
+pub(super) fn read(bytes: &[u8]) -> CachedIndex<'_> {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let header: Option<Header> = lines.next().and_then(json);
+    let header: Option<CacheHeader> = lines.next().and_then(json);
     match header {
-        Some(Header { coven, v: INDEX_VERSION }) if coven == "index" => {}
-        Some(Header { v, .. }) => return Cached { newer: v > INDEX_VERSION, ..Cached::default() },
-        None => return Cached::default(),
+        Some(CacheHeader { coven, v: INDEX_VERSION }) if coven == "index" => {}
+        Some(CacheHeader { v, .. }) => {
+            return CachedIndex { newer: v > INDEX_VERSION, ..CachedIndex::default() };
+        }
+        None => return CachedIndex::default(),
     }
     let (mut known, mut count, mut whole) = (HashMap::new(), 0, true);
     for line in lines {
-        match json::<Line<'_>>(line) {
+        match json::<CacheLine<'_>>(line) {
             Some(line) => _ = known.insert(line.id, line),
             // Whatever it was about is looked at again; and a file that does not end with a whole
             // line must not be added to.
@@ -76,7 +89,7 @@ pub(super) fn read(bytes: &[u8]) -> Cached<'_> {
         }
         count += 1;
     }
-    Cached { known, lines: whole.then_some(count), newer: false }
+    CachedIndex { known, lines: whole.then_some(count), newer: false }
 }
 
 fn json<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
@@ -84,13 +97,13 @@ fn json<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
 }
 
 /// The line of a session; none for what is not known for sure.
-pub(super) fn line(known: &Known) -> Vec<u8> {
+pub(super) fn line(known: &KnownSession) -> Vec<u8> {
     let mut line = Vec::new();
     if !known.entry.fresh {
         return line;
     }
-    let Entry { id, name, goal, status, created_at, updated_at, kept, .. } = &known.entry;
-    let told = Line {
+    let SessionEntry { id, name, goal, status, created_at, updated_at, kept, .. } = &known.entry;
+    let told = CacheLine {
         id: id.as_str(),
         name: Cow::Borrowed(name),
         goal: goal.as_deref().map(Cow::Borrowed),
@@ -107,7 +120,7 @@ pub(super) fn line(known: &Known) -> Vec<u8> {
     line
 }
 
-pub(super) fn all<'a>(sessions: impl Iterator<Item = &'a Known>) -> Vec<u8> {
+pub(super) fn all<'a>(sessions: impl Iterator<Item = &'a KnownSession>) -> Vec<u8> {
     let mut text = Vec::new();
     let header = format!(r#"{{"coven":"index","v":{INDEX_VERSION}}}"#);
     encode_line(header.as_bytes(), &mut text);

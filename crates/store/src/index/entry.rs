@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coven_folder::{FileError, Folder};
+use coven_folder::{FileError, OpenFolder};
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -24,7 +24,7 @@ const MAX_NAME_BYTES: usize = 100;
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct SessionEntry {
     pub id: SessionId,
     pub name: String,
     /// What it is for; the beginning, if that is long.
@@ -46,7 +46,7 @@ pub struct Entry {
     pub fresh: bool,
 }
 
-impl Entry {
+impl SessionEntry {
     /// The beginning of a goal, as a list shows it.
     pub fn short_goal(goal: &str) -> String {
         match goal.char_indices().nth(MAX_GOAL_CHARS) {
@@ -59,7 +59,7 @@ impl Entry {
 /// The part of a view that a list needs. What else is in it is skipped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Seen {
+struct ViewSummary {
     up_to: u64,
     #[serde(default)]
     name: String,
@@ -77,7 +77,7 @@ struct Seen {
 
 /// Reads what a list needs from a session's folder. What cannot be read does not keep a session
 /// from being listed.
-pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Entry {
+pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> SessionEntry {
     let folder = base.sessions().enter(id.as_str());
     let (seen, last) = match &folder {
         Ok(folder) => (seen(folder).ok().flatten(), last(folder, id)),
@@ -86,15 +86,15 @@ pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Entry
     let fresh = seen.as_ref().is_some_and(|seen| Some(seen.up_to) == last);
     // Without a readable view the entry has the values of a session that has just begun; the id
     // says when it was made.
-    let seen = seen.unwrap_or_else(|| Seen {
+    let seen = seen.unwrap_or_else(|| ViewSummary {
         created_at: made_at(id),
         updated_at: made_at(id),
-        ..Seen::default()
+        ..ViewSummary::default()
     });
-    Entry {
+    SessionEntry {
         id: id.clone(),
         name: checked_name(seen.name, id),
-        goal: seen.goal.as_deref().map(Entry::short_goal),
+        goal: seen.goal.as_deref().map(SessionEntry::short_goal),
         status: seen.status,
         created_at: seen.created_at,
         updated_at: seen.updated_at,
@@ -121,7 +121,7 @@ pub(super) fn checked_name(name: String, id: &SessionId) -> String {
     names::name(id, |_| false)
 }
 
-fn seen(folder: &Folder) -> Result<Option<Seen>, FileError> {
+fn seen(folder: &OpenFolder) -> Result<Option<ViewSummary>, FileError> {
     // A view that is larger than this was not written by us, and is not read into memory.
     if folder.stat(view::FILE)?.is_some_and(|stat| stat.st_size as u64 > MAX_VIEW_BYTES) {
         return Ok(None);
@@ -131,6 +131,6 @@ fn seen(folder: &Folder) -> Result<Option<Seen>, FileError> {
 }
 
 /// The number of the last fact of a session.
-fn last(folder: &Folder, id: &SessionId) -> Option<u64> {
+fn last(folder: &OpenFolder, id: &SessionId) -> Option<u64> {
     journal::last_seq(folder, id).ok()
 }

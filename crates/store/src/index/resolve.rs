@@ -2,7 +2,7 @@
 
 use coven_model::SessionId;
 
-use super::{Entry, Index};
+use super::{Index, SessionEntry};
 
 /// How many candidates a message names.
 const MAX_NAMED_CANDIDATES: usize = 5;
@@ -37,21 +37,25 @@ fn list(candidates: &[(SessionId, String)]) -> String {
 
 /// An id first, then a name, then the beginning of an id. Sessions of this user come before
 /// foreign ones in every case, so that none can be put in the place of another.
-pub(super) fn resolve<'a>(index: &'a Index, text: &str) -> Result<&'a Entry, ResolveError> {
+pub(super) fn resolve<'a>(index: &'a Index, text: &str) -> Result<&'a SessionEntry, ResolveError> {
     match one_of(index, text, false) {
         Err(ResolveError::Unknown { .. }) => one_of(index, text, true),
         found => found,
     }
 }
 
-fn one_of<'a>(index: &'a Index, text: &str, foreign: bool) -> Result<&'a Entry, ResolveError> {
+fn one_of<'a>(
+    index: &'a Index,
+    text: &str,
+    foreign: bool,
+) -> Result<&'a SessionEntry, ResolveError> {
     let entries = || index.entries().filter(move |entry| entry.foreign == foreign);
     if let Some(entry) = SessionId::new(text).ok().and_then(|id| index.get(&id))
         && entry.foreign == foreign
     {
         return Ok(entry);
     }
-    let named: Vec<&Entry> = entries().filter(|entry| entry.name == text).collect();
+    let named: Vec<&SessionEntry> = entries().filter(|entry| entry.name == text).collect();
     let found = if named.is_empty() { beginning_with(entries(), text) } else { named };
     match found.as_slice() {
         [] => Err(ResolveError::Unknown { text: text.chars().take(80).collect() }),
@@ -64,7 +68,10 @@ fn one_of<'a>(index: &'a Index, text: &str, foreign: bool) -> Result<&'a Entry, 
     }
 }
 
-fn beginning_with<'a>(entries: impl Iterator<Item = &'a Entry>, text: &str) -> Vec<&'a Entry> {
+fn beginning_with<'a>(
+    entries: impl Iterator<Item = &'a SessionEntry>,
+    text: &str,
+) -> Vec<&'a SessionEntry> {
     if text.is_empty() {
         return Vec::new();
     }

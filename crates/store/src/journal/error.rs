@@ -8,7 +8,7 @@ use coven_folder::FileError;
 
 /// What does not hold in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Damage {
+pub enum JournalDamage {
     /// The first line is not that of a journal.
     Header,
     /// The line has no checksum at its end.
@@ -28,7 +28,7 @@ pub enum Damage {
     TooLong,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for JournalDamage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => formatter.write_str("it is not the first line of a journal"),
@@ -51,14 +51,14 @@ impl fmt::Display for Damage {
      this session",
     path.display(), facts(*readable), if *readable == 1 { "is" } else { "are" }
 )]
-pub struct Damaged {
+pub struct DamagedJournal {
     pub path: PathBuf,
     /// Which line, from 1.
     pub line: u64,
     /// Where the line begins in the file.
     pub offset: u64,
     /// What is wrong with it.
-    pub damage: Damage,
+    pub damage: JournalDamage,
     /// How many facts stand before it.
     pub readable: u64,
 }
@@ -95,7 +95,7 @@ pub enum OpenError {
     InUse { path: PathBuf },
     /// It cannot be trusted.
     #[error(transparent)]
-    Damaged(#[from] Damaged),
+    Damaged(#[from] DamagedJournal),
     /// It belongs to another session.
     #[error("{} is the journal of session {found}, not of {expected}; it was moved or copied here",
         path.display())]
@@ -183,7 +183,7 @@ pub enum ReadError {
     File(#[from] FileError),
     /// The journal cannot be trusted from here on.
     #[error(transparent)]
-    Damaged(#[from] Damaged),
+    Damaged(#[from] DamagedJournal),
     /// A fact is none that the caller knows.
     #[error("fact {seq} in {} is not one this program knows: {source}", path.display())]
     Unknown { path: PathBuf, seq: u64, source: serde_json::Error },

@@ -7,7 +7,7 @@ use std::io::Write;
 use coven_model::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::error::Damage;
+use super::error::JournalDamage;
 use super::{MAX_LINE, VERSION};
 
 /// What follows the JSON: a tab, eight digits, a newline.
@@ -18,7 +18,7 @@ const TRAILER_BYTES: usize = 10;
 const MAX_RECORD_DEPTH: usize = 120;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct FrameHeader {
     coven: String,
     pub(super) v: u32,
     pub(super) session: String,
@@ -26,7 +26,7 @@ pub(crate) struct Header {
 
 /// What stands in front of every fact.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Envelope {
+pub(super) struct FrameEnvelope {
     pub(super) v: u32,
     pub(super) seq: u64,
     pub(super) time: Timestamp,
@@ -37,12 +37,12 @@ pub(super) struct Envelope {
 
 /// A fact as JSON, with the digests of the values that were taken out of it.
 #[derive(Debug, Default)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedRecord {
     pub(crate) json: Vec<u8>,
     pub(crate) aside: BTreeMap<String, String>,
 }
 
-impl Header {
+impl FrameHeader {
     pub(super) fn line(session: &SessionId) -> Vec<u8> {
         // Written by hand because it cannot fail: an id has nothing that JSON would escape.
         let json = format!(r#"{{"coven":"journal","v":{VERSION},"session":"{session}"}}"#);
@@ -51,9 +51,14 @@ impl Header {
         line
     }
 
-    pub(super) fn read(line: &[u8]) -> Result<Self, Damage> {
-        let header: Self = serde_json::from_slice(read_line(line)?).map_err(|_| Damage::Header)?;
-        if header.coven == "journal" && header.v > 0 { Ok(header) } else { Err(Damage::Header) }
+    pub(super) fn read(line: &[u8]) -> Result<Self, JournalDamage> {
+        let header: Self =
+            serde_json::from_slice(read_line(line)?).map_err(|_| JournalDamage::Header)?;
+        if header.coven == "journal" && header.v > 0 {
+            Ok(header)
+        } else {
+            Err(JournalDamage::Header)
+        }
     }
 }
 
@@ -65,23 +70,23 @@ pub(crate) fn encode_line(json: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The JSON of a line that ends with its newline.
-pub(crate) fn read_line(line: &[u8]) -> Result<&[u8], Damage> {
-    let at = line.len().checked_sub(TRAILER_BYTES).ok_or(Damage::Unframed)?;
+pub(crate) fn read_line(line: &[u8]) -> Result<&[u8], JournalDamage> {
+    let at = line.len().checked_sub(TRAILER_BYTES).ok_or(JournalDamage::Unframed)?;
     let (json, trailer) = line.split_at(at);
-    let [b'\t', digits @ .., b'\n'] = trailer else { return Err(Damage::Unframed) };
+    let [b'\t', digits @ .., b'\n'] = trailer else { return Err(JournalDamage::Unframed) };
     let digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
     if !digits.iter().all(digit) {
-        return Err(Damage::Unframed);
+        return Err(JournalDamage::Unframed);
     }
     let crc = std::str::from_utf8(digits).ok().and_then(|text| u32::from_str_radix(text, 16).ok());
-    if crc == Some(crc32fast::hash(json)) { Ok(json) } else { Err(Damage::Checksum) }
+    if crc == Some(crc32fast::hash(json)) { Ok(json) } else { Err(JournalDamage::Checksum) }
 }
 
 /// Adds the line of one fact.
 pub(super) fn encode_record(
     seq: u64,
     time: Timestamp,
-    fact: &Encoded,
+    fact: &EncodedRecord,
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
     let [b'{', inside @ .., b'}'] = fact.json.as_slice() else {
@@ -106,7 +111,7 @@ pub(super) fn encode_record(
         return Err(format!("it is nested deeper than {MAX_RECORD_DEPTH} levels"));
     }
     // What could not be read again would make the whole journal unreadable.
-    let again = Envelope::read(&json).map_err(|damage| damage.to_string())?;
+    let again = FrameEnvelope::read(&json).map_err(|damage| damage.to_string())?;
     if again.seq != seq || again.time != time || again.aside != fact.aside {
         return Err("its keys hide those of the record (v, seq, time, aside)".to_owned());
     }
@@ -150,9 +155,9 @@ pub(super) const fn longest() -> usize {
     MAX_LINE - TRAILER_BYTES
 }
 
-impl Envelope {
-    pub(super) fn read(json: &[u8]) -> Result<Self, Damage> {
-        serde_json::from_slice(json).map_err(|error| Damage::Record(error.to_string()))
+impl FrameEnvelope {
+    pub(super) fn read(json: &[u8]) -> Result<Self, JournalDamage> {
+        serde_json::from_slice(json).map_err(|error| JournalDamage::Record(error.to_string()))
     }
 }
 
@@ -160,8 +165,8 @@ impl Envelope {
 mod tests {
     use super::*;
 
-    fn fact(json: &str) -> Encoded {
-        Encoded { json: json.as_bytes().to_vec(), ..Encoded::default() }
+    fn fact(json: &str) -> EncodedRecord {
+        EncodedRecord { json: json.as_bytes().to_vec(), ..EncodedRecord::default() }
     }
 
     fn encoded(json: &str) -> Result<String, String> {

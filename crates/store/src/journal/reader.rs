@@ -6,15 +6,17 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_folder::{FileError, Folder, Obstacle, disk_wait};
+use coven_folder::{FileError, OpenFolder, OpenObstacle, disk_wait};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 
-use super::error::{Damage, OpenError, ReadError};
-use super::scan::{Line, Lines, Mark, Marks, check, damaged, is_torn, read_header};
-use super::shared::Shared;
-use super::{FILE, Record, VERSION};
+use super::error::{JournalDamage, OpenError, ReadError};
+use super::scan::{
+    JournalLines, RecordMark, RecordMarks, ScannedLine, check, damaged, is_torn, read_header,
+};
+use super::shared::DurableJournal;
+use super::{FILE, JournalRecord, VERSION};
 use crate::spill;
 use crate::values::Values;
 
@@ -23,55 +25,55 @@ use crate::values::Values;
 /// One made by the writer sees exactly what is durable. One opened beside another process sees
 /// every whole line, the last of which its writer may still take back.
 #[derive(Clone, Debug)]
-pub struct Reader {
+pub struct JournalReader {
     path: PathBuf,
-    source: Source,
+    source: ReaderSource,
     values: Option<Values>,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ReaderSource {
     /// The writer is in this process.
-    Shared(Shared),
+    Shared(DurableJournal),
     /// The writer is in another process, or there is none.
-    Apart(Apart),
+    Apart(ForeignFile),
 }
 
 /// A file that another process may be writing to.
 #[derive(Clone, Debug)]
-struct Apart {
+struct ForeignFile {
     file: Arc<File>,
     version: u32,
     /// Where the first record begins.
     start: u64,
-    marks: Marks,
+    marks: RecordMarks,
     /// How far it was read, and that far it must stay.
     seen: u64,
 }
 
-impl Reader {
-    pub(super) fn shared(path: PathBuf, shared: Shared) -> Self {
-        Self { path, source: Source::Shared(shared), values: None }
+impl JournalReader {
+    pub(super) fn shared(path: PathBuf, shared: DurableJournal) -> Self {
+        Self { path, source: ReaderSource::Shared(shared), values: None }
     }
 
     /// Opens the journal of a session without writing to it or locking it.
-    pub fn open(folder: &Folder, session: &SessionId) -> Result<Self, OpenError> {
+    pub fn open(folder: &OpenFolder, session: &SessionId) -> Result<Self, OpenError> {
         let path = folder.path().join(FILE);
         let file = folder.file(FILE, OFlags::RDONLY).map_err(|error| match error.obstacle {
-            Obstacle::Missing => OpenError::Missing { path: path.clone() },
+            OpenObstacle::Missing => OpenError::Missing { path: path.clone() },
             _ => OpenError::File(error),
         })?;
         let len = length(&file, &path)?;
-        let mut lines = Lines::new(&file, 0, len);
+        let mut lines = JournalLines::new(&file, 0, len);
         let header = read_header(&mut lines, &path)?;
         if header.session != session.as_str() {
             let (expected, found) = (session.to_string(), header.session);
             return Err(OpenError::WrongSession { path, expected, found });
         }
         let start = lines.offset();
-        let (version, marks) = (header.v, Marks::default());
-        let apart = Apart { file: Arc::new(file), version, start, marks, seen: start };
-        Ok(Self { path, source: Source::Apart(apart), values: None })
+        let (version, marks) = (header.v, RecordMarks::default());
+        let apart = ForeignFile { file: Arc::new(file), version, start, marks, seen: start };
+        Ok(Self { path, source: ReaderSource::Apart(apart), values: None })
     }
 
     /// Puts values that lie aside back into their facts. Without this they are `null`.
@@ -84,8 +86,8 @@ impl Reader {
     /// this build cannot read.
     pub fn version(&self) -> u32 {
         match &self.source {
-            Source::Shared(_) => VERSION,
-            Source::Apart(apart) => apart.version,
+            ReaderSource::Shared(_) => VERSION,
+            ReaderSource::Apart(apart) => apart.version,
         }
     }
 
@@ -97,31 +99,42 @@ impl Reader {
     pub fn read_from<T: DeserializeOwned>(
         &mut self,
         seq: u64,
-    ) -> Result<Records<'_, T>, ReadError> {
+    ) -> Result<JournalRecords<'_, T>, ReadError> {
         let seq = seq.max(1);
         disk_wait::check("reading a journal");
         let (file, end, mark) = match &self.source {
-            Source::Shared(shared) => {
+            ReaderSource::Shared(shared) => {
                 let (file, end, mark) = shared.before(seq);
                 // Without facts there is no place to begin, and nothing to read either.
-                (file, end, mark.unwrap_or(Mark { seq: 1, offset: end }))
+                (file, end, mark.unwrap_or(RecordMark { seq: 1, offset: end }))
             }
-            Source::Apart(apart) => {
+            ReaderSource::Apart(apart) => {
                 let len = length(&apart.file, &self.path)?;
                 if len < apart.seen {
                     return Err(ReadError::Shrunk { path: self.path.clone() });
                 }
-                let first = Mark { seq: 1, offset: apart.start };
+                let first = RecordMark { seq: 1, offset: apart.start };
                 (Arc::clone(&apart.file), len, apart.marks.before(seq).unwrap_or(first))
             }
         };
-        let Mark { seq: next, offset } = mark;
-        let lines = Lines::new(file, offset, end);
-        Ok(Records { reader: self, lines, end, next, wanted: seq, ended: false, kind: PhantomData })
+        let RecordMark { seq: next, offset } = mark;
+        let lines = JournalLines::new(file, offset, end);
+        Ok(JournalRecords {
+            reader: self,
+            lines,
+            end,
+            next,
+            wanted: seq,
+            ended: false,
+            kind: PhantomData,
+        })
     }
 
     /// All facts from this number on, for those who want them at once.
-    pub fn read_all<T: DeserializeOwned>(&mut self, seq: u64) -> Result<Vec<Record<T>>, ReadError> {
+    pub fn read_all<T: DeserializeOwned>(
+        &mut self,
+        seq: u64,
+    ) -> Result<Vec<JournalRecord<T>>, ReadError> {
         self.read_from(seq)?.collect()
     }
 
@@ -142,7 +155,7 @@ impl Reader {
     }
 
     fn passed(&mut self, seq: u64, offset: u64, end: u64) {
-        if let Source::Apart(apart) = &mut self.source
+        if let ReaderSource::Apart(apart) = &mut self.source
             && end > apart.seen
         {
             apart.marks.add(seq, offset);
@@ -153,9 +166,9 @@ impl Reader {
 
 /// The facts of a journal, in order. Ends at the first error.
 #[derive(Debug)]
-pub struct Records<'r, T> {
-    reader: &'r mut Reader,
-    lines: Lines<Arc<File>>,
+pub struct JournalRecords<'r, T> {
+    reader: &'r mut JournalReader,
+    lines: JournalLines<Arc<File>>,
     /// Where the file ended when this was made.
     end: u64,
     /// The fact in the next line, and the first that is wanted.
@@ -165,18 +178,19 @@ pub struct Records<'r, T> {
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T: DeserializeOwned> Records<'_, T> {
+impl<T: DeserializeOwned> JournalRecords<'_, T> {
     /// The next fact that is wanted.
-    fn advance(&mut self) -> Result<Option<Record<T>>, ReadError> {
+    fn advance(&mut self) -> Result<Option<JournalRecord<T>>, ReadError> {
         loop {
             let (offset, seq) = (self.lines.offset(), self.next);
-            let damage = |damage: Damage| damaged(&self.reader.path, seq, offset, damage).into();
+            let damage =
+                |damage: JournalDamage| damaged(&self.reader.path, seq, offset, damage).into();
             let read = self.lines.next();
             let line = match read {
-                Ok(Line::Whole(line)) => line,
+                Ok(ScannedLine::Whole(line)) => line,
                 // Its writer is not done with it, or was cut off.
-                Ok(Line::Partial | Line::End) => return Ok(None),
-                Ok(Line::TooLong) => return Err(damage(Damage::TooLong)),
+                Ok(ScannedLine::Partial | ScannedLine::End) => return Ok(None),
+                Ok(ScannedLine::TooLong) => return Err(damage(JournalDamage::TooLong)),
                 Err(source) => return Err(FileError::new("read", &self.reader.path, source).into()),
             };
             let end = offset + line.len() as u64;
@@ -191,14 +205,14 @@ impl<T: DeserializeOwned> Records<'_, T> {
             self.reader.passed(seq, offset, end);
             self.next += 1;
             if let Some(fact) = fact {
-                return Ok(Some(Record { seq, time: envelope.time, fact }));
+                return Ok(Some(JournalRecord { seq, time: envelope.time, fact }));
             }
         }
     }
 }
 
-impl<T: DeserializeOwned> Iterator for Records<'_, T> {
-    type Item = Result<Record<T>, ReadError>;
+impl<T: DeserializeOwned> Iterator for JournalRecords<'_, T> {
+    type Item = Result<JournalRecord<T>, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {

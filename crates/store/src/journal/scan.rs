@@ -9,8 +9,8 @@ use std::path::Path;
 use coven_folder::FileError;
 use coven_model::Timestamp;
 
-use super::error::{Damage, Damaged, OpenError};
-use super::frame::{Envelope, Header, read_line};
+use super::error::{DamagedJournal, JournalDamage, OpenError};
+use super::frame::{FrameEnvelope, FrameHeader, read_line};
 use super::{MAX_LINE, VERSION};
 
 /// How much is read at a time.
@@ -21,7 +21,7 @@ const MARK_STRIDE_BYTES: u64 = 64 * 1024;
 
 /// A tail that was cut off. It was never synced, so no reader and no agent can depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutTail {
     /// Where the file ends now.
     pub offset: u64,
     /// How many bytes were cut off.
@@ -30,25 +30,25 @@ pub struct Cut {
 
 /// Where a record begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct RecordMark {
     pub(super) seq: u64,
     pub(super) offset: u64,
 }
 
 /// Some places of a journal, far enough apart to be few.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Marks(Vec<Mark>);
+pub(super) struct RecordMarks(Vec<RecordMark>);
 
-impl Marks {
+impl RecordMarks {
     /// Remembers the place if the last one is far enough away.
     pub(super) fn add(&mut self, seq: u64, offset: u64) {
         if self.0.last().is_none_or(|last| offset >= last.offset + MARK_STRIDE_BYTES) {
-            self.0.push(Mark { seq, offset });
+            self.0.push(RecordMark { seq, offset });
         }
     }
 
     /// The last place at or before a fact.
-    pub(super) fn before(&self, seq: u64) -> Option<Mark> {
+    pub(super) fn before(&self, seq: u64) -> Option<RecordMark> {
         let after = self.0.partition_point(|mark| mark.seq <= seq);
         self.0[..after].last().copied()
     }
@@ -56,7 +56,7 @@ impl Marks {
 
 /// The lines of a file between two offsets. Memory is bounded by the longest line.
 #[derive(Debug)]
-pub(crate) struct Lines<F> {
+pub(crate) struct JournalLines<F> {
     file: F,
     buffer: Vec<u8>,
     /// What of the buffer is not handed out yet.
@@ -66,7 +66,7 @@ pub(crate) struct Lines<F> {
     end: u64,
 }
 
-pub(crate) enum Line<'a> {
+pub(crate) enum ScannedLine<'a> {
     /// A line with its newline.
     Whole(&'a [u8]),
     /// Bytes without a newline, up to the end.
@@ -76,7 +76,7 @@ pub(crate) enum Line<'a> {
     End,
 }
 
-impl<F: Borrow<File>> Lines<F> {
+impl<F: Borrow<File>> JournalLines<F> {
     pub(crate) fn new(file: F, offset: u64, end: u64) -> Self {
         Self { file, buffer: Vec::new(), from: 0, offset, end }
     }
@@ -86,23 +86,23 @@ impl<F: Borrow<File>> Lines<F> {
         self.offset
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<ScannedLine<'_>> {
         let mut searched = self.from;
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..]) {
                 let line = self.from..searched + at + 1;
                 self.from = line.end;
                 self.offset += line.len() as u64;
-                return Ok(Line::Whole(&self.buffer[line]));
+                return Ok(ScannedLine::Whole(&self.buffer[line]));
             }
             let len = self.buffer.len() - self.from;
             if len >= MAX_LINE {
-                return Ok(Line::TooLong);
+                return Ok(ScannedLine::TooLong);
             }
             self.buffer.drain(..self.from);
             (self.from, searched) = (0, len);
             if self.fill()? == 0 {
-                return Ok(if len == 0 { Line::End } else { Line::Partial });
+                return Ok(if len == 0 { ScannedLine::End } else { ScannedLine::Partial });
             }
         }
     }
@@ -128,8 +128,8 @@ impl<F: Borrow<File>> Lines<F> {
 
 /// What a whole journal came to.
 #[derive(Debug)]
-pub(super) struct Scanned {
-    pub(super) marks: Marks,
+pub(super) struct ScannedJournal {
+    pub(super) marks: RecordMarks,
     /// The number of the last fact; 0 if there is none.
     pub(super) last: u64,
     /// When it was recorded.
@@ -140,18 +140,18 @@ pub(super) struct Scanned {
     pub(super) len: u64,
 }
 
-impl Scanned {
+impl ScannedJournal {
     /// What does not count at the end.
-    pub(super) fn cut(&self) -> Option<Cut> {
-        (self.end < self.len).then(|| Cut { offset: self.end, bytes: self.len - self.end })
+    pub(super) fn cut(&self) -> Option<CutTail> {
+        (self.end < self.len).then(|| CutTail { offset: self.end, bytes: self.len - self.end })
     }
 }
 
 /// Checks every line of a journal that is to be written to.
-pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<Scanned, OpenError> {
+pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<ScannedJournal, OpenError> {
     let failed = |source| FileError::new("read", path, source);
     let len = file.metadata().map_err(failed)?.len();
-    let mut lines = Lines::new(file, 0, len);
+    let mut lines = JournalLines::new(file, 0, len);
     let header = read_header(&mut lines, path)?;
     if header.v > VERSION {
         return Err(OpenError::Newer { path: path.to_path_buf(), version: header.v });
@@ -161,14 +161,14 @@ pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<Scanned, O
         return Err(OpenError::WrongSession { path: path.to_path_buf(), expected, found });
     }
     let (end, time) = (lines.offset(), Timestamp::default());
-    let mut scanned = Scanned { marks: Marks::default(), last: 0, time, end, len };
+    let mut scanned = ScannedJournal { marks: RecordMarks::default(), last: 0, time, end, len };
     loop {
         let offset = lines.offset();
         let expected = scanned.last + 1;
         let damage = match lines.next().map_err(failed)? {
-            Line::End | Line::Partial => return Ok(scanned),
-            Line::TooLong => Damage::TooLong,
-            Line::Whole(line) => match check(line, expected) {
+            ScannedLine::End | ScannedLine::Partial => return Ok(scanned),
+            ScannedLine::TooLong => JournalDamage::TooLong,
+            ScannedLine::Whole(line) => match check(line, expected) {
                 Ok((_, envelope)) if envelope.v > VERSION => {
                     let version = envelope.v;
                     return Err(OpenError::Newer { path: path.to_path_buf(), version });
@@ -188,21 +188,26 @@ pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<Scanned, O
 }
 
 /// Reads the first line. It is on the disk before the journal has its name, so it is never torn.
-pub(super) fn read_header(lines: &mut Lines<&File>, path: &Path) -> Result<Header, OpenError> {
+pub(super) fn read_header(
+    lines: &mut JournalLines<&File>,
+    path: &Path,
+) -> Result<FrameHeader, OpenError> {
     let header = match lines.next().map_err(|source| FileError::new("read", path, source))? {
-        Line::Whole(line) => Header::read(line),
-        Line::Partial | Line::TooLong | Line::End => Err(Damage::Header),
+        ScannedLine::Whole(line) => FrameHeader::read(line),
+        ScannedLine::Partial | ScannedLine::TooLong | ScannedLine::End => {
+            Err(JournalDamage::Header)
+        }
     };
-    header.map_err(|_| damaged(path, 0, 0, Damage::Header).into())
+    header.map_err(|_| damaged(path, 0, 0, JournalDamage::Header).into())
 }
 
 /// The JSON and the envelope of the line of this fact.
-pub(super) fn check(line: &[u8], expected: u64) -> Result<(&[u8], Envelope), Damage> {
+pub(super) fn check(line: &[u8], expected: u64) -> Result<(&[u8], FrameEnvelope), JournalDamage> {
     let json = read_line(line)?;
-    let envelope = Envelope::read(json)?;
+    let envelope = FrameEnvelope::read(json)?;
     match envelope.seq {
         found if found == expected => Ok((json, envelope)),
-        found => Err(Damage::Order { expected, found }),
+        found => Err(JournalDamage::Order { expected, found }),
     }
 }
 
@@ -213,8 +218,8 @@ pub(super) fn is_torn(line: &[u8], offset: u64, len: u64) -> bool {
 }
 
 /// Damage in the line where fact `seq` should be.
-pub(super) fn damaged(path: &Path, seq: u64, offset: u64, damage: Damage) -> Damaged {
+pub(super) fn damaged(path: &Path, seq: u64, offset: u64, damage: JournalDamage) -> DamagedJournal {
     // The header is the first line, so fact 1 is in the second.
     let (line, readable) = (seq + 1, seq.saturating_sub(1));
-    Damaged { path: path.to_path_buf(), line, offset, damage, readable }
+    DamagedJournal { path: path.to_path_buf(), line, offset, damage, readable }
 }

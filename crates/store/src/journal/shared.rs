@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coven_model::Timestamp;
 
-use super::scan::{Mark, Marks};
+use super::scan::{RecordMark, RecordMarks};
 
 /// The durable part of a journal.
 #[derive(Clone, Debug)]
-pub(super) struct Shared(Arc<Mutex<Durable>>);
+pub(super) struct DurableJournal(Arc<Mutex<DurableEnd>>);
 
 #[derive(Debug)]
-pub(super) struct Durable {
+pub(super) struct DurableEnd {
     pub(super) file: Arc<File>,
     /// Up to where everything is on the disk.
     pub(super) end: u64,
@@ -21,21 +21,21 @@ pub(super) struct Durable {
     pub(super) last: u64,
     /// When it was recorded.
     pub(super) time: Timestamp,
-    pub(super) marks: Marks,
+    pub(super) marks: RecordMarks,
 }
 
-impl Shared {
-    pub(super) fn new(durable: Durable) -> Self {
+impl DurableJournal {
+    pub(super) fn new(durable: DurableEnd) -> Self {
         Self(Arc::new(Mutex::new(durable)))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Durable> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, DurableEnd> {
         // Nothing that panics runs under this lock, and half a change would still be a state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file, up to where to read, and the place to begin for a fact.
-    pub(super) fn before(&self, seq: u64) -> (Arc<File>, u64, Option<Mark>) {
+    pub(super) fn before(&self, seq: u64) -> (Arc<File>, u64, Option<RecordMark>) {
         let durable = self.lock();
         (Arc::clone(&durable.file), durable.end, durable.marks.before(seq))
     }

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use coven_folder::Folder;
+use coven_folder::OpenFolder;
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
-use super::error::{Damage, OpenError};
-use super::frame::{Envelope, Header, read_line};
+use super::error::{JournalDamage, OpenError};
+use super::frame::{FrameEnvelope, FrameHeader, read_line};
 use super::scan::damaged;
 use super::{FILE, MAX_LINE};
 
@@ -19,19 +19,23 @@ const TAIL_WINDOW_BYTES: u64 = 4096;
 /// The number of the last fact in a folder's journal; 0 if there is none. The lines before the last
 /// are not looked at, and a last line that is torn or damaged is an error: who wants to know more
 /// opens the journal.
-pub(crate) fn last_seq(folder: &Folder, session: &SessionId) -> Result<u64, OpenError> {
+pub(crate) fn last_seq(folder: &OpenFolder, session: &SessionId) -> Result<u64, OpenError> {
     let path = folder.path().join(FILE);
     let file = folder.file(FILE, OFlags::RDONLY)?;
     let failed = |source| folder.error("read", FILE, source);
     let len = file.metadata().map_err(failed)?.len();
     let (offset, line) = last_line(&file, len).map_err(failed)?;
-    let wrong = |damage: Damage| OpenError::from(damaged(&path, 0, offset, damage));
+    let wrong = |damage: JournalDamage| OpenError::from(damaged(&path, 0, offset, damage));
     let json = read_line(&line).map_err(wrong)?;
     if offset == 0 {
-        let header = Header::read(&line).map_err(wrong)?;
-        return if header.session == session.as_str() { Ok(0) } else { Err(wrong(Damage::Header)) };
+        let header = FrameHeader::read(&line).map_err(wrong)?;
+        return if header.session == session.as_str() {
+            Ok(0)
+        } else {
+            Err(wrong(JournalDamage::Header))
+        };
     }
-    Ok(Envelope::read(json).map_err(wrong)?.seq)
+    Ok(FrameEnvelope::read(json).map_err(wrong)?.seq)
 }
 
 /// Where the last line begins, and the line.

@@ -10,26 +10,26 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_folder::{FileError, Folder, Obstacle, best_effort, same_file};
+use coven_folder::{FileError, OpenFolder, OpenObstacle, best_effort, same_file};
 use coven_model::{SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
 use serde::Serialize;
 
 use super::error::{AppendError, CreateError, OpenError};
-use super::frame::{self, Encoded, Header};
-use super::reader::Reader;
-use super::scan::{Cut, Marks, Scanned, scan};
-use super::shared::{Durable, Shared};
+use super::frame::{self, EncodedRecord, FrameHeader};
+use super::reader::JournalReader;
+use super::scan::{CutTail, RecordMarks, ScannedJournal, scan};
+use super::shared::{DurableEnd, DurableJournal};
 use super::{FILE, MAX_LINE, disk};
 
 /// The one writer of a journal. The file is locked as long as it lives.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    shared: Shared,
-    state: State,
-    cut: Option<Cut>,
+    shared: DurableJournal,
+    state: WriterState,
+    cut: Option<CutTail>,
 }
 
 /// Facts that are in the file and not yet on the disk.
@@ -46,7 +46,7 @@ pub(crate) struct WrittenFacts {
 
 /// Whether the journal may be written to.
 #[derive(Debug)]
-enum State {
+enum WriterState {
     Sound,
     /// A write or a sync failed in a way after which the file is not known.
     Poisoned(String),
@@ -54,7 +54,7 @@ enum State {
 
 /// What lies where the journal was opened.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum OpenedPath {
     Ours,
     Gone,
     Other,
@@ -62,14 +62,14 @@ pub(crate) enum Place {
 
 impl Journal {
     /// Makes the journal of a new session in its folder.
-    pub fn create(folder: &Folder, session: &SessionId) -> Result<Self, CreateError> {
+    pub fn create(folder: &OpenFolder, session: &SessionId) -> Result<Self, CreateError> {
         let path = folder.path().join(FILE);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = folder.file(FILE, flags).map_err(|error| match error.source.kind() {
             io::ErrorKind::AlreadyExists => CreateError::Exists { path: path.clone() },
             _ => CreateError::File(error),
         })?;
-        let header = Header::line(session);
+        let header = FrameHeader::line(session);
         let written = || -> io::Result<()> {
             lock(&file)?;
             disk::write(&file, &header, 0)?;
@@ -82,15 +82,19 @@ impl Journal {
             return Err(error.into());
         }
         let (file, end, time) = (Arc::new(file), header.len() as u64, Timestamp::default());
-        Ok(Self::new(path, Durable { file, end, last: 0, time, marks: Marks::default() }, None))
+        Ok(Self::new(
+            path,
+            DurableEnd { file, end, last: 0, time, marks: RecordMarks::default() },
+            None,
+        ))
     }
 
     /// Opens the journal of a session to go on with it. A torn tail is cut off, which
     /// [`cut`](Self::cut) tells; everything that is left is checked and on the disk.
-    pub fn open(folder: &Folder, session: &SessionId) -> Result<Self, OpenError> {
+    pub fn open(folder: &OpenFolder, session: &SessionId) -> Result<Self, OpenError> {
         let path = folder.path().join(FILE);
         let file = folder.file(FILE, OFlags::RDWR).map_err(|error| match error.obstacle {
-            Obstacle::Missing => OpenError::Missing { path: path.clone() },
+            OpenObstacle::Missing => OpenError::Missing { path: path.clone() },
             _ => OpenError::File(error),
         })?;
         match lock(&file) {
@@ -103,18 +107,18 @@ impl Journal {
         let scanned = scan(&file, &path, session.as_str())?;
         let cut = scanned.cut();
         let failed = |source| folder.error("write", FILE, source);
-        if let Some(Cut { offset, .. }) = cut {
+        if let Some(CutTail { offset, .. }) = cut {
             disk::trim(&file, offset).map_err(failed)?;
         }
         // The last line may be there only because the system has not been switched off since it
         // was written. Nothing may follow from it before it is on the disk.
         disk::sync(&file).map_err(failed)?;
-        let Scanned { end, last, time, marks, .. } = scanned;
-        Ok(Self::new(path, Durable { file: Arc::new(file), end, last, time, marks }, cut))
+        let ScannedJournal { end, last, time, marks, .. } = scanned;
+        Ok(Self::new(path, DurableEnd { file: Arc::new(file), end, last, time, marks }, cut))
     }
 
-    fn new(path: PathBuf, durable: Durable, cut: Option<Cut>) -> Self {
-        Self { path, shared: Shared::new(durable), state: State::Sound, cut }
+    fn new(path: PathBuf, durable: DurableEnd, cut: Option<CutTail>) -> Self {
+        Self { path, shared: DurableJournal::new(durable), state: WriterState::Sound, cut }
     }
 
     pub fn path(&self) -> &Path {
@@ -122,7 +126,7 @@ impl Journal {
     }
 
     /// What was cut off when it was opened.
-    pub fn cut(&self) -> Option<Cut> {
+    pub fn cut(&self) -> Option<CutTail> {
         self.cut
     }
 
@@ -142,8 +146,8 @@ impl Journal {
     }
 
     /// A reader of what is durable, which sees what is appended later too.
-    pub fn reader(&self) -> Reader {
-        Reader::shared(self.path.clone(), self.shared.clone())
+    pub fn reader(&self) -> JournalReader {
+        JournalReader::shared(self.path.clone(), self.shared.clone())
     }
 
     /// Records facts, all with the same time, in one write and one sync. Returns their numbers.
@@ -155,7 +159,7 @@ impl Journal {
         facts: &[T],
     ) -> Result<Range<u64>, AppendError> {
         let next = self.last() + 1;
-        let encoded: Result<Vec<Encoded>, AppendError> =
+        let encoded: Result<Vec<EncodedRecord>, AppendError> =
             facts.iter().zip(next..).map(|(fact, seq)| encode(fact, seq)).collect();
         self.append_encoded(time, &encoded?)
     }
@@ -163,7 +167,7 @@ impl Journal {
     pub(crate) fn append_encoded(
         &mut self,
         time: Timestamp,
-        facts: &[Encoded],
+        facts: &[EncodedRecord],
     ) -> Result<Range<u64>, AppendError> {
         let written = self.write_encoded(time, facts)?;
         self.sync_written(written)
@@ -174,9 +178,9 @@ impl Journal {
     pub(crate) fn write_encoded(
         &mut self,
         time: Timestamp,
-        facts: &[Encoded],
+        facts: &[EncodedRecord],
     ) -> Result<WrittenFacts, AppendError> {
-        if let State::Poisoned(why) = &self.state {
+        if let WriterState::Poisoned(why) = &self.state {
             let (path, why) = (self.path.clone(), why.clone());
             return Err(AppendError::Poisoned { path, why });
         }
@@ -201,7 +205,7 @@ impl Journal {
                 return Err(AppendError::Write { seq: seqs.start, source });
             };
             let why = format!("{source}; and it could not be taken back: {trim}");
-            self.state = State::Poisoned(why);
+            self.state = WriterState::Poisoned(why);
             return Err(AppendError::Lost { seq: seqs.start, source });
         }
         Ok(WrittenFacts { seqs, offsets, time, end: end + bytes.len() as u64 })
@@ -224,7 +228,7 @@ impl Journal {
             // known.
             best_effort("cut off facts that were not synced", disk::trim(&file, before));
             let source = FileError::new("sync", &self.path, source);
-            self.state = State::Poisoned(source.to_string());
+            self.state = WriterState::Poisoned(source.to_string());
             return Err(AppendError::Lost { seq: seqs.start, source });
         }
         let mut durable = self.shared.lock();
@@ -239,7 +243,7 @@ impl Journal {
     /// in doubt: reads and checks it as opening it does, cuts off what was never recorded, and
     /// syncs it. Writing may go on if this succeeds.
     pub(crate) fn mend(&mut self, session: &SessionId) -> Result<(), OpenError> {
-        if matches!(self.state, State::Sound) {
+        if matches!(self.state, WriterState::Sound) {
             return Ok(());
         }
         let (file, end) = self.durable();
@@ -252,26 +256,26 @@ impl Journal {
             return Err(failed(lost).into());
         }
         disk::sync(&file).map_err(failed)?;
-        self.state = State::Sound;
+        self.state = WriterState::Sound;
         Ok(())
     }
 
     /// Whether the file is still where it was opened.
-    pub(crate) fn place(&self) -> Result<Place, FileError> {
+    pub(crate) fn place(&self) -> Result<OpenedPath, FileError> {
         let failed = |errno: Errno| FileError::new("look at", &self.path, errno.into());
         let file = Arc::clone(&self.shared.lock().file);
         let ours: Stat = rustix::fs::fstat(&*file).map_err(failed)?;
         match rustix::fs::lstat(&self.path) {
-            Ok(there) if same_file(&ours, &there) => Ok(Place::Ours),
-            Ok(_) => Ok(Place::Other),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Place::Gone),
+            Ok(there) if same_file(&ours, &there) => Ok(OpenedPath::Ours),
+            Ok(_) => Ok(OpenedPath::Other),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(OpenedPath::Gone),
             Err(errno) => Err(failed(errno)),
         }
     }
 
     /// Writes all durable bytes to a new file in a folder, from the file that is still open though
     /// it may have no name any more, and goes on with that.
-    pub(crate) fn move_to(&mut self, folder: &Folder) -> Result<(), FileError> {
+    pub(crate) fn move_to(&mut self, folder: &OpenFolder) -> Result<(), FileError> {
         let draft = format!("{FILE}.new");
         folder.remove(&draft)?;
         let copy = folder.file(&draft, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
@@ -290,7 +294,7 @@ impl Journal {
     }
 
     /// Says that the folder of the journal has another name now.
-    pub(crate) fn renamed(&mut self, folder: &Folder) {
+    pub(crate) fn renamed(&mut self, folder: &OpenFolder) {
         self.path = folder.path().join(FILE);
     }
 
@@ -345,13 +349,13 @@ fn copy_bytes(from: &File, to: &File, end: u64) -> io::Result<()> {
 }
 
 /// One fact as JSON.
-pub(crate) fn encode<T: Serialize>(fact: &T, seq: u64) -> Result<Encoded, AppendError> {
+pub(crate) fn encode<T: Serialize>(fact: &T, seq: u64) -> Result<EncodedRecord, AppendError> {
     let json = serde_json::to_vec(fact)
         .map_err(|error| AppendError::Fact { seq, why: error.to_string() })?;
     if json.len() > frame::longest() {
         return Err(AppendError::TooLong { seq, len: json.len() });
     }
-    Ok(Encoded { json, ..Encoded::default() })
+    Ok(EncodedRecord { json, ..EncodedRecord::default() })
 }
 
 /// Locks the file against every other writer, in this process or another.

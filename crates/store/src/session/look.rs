@@ -3,23 +3,23 @@
 
 use std::path::Path;
 
-use coven_folder::{FileError, Folder};
+use coven_folder::{FileError, OpenFolder};
 use coven_model::{AttemptId, SessionId};
 
 use crate::attempt::Attempt;
-use crate::journal::{self, OpenError, Reader};
+use crate::journal::{self, JournalReader, OpenError};
 use crate::layout::{self, BaseDir};
 use crate::values::Values;
-use crate::view::{self, Head};
+use crate::view::{self, ViewHead};
 
 /// A session that is only read. It takes no lock and changes nothing.
 #[derive(Debug)]
-pub struct Look {
+pub struct ReadOnlySession {
     id: SessionId,
-    folder: Folder,
+    folder: OpenFolder,
 }
 
-impl Look {
+impl ReadOnlySession {
     /// Opens a session for reading.
     pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, OpenError> {
         let path = base.session_path(id).join(journal::FILE);
@@ -36,8 +36,8 @@ impl Look {
     }
 
     /// A reader of its facts, complete with the values that lie aside.
-    pub fn reader(&self) -> Result<Reader, OpenError> {
-        Ok(Reader::open(&self.folder, &self.id)?.with_values(Values::new(&self.folder)))
+    pub fn reader(&self) -> Result<JournalReader, OpenError> {
+        Ok(JournalReader::open(&self.folder, &self.id)?.with_values(Values::new(&self.folder)))
     }
 
     /// The number of its last fact, from the end of the journal alone; an error while that is
@@ -52,8 +52,8 @@ impl Look {
     }
 
     /// What the view says about itself, if there is one.
-    pub fn view_head(&self) -> Result<Option<Head>, FileError> {
-        Head::read(&self.folder)
+    pub fn view_head(&self) -> Result<Option<ViewHead>, FileError> {
+        ViewHead::read(&self.folder)
     }
 
     /// The folder of an attempt, if it is there.

@@ -5,18 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_folder::{FileError, Folder};
+use coven_folder::{FileError, OpenFolder};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use crate::journal::{self, AppendError, Place};
+use crate::journal::{self, AppendError, OpenedPath};
 use crate::layout::{self, BaseDir};
 
 /// What was put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredSession {
     /// How many facts the journal has again.
     pub facts: u64,
     /// The digests of values that facts refer to and that could not be put back. Tapes and all else
@@ -26,21 +26,21 @@ pub struct Restored {
 
 /// The part of a record that names its values.
 #[derive(Deserialize)]
-struct Asides {
+struct AsideDigests {
     #[serde(default)]
     aside: BTreeMap<String, String>,
 }
 
 impl<V: Serialize> Session<V> {
     /// Puts the session back if its journal is not where it was. An append does so by itself.
-    pub fn put_back(&mut self) -> Result<Option<Restored>, AppendError> {
+    pub fn put_back(&mut self) -> Result<Option<RestoredSession>, AppendError> {
         let path = self.journal.path().to_path_buf();
         let failed = |source| AppendError::NotRestored { path: path.clone(), source };
         match self.journal.place().map_err(failed)? {
-            Place::Ours => return Ok(None),
-            Place::Gone => {}
-            Place::Other if self.is_copy().map_err(failed)? => {}
-            Place::Other => return Err(AppendError::Replaced { path }),
+            OpenedPath::Ours => return Ok(None),
+            OpenedPath::Gone => {}
+            OpenedPath::Other if self.is_copy().map_err(failed)? => {}
+            OpenedPath::Other => return Err(AppendError::Replaced { path }),
         }
         self.base.check_in_place().map_err(failed)?;
         let (base, folder) = remake(self.base.path(), &self.id).map_err(failed)?;
@@ -49,7 +49,7 @@ impl<V: Serialize> Session<V> {
         self.journal.move_to(&folder).map_err(failed)?;
         self.view.move_to(&folder);
         (self.base, self.folder) = (base, folder);
-        Ok(Some(Restored { facts: self.last(), lost_values: self.lost_values() }))
+        Ok(Some(RestoredSession { facts: self.last(), lost_values: self.lost_values() }))
     }
 
     /// Whether what lies in our place is a copy of our journal, as a `git stash` and its return
@@ -63,7 +63,7 @@ impl<V: Serialize> Session<V> {
 
     fn lost_values(&self) -> Vec<String> {
         let mut reader = self.journal.reader();
-        let Ok(records) = reader.read_from::<Asides>(1) else { return Vec::new() };
+        let Ok(records) = reader.read_from::<AsideDigests>(1) else { return Vec::new() };
         let named: BTreeSet<String> = records
             .filter_map(Result::ok)
             .flat_map(|record| record.fact.aside.into_values())
@@ -73,7 +73,7 @@ impl<V: Serialize> Session<V> {
 }
 
 /// Makes the folder of a session, and everything above it up to the base directory.
-fn remake(base: &std::path::Path, id: &SessionId) -> Result<(BaseDir, Folder), FileError> {
+fn remake(base: &std::path::Path, id: &SessionId) -> Result<(BaseDir, OpenFolder), FileError> {
     let base = BaseDir::create(base)?;
     let folder = layout::make_private(base.sessions(), id.as_str())?;
     Ok((base, folder))

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use coven_model::{AttemptId, Ending, Outcome, TaskId, Usage};
-use coven_store::attempt::{AttemptError, Exit, Process, Status};
-use coven_store::session::Look;
+use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskId, TokenUsage};
+use coven_store::attempt::{AttemptError, AttemptExit, AttemptStatus, Process};
+use coven_store::session::ReadOnlySession;
 use coven_store::{Attempt, Session};
-use coven_tape::{Event, Options, Stream, Tape};
+use coven_tape::{Options, TapeEvent, TapeStream, TapeWriter};
 use serde_json::Value;
 
 use super::{Base, id};
@@ -15,13 +15,13 @@ fn build(attempt: u32) -> AttemptId {
     AttemptId { task: TaskId::new("build.3").unwrap(), attempt }
 }
 
-fn outcome(reason: &str) -> Outcome {
-    Outcome {
+fn outcome(reason: &str) -> JobOutcome {
+    JobOutcome {
         ok: true,
-        ending: Ending::Exited { code: 0 },
+        ending: ProcessEnding::Exited { code: 0 },
         reason: reason.to_owned(),
         output: Some("done".to_owned()),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         denials: Vec::new(),
         agent_session: None,
         touched: Vec::new(),
@@ -50,7 +50,7 @@ fn attempts_have_folders_of_their_own_which_are_listed_in_order() {
     }
     let expected = [review, build(1), build(2), build(10)];
     assert_eq!(session.attempts().unwrap(), expected);
-    assert_eq!(Look::open(&base.dir(), &id(1)).unwrap().attempts().unwrap(), expected);
+    assert_eq!(ReadOnlySession::open(&base.dir(), &id(1)).unwrap().attempts().unwrap(), expected);
 }
 
 #[test]
@@ -73,9 +73,10 @@ fn the_files_of_a_holder_are_read() {
     assert_eq!((spawn.job.as_str(), spawn.argv.len()), ("s/build.3/1", 3));
     assert_eq!(spawn.process, Some(Process { pid: 7, start: 8 }));
     let exit = attempt.exit().unwrap().unwrap();
-    let expected = Exit { status: Status::Signal(9), output: 12, time: 34, stopped: true };
+    let expected =
+        AttemptExit { status: AttemptStatus::Signal(9), output: 12, time: 34, stopped: true };
     assert_eq!(exit, expected);
-    assert_eq!(Ending::from(exit.status), Ending::Signalled { signal: 9 });
+    assert_eq!(ProcessEnding::from(exit.status), ProcessEnding::Signalled { signal: 9 });
     assert!(attempt.is_killed().unwrap());
 }
 
@@ -110,11 +111,11 @@ fn what_was_printed_and_typed_is_read_from_the_tape() {
     let base = Base::new();
     let (_session, attempt) = attempt(&base);
     assert!(attempt.tape().is_err());
-    let mut tape = Tape::create(attempt.path(), Options::default()).unwrap();
-    tape.output(1, Stream::Out, b"hello").unwrap();
+    let mut tape = TapeWriter::create(attempt.path(), Options::default()).unwrap();
+    tape.output(1, TapeStream::Out, b"hello").unwrap();
     tape.input(2, b"yes\r").unwrap();
     let reader = attempt.tape().unwrap();
-    let events: Vec<Event> = reader.records(0).map(|record| record.unwrap().event).collect();
-    let hello = Event::Output { stream: Stream::Out, bytes: b"hello".to_vec() };
-    assert_eq!(events, [hello, Event::Input(b"yes\r".to_vec())]);
+    let events: Vec<TapeEvent> = reader.records(0).map(|record| record.unwrap().event).collect();
+    let hello = TapeEvent::Output { stream: TapeStream::Out, bytes: b"hello".to_vec() };
+    assert_eq!(events, [hello, TapeEvent::Input(b"yes\r".to_vec())]);
 }

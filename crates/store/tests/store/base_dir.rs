@@ -6,7 +6,7 @@ use std::process::Command;
 
 use coven_model::{AttemptId, TaskId};
 use coven_store::journal::{CreateError, OpenError};
-use coven_store::{BaseDir, Folder, Obstacle, Session};
+use coven_store::{BaseDir, OpenFolder, OpenObstacle, Session};
 use coven_testkit::nobody::without_root;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -71,27 +71,27 @@ fn links_in_the_way_are_refused_wherever_they_are() {
     let base = Base::new();
     symlink(target.path(), base.path().join(".coven")).unwrap();
     let error = BaseDir::create(base.path()).unwrap_err();
-    assert_eq!(error.obstacle, Obstacle::Link, "{error}");
+    assert_eq!(error.obstacle, OpenObstacle::Link, "{error}");
     assert!(error.to_string().contains("is a symbolic link, and links are not followed"));
 
     let base = Base::new();
     fs::create_dir(base.path().join(".coven")).unwrap();
     symlink(target.path(), base.path().join(".coven/sessions")).unwrap();
-    assert_eq!(BaseDir::create(base.path()).unwrap_err().obstacle, Obstacle::Link);
+    assert_eq!(BaseDir::create(base.path()).unwrap_err().obstacle, OpenObstacle::Link);
 
     let base = Base::new();
     let dir = base.dir();
     symlink(target.path(), dir.session_path(&id(1))).unwrap();
     assert!(matches!(Session::<Value>::create(&dir, &id(1)), Err(CreateError::Exists { .. })));
     let Err(OpenError::File(error)) = Session::<Value>::open(&dir, &id(1)) else { panic!() };
-    assert_eq!(error.obstacle, Obstacle::Link);
+    assert_eq!(error.obstacle, OpenObstacle::Link);
     assert_eq!(dir.ids().unwrap(), [], "a link is not listed as a session");
 
     let session = Session::<Value>::create(&dir, &id(2)).unwrap();
     symlink(target.path(), session.path().join("tasks")).unwrap();
     let attempt = AttemptId { task: TaskId::new("build").unwrap(), attempt: 1 };
-    assert_eq!(session.make_attempt(&attempt).unwrap_err().obstacle, Obstacle::Link);
-    assert_eq!(session.attempts().unwrap_err().obstacle, Obstacle::Link);
+    assert_eq!(session.make_attempt(&attempt).unwrap_err().obstacle, OpenObstacle::Link);
+    assert_eq!(session.attempts().unwrap_err().obstacle, OpenObstacle::Link);
     assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0, "nothing was written there");
 }
 
@@ -113,7 +113,7 @@ fn links_in_the_place_of_files_are_not_written_through() {
     fs::rename(folder.join("journal.jsonl"), base.path().join("moved")).unwrap();
     symlink(base.path().join("moved"), folder.join("journal.jsonl")).unwrap();
     let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
-    assert_eq!(error.obstacle, Obstacle::Link);
+    assert_eq!(error.obstacle, OpenObstacle::Link);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
 
@@ -122,12 +122,12 @@ fn what_is_no_file_or_no_folder_is_told_as_such() {
     let base = Base::new();
     fs::write(base.path().join(".coven"), "a file").unwrap();
     let error = BaseDir::create(base.path()).unwrap_err();
-    assert_eq!(error.obstacle, Obstacle::NotAFolder, "{error}");
+    assert_eq!(error.obstacle, OpenObstacle::NotAFolder, "{error}");
     assert!(error.to_string().ends_with("it is not a folder; move what is there out of the way"));
 
     let base = Base::new();
     let error = BaseDir::create(&base.path().join("nowhere")).unwrap_err();
-    assert_eq!(error.obstacle, Obstacle::Missing, "{error}");
+    assert_eq!(error.obstacle, OpenObstacle::Missing, "{error}");
 
     // A pipe would make us wait for ever if it were simply opened.
     let session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
@@ -136,11 +136,11 @@ fn what_is_no_file_or_no_folder_is_told_as_such() {
     fs::remove_file(&journal).unwrap();
     assert!(Command::new("mkfifo").arg(&journal).status().unwrap().success());
     let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
-    assert_eq!(error.obstacle, Obstacle::NotAFile);
+    assert_eq!(error.obstacle, OpenObstacle::NotAFile);
     fs::remove_file(&journal).unwrap();
     fs::create_dir(&journal).unwrap();
     let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
-    assert_eq!(error.obstacle, Obstacle::NotAFile);
+    assert_eq!(error.obstacle, OpenObstacle::NotAFile);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn missing_permission() {
     fs::create_dir(&dir).unwrap();
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o500)).unwrap();
     let error = BaseDir::create(&dir).unwrap_err();
-    assert_eq!(error.obstacle, Obstacle::Denied);
+    assert_eq!(error.obstacle, OpenObstacle::Denied);
     let place = fs::canonicalize(&dir).unwrap().join(".coven");
     assert_eq!(
         error.to_string(),
@@ -175,5 +175,5 @@ fn a_base_directory_has_one_name_however_it_is_reached() {
     for path in [base.path().join("sub/.."), link] {
         assert_eq!(BaseDir::create(&path).unwrap().path(), real);
     }
-    assert!(Folder::open(&real.join("sub")).is_ok());
+    assert!(OpenFolder::open(&real.join("sub")).is_ok());
 }

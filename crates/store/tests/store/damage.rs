@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use coven_store::journal::{Cut, Damage, OpenError, ReadError};
-use coven_store::{Journal, Reader};
+use coven_store::journal::{CutTail, JournalDamage, OpenError, ReadError};
+use coven_store::{Journal, JournalReader};
 
 use super::{FACT_TIME, Fact, Place, id, said};
 
@@ -32,10 +32,10 @@ fn a_tail_cut_at_any_byte_is_cut_to_the_last_whole_fact_and_told() {
         let kept = *starts.iter().filter(|start| **start <= len).max().unwrap();
         let facts = starts.iter().filter(|start| **start <= len).count() - 2;
 
-        let mut beside = Reader::open(&place.folder(), &id(1)).unwrap();
+        let mut beside = JournalReader::open(&place.folder(), &id(1)).unwrap();
         assert_eq!(beside.read_all::<Fact>(1).unwrap().len(), facts, "{len} bytes");
         let mut journal = place.open().unwrap();
-        let cut = Cut { offset: kept as u64, bytes: (len - kept) as u64 };
+        let cut = CutTail { offset: kept as u64, bytes: (len - kept) as u64 };
         assert_eq!(journal.cut(), (len > kept).then_some(cut), "{len} bytes");
         assert_eq!(fs::read(place.file()).unwrap(), whole[..kept]);
         assert_eq!(journal.append(FACT_TIME, &[said("next")]).unwrap().start, facts as u64 + 1);
@@ -62,7 +62,7 @@ fn a_tail_of_nul_bytes_is_what_a_power_cut_leaves() {
         bytes.extend(newline.then_some(b'\n'));
         fs::write(place.file(), &bytes).unwrap();
         let kept = if from == whole.len() { 3 } else { 2 };
-        let mut beside = Reader::open(&place.folder(), &id(1)).unwrap();
+        let mut beside = JournalReader::open(&place.folder(), &id(1)).unwrap();
         assert_eq!(beside.read_all::<Fact>(1).unwrap().len(), kept);
         let journal = place.open().unwrap();
         assert_eq!(journal.last(), kept as u64);
@@ -121,7 +121,7 @@ fn the_facts_before_the_damage_can_be_read_and_the_message_says_what_to_do() {
             starts[2]
         )
     );
-    let mut reader = Reader::open(&place.folder(), &id(1)).unwrap();
+    let mut reader = JournalReader::open(&place.folder(), &id(1)).unwrap();
     let records: Vec<_> = reader.read_from::<Fact>(1).unwrap().collect();
     assert_eq!(records.len(), 2);
     assert_eq!(records[0].as_ref().unwrap().fact, said("one"));
@@ -138,7 +138,7 @@ fn lines_that_are_lost_doubled_or_swapped_are_noticed() {
         let place = Place::new();
         fs::write(place.file(), order.iter().map(|line| lines[*line]).collect::<String>()).unwrap();
         let Err(OpenError::Damaged(damaged)) = place.open() else { panic!("{order:?}") };
-        assert_eq!(damaged.damage, Damage::Order { expected, found });
+        assert_eq!(damaged.damage, JournalDamage::Order { expected, found });
     }
 }
 
@@ -148,8 +148,8 @@ fn what_is_no_journal_is_refused_as_a_whole() {
         let place = Place::new();
         fs::write(place.file(), text).unwrap();
         let Err(OpenError::Damaged(damaged)) = place.open() else { panic!("{text:?}") };
-        assert_eq!((damaged.line, damaged.damage), (1, Damage::Header));
-        assert!(Reader::open(&place.folder(), &id(1)).is_err());
+        assert_eq!((damaged.line, damaged.damage), (1, JournalDamage::Header));
+        assert!(JournalReader::open(&place.folder(), &id(1)).is_err());
     }
 }
 
@@ -160,7 +160,7 @@ fn a_whole_line_that_is_no_record_is_damage_even_as_the_last() {
         let text = fs::read_to_string(place.file()).unwrap() + &framed(json);
         fs::write(place.file(), text).unwrap();
         let Err(OpenError::Damaged(damaged)) = place.open() else { panic!("{json}") };
-        assert!(matches!(damaged.damage, Damage::Record(_)), "{json}");
+        assert!(matches!(damaged.damage, JournalDamage::Record(_)), "{json}");
     }
 }
 

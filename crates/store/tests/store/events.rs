@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use coven_model::event::SessionCreated;
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION};
-use coven_model::{AttemptId, Event, TaskId, TaskStatus, Usage, WorkflowStatus};
-use coven_store::session::Look;
+use coven_model::{AttemptId, SessionEvent, TaskId, TaskStatus, TokenUsage, WorkflowStatus};
+use coven_store::session::ReadOnlySession;
 use coven_store::{Index, Session};
 use serde_json::{Map, Value, json};
 
@@ -29,16 +29,16 @@ fn the_events_of_the_model_are_kept_and_read_as_they_were() {
     };
     let job = AttemptId { task: TaskId::new("build.3").unwrap(), attempt: 2 };
     let events = [
-        Event::SessionCreated(Box::new(created)),
-        Event::WorkflowStarted { at: FACT_TIME },
-        Event::TaskStatus { job, status: TaskStatus::WaitingForUser, seen: 7 },
-        Event::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: FACT_TIME },
+        SessionEvent::SessionCreated(Box::new(created)),
+        SessionEvent::WorkflowStarted { at: FACT_TIME },
+        SessionEvent::TaskStatus { job, status: TaskStatus::WaitingForUser, seen: 7 },
+        SessionEvent::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: FACT_TIME },
     ];
     let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
     session.append(FACT_TIME, &events).unwrap();
     drop(session);
     let session = Session::<Value>::open(&base.dir(), &id(1)).unwrap();
-    let read = session.reader().read_all::<Event>(1).unwrap();
+    let read = session.reader().read_all::<SessionEvent>(1).unwrap();
     assert!(read.into_iter().map(|record| record.fact).eq(events));
 }
 
@@ -61,7 +61,7 @@ fn view() -> SessionView {
         variables: Map::new(),
         errors: vec![ErrorEntry { step: "review".to_owned(), error: "no".to_owned() }],
         interventions: Vec::new(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         kept: vec![build],
         created_at: FACT_TIME,
         started_at: None,
@@ -76,11 +76,11 @@ fn view() -> SessionView {
 fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     let base = Base::new();
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
-    session.append(FACT_TIME, &[Event::WorkflowStarted { at: FACT_TIME }]).unwrap();
+    session.append(FACT_TIME, &[SessionEvent::WorkflowStarted { at: FACT_TIME }]).unwrap();
     session.change_view(view(), Instant::now()).unwrap();
     drop(session);
 
-    let text = Look::open(&base.dir(), &id(1)).unwrap().view().unwrap().unwrap();
+    let text = ReadOnlySession::open(&base.dir(), &id(1)).unwrap().view().unwrap().unwrap();
     assert_eq!(serde_json::from_slice::<SessionView>(&text).unwrap(), view());
     let json: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!((&json["version"], &json["upTo"]), (&json!(1), &json!(1)));

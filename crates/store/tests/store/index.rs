@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::index::ResolveError;
-use coven_store::{Entry, Index, Session};
+use coven_store::{Index, Session, SessionEntry};
 use serde_json::{Value, json};
 
 use super::{Base, id, said};
@@ -26,8 +26,8 @@ pub(crate) fn session(base: &Base, id: &SessionId, name: &str) -> Session<Value>
     session
 }
 
-fn entry(base: &Base, id: &SessionId, name: &str) -> Entry {
-    Entry {
+fn entry(base: &Base, id: &SessionId, name: &str) -> SessionEntry {
+    SessionEntry {
         id: id.clone(),
         name: name.to_owned(),
         goal: Some("a goal".to_owned()),
@@ -41,7 +41,7 @@ fn entry(base: &Base, id: &SessionId, name: &str) -> Entry {
     }
 }
 
-fn listed(base: &Base) -> Vec<Entry> {
+fn listed(base: &Base) -> Vec<SessionEntry> {
     Index::load(&base.dir()).unwrap().entries().cloned().collect()
 }
 
@@ -76,7 +76,7 @@ fn a_session_that_went_on_is_looked_at_again() {
     Index::load(&base.dir()).unwrap().save().unwrap();
     one.append(Timestamp::from_millis(9), &[said("more")]).unwrap();
     let stale = listed(&base).remove(0);
-    assert_eq!(stale, Entry { fresh: false, ..entry(&base, &id(1), "one") });
+    assert_eq!(stale, SessionEntry { fresh: false, ..entry(&base, &id(1), "one") });
     // What is not known for sure is not kept for later.
     Index::load(&base.dir()).unwrap().save().unwrap();
     one.change_view(view("one", "a goal", WorkflowStatus::Failed), Instant::now()).unwrap();

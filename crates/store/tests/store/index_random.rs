@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::retention::remove;
-use coven_store::{Entry, Index, Session};
+use coven_store::{Index, Session, SessionEntry};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -127,9 +127,9 @@ impl World {
         }
     }
 
-    fn entry(&self, id: &SessionId) -> Entry {
+    fn entry(&self, id: &SessionId) -> SessionEntry {
         let (status, updated, fresh) = self.truth[id];
-        Entry {
+        SessionEntry {
             foreign: false,
             id: id.clone(),
             name: "name".to_owned(),
@@ -154,9 +154,9 @@ proptest! {
         let mut world = World { base, truth: BTreeMap::new(), index };
         for step in &steps {
             world.apply(step);
-            let listed: Vec<Entry> =
+            let listed: Vec<SessionEntry> =
                 Index::load(&world.base.dir()).unwrap().entries().cloned().collect();
-            let expected: Vec<Entry> = world.truth.keys().map(|id| world.entry(id)).collect();
+            let expected: Vec<SessionEntry> = world.truth.keys().map(|id| world.entry(id)).collect();
             prop_assert_eq!(listed, expected, "after {:?}", step);
         }
     }

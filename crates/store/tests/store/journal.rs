@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 
-use coven_store::Reader;
+use coven_store::JournalReader;
 use coven_store::journal::{AppendError, CreateError, OpenError, ReadError};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn a_reader_finds_any_fact_and_follows_a_journal_that_grows() {
     let place = Place::new();
     let mut journal = place.create();
     let (mut inside, mut beside) =
-        (journal.reader(), Reader::open(&place.folder(), &id(1)).unwrap());
+        (journal.reader(), JournalReader::open(&place.folder(), &id(1)).unwrap());
     assert_eq!(facts(&mut inside), []);
     assert_eq!(facts(&mut beside), []);
     let text = "x".repeat(500);
@@ -74,7 +74,7 @@ fn a_reader_waits_for_the_rest_of_a_line() {
     let place = Place::with(&[said("one")]);
     let whole = fs::read(Place::with(&[said("one"), said("two")]).file()).unwrap();
     let known = fs::read(place.file()).unwrap().len();
-    let mut reader = Reader::open(&place.folder(), &id(1)).unwrap();
+    let mut reader = JournalReader::open(&place.folder(), &id(1)).unwrap();
     let mut file = fs::OpenOptions::new().append(true).open(place.file()).unwrap();
     for byte in &whole[known..whole.len() - 1] {
         file.write_all(&[*byte]).unwrap();
@@ -130,7 +130,7 @@ fn the_journal_of_another_session_is_refused() {
     let place = Place::with(&[said("one")]);
     let error = coven_store::Journal::open(&place.folder(), &id(2)).unwrap_err();
     assert!(error.to_string().contains("it was moved or copied here"), "{error}");
-    assert!(Reader::open(&place.folder(), &id(2)).is_err());
+    assert!(JournalReader::open(&place.folder(), &id(2)).is_err());
 }
 
 #[test]

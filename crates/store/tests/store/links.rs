@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use coven_model::{AttemptId, TaskId, WorkflowStatus};
 use coven_store::journal::OpenError;
-use coven_store::lock::{Holder, LockError};
-use coven_store::register::When;
+use coven_store::lock::{LockError, LockHolder};
+use coven_store::register::DurableWhen;
 use coven_store::retention::{remove, sweep};
-use coven_store::{Index, Lock, Obstacle, Register, Session};
-use coven_tape::{Options, Stream, Tape};
+use coven_store::{Index, Lock, OpenObstacle, Register, Session};
+use coven_tape::{Options, TapeStream, TapeWriter};
 use serde_json::Value;
 
 use super::index::view;
@@ -25,8 +25,8 @@ fn linked(base: &Base, file: &Path) -> impl Fn() -> Vec<u8> + use<> {
     move || fs::read(&other).unwrap()
 }
 
-fn holder() -> Holder {
-    Holder::this_process("a test", FACT_TIME, None)
+fn holder() -> LockHolder {
+    LockHolder::this_process("a test", FACT_TIME, None)
 }
 
 #[test]
@@ -61,13 +61,13 @@ fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
 
     let sessions = base.path().join(".coven/sessions");
     let (mut register, _) = Register::open::<u32>(&sessions, "some.jsonl").unwrap();
-    register.add(&[1], When::Now, || vec![1]).unwrap();
+    register.add(&[1], DurableWhen::Now, || vec![1]).unwrap();
     drop(register);
     let elsewhere = linked(&base, &base.path().join(".coven/sessions/some.jsonl"));
     let before = elsewhere();
     let (mut register, entries) = Register::open::<u32>(&sessions, "some.jsonl").unwrap();
     assert_eq!(entries, [1]);
-    register.add(&[2], When::Now, || vec![1, 2]).unwrap();
+    register.add(&[2], DurableWhen::Now, || vec![1, 2]).unwrap();
     assert_eq!(elsewhere(), before);
     drop(register);
     assert_eq!(Register::open::<u32>(&sessions, "some.jsonl").unwrap().1, [1, 2]);
@@ -86,7 +86,7 @@ fn a_journal_that_has_a_second_name_is_not_gone_on_with() {
     torn.extend_from_slice(b"torn");
     fs::write(&file, &torn).unwrap();
     let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
-    assert_eq!(error.obstacle, Obstacle::HardLink, "{error}");
+    assert_eq!(error.obstacle, OpenObstacle::HardLink, "{error}");
     assert_eq!(elsewhere(), torn);
 }
 
@@ -106,7 +106,7 @@ fn removing_sessions_follows_no_link_also_if_the_trash_is_moved() {
     let trash = base.path().join(".coven/sessions/.trash");
     fs::remove_dir(&trash).unwrap();
     symlink(&victim, &trash).unwrap();
-    assert_eq!(sweep(&base.dir()).unwrap_err().obstacle, Obstacle::Link);
+    assert_eq!(sweep(&base.dir()).unwrap_err().obstacle, OpenObstacle::Link);
     assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "not yours");
     assert_eq!(fs::metadata(victim.join("file")).unwrap().nlink(), 1);
 }
@@ -121,8 +121,8 @@ fn the_tape_of_an_attempt_is_read_from_its_folder_and_not_from_a_link_in_its_pla
     fs::create_dir(&elsewhere).unwrap();
     for (path, text) in [(attempt.path(), "ours"), (&elsewhere, "not ours")] {
         let path = fs::canonicalize(path).unwrap();
-        let mut tape = Tape::create(&path, Options::default()).unwrap();
-        tape.output(1, Stream::Out, text.as_bytes()).unwrap();
+        let mut tape = TapeWriter::create(&path, Options::default()).unwrap();
+        tape.output(1, TapeStream::Out, text.as_bytes()).unwrap();
     }
     let task = attempt.path().parent().unwrap();
     fs::rename(attempt.path(), task.join("away")).unwrap();

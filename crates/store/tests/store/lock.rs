@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use coven_store::Lock;
-use coven_store::lock::{Holder, LockError, Standing};
+use coven_store::lock::{LockError, LockHolder, LockStanding};
 
 use super::{Base, FACT_TIME};
 
-fn me() -> Holder {
-    Holder::this_process("coven 0.1.0", FACT_TIME, Some(PathBuf::from("/run/coven.sock")))
+fn me() -> LockHolder {
+    LockHolder::this_process("coven 0.1.0", FACT_TIME, Some(PathBuf::from("/run/coven.sock")))
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_lock_that_is_held_names_its_holder() {
 fn a_note_that_is_left_over_or_damaged_does_not_lock_anybody_out() {
     let base = Base::new();
     let file = base.dir().coven().path().join("lock");
-    let gone = Holder { pid: 1, start: 1, ..me() };
+    let gone = LockHolder { pid: 1, start: 1, ..me() };
     for note in [serde_json::to_string(&gone).unwrap(), "{".to_owned(), "x".repeat(9999)] {
         fs::write(&file, note).unwrap();
         assert_eq!(Lock::holder(&base.dir()).unwrap(), None);
@@ -50,22 +50,22 @@ fn a_note_that_is_left_over_or_damaged_does_not_lock_anybody_out() {
         drop(lock);
     }
     assert!(!gone.is_alive());
-    assert!(!Holder { boot_id: "another".to_owned(), ..me() }.is_alive());
+    assert!(!LockHolder { boot_id: "another".to_owned(), ..me() }.is_alive());
 }
 
 #[test]
 fn a_lock_whose_file_is_deleted_or_replaced_is_known_to_be_lost() {
     let base = Base::new();
     let lock = Lock::take(&base.dir(), &me()).unwrap();
-    assert_eq!(lock.standing().unwrap(), Standing::Held);
+    assert_eq!(lock.standing().unwrap(), LockStanding::Held);
     let file = base.path().join(".coven/lock");
     fs::remove_file(&file).unwrap();
-    assert_eq!(lock.standing().unwrap(), Standing::Lost);
+    assert_eq!(lock.standing().unwrap(), LockStanding::Lost);
     let second = Lock::take(&base.dir(), &me()).unwrap();
-    assert_eq!(lock.standing().unwrap(), Standing::Lost);
-    assert_eq!(second.standing().unwrap(), Standing::Held);
+    assert_eq!(lock.standing().unwrap(), LockStanding::Lost);
+    assert_eq!(second.standing().unwrap(), LockStanding::Held);
     fs::remove_dir_all(base.path().join(".coven")).unwrap();
-    assert_eq!(second.standing().unwrap(), Standing::Lost);
+    assert_eq!(second.standing().unwrap(), LockStanding::Lost);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::FILE;
-use coven_store::{BaseDir, Folder, Journal, Reader, Record};
+use coven_store::{BaseDir, Journal, JournalReader, JournalRecord, OpenFolder};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -62,8 +62,8 @@ impl Place {
         Self(directory())
     }
 
-    fn folder(&self) -> Folder {
-        Folder::open(self.0.path()).unwrap()
+    fn folder(&self) -> OpenFolder {
+        OpenFolder::open(self.0.path()).unwrap()
     }
 
     fn file(&self) -> PathBuf {
@@ -89,13 +89,13 @@ impl Place {
     }
 
     fn facts(&self) -> Vec<Fact> {
-        facts(&mut Reader::open(&self.folder(), &id(1)).unwrap())
+        facts(&mut JournalReader::open(&self.folder(), &id(1)).unwrap())
     }
 }
 
 /// All facts there are.
-fn facts(reader: &mut Reader) -> Vec<Fact> {
-    let records: Vec<Record<Fact>> = reader.read_all(1).unwrap();
+fn facts(reader: &mut JournalReader) -> Vec<Fact> {
+    let records: Vec<JournalRecord<Fact>> = reader.read_all(1).unwrap();
     for (record, seq) in records.iter().zip(1..) {
         assert_eq!(record.seq, seq);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use coven_store::Session;
 use coven_store::journal::AppendError;
-use coven_store::session::Restored;
+use coven_store::session::RestoredSession;
 use coven_store::values::LIMIT;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn a_deleted_folder_is_back_after_the_next_fact_and_that_is_told() {
 
         let appended = session.append(FACT_TIME, &[said("three")]).unwrap();
         assert_eq!(appended.seqs, 3..4);
-        assert_eq!(appended.restored, Some(Restored { facts: 2, lost_values: Vec::new() }));
+        assert_eq!(appended.restored, Some(RestoredSession { facts: 2, lost_values: Vec::new() }));
         assert_eq!(session.append(FACT_TIME, &[said("four")]).unwrap().restored, None);
         session.change_view(json!({"n": 2}), Instant::now() + Duration::from_secs(1)).unwrap();
         let expected = [said("one"), large, said("three"), said("four")];

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use coven_store::session::Look;
+use coven_store::session::ReadOnlySession;
 use coven_store::values::{LIMIT, ValueError};
 use coven_store::{Session, Values};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn a_large_value_lies_aside_and_comes_back_with_its_fact() {
     assert_eq!(fs::read_dir(session.path().join("values")).unwrap().count(), 1);
     assert!(facts(&mut session.reader()) == [said("small"), large.clone(), said("small again")]);
     drop(session);
-    let mut reader = Look::open(&base.dir(), &id(1)).unwrap().reader().unwrap();
+    let mut reader = ReadOnlySession::open(&base.dir(), &id(1)).unwrap().reader().unwrap();
     assert_eq!(reader.read_all::<Fact>(2).unwrap()[0].fact, large);
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use coven_store::session::Look;
-use coven_store::view::{Head, INTERVAL, ViewError};
+use coven_store::session::ReadOnlySession;
+use coven_store::view::{INTERVAL, ViewError, ViewHead};
 use coven_store::{Session, View};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -77,8 +77,8 @@ fn version_and_last_fact_stand_first_and_the_rest_is_readable() {
         "{\n  \"version\": 1,\n  \"upTo\": 7,\n  \"updatedAt\": 1700000000000,\n  \"goal\": \"g\",\n  \
          \"tasks\": []\n}\n"
     );
-    let head = Some(Head { version: 1, up_to: 7, updated_at: FACT_TIME });
-    assert_eq!(Head::read(&place.folder()).unwrap(), head);
+    let head = Some(ViewHead { version: 1, up_to: 7, updated_at: FACT_TIME });
+    assert_eq!(ViewHead::read(&place.folder()).unwrap(), head);
     assert_eq!(view.head(), head);
     view.change(json!({}), 8, FACT_TIME, Instant::now() + INTERVAL).unwrap();
     let bare = json!({"version": 1, "upTo": 8, "updatedAt": FACT_TIME.as_millis()});
@@ -139,7 +139,7 @@ fn a_view_of_a_newer_version_is_left_alone() {
     fs::write(&path, newer).unwrap();
     let error = Session::<Value>::open(&base.dir(), &id(1)).unwrap_err();
     assert!(error.to_string().contains("session.json has version 2, newer than"), "{error}");
-    let look = Look::open(&base.dir(), &id(1)).unwrap();
+    let look = ReadOnlySession::open(&base.dir(), &id(1)).unwrap();
     assert_eq!(look.view().unwrap().unwrap(), newer.as_bytes());
     assert_eq!(look.view_head().unwrap().unwrap().version, 2);
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::{ReadAt, Reader, open_older};
+use super::{ReadAt, TapeReader, open_older};
 use crate::entry::{EntryBody, IndexEntry, PayloadFile, PayloadKind};
 use crate::error::{Error, TapeDamage};
 use crate::segment::TapeSegment;
 use crate::window::IndexWindow;
 
-impl Reader {
+impl TapeReader {
     /// Reads output from an offset on into a buffer. What it hands out has been checked.
     ///
     /// It may stop before the buffer is full although there is more. A buffer of [`MAX_PAYLOAD`]

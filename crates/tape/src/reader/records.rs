@@ -1,12 +1,12 @@
 //! Everything on a tape, one record after the other.
 
-use super::{Reader, SegmentHandle};
+use super::{SegmentHandle, TapeReader};
 use crate::entry::{EntryBody, IndexEntry, PayloadKind};
 use crate::error::{Error, TapeDamage};
-use crate::record::{Event, GapReason, TapeGap, TapeRecord};
+use crate::record::{GapReason, TapeEvent, TapeGap, TapeRecord};
 use crate::window::IndexWindow;
 
-/// The records of a tape from an offset on; made by [`Reader::records`].
+/// The records of a tape from an offset on; made by [`TapeReader::records`].
 ///
 /// A record that does not hold is an error and ends the iteration, as does output that is missing
 /// without a reason. Output that was dropped is a [`TapeGap`] at the time of the record before it,
@@ -16,7 +16,7 @@ use crate::window::IndexWindow;
 /// stopped gets those again that happened there.
 #[derive(Debug)]
 pub struct TapeRecords<'a> {
-    reader: &'a Reader,
+    reader: &'a TapeReader,
     /// The place of the segment to read in the reader's list.
     place: usize,
     open: Option<OpenSegment<'a>>,
@@ -39,7 +39,7 @@ struct OpenSegment<'a> {
 }
 
 impl<'a> TapeRecords<'a> {
-    pub(super) fn new(reader: &'a Reader, from: u64) -> Self {
+    pub(super) fn new(reader: &'a TapeReader, from: u64) -> Self {
         let offset = from.min(reader.end);
         // Not the segment that begins here, if one does: the one before may end with records that
         // happened here.
@@ -110,7 +110,8 @@ impl<'a> TapeRecords<'a> {
 
     fn dropped(&mut self, to: u64) -> TapeRecord {
         let gap = TapeGap { len: to - self.offset, events: 0, reason: GapReason::Dropped };
-        let record = TapeRecord { time: self.time, offset: self.offset, event: Event::Gap(gap) };
+        let record =
+            TapeRecord { time: self.time, offset: self.offset, event: TapeEvent::Gap(gap) };
         self.offset = to;
         record
     }
@@ -131,7 +132,7 @@ impl Iterator for TapeRecords<'_> {
 
 impl OpenSegment<'_> {
     /// The next entry with its bytes, both checked.
-    fn next(&mut self) -> Result<(IndexEntry, Event), Error> {
+    fn next(&mut self) -> Result<(IndexEntry, TapeEvent), Error> {
         let number = self.number;
         let raw = self.window.raw(&self.segment, number)?;
         let entry = self.segment.decode(number, raw)?;
@@ -146,18 +147,18 @@ impl OpenSegment<'_> {
     }
 }
 
-fn event(body: EntryBody, bytes: Vec<u8>) -> Event {
+fn event(body: EntryBody, bytes: Vec<u8>) -> TapeEvent {
     match body {
         EntryBody::Payload { kind: PayloadKind::Output(stream), .. } => {
-            Event::Output { stream, bytes }
+            TapeEvent::Output { stream, bytes }
         }
-        EntryBody::Payload { kind: PayloadKind::Input, .. } => Event::Input(bytes),
+        EntryBody::Payload { kind: PayloadKind::Input, .. } => TapeEvent::Input(bytes),
         // A writer takes text only, so nothing is lost.
         EntryBody::Payload { kind: PayloadKind::Mark, .. } => {
-            Event::Mark(String::from_utf8_lossy(&bytes).into_owned())
+            TapeEvent::Mark(String::from_utf8_lossy(&bytes).into_owned())
         }
-        EntryBody::Resize { cols, rows } => Event::Resize { cols, rows },
-        EntryBody::Gap(gap) => Event::Gap(gap),
+        EntryBody::Resize { cols, rows } => TapeEvent::Resize { cols, rows },
+        EntryBody::Gap(gap) => TapeEvent::Gap(gap),
     }
 }
 

@@ -9,8 +9,8 @@ use coven_testkit::folders::temporary;
 use super::disk::full;
 use super::*;
 use crate::error::TapeDamage;
-use crate::reader::{ReadAt, Reader, verify};
-use crate::record::Event;
+use crate::reader::{ReadAt, TapeReader, verify};
+use crate::record::TapeEvent;
 
 /// The byte at an offset: the same wherever it is asked for.
 fn byte(offset: u64) -> u8 {
@@ -18,9 +18,9 @@ fn byte(offset: u64) -> u8 {
 }
 
 /// Writes the next bytes; how many of them were lost.
-fn write(tape: &mut Tape, len: u64) -> u64 {
+fn write(tape: &mut TapeWriter, len: u64) -> u64 {
     let bytes: Vec<u8> = (tape.end()..tape.end() + len).map(byte).collect();
-    match tape.output(tape.end(), Stream::Out, &bytes) {
+    match tape.output(tape.end(), TapeStream::Out, &bytes) {
         Ok(()) => 0,
         Err(lost) => lost.bytes,
     }
@@ -28,7 +28,7 @@ fn write(tape: &mut Tape, len: u64) -> u64 {
 
 /// The lengths of all gaps, after reading everything and finding the right bytes between them.
 fn gaps(dir: &Path, end: u64) -> Vec<(u64, u64)> {
-    let mut reader = Reader::open(dir).unwrap();
+    let mut reader = TapeReader::open(dir).unwrap();
     assert_eq!(reader.range(), 0..end);
     let (mut offset, mut gaps, mut buffer) = (0, Vec::new(), [0; 100]);
     loop {
@@ -57,7 +57,7 @@ fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
     for trims in [true, false] {
         for room in 0..600 {
             let dir = temporary().unwrap();
-            let mut tape = Tape::create(dir.path(), SMALL).unwrap();
+            let mut tape = TapeWriter::create(dir.path(), SMALL).unwrap();
             assert_eq!(write(&mut tape, 10), 0);
             full::set(room, trims);
             let (mut lost, mut events) = (0, 0);
@@ -72,9 +72,9 @@ fn a_disk_that_is_full_after_any_byte_leaves_a_whole_tape_that_goes_on() {
             let gaps = gaps(dir.path(), 10 + 108 + 5);
             let declared: u64 = gaps.iter().map(|(from, to)| to - from).sum();
             assert_eq!(declared, lost, "room {room}");
-            let reader = Reader::open(dir.path()).unwrap();
+            let reader = TapeReader::open(dir.path()).unwrap();
             let all = reader.records(0).map(|record| match record.unwrap().event {
-                Event::Gap(gap) => u64::from(gap.events),
+                TapeEvent::Gap(gap) => u64::from(gap.events),
                 _ => 0,
             });
             assert_eq!(all.sum::<u64>(), events, "room {room}");
@@ -90,7 +90,7 @@ fn a_writer_that_ends_while_the_disk_is_full_can_be_followed_by_another() {
     for trims in [true, false] {
         for room in 0..400 {
             let dir = temporary().unwrap();
-            let mut tape = Tape::create(dir.path(), SMALL).unwrap();
+            let mut tape = TapeWriter::create(dir.path(), SMALL).unwrap();
             full::set(room, trims);
             let mut whole = 0;
             for len in [20, 50, 80, 100] {
@@ -101,7 +101,7 @@ fn a_writer_that_ends_while_the_disk_is_full_can_be_followed_by_another() {
             }
             drop(tape);
             full::set(usize::MAX, true);
-            let (mut tape, _) = Tape::append_to(dir.path(), SMALL).unwrap();
+            let (mut tape, _) = TapeWriter::append_to(dir.path(), SMALL).unwrap();
             assert_eq!(tape.end(), whole, "room {room}");
             assert_eq!(write(&mut tape, 300), 0);
             assert_eq!(gaps(dir.path(), whole + 300), []);
@@ -114,7 +114,7 @@ fn a_writer_that_ends_while_the_disk_is_full_can_be_followed_by_another() {
 fn a_full_disk_does_not_keep_old_segments_from_being_dropped() {
     let dir = temporary().unwrap();
     let options = Options { segment_size: 200, keep: 600 };
-    let mut tape = Tape::create(dir.path(), options).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), options).unwrap();
     while tape.older.len() < 2 || tape.newest.size() < 150 {
         assert_eq!(write(&mut tape, 20), 0);
     }
@@ -122,22 +122,22 @@ fn a_full_disk_does_not_keep_old_segments_from_being_dropped() {
     full::set(20, true);
     let end = tape.end();
     assert_eq!(write(&mut tape, 40), 40);
-    assert!(Reader::open(dir.path()).unwrap().range().start > 0);
+    assert!(TapeReader::open(dir.path()).unwrap().range().start > 0);
     full::set(usize::MAX, true);
     assert_eq!(write(&mut tape, 40), 0);
-    assert_eq!(Reader::open(dir.path()).unwrap().range().end, end + 80);
+    assert_eq!(TapeReader::open(dir.path()).unwrap().range().end, end + 80);
     assert_eq!(verify(dir.path()).unwrap().problems, []);
 }
 
 #[test]
 fn a_loss_that_nothing_follows_is_declared_by_sync() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), SMALL).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), SMALL).unwrap();
     assert_eq!(write(&mut tape, 10), 0);
     full::set(3, true);
     let lost = tape.mark(1, "lost").unwrap_err();
     assert_eq!(lost.to_string(), "a record at offset 10 is not on the tape");
-    let lost = tape.output(1, Stream::Out, &[0; 10]).unwrap_err();
+    let lost = tape.output(1, TapeStream::Out, &[0; 10]).unwrap_err();
     assert_eq!(lost.to_string(), "output of 10 bytes at offset 10 is not on the tape");
     assert!(tape.sync().is_err());
     full::set(usize::MAX, true);
@@ -173,7 +173,7 @@ fn when_a_real_disk_is_full_the_loss_is_declared_and_the_tape_recovers() {
     if disk.is_some() {
         fs::write(&ballast, [0; 16 * 1024]).unwrap();
     }
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
     if disk.is_none() {
         full::set(40_000, true);
     }
@@ -195,10 +195,10 @@ fn when_a_real_disk_is_full_the_loss_is_declared_and_the_tape_recovers() {
     let lost = kept + 11 * 4096;
     assert_eq!(tape.end(), lost + 4096);
     assert_eq!(gaps(dir.path(), lost + 4096), [(kept, lost)]);
-    let reader = Reader::open(dir.path()).unwrap();
+    let reader = TapeReader::open(dir.path()).unwrap();
     let reasons: Vec<_> = reader.records(kept).map(|record| record.unwrap().event).collect();
     let gap = TapeGap { len: lost - kept, events: 0, reason: GapReason::Full };
-    assert_eq!(reasons[0], Event::Gap(gap));
+    assert_eq!(reasons[0], TapeEvent::Gap(gap));
     assert_eq!(verify(dir.path()).unwrap().problems, []);
     drop((tape, reader));
     drop(disk);

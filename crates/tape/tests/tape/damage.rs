@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use coven_tape::{
-    Error, Event, Options, ReadAt, Reader, Stream, Tape, TapeDamage, TapeRecord, TruncatedTail,
-    verify,
+    Error, Options, ReadAt, TapeDamage, TapeEvent, TapeReader, TapeRecord, TapeStream, TapeWriter,
+    TruncatedTail, verify,
 };
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
@@ -18,13 +18,13 @@ const OPTIONS: Options = Options { segment_size: u64::MAX, keep: u64::MAX };
 fn steps() -> Vec<Step> {
     vec![
         Step::Resize(80, 24),
-        Step::Output(Stream::Out, b"hello, ".to_vec()),
+        Step::Output(TapeStream::Out, b"hello, ".to_vec()),
         Step::Input(b"yes\r".to_vec()),
-        Step::Output(Stream::Err, b"wor".to_vec()),
+        Step::Output(TapeStream::Err, b"wor".to_vec()),
         Step::Mark("working".into()),
-        Step::Output(Stream::Out, b"ld".to_vec()),
+        Step::Output(TapeStream::Out, b"ld".to_vec()),
         Step::Mark(String::new()),
-        Step::Output(Stream::Out, b"!".to_vec()),
+        Step::Output(TapeStream::Out, b"!".to_vec()),
         Step::Input(b"q".to_vec()),
     ]
 }
@@ -35,7 +35,8 @@ type Files = Vec<(std::path::PathBuf, Vec<u8>)>;
 /// A small tape, its files and what it holds. Segments so small give one for a few records each.
 fn tape(segment_size: u64) -> (TempDir, Files, Vec<TapeRecord>) {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options { segment_size, keep: u64::MAX }).unwrap();
+    let mut tape =
+        TapeWriter::create(dir.path(), Options { segment_size, keep: u64::MAX }).unwrap();
     let mut all = Vec::new();
     for (step, time) in steps().iter().zip(10..) {
         all.push(step.record(time, tape.end()));
@@ -69,9 +70,9 @@ fn whole(all: &[TapeRecord], path: &Path, len: u64) -> usize {
     let mut needed = 0;
     let fits = |record: &&TapeRecord| {
         needed += match &record.event {
-            Event::Output { bytes, .. } if !side => bytes.len() as u64,
-            Event::Input(bytes) if side => bytes.len() as u64,
-            Event::Mark(label) if side => label.len() as u64,
+            TapeEvent::Output { bytes, .. } if !side => bytes.len() as u64,
+            TapeEvent::Input(bytes) if side => bytes.len() as u64,
+            TapeEvent::Mark(label) if side => label.len() as u64,
             _ => 0,
         };
         needed <= len
@@ -90,7 +91,7 @@ fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
             assert!(!verify(dir.path()).unwrap().problems.is_empty(), "{place}");
             read_what_holds(dir.path(), &all, &place);
 
-            let (mut tape, cut) = Tape::append_to(dir.path(), OPTIONS).unwrap();
+            let (mut tape, cut) = TapeWriter::append_to(dir.path(), OPTIONS).unwrap();
             let expected = whole(&all, path, len as u64);
             let mut kept = all[..expected].to_vec();
             let end = kept.last().map_or(0, TapeRecord::end);
@@ -99,9 +100,9 @@ fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
             let on_a_record = expected < all.len() && cut == TruncatedTail::default();
             assert!(!on_a_record || unfinished || len % 32 == 0, "{place}: {cut:?}");
 
-            tape.output(99, Stream::Out, b"again").unwrap();
-            kept.push(Step::Output(Stream::Out, b"again".to_vec()).record(99, end));
-            let reader = Reader::open(dir.path()).unwrap();
+            tape.output(99, TapeStream::Out, b"again").unwrap();
+            kept.push(Step::Output(TapeStream::Out, b"again".to_vec()).record(99, end));
+            let reader = TapeReader::open(dir.path()).unwrap();
             assert_eq!(records(&reader, 0).unwrap(), kept, "{place}");
             assert_eq!(verify(dir.path()).unwrap().problems, [], "{place}");
         }
@@ -110,7 +111,7 @@ fn a_tape_cut_off_at_any_byte_is_kept_up_to_there_and_goes_on() {
 
 /// What a reader gives of a damaged tape must be what was written, as far as it goes.
 fn read_what_holds(dir: &Path, all: &[TapeRecord], place: &str) {
-    let Ok(mut reader) = Reader::open(dir) else { return };
+    let Ok(mut reader) = TapeReader::open(dir) else { return };
     let good: Vec<TapeRecord> = reader.records(0).map_while(Result::ok).collect();
     assert_eq!(good, all[..good.len()], "{place}");
     let end = reader.range().end;
@@ -170,7 +171,7 @@ fn a_changed_bit_before_something_whole_is_an_error_and_not_a_torn_tail() {
     for bit in 32 * 8..(bytes.len() - 32) * 8 {
         with_changed_bit(path, bytes, bit, || {
             let changed = fs::read(path).unwrap();
-            let opened = Tape::append_to(dir.path(), OPTIONS);
+            let opened = TapeWriter::append_to(dir.path(), OPTIONS);
             let Err(Error::Damaged(problem)) = opened else { panic!("bit {bit}") };
             assert_eq!((&problem.path, problem.position), (path, bit as u64 / 8 / 32 * 32));
             assert_eq!(fs::read(path).unwrap(), changed, "nothing else was changed");
@@ -185,8 +186,8 @@ fn a_changed_bit_in_the_last_record_cuts_that_one_off() {
     for bit in (bytes.len() - 32) * 8..bytes.len() * 8 {
         restore(dir.path(), &files);
         with_changed_bit(path, bytes, bit, || {
-            drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
-            let reader = Reader::open(dir.path()).unwrap();
+            drop(TapeWriter::append_to(dir.path(), OPTIONS).unwrap());
+            let reader = TapeReader::open(dir.path()).unwrap();
             assert_eq!(records(&reader, 0).unwrap(), all[..all.len() - 1], "bit {bit}");
         });
     }
@@ -201,8 +202,8 @@ fn zeros_that_a_power_cut_leaves_are_cut_off() {
         let mut bytes = index.1.clone();
         bytes.resize(bytes.len() + zeros, 0);
         fs::write(&index.0, &bytes).unwrap();
-        assert_eq!(records(&Reader::open(dir.path()).unwrap(), 0).unwrap(), all);
-        let (tape, cut) = Tape::append_to(dir.path(), OPTIONS).unwrap();
+        assert_eq!(records(&TapeReader::open(dir.path()).unwrap(), 0).unwrap(), all);
+        let (tape, cut) = TapeWriter::append_to(dir.path(), OPTIONS).unwrap();
         assert_eq!(cut, TruncatedTail { index: zeros as u64, ..TruncatedTail::default() });
         assert_eq!(tape.end(), 13);
     }
@@ -218,7 +219,7 @@ fn an_entry_in_the_wrong_place_is_found() {
     fs::write(&index.0, &bytes).unwrap();
     let problems = verify(dir.path()).unwrap().problems;
     assert_eq!(problems[0].position, 96);
-    let reader = Reader::open(dir.path()).unwrap();
+    let reader = TapeReader::open(dir.path()).unwrap();
     assert!(records(&reader, 0).is_err());
 }
 
@@ -233,7 +234,7 @@ fn a_segment_without_one_of_its_files_is_damaged_and_not_dropped() {
             let place = path.display();
             let problems = verify(dir.path()).unwrap().problems;
             assert_eq!(problems[0].damage, TapeDamage::Incomplete, "{place}");
-            let read = Reader::open(dir.path()).and_then(|reader| records(&reader, 0));
+            let read = TapeReader::open(dir.path()).and_then(|reader| records(&reader, 0));
             let Err(Error::Damaged(problem)) = read else { panic!("{place}: {read:?}") };
             assert_eq!(problem, problems[0]);
         }
@@ -248,15 +249,15 @@ fn a_record_that_reaches_into_the_next_segment_is_not_handed_out() {
         assert!(files.len() > 3 && files[3].0.ends_with("out.00000000000000000007"));
         // The first segment of another tape, longer than the one it stands for.
         let other = temporary().unwrap();
-        let mut longer = Tape::create(other.path(), OPTIONS).unwrap();
+        let mut longer = TapeWriter::create(other.path(), OPTIONS).unwrap();
         longer.resize(10, 80, 24).unwrap();
         for piece in pieces {
-            longer.output(11, Stream::Out, piece.as_bytes()).unwrap();
+            longer.output(11, TapeStream::Out, piece.as_bytes()).unwrap();
         }
         for path in crate::files(other.path()) {
             fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
         }
-        let mut reader = Reader::open(dir.path()).unwrap();
+        let mut reader = TapeReader::open(dir.path()).unwrap();
         assert_eq!(reader.range().end, 13);
         let read: Vec<TapeRecord> = reader.records(0).map_while(Result::ok).collect();
         assert_eq!(read, all[..good]);
@@ -276,10 +277,10 @@ fn a_record_of_another_segment_at_the_end_does_not_count() {
     assert_ne!(indexes[0].0, *newest);
     // That of a size: it has no bytes, so its checksum holds anywhere.
     fs::write(newest, [bytes, &first[32..64]].concat()).unwrap();
-    let reader = Reader::open(dir.path()).unwrap();
+    let reader = TapeReader::open(dir.path()).unwrap();
     assert_eq!(reader.range(), 0..13);
     assert_eq!(records(&reader, 0).unwrap(), all);
     assert_eq!(verify(dir.path()).unwrap().problems[0].damage, TapeDamage::Order);
-    drop(Tape::append_to(dir.path(), OPTIONS).unwrap());
+    drop(TapeWriter::append_to(dir.path(), OPTIONS).unwrap());
     assert_eq!(verify(dir.path()).unwrap().problems, []);
 }

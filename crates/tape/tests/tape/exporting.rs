@@ -1,21 +1,21 @@
 //! A tape as an asciicast.
 
-use coven_tape::{Options, Reader, Stream, Tape, export};
+use coven_tape::{Options, TapeReader, TapeStream, TapeWriter, export};
 use coven_terminal::recording::{self, EventData, RecordingEvent, RecordingHeader};
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
 fn exported(dir: &TempDir) -> Vec<u8> {
-    let reader = Reader::open(dir.path()).unwrap();
+    let reader = TapeReader::open(dir.path()).unwrap();
     export(&reader, &RecordingHeader::new(80, 24), Vec::new()).unwrap()
 }
 
 #[test]
 fn every_record_becomes_an_event() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
-    tape.output(0, Stream::Out, b"$ \xc3").unwrap();
-    tape.output(1_500_000, Stream::Err, b"\xa9\xff").unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
+    tape.output(0, TapeStream::Out, b"$ \xc3").unwrap();
+    tape.output(1_500_000, TapeStream::Err, b"\xa9\xff").unwrap();
     tape.input(2_000_001, b"ls\r").unwrap();
     tape.resize(2_000_001, 100, 30).unwrap();
     tape.resize(2_500_000, 0, 0).unwrap();
@@ -36,11 +36,12 @@ fn every_record_becomes_an_event() {
 #[test]
 fn what_was_dropped_is_a_marker() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options { segment_size: 200, keep: 400 }).unwrap();
+    let mut tape =
+        TapeWriter::create(dir.path(), Options { segment_size: 200, keep: 400 }).unwrap();
     for time in 0..100 {
-        tape.output(time * 1_000_000, Stream::Out, b"0123456789").unwrap();
+        tape.output(time * 1_000_000, TapeStream::Out, b"0123456789").unwrap();
     }
-    let start = Reader::open(dir.path()).unwrap().range().start;
+    let start = TapeReader::open(dir.path()).unwrap().range().start;
     assert!(start > 0);
     let cast = exported(&dir);
     let events: Result<Vec<RecordingEvent>, _> =

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
 
-use coven_tape::{Options, Reader, Stream, Tape, verify};
+use coven_tape::{Options, TapeReader, TapeStream, TapeWriter, verify};
 
 const CONTENT: &str = "not yours";
 
@@ -51,13 +51,13 @@ fn a_new_segment_is_written_through_no_link() {
             let place = Place::new();
             let mut tape = None;
             if base > 0 {
-                let mut begun = Tape::create(&place.dir, SMALL).unwrap();
-                begun.output(1, Stream::Out, &[b'x'; 600]).unwrap();
+                let mut begun = TapeWriter::create(&place.dir, SMALL).unwrap();
+                begun.output(1, TapeStream::Out, &[b'x'; 600]).unwrap();
                 tape = Some(begun);
             }
             plant(&place.victim, &place.file(base, suffix));
-            let mut tape = tape.unwrap_or_else(|| Tape::create(&place.dir, SMALL).unwrap());
-            tape.output(2, Stream::Out, &[b'y'; 600]).unwrap();
+            let mut tape = tape.unwrap_or_else(|| TapeWriter::create(&place.dir, SMALL).unwrap());
+            tape.output(2, TapeStream::Out, &[b'y'; 600]).unwrap();
             tape.input(3, b"typed").unwrap();
             let now = fs::read(&place.victim).unwrap();
             if now != CONTENT.as_bytes() {
@@ -73,8 +73,8 @@ fn a_new_segment_is_written_through_no_link() {
 fn a_tape_is_gone_on_with_through_no_link() {
     for suffix in ["", ".side", ".idx"] {
         let place = Place::new();
-        let mut tape = Tape::create(&place.dir, SMALL).unwrap();
-        tape.output(1, Stream::Out, b"printed").unwrap();
+        let mut tape = TapeWriter::create(&place.dir, SMALL).unwrap();
+        tape.output(1, TapeStream::Out, b"printed").unwrap();
         tape.input(1, b"typed").unwrap();
         drop(tape);
         // A file elsewhere that begins as that of the tape does, and goes on.
@@ -85,7 +85,7 @@ fn a_tape_is_gone_on_with_through_no_link() {
             fs::write(&place.victim, &content).unwrap();
             fs::remove_file(&file).unwrap();
             plant(&place.victim, &file);
-            assert!(Tape::append_to(&place.dir, SMALL).is_err(), "{suffix}");
+            assert!(TapeWriter::append_to(&place.dir, SMALL).is_err(), "{suffix}");
             assert_eq!(fs::read(&place.victim).unwrap(), content, "{suffix}");
         }
     }
@@ -94,34 +94,34 @@ fn a_tape_is_gone_on_with_through_no_link() {
 #[test]
 fn a_tape_is_read_through_no_link() {
     let real = Place::new();
-    Tape::create(&real.dir, SMALL).unwrap().output(1, Stream::Out, b"printed").unwrap();
+    TapeWriter::create(&real.dir, SMALL).unwrap().output(1, TapeStream::Out, b"printed").unwrap();
     for linked in ["", ".side", ".idx"] {
         let place = Place::new();
         for suffix in ["", ".side", ".idx"] {
             let (from, to) = (real.file(0, suffix), place.file(0, suffix));
             if suffix == linked { symbolic(&from, &to) } else { _ = fs::copy(from, to).unwrap() }
         }
-        assert!(Reader::open(&place.dir).is_err(), "{linked}");
+        assert!(TapeReader::open(&place.dir).is_err(), "{linked}");
         assert!(verify(&place.dir).is_err(), "{linked}");
     }
     let link = real.dir.with_file_name("link");
     symlink(&real.dir, &link).unwrap();
-    assert!(Reader::open(&link).is_err());
-    assert!(Tape::append_to(&link, SMALL).is_err());
-    assert_eq!(Reader::open(&real.dir).unwrap().range(), 0..7);
+    assert!(TapeReader::open(&link).is_err());
+    assert!(TapeWriter::append_to(&link, SMALL).is_err());
+    assert_eq!(TapeReader::open(&real.dir).unwrap().range(), 0..7);
 }
 
 #[test]
 fn a_reader_of_a_folder_that_was_replaced_by_a_link_stays_in_the_folder() {
     let place = Place::new();
     let other = Place::new();
-    let mut tape = Tape::create(&place.dir, SMALL).unwrap();
-    tape.output(1, Stream::Out, b"ours").unwrap();
-    Tape::create(&other.dir, SMALL).unwrap().output(1, Stream::Out, &[b'x'; 50]).unwrap();
-    let mut reader = Reader::open(&place.dir).unwrap();
+    let mut tape = TapeWriter::create(&place.dir, SMALL).unwrap();
+    tape.output(1, TapeStream::Out, b"ours").unwrap();
+    TapeWriter::create(&other.dir, SMALL).unwrap().output(1, TapeStream::Out, &[b'x'; 50]).unwrap();
+    let mut reader = TapeReader::open(&place.dir).unwrap();
     fs::rename(&place.dir, place.dir.with_file_name("away")).unwrap();
     symlink(&other.dir, &place.dir).unwrap();
-    tape.output(2, Stream::Out, &[b'y'; 1500]).unwrap();
+    tape.output(2, TapeStream::Out, &[b'y'; 1500]).unwrap();
     reader.refresh().unwrap();
     assert_eq!(reader.range(), 0..1504);
     assert_eq!(fs::read_dir(&other.dir).unwrap().count(), 3);
@@ -132,7 +132,7 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_an_error() {
     for suffix in ["", ".side", ".idx"] {
         for is_pipe in [true, false] {
             let place = Place::new();
-            drop(Tape::create(&place.dir, SMALL).unwrap());
+            drop(TapeWriter::create(&place.dir, SMALL).unwrap());
             let file = place.file(0, suffix);
             fs::remove_file(&file).unwrap();
             if is_pipe {
@@ -141,9 +141,9 @@ fn a_pipe_or_a_folder_in_the_place_of_a_file_is_an_error() {
             } else {
                 fs::create_dir(&file).unwrap();
             }
-            assert!(Reader::open(&place.dir).is_err(), "{suffix}");
+            assert!(TapeReader::open(&place.dir).is_err(), "{suffix}");
             assert!(verify(&place.dir).is_err(), "{suffix}");
-            assert!(Tape::append_to(&place.dir, SMALL).is_err(), "{suffix}");
+            assert!(TapeWriter::append_to(&place.dir, SMALL).is_err(), "{suffix}");
         }
     }
 }

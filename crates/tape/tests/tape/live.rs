@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use coven_tape::{Error, Event, Options, ReadAt, Reader, Stream, Tape};
+use coven_tape::{Error, Options, ReadAt, TapeEvent, TapeReader, TapeStream, TapeWriter};
 use coven_testkit::folders::temporary;
 use coven_testkit::random::Random;
 
@@ -14,11 +14,11 @@ fn byte(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-fn write(tape: &mut Tape, random: &mut Random, total: u64) {
+fn write(tape: &mut TapeWriter, random: &mut Random, total: u64) {
     while tape.end() < total {
         let len = if random.below(50) == 0 { 5000 } else { random.below(200) as u64 };
         let bytes: Vec<u8> = (tape.end()..tape.end() + len).map(byte).collect();
-        tape.output(tape.end(), Stream::Out, &bytes).unwrap();
+        tape.output(tape.end(), TapeStream::Out, &bytes).unwrap();
         if random.below(10) == 0 {
             tape.mark(tape.end(), "mark").unwrap();
         }
@@ -26,7 +26,7 @@ fn write(tape: &mut Tape, random: &mut Random, total: u64) {
 }
 
 /// Follows the output to its end; how many bytes it saw, and how many it was told it missed.
-fn follow(reader: &mut Reader, done: &AtomicBool) -> Result<(u64, u64), Error> {
+fn follow(reader: &mut TapeReader, done: &AtomicBool) -> Result<(u64, u64), Error> {
     let (mut offset, mut missed, mut buffer) = (0, 0, [0; 3000]);
     loop {
         let was_done = done.load(Ordering::Acquire);
@@ -53,14 +53,14 @@ fn follow(reader: &mut Reader, done: &AtomicBool) -> Result<(u64, u64), Error> {
 }
 
 /// Reads all records again and again: each time they must be whole and go on without a hole.
-fn reread(reader: &mut Reader, done: &AtomicBool) -> Result<(), Error> {
+fn reread(reader: &mut TapeReader, done: &AtomicBool) -> Result<(), Error> {
     while !done.load(Ordering::Acquire) {
         reader.refresh()?;
         let (range, mut offset) = (reader.range(), 0);
         for record in reader.records(0) {
             let record = record?;
             assert_eq!(record.offset, offset);
-            if let Event::Output { bytes, .. } = &record.event {
+            if let TapeEvent::Output { bytes, .. } = &record.event {
                 assert!(bytes.iter().zip(offset..).all(|(got, at)| *got == byte(at)));
             }
             offset = record.end();
@@ -75,10 +75,10 @@ fn reread(reader: &mut Reader, done: &AtomicBool) -> Result<(), Error> {
 
 fn run(options: Options, total: u64) -> (u64, u64) {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), options).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), options).unwrap();
     let done = AtomicBool::new(false);
     let (mut follower, mut rereader) =
-        (Reader::open(dir.path()).unwrap(), Reader::open(dir.path()).unwrap());
+        (TapeReader::open(dir.path()).unwrap(), TapeReader::open(dir.path()).unwrap());
     thread::scope(|scope| {
         let following = scope.spawn(|| follow(&mut follower, &done));
         let rereading = scope.spawn(|| reread(&mut rereader, &done));
@@ -107,10 +107,10 @@ fn a_reader_survives_that_what_it_reads_is_dropped() {
 fn a_reader_sees_what_was_appended_when_it_refreshes_and_not_before() {
     let dir = temporary().unwrap();
     let options = Options { segment_size: 120, keep: u64::MAX };
-    let mut tape = Tape::create(dir.path(), options).unwrap();
-    let mut reader = Reader::open(dir.path()).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), options).unwrap();
+    let mut reader = TapeReader::open(dir.path()).unwrap();
     for round in 0..50_u64 {
-        tape.output(round, Stream::Out, b"0123456789").unwrap();
+        tape.output(round, TapeStream::Out, b"0123456789").unwrap();
         assert_eq!(reader.range().end, round * 10);
         assert_eq!(reader.read_at(round * 10, &mut [0; 10]).unwrap(), ReadAt::End);
         reader.refresh().unwrap();

@@ -12,13 +12,15 @@ mod round_trip;
 
 use std::path::Path;
 
-use coven_tape::{Error, Event, GapReason, ReadAt, Reader, Stream, Tape, TapeGap, TapeRecord};
+use coven_tape::{
+    Error, GapReason, ReadAt, TapeEvent, TapeGap, TapeReader, TapeRecord, TapeStream, TapeWriter,
+};
 use coven_testkit::random::Random;
 
 /// Something to do with a tape.
 #[derive(Clone, Debug)]
 enum Step {
-    Output(Stream, Vec<u8>),
+    Output(TapeStream, Vec<u8>),
     Input(Vec<u8>),
     Resize(u16, u16),
     Mark(String),
@@ -32,12 +34,12 @@ impl Step {
             0 => Self::Input(bytes),
             1 => Self::Resize(random.below(500) as u16, random.below(500) as u16),
             2 => Self::Mark(format!("mark {}", "é".repeat(random.below(5)))),
-            3 | 4 => Self::Output(Stream::Err, bytes),
-            _ => Self::Output(Stream::Out, bytes),
+            3 | 4 => Self::Output(TapeStream::Err, bytes),
+            _ => Self::Output(TapeStream::Out, bytes),
         }
     }
 
-    fn write(&self, tape: &mut Tape, time: u64) {
+    fn write(&self, tape: &mut TapeWriter, time: u64) {
         match self {
             Self::Output(stream, bytes) => tape.output(time, *stream, bytes).unwrap(),
             Self::Input(bytes) => tape.input(time, bytes).unwrap(),
@@ -49,17 +51,17 @@ impl Step {
     /// The record this gives, for one that fits into a single record.
     fn record(&self, time: u64, offset: u64) -> TapeRecord {
         let event = match self.clone() {
-            Self::Output(stream, bytes) => Event::Output { stream, bytes },
-            Self::Input(bytes) => Event::Input(bytes),
-            Self::Resize(cols, rows) => Event::Resize { cols, rows },
-            Self::Mark(label) => Event::Mark(label),
+            Self::Output(stream, bytes) => TapeEvent::Output { stream, bytes },
+            Self::Input(bytes) => TapeEvent::Input(bytes),
+            Self::Resize(cols, rows) => TapeEvent::Resize { cols, rows },
+            Self::Mark(label) => TapeEvent::Mark(label),
         };
         TapeRecord { time, offset, event }
     }
 }
 
 /// All records from an offset on.
-fn records(reader: &Reader, from: u64) -> Result<Vec<TapeRecord>, Error> {
+fn records(reader: &TapeReader, from: u64) -> Result<Vec<TapeRecord>, Error> {
     reader.records(from).collect()
 }
 
@@ -67,7 +69,7 @@ fn records(reader: &Reader, from: u64) -> Result<Vec<TapeRecord>, Error> {
 type Gaps = Vec<(u64, u64)>;
 
 /// All output from an offset on, through buffers of this size, with the gaps.
-fn output(reader: &mut Reader, from: u64, buffer: usize) -> Result<(Vec<u8>, Gaps), Error> {
+fn output(reader: &mut TapeReader, from: u64, buffer: usize) -> Result<(Vec<u8>, Gaps), Error> {
     let mut buffer = vec![0; buffer];
     let (mut offset, mut bytes, mut gaps) = (from, Vec::new(), Vec::new());
     loop {
@@ -90,7 +92,7 @@ fn output(reader: &mut Reader, from: u64, buffer: usize) -> Result<(Vec<u8>, Gap
 /// The gap that a reader makes of what was dropped.
 fn dropped(offset: u64, to: u64) -> TapeRecord {
     let gap = TapeGap { len: to - offset, events: 0, reason: GapReason::Dropped };
-    TapeRecord { time: 0, offset, event: Event::Gap(gap) }
+    TapeRecord { time: 0, offset, event: TapeEvent::Gap(gap) }
 }
 
 /// The files of a tape, in order.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use coven_tape::{Error, Options, Reader, Stream, Tape, TapeDamage, verify};
+use coven_tape::{Error, Options, TapeDamage, TapeReader, TapeStream, TapeWriter, verify};
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
@@ -11,8 +11,8 @@ use crate::{files, records};
 
 fn small_tape() -> TempDir {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
-    tape.output(1, Stream::Out, b"hello").unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
+    tape.output(1, TapeStream::Out, b"hello").unwrap();
     dir
 }
 
@@ -30,8 +30,8 @@ fn a_tape_from_the_future_is_refused_and_not_touched() {
          a newer coven can read it",
         index.display()
     );
-    assert_eq!(Reader::open(dir.path()).unwrap_err().to_string(), expected);
-    let refused = Tape::append_to(dir.path(), Options::default()).unwrap_err();
+    assert_eq!(TapeReader::open(dir.path()).unwrap_err().to_string(), expected);
+    let refused = TapeWriter::append_to(dir.path(), Options::default()).unwrap_err();
     assert_eq!(refused.to_string(), expected);
     assert_eq!(verify(dir.path()).unwrap().problems[0].damage, TapeDamage::Newer { version: 9 });
     assert_eq!(fs::read(&index).unwrap(), bytes);
@@ -40,14 +40,14 @@ fn a_tape_from_the_future_is_refused_and_not_touched() {
 #[test]
 fn there_is_one_writer() {
     let dir = temporary().unwrap();
-    let tape = Tape::create(dir.path(), Options::default()).unwrap();
-    let second = Tape::append_to(dir.path(), Options::default());
+    let tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
+    let second = TapeWriter::append_to(dir.path(), Options::default());
     assert!(matches!(second, Err(Error::Locked { .. })));
-    let second = Tape::create(dir.path(), Options::default());
+    let second = TapeWriter::create(dir.path(), Options::default());
     assert!(matches!(second, Err(Error::Locked { .. })));
     drop(tape);
-    assert!(Tape::append_to(dir.path(), Options::default()).is_ok());
-    let second = Tape::create(dir.path(), Options::default());
+    assert!(TapeWriter::append_to(dir.path(), Options::default()).is_ok());
+    let second = TapeWriter::create(dir.path(), Options::default());
     assert!(matches!(second, Err(Error::Exists { .. })));
 }
 
@@ -56,13 +56,13 @@ fn a_folder_without_a_tape_is_said_to_be_one() {
     let dir = temporary().unwrap();
     fs::write(dir.path().join("out.txt"), "no tape").unwrap();
     let expected = format!("{}: there is no tape in this folder", dir.path().display());
-    assert_eq!(Reader::open(dir.path()).unwrap_err().to_string(), expected);
+    assert_eq!(TapeReader::open(dir.path()).unwrap_err().to_string(), expected);
     assert_eq!(verify(dir.path()).unwrap_err().to_string(), expected);
-    let refused = Tape::append_to(dir.path(), Options::default()).unwrap_err();
+    let refused = TapeWriter::append_to(dir.path(), Options::default()).unwrap_err();
     assert_eq!(refused.to_string(), expected);
     let missing = dir.path().join("missing");
-    assert!(matches!(Reader::open(&missing), Err(Error::Io { .. })));
-    assert!(matches!(Tape::create(&missing, Options::default()), Err(Error::Io { .. })));
+    assert!(matches!(TapeReader::open(&missing), Err(Error::Io { .. })));
+    assert!(matches!(TapeWriter::create(&missing, Options::default()), Err(Error::Io { .. })));
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn the_raw_file_is_the_output_and_nothing_else() {
 #[test]
 fn the_index_is_laid_out_as_documented() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
-    tape.output(0x0102_0304, Stream::Out, b"hello").unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
+    tape.output(0x0102_0304, TapeStream::Out, b"hello").unwrap();
     tape.input(0x0102_0305, b"yes\r").unwrap();
     tape.resize(0x0102_0306, 0x1234, 0x5678).unwrap();
     let index = fs::read(dir.path().join("out.00000000000000000000.idx")).unwrap();
@@ -118,16 +118,16 @@ fn crc32(bytes: &[u8]) -> u32 {
 fn a_writer_interrupted_while_creating_leaves_no_tape_and_can_be_followed() {
     for len in 0..32 {
         let dir = temporary().unwrap();
-        drop(Tape::create(dir.path(), Options::default()).unwrap());
+        drop(TapeWriter::create(dir.path(), Options::default()).unwrap());
         let index = fs::File::options()
             .write(true)
             .open(dir.path().join("out.00000000000000000000.idx"))
             .unwrap();
         index.set_len(len).unwrap();
-        assert!(matches!(Reader::open(dir.path()), Err(Error::NoTape { .. })));
+        assert!(matches!(TapeReader::open(dir.path()), Err(Error::NoTape { .. })));
         assert_eq!(verify(dir.path()).unwrap().problems[0].damage, TapeDamage::Unfinished);
-        let (mut tape, _) = Tape::append_to(dir.path(), Options::default()).unwrap();
-        tape.output(1, Stream::Out, b"x").unwrap();
-        assert_eq!(records(&Reader::open(dir.path()).unwrap(), 0).unwrap().len(), 1);
+        let (mut tape, _) = TapeWriter::append_to(dir.path(), Options::default()).unwrap();
+        tape.output(1, TapeStream::Out, b"x").unwrap();
+        assert_eq!(records(&TapeReader::open(dir.path()).unwrap(), 0).unwrap().len(), 1);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use coven_tape::{Error, Event, Options, ReadAt, Reader, Stream, Tape, TapeDamage, verify};
+use coven_tape::{
+    Error, Options, ReadAt, TapeDamage, TapeEvent, TapeReader, TapeStream, TapeWriter, verify,
+};
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
 
@@ -11,9 +13,9 @@ use crate::{dropped, files, output, records};
 const OPTIONS: Options = Options { segment_size: 400, keep: 1600 };
 
 /// A tape of numbered lines of ten bytes.
-fn lines(tape: &mut Tape, count: u64) {
+fn lines(tape: &mut TapeWriter, count: u64) {
     for line in tape.end() / 10..tape.end() / 10 + count {
-        tape.output(line * 100, Stream::Out, format!("{line:9}\n").as_bytes()).unwrap();
+        tape.output(line * 100, TapeStream::Out, format!("{line:9}\n").as_bytes()).unwrap();
     }
 }
 
@@ -24,12 +26,12 @@ fn size(dir: &TempDir) -> u64 {
 #[test]
 fn the_oldest_segments_are_dropped_and_the_rest_stays_readable() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), OPTIONS).unwrap();
     for _ in 0..100 {
         lines(&mut tape, 3);
         assert!(size(&dir) <= OPTIONS.keep, "{}", size(&dir));
     }
-    let mut reader = Reader::open(dir.path()).unwrap();
+    let mut reader = TapeReader::open(dir.path()).unwrap();
     let range = reader.range();
     assert_eq!(range.end, 3000);
     assert!((2000..2900).contains(&range.start), "{range:?}");
@@ -49,9 +51,9 @@ fn the_oldest_segments_are_dropped_and_the_rest_stays_readable() {
 #[test]
 fn a_reader_whose_segments_are_dropped_is_told_of_a_gap() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), OPTIONS).unwrap();
     lines(&mut tape, 30);
-    let mut reader = Reader::open(dir.path()).unwrap();
+    let mut reader = TapeReader::open(dir.path()).unwrap();
     assert_eq!(reader.range(), 0..300);
     // In the middle of the first segment, which stays open.
     assert_eq!(reader.read_at(5, &mut [0; 3]).unwrap(), ReadAt::Data { len: 3 });
@@ -61,8 +63,9 @@ fn a_reader_whose_segments_are_dropped_is_told_of_a_gap() {
     lines(&mut tape, 1000);
     let rest: Vec<_> = following.map(Result::unwrap).collect();
     assert_eq!(rest[0].offset, 10, "an open segment can be read to its end");
-    let gap = rest.iter().position(|record| matches!(record.event, Event::Gap(_))).unwrap();
-    let newest = rest.iter().skip(gap).find(|record| matches!(record.event, Event::Output { .. }));
+    let gap = rest.iter().position(|record| matches!(record.event, TapeEvent::Gap(_))).unwrap();
+    let newest =
+        rest.iter().skip(gap).find(|record| matches!(record.event, TapeEvent::Output { .. }));
     let newest = newest.map_or(300, |record| record.offset);
     assert_eq!(rest[gap].end(), newest, "and what comes after it is gone");
     assert_eq!(rest.last().unwrap().end(), 300);
@@ -83,35 +86,36 @@ fn a_reader_whose_segments_are_dropped_is_told_of_a_gap() {
 #[test]
 fn records_at_the_edge_of_a_segment_are_read_once() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options { segment_size: 200, ..OPTIONS }).unwrap();
+    let mut tape =
+        TapeWriter::create(dir.path(), Options { segment_size: 200, ..OPTIONS }).unwrap();
     lines(&mut tape, 3);
     tape.mark(1000, "last of the first").unwrap();
     lines(&mut tape, 3);
-    let reader = Reader::open(dir.path()).unwrap();
+    let reader = TapeReader::open(dir.path()).unwrap();
     assert!(dir.path().join("out.00000000000000000030").exists());
     let all = records(&reader, 30).unwrap();
-    assert_eq!(all[0].event, Event::Mark("last of the first".into()));
+    assert_eq!(all[0].event, TapeEvent::Mark("last of the first".into()));
     assert_eq!(all.len(), 4);
 }
 
 #[test]
 fn input_without_output_stays_in_its_segment() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), OPTIONS).unwrap();
     for time in 0..100 {
         tape.input(time, b"typed and typed").unwrap();
     }
     assert_eq!(files(dir.path()).len(), 3);
     lines(&mut tape, 2);
     assert_eq!(files(dir.path()).len(), 6);
-    let reader = Reader::open(dir.path()).unwrap();
+    let reader = TapeReader::open(dir.path()).unwrap();
     assert_eq!(records(&reader, 0).unwrap().len(), 102);
 }
 
 #[test]
 fn a_segment_that_was_not_dropped_by_the_writer_is_missing() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options { keep: u64::MAX, ..OPTIONS }).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options { keep: u64::MAX, ..OPTIONS }).unwrap();
     lines(&mut tape, 30);
     let bases: Vec<u64> = files(dir.path()).iter().step_by(3).map(|path| base(path)).collect();
 
@@ -128,7 +132,7 @@ fn a_segment_that_was_not_dropped_by_the_writer_is_missing() {
     let missing = TapeDamage::Missing { from: bases[2], to: bases[3] };
     let problems = verify(dir.path()).unwrap().problems;
     assert_eq!(problems[0].damage, missing);
-    let mut reader = Reader::open(dir.path()).unwrap();
+    let mut reader = TapeReader::open(dir.path()).unwrap();
     let Error::Damaged(problem) = records(&reader, 0).unwrap_err() else { panic!() };
     assert_eq!(problem.damage, missing);
     assert!(reader.read_at(bases[2], &mut [0; 8]).is_err());
@@ -141,7 +145,7 @@ fn base(path: &std::path::Path) -> u64 {
 #[test]
 fn an_interrupted_drop_is_finished_by_the_next_writer() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), OPTIONS).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), OPTIONS).unwrap();
     lines(&mut tape, 9);
     let first: Vec<_> =
         files(dir.path())[..3].iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
@@ -158,7 +162,7 @@ fn an_interrupted_drop_is_finished_by_the_next_writer() {
     fs::write(dir.path().join("out.00000000000000001091.idx"), "TAPE").unwrap();
     fs::write(dir.path().join("spawn.json"), "{}").unwrap();
 
-    let (mut tape, _) = Tape::append_to(dir.path(), OPTIONS).unwrap();
+    let (mut tape, _) = TapeWriter::append_to(dir.path(), OPTIONS).unwrap();
     assert_eq!(tape.end(), 1090);
     assert!(first.iter().all(|(path, _)| !path.exists()));
     assert!(dir.path().join("spawn.json").exists());

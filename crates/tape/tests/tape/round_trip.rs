@@ -1,6 +1,8 @@
 //! What is written is what is read: by offset, by record and by time, against a plain list.
 
-use coven_tape::{Event, MAX_PAYLOAD, Options, ReadAt, Reader, Stream, Tape, TapeRecord, verify};
+use coven_tape::{
+    MAX_PAYLOAD, Options, ReadAt, TapeEvent, TapeReader, TapeRecord, TapeStream, TapeWriter, verify,
+};
 use coven_testkit::folders::temporary;
 use coven_testkit::random::Random;
 use tempfile::TempDir;
@@ -11,7 +13,7 @@ use crate::{Step, output, records};
 fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<TapeRecord>, Vec<u8>) {
     let dir = temporary().unwrap();
     let options = Options { segment_size: 100 + random.below(3000) as u64, keep: u64::MAX };
-    let mut tape = Tape::create(dir.path(), options).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), options).unwrap();
     let (mut all, mut bytes, mut time) = (Vec::new(), Vec::new(), 0);
     for _ in 0..steps {
         time += random.below(3) as u64;
@@ -25,7 +27,7 @@ fn random_tape(random: &mut Random, steps: usize) -> (TempDir, Vec<TapeRecord>, 
         assert_eq!(tape.end(), bytes.len() as u64);
         if random.below(40) == 0 {
             drop(tape);
-            let (again, cut) = Tape::append_to(dir.path(), options).unwrap();
+            let (again, cut) = TapeWriter::append_to(dir.path(), options).unwrap();
             assert_eq!(cut, coven_tape::TruncatedTail::default(), "nothing is torn");
             tape = again;
         }
@@ -38,7 +40,7 @@ fn any_tape_reads_back_as_it_was_written() {
     for seed in 0..40 {
         let mut random = Random::new(seed);
         let (dir, all, bytes) = random_tape(&mut random, 150);
-        let mut reader = Reader::open(dir.path()).unwrap();
+        let mut reader = TapeReader::open(dir.path()).unwrap();
         assert_eq!(reader.range(), 0..bytes.len() as u64, "seed {seed}");
         assert_eq!(records(&reader, 0).unwrap(), all, "seed {seed}");
         for buffer in [1, 7, 64, 5000, MAX_PAYLOAD] {
@@ -57,7 +59,7 @@ fn records_begin_with_the_one_that_holds_the_offset() {
     for seed in 0..20 {
         let mut random = Random::new(seed);
         let (dir, all, bytes) = random_tape(&mut random, 100);
-        let reader = Reader::open(dir.path()).unwrap();
+        let reader = TapeReader::open(dir.path()).unwrap();
         let edges = all.iter().flat_map(|record| [record.offset, record.offset + 1]);
         for from in edges.filter(|edge| *edge <= bytes.len() as u64) {
             let begins = |record: &TapeRecord| record.offset >= from || record.end() > from;
@@ -74,7 +76,7 @@ fn a_time_is_found_where_its_first_record_begins() {
     for seed in 0..20 {
         let mut random = Random::new(seed);
         let (dir, all, bytes) = random_tape(&mut random, 100);
-        let reader = Reader::open(dir.path()).unwrap();
+        let reader = TapeReader::open(dir.path()).unwrap();
         for time in 0..=all.last().unwrap().time + 2 {
             let first = all.iter().find(|record| record.time >= time);
             let expected = first.map_or(bytes.len() as u64, |record| record.offset);
@@ -86,14 +88,14 @@ fn a_time_is_found_where_its_first_record_begins() {
 #[test]
 fn a_time_never_goes_back() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
-    tape.output(500, Stream::Out, b"a").unwrap();
-    tape.output(400, Stream::Out, b"b").unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
+    tape.output(500, TapeStream::Out, b"a").unwrap();
+    tape.output(400, TapeStream::Out, b"b").unwrap();
     drop(tape);
-    let (mut tape, _) = Tape::append_to(dir.path(), Options::default()).unwrap();
-    tape.output(300, Stream::Out, b"c").unwrap();
+    let (mut tape, _) = TapeWriter::append_to(dir.path(), Options::default()).unwrap();
+    tape.output(300, TapeStream::Out, b"c").unwrap();
     tape.mark(600, "").unwrap();
-    let all = records(&Reader::open(dir.path()).unwrap(), 0).unwrap();
+    let all = records(&TapeReader::open(dir.path()).unwrap(), 0).unwrap();
     let times: Vec<u64> = all.iter().map(|record| record.time).collect();
     assert_eq!(times, [500, 500, 500, 600]);
 }
@@ -101,21 +103,21 @@ fn a_time_never_goes_back() {
 #[test]
 fn more_than_a_record_holds_becomes_several() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
     let long: Vec<u8> = (0..3 * MAX_PAYLOAD + 5).map(|i| (i % 251) as u8).collect();
-    tape.output(1, Stream::Err, &long).unwrap();
+    tape.output(1, TapeStream::Err, &long).unwrap();
     tape.input(2, &long).unwrap();
     tape.mark(3, &"é".repeat(MAX_PAYLOAD)).unwrap();
-    let mut reader = Reader::open(dir.path()).unwrap();
+    let mut reader = TapeReader::open(dir.path()).unwrap();
     assert_eq!(output(&mut reader, 0, 1000).unwrap().0, long);
     let mut sent = Vec::new();
     for record in records(&reader, 0).unwrap() {
         match record.event {
-            Event::Output { bytes, stream } => {
-                assert_eq!((bytes.len() <= MAX_PAYLOAD, stream), (true, Stream::Err));
+            TapeEvent::Output { bytes, stream } => {
+                assert_eq!((bytes.len() <= MAX_PAYLOAD, stream), (true, TapeStream::Err));
             }
-            Event::Input(bytes) => sent.extend(bytes),
-            Event::Mark(label) => assert_eq!(label, "é".repeat(MAX_PAYLOAD / 2)),
+            TapeEvent::Input(bytes) => sent.extend(bytes),
+            TapeEvent::Mark(label) => assert_eq!(label, "é".repeat(MAX_PAYLOAD / 2)),
             other => panic!("{other:?}"),
         }
     }
@@ -125,15 +127,15 @@ fn more_than_a_record_holds_becomes_several() {
 #[test]
 fn nothing_written_is_nothing_recorded() {
     let dir = temporary().unwrap();
-    let mut tape = Tape::create(dir.path(), Options::default()).unwrap();
-    tape.output(1, Stream::Out, b"").unwrap();
+    let mut tape = TapeWriter::create(dir.path(), Options::default()).unwrap();
+    tape.output(1, TapeStream::Out, b"").unwrap();
     tape.input(1, b"").unwrap();
-    let mut reader = Reader::open(dir.path()).unwrap();
+    let mut reader = TapeReader::open(dir.path()).unwrap();
     assert_eq!(reader.range(), 0..0);
     assert_eq!(records(&reader, 0).unwrap(), []);
     assert_eq!(reader.read_at(0, &mut [0; 8]).unwrap(), ReadAt::End);
     assert_eq!(reader.find_time(0).unwrap(), 0);
-    tape.output(1, Stream::Out, b"x").unwrap();
+    tape.output(1, TapeStream::Out, b"x").unwrap();
     reader.refresh().unwrap();
     assert_eq!(reader.read_at(0, &mut []).unwrap(), ReadAt::Data { len: 0 });
 }

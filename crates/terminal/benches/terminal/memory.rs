@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::{env, fs, io};
 
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 use coven_testkit::bench::emulator::{BareEmulator, LIKE_OURS};
 use coven_testkit::bench::pty::CHUNK;
 use coven_testkit::streams;
@@ -56,7 +56,7 @@ fn in_child(subject: &str, case: &str, screens: usize) -> io::Result<Option<f64>
 pub(crate) fn child(subject: &str, case: &str, screens: &str) -> io::Result<()> {
     let count: usize = screens.parse().map_err(io::Error::other)?;
     let growth = match subject {
-        OURS => grow(case, count, || Screen::new(Size::new(80, 24))),
+        OURS => grow(case, count, || Screen::new(GridSize::new(80, 24))),
         _ => grow(case, count, || BareEmulator::new(80, 24, LIKE_OURS)),
     }?;
     println!("{growth:.1}");

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use coven_terminal::sanitise::SequenceStripper;
-use coven_terminal::screen::{Options, Screen, Size};
+use coven_terminal::screen::{GridSize, Options, Screen};
 use coven_testkit::bench::cpu::{self, CpuSamples};
 use coven_testkit::bench::emulator::{BareEmulator, LIKE_OURS};
 use coven_testkit::bench::pty::{self, CHUNK};
@@ -121,7 +121,7 @@ fn read(subject: Subject, stream: &Stream, folder: &Folder) -> io::Result<Option
             pty::read(&stream.file, |chunk| feed(&mut screen, chunk))?
         }
         Subject::Tmux => {
-            let size = Size::new(COLUMNS, ROWS);
+            let size = GridSize::new(COLUMNS, ROWS);
             let Some(tmux) = TmuxServer::start(folder.path(), &stream.file, size)? else {
                 return Ok(None);
             };
@@ -139,7 +139,7 @@ fn in_chunks(bytes: &[u8], mut work: impl FnMut(&[u8])) -> Duration {
 }
 
 fn screen() -> Screen {
-    let size = Size::new(COLUMNS, ROWS);
+    let size = GridSize::new(COLUMNS, ROWS);
     Screen::with_options(&Options { size, history: LIKE_OURS, ..Options::default() })
 }
 

@@ -3,14 +3,14 @@
 //! References: xterm's "Control Sequences" and
 //! <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
 
-use super::{Key, KeyCode, KeyModes, KeyModifiers, KittyFlags, shifted};
+use super::{KeyCode, KeyModes, KeyModifiers, KeyPress, KittyFlags, shifted};
 
 /// Any of these makes the keys that type no text use the escape codes of the protocol. The
 /// others only decorate such codes.
 const KITTY_FORMS: KittyFlags =
     KittyFlags::DISAMBIGUATE.union(KittyFlags::EVENT_TYPES).union(KittyFlags::ALL_KEYS);
 
-pub(super) fn encode(key: Key, modes: KeyModes) -> Vec<u8> {
+pub(super) fn encode(key: KeyPress, modes: KeyModes) -> Vec<u8> {
     let held = key.mods;
     let kitty = modes.kitty.intersects(KITTY_FORMS);
     // The short form `ESC O x` exists without modifiers only; the protocol does not use it.
@@ -88,7 +88,7 @@ fn control_code(c: char) -> Option<u8> {
 }
 
 /// Enter, Esc, Tab and Backspace: keys whose old encoding is a control code.
-fn control_key(code: u32, key: Key, modes: KeyModes) -> Vec<u8> {
+fn control_key(code: u32, key: KeyPress, modes: KeyModes) -> Vec<u8> {
     let flags = modes.kitty;
     // Unmodified, all but Esc stay what they are until every key is asked for, so that a shell
     // is still usable after a program died without turning the protocol off.

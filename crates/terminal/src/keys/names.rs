@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{Key, KeyCode, KeyModifiers, unshifted};
+use super::{KeyCode, KeyModifiers, KeyPress, unshifted};
 
 /// Every name a key may be given, in lower case. Function keys and single characters are
 /// recognised by their form.
@@ -96,7 +96,7 @@ pub enum ParseKeyError {
     Control(char),
 }
 
-impl FromStr for Key {
+impl FromStr for KeyPress {
     type Err = ParseKeyError;
 
     fn from_str(name: &str) -> Result<Self, ParseKeyError> {
@@ -136,18 +136,18 @@ fn modifier(name: &str) -> Option<(&'static str, KeyModifiers)> {
     Some((found.1, found.2))
 }
 
-fn key(name: &str, mods: KeyModifiers) -> Result<Key, ParseKeyError> {
+fn key(name: &str, mods: KeyModifiers) -> Result<KeyPress, ParseKeyError> {
     let mut chars = name.chars();
     if let (Some(c), None) = (chars.next(), chars.next()) {
         let c = if mods.is_empty() { c } else { unshifted(c).unwrap_or(c) };
-        return Key::new(KeyCode::Char(c), mods).map_err(|_| ParseKeyError::Control(c));
+        return KeyPress::new(KeyCode::Char(c), mods).map_err(|_| ParseKeyError::Control(c));
     }
     let lower = name.to_ascii_lowercase();
     if lower == BACK_TAB {
-        return Ok(Key { code: KeyCode::Tab, mods: mods | KeyModifiers::SHIFT });
+        return Ok(KeyPress { code: KeyCode::Tab, mods: mods | KeyModifiers::SHIFT });
     }
     if let Some((_, code)) = KEYS.iter().find(|(alias, _)| *alias == lower) {
-        return Ok(Key { code: *code, mods });
+        return Ok(KeyPress { code: *code, mods });
     }
     match function_digits(&lower) {
         Some(digits) => {
@@ -156,7 +156,7 @@ fn key(name: &str, mods: KeyModifiers) -> Result<Key, ParseKeyError> {
                 return Err(no_such());
             }
             let number = digits.parse().map_err(|_| no_such())?;
-            Key::new(KeyCode::F(number), mods).map_err(|_| no_such())
+            KeyPress::new(KeyCode::F(number), mods).map_err(|_| no_such())
         }
         None => Err(ParseKeyError::UnknownKey { name: quoted(name), near: near_keys(&lower) }),
     }

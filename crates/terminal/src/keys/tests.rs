@@ -6,9 +6,9 @@ mod typed;
 
 use proptest::prelude::*;
 
-use super::{Key, KeyCode, KeyModes, KeyModifiers, KittyFlags};
+use super::{KeyCode, KeyModes, KeyModifiers, KeyPress, KittyFlags};
 
-fn key(name: &str) -> Key {
+fn key(name: &str) -> KeyPress {
     name.parse().unwrap()
 }
 
@@ -16,7 +16,7 @@ fn kitty(bits: u16) -> KeyModes {
     KeyModes { kitty: KittyFlags::from_bits(bits), ..KeyModes::default() }
 }
 
-fn any_key() -> impl Strategy<Value = Key> {
+fn any_key() -> impl Strategy<Value = KeyPress> {
     let named = [
         KeyCode::Enter,
         KeyCode::Esc,
@@ -43,7 +43,7 @@ fn any_key() -> impl Strategy<Value = Key> {
         (0x20..0x7f_u8).prop_map(|b| KeyCode::Char(char::from(b))),
     ];
     (code, any::<[bool; 3]>()).prop_map(|(code, [shift, alt, ctrl])| {
-        Key::new(code, KeyModifiers { shift, alt, ctrl }).unwrap()
+        KeyPress::new(code, KeyModifiers { shift, alt, ctrl }).unwrap()
     })
 }
 

@@ -15,11 +15,11 @@ use super::buffer::{KittyKeyboard, PerBuffer};
 use super::cursor::{SavedCursor, TabStops};
 use super::damage::{DamageTracker, ScreenDamage};
 use super::grid::{Grid, with_history};
-use super::{ColorPalette, Options, ScreenCursor, ScreenModes, Size};
+use super::{ColorPalette, GridSize, Options, ScreenCursor, ScreenModes};
 use crate::parser::{ControlSequence, ParserSink, StringTerminator};
 use crate::replies::ReplyBuffer;
 use crate::signals::{self, TerminalSignal};
-use crate::snapshot::{ScreenRow, Snapshot};
+use crate::snapshot::{ScreenRow, ScreenSnapshot};
 
 /// Most history rows a screen may be asked to keep.
 const MAX_HISTORY: usize = 10_000;
@@ -66,7 +66,7 @@ pub(crate) struct ScreenEmulator {
 
 impl ScreenEmulator {
     pub(super) fn new(options: &Options) -> Self {
-        let size = Size::new(options.size.columns, options.size.rows);
+        let size = GridSize::new(options.size.columns, options.size.rows);
         let history = options.history.min(MAX_HISTORY);
         let config = Config { scrolling_history: history, ..Config::default() };
         let mut term = Term::new(config, &size, VoidListener);
@@ -99,8 +99,8 @@ impl ScreenEmulator {
         }
     }
 
-    pub(crate) fn size(&self) -> Size {
-        Size::new(self.columns() as u16, self.height() as u16)
+    pub(crate) fn size(&self) -> GridSize {
+        GridSize::new(self.columns() as u16, self.height() as u16)
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -192,7 +192,7 @@ impl ScreenEmulator {
         self.damage.take(self.height(), state)
     }
 
-    pub(super) fn snapshot(&mut self) -> Snapshot {
+    pub(super) fn snapshot(&mut self) -> ScreenSnapshot {
         let height = self.height();
         self.rows.truncate(height);
         for index in 0..height {
@@ -207,7 +207,7 @@ impl ScreenEmulator {
             }
         }
         self.stale.clear();
-        Snapshot::new(
+        ScreenSnapshot::new(
             self.rows.clone(),
             self.size(),
             self.cursor_view(),

@@ -6,12 +6,12 @@ use alacritty_terminal::grid::{Dimensions, GridCell};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Flags;
 
-use super::Size;
+use super::GridSize;
 use super::engine::ScreenEmulator;
 use super::grid::{Grid, compact, forget_empty_history};
 
 impl ScreenEmulator {
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: GridSize) {
         let old = self.size();
         if size == old {
             return;
@@ -102,7 +102,7 @@ fn mend(grid: &mut Grid) {
     }
 }
 
-impl Dimensions for Size {
+impl Dimensions for GridSize {
     fn total_lines(&self) -> usize {
         self.screen_lines()
     }

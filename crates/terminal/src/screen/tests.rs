@@ -5,7 +5,7 @@ use super::*;
 use crate::snapshot::{CellColor, UnderlineStyle};
 
 fn screen(columns: u16, rows: u16, bytes: &str) -> Screen {
-    let mut screen = Screen::new(Size::new(columns, rows));
+    let mut screen = Screen::new(GridSize::new(columns, rows));
     screen.feed(bytes.as_bytes());
     screen
 }
@@ -135,7 +135,7 @@ mod corrections {
         check(8, 1, "漢字漢字\x1b[1;1H\x1b[@", " 漢字漢");
         check(8, 1, "漢字\x1b[4h\x1b[1;2Hx", " x 字");
         let mut screen = screen(8, 1, "\x1b[?1049h漢字漢字");
-        screen.resize(Size::new(5, 1));
+        screen.resize(GridSize::new(5, 1));
         assert_eq!(screen.snapshot().text(), "漢字");
     }
 
@@ -189,8 +189,8 @@ mod sizes {
             ((1, 1), (2, 1)),
             ((80, 24), (80, 24)),
         ] {
-            screen.resize(Size { columns: size.0, rows: size.1 });
-            assert_eq!(screen.size(), Size::new(found.0, found.1));
+            screen.resize(GridSize { columns: size.0, rows: size.1 });
+            assert_eq!(screen.size(), GridSize::new(found.0, found.1));
             screen.feed("漢字 x\r\n\x1b[999;999H!".as_bytes());
             screen.snapshot();
             screen.dump();
@@ -201,27 +201,27 @@ mod sizes {
     fn lines_are_wrapped_anew_and_nothing_is_lost() {
         let text = "The quick brown fox jumps over the lazy dog.";
         let mut screen = screen(60, 4, text);
-        screen.resize(Size::new(12, 4));
+        screen.resize(GridSize::new(12, 4));
         let wrapped = screen.snapshot();
         let line = wrapped.lines().next().unwrap();
         assert_eq!((line.text.as_ref(), line.rows), (text, 0..4));
-        screen.resize(Size::new(60, 4));
+        screen.resize(GridSize::new(60, 4));
         assert_eq!(screen.snapshot().text(), text);
     }
 
     #[test]
     fn rows_pushed_off_by_a_smaller_size_come_back() {
         let mut screen = screen(20, 10, "1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8");
-        screen.resize(Size::new(20, 3));
+        screen.resize(GridSize::new(20, 3));
         assert_eq!(screen.snapshot().text(), "6\n7\n8");
-        screen.resize(Size::new(20, 10));
+        screen.resize(GridSize::new(20, 10));
         assert_eq!(screen.snapshot().text(), "1\n2\n3\n4\n5\n6\n7\n8");
     }
 
     #[test]
     fn a_colour_left_in_a_row_does_not_come_back_after_a_new_size() {
         let mut screen = screen(6, 3, "\x1b[42m\x1b[2J\x1b[m");
-        screen.resize(Size::new(11, 3));
+        screen.resize(GridSize::new(11, 3));
         screen.feed(b"\x1b[2J");
         assert!(screen.snapshot().rows().iter().all(|row| row.runs().is_empty()));
     }
@@ -232,7 +232,7 @@ mod hostile {
 
     #[test]
     fn a_line_of_ten_megabytes_is_only_its_end() {
-        let mut screen = Screen::new(Size::new(80, 24));
+        let mut screen = Screen::new(GridSize::new(80, 24));
         let chunk = [b'x'; 10_000];
         for _ in 0..1000 {
             screen.feed(&chunk);
@@ -248,7 +248,7 @@ mod hostile {
 
     #[test]
     fn endless_strings_leave_nothing_and_end() {
-        let mut screen = Screen::new(Size::new(80, 24));
+        let mut screen = Screen::new(GridSize::new(80, 24));
         for intro in ["\x1b]0;", "\x1bPq", "\x1b_", "\x1b^", "\x1bX", "\x1bP\x1bP\x1bP"] {
             screen.feed(intro.as_bytes());
             for _ in 0..100 {
@@ -264,7 +264,7 @@ mod hostile {
 
     #[test]
     fn huge_counts_take_no_longer_than_the_screen_is_large() {
-        let mut screen = Screen::new(Size::new(80, 24));
+        let mut screen = Screen::new(GridSize::new(80, 24));
         for last in "@ABCDEFGHIJKLMPSTXZabcdefgr".chars() {
             for _ in 0..1000 {
                 screen.feed(format!("x\x1b[99999999{last}").as_bytes());
@@ -288,7 +288,7 @@ mod hostile {
 
     #[test]
     fn everything_that_piles_up_is_bounded() {
-        let mut screen = Screen::new(Size::new(80, 24));
+        let mut screen = Screen::new(GridSize::new(80, 24));
         screen.feed("\x1b[>1u".repeat(5000).as_bytes());
         assert!(screen.engine.kitty().stack.len() <= 32);
         screen.feed("\x1b]0;t\x07\x1b[22t".repeat(5000).as_bytes());
@@ -305,7 +305,7 @@ mod hostile {
     #[test]
     fn bytes_that_mean_nothing_do_nothing() {
         check(10, 2, "a\0\0\x01\x02\x05b", "ab");
-        let mut screen = Screen::new(Size::new(10, 2));
+        let mut screen = Screen::new(GridSize::new(10, 2));
         screen.feed(b"\xff\xfe\x80");
         assert_eq!(screen.snapshot().text(), "\u{fffd}\u{fffd}\u{fffd}");
         for byte in 0..=255 {
@@ -319,7 +319,7 @@ mod changes {
 
     #[test]
     fn a_new_screen_has_changed_and_a_quiet_one_has_not() {
-        let mut screen = Screen::new(Size::new(20, 5));
+        let mut screen = Screen::new(GridSize::new(20, 5));
         assert_eq!(screen.take_damage(), ScreenDamage::Full);
         assert_eq!(screen.take_damage(), ScreenDamage::None);
         screen.feed(b"\x1b[m\x1b[c");
@@ -328,7 +328,7 @@ mod changes {
 
     #[test]
     fn rows_are_told_apart_from_cursor_title_and_modes() {
-        let mut screen = Screen::new(Size::new(20, 5));
+        let mut screen = Screen::new(GridSize::new(20, 5));
         screen.take_damage();
         screen.feed(b"\x1b[2;1Hx\x1b[4;1Hy");
         assert_eq!(screen.take_damage(), ScreenDamage::Rows(vec![1, 3]));
@@ -372,7 +372,7 @@ mod changes {
             "\x1b[4h",
             "\x1b[1J",
         ];
-        let mut screen = Screen::new(Size::new(12, 6));
+        let mut screen = Screen::new(GridSize::new(12, 6));
         screen.take_damage();
         let mut before = screen.snapshot();
         for round in 0..20_000_usize {

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use coven_terminal::recording::{EventData, RecordingReader};
-use coven_terminal::screen::{Screen, Size};
+use coven_terminal::screen::{GridSize, Screen};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 use coven_testkit::{checks, recordings};
 
@@ -29,11 +29,11 @@ fn reader(path: &Path) -> RecordingReader<BufReader<fs::File>> {
 fn play(path: &Path, mut look: impl FnMut(&str, &mut Screen)) -> Screen {
     let reader = reader(path);
     let header = reader.header();
-    let mut screen = Screen::new(Size::new(header.width, header.height));
+    let mut screen = Screen::new(GridSize::new(header.width, header.height));
     for event in reader {
         match event.unwrap().data {
             EventData::Output(text) => screen.feed(text.as_bytes()),
-            EventData::Resize { cols, rows } => screen.resize(Size::new(cols, rows)),
+            EventData::Resize { cols, rows } => screen.resize(GridSize::new(cols, rows)),
             EventData::Marker(name) => look(&name, &mut screen),
             EventData::Input(_) | EventData::Other { .. } => {}
         }

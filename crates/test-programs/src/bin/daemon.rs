@@ -9,7 +9,7 @@
 
 use std::process::ExitCode;
 
-use coven_daemon::{Options, Places, serve};
+use coven_daemon::{Options, UserFolders, serve};
 
 fn main() -> ExitCode {
     let Some(program) = std::env::args_os().nth(1) else {
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     };
     let run = || -> Result<(), Box<dyn std::error::Error>> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let options = Options::new(Places::from_env()?, program);
+        let options = Options::new(UserFolders::from_env()?, program);
         runtime.block_on(serve(options))?;
         Ok(())
     };

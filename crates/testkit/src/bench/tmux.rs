@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 /// tmux needs about a second for the longest stream; only a stuck server takes this long.
 const TMUX_DEADLINE: Duration = Duration::from_mins(2);
@@ -43,7 +43,7 @@ pub fn version() -> Option<String> {
 
 impl<'a> TmuxServer<'a> {
     /// Starts a server whose socket is in the folder; nothing if tmux is not installed.
-    pub fn start(folder: &'a Path, file: &Path, size: Size) -> io::Result<Option<Self>> {
+    pub fn start(folder: &'a Path, file: &Path, size: GridSize) -> io::Result<Option<Self>> {
         if version().is_none() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::dialect::ApiDialect;
-use super::scene::{Scene, TAG};
+use super::scene::{ModelScene, TAG};
 
 #[derive(Debug, Default)]
 pub(super) struct ModelConversation {
@@ -36,11 +36,11 @@ impl ModelConversation {
 
     /// The scene that is played. A request without tools, or whose last text has no tag, is none of
     /// the agent's turns: some ask for titles, summaries or suggestions besides.
-    pub(super) fn scene(&self) -> Option<Scene> {
+    pub(super) fn scene(&self) -> Option<ModelScene> {
         if self.tools.is_empty() {
             return None;
         }
-        self.said.last().and_then(|text| Scene::in_text(text))
+        self.said.last().and_then(|text| ModelScene::in_text(text))
     }
 
     /// Text in one piece or several; each of several is one that the user said.

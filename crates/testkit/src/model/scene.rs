@@ -57,7 +57,7 @@ pub struct TokensUsed {
 
 /// What the model does in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scene {
+pub enum ModelScene {
     /// It answers at once.
     Text,
     /// It calls the shell once, then answers.
@@ -80,7 +80,7 @@ pub enum Scene {
     Verdict,
 }
 
-impl Scene {
+impl ModelScene {
     pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Shell,
@@ -120,7 +120,7 @@ impl Scene {
 }
 
 /// As the tag that a prompt must have.
-impl fmt::Display for Scene {
+impl fmt::Display for ModelScene {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{TAG}{}", self.name())
     }
@@ -176,19 +176,19 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
         REFUSALS.iter().any(|word| result.contains(word))
     });
     let calls = match scene {
-        Scene::Text => return say(ANSWER),
-        Scene::Error => return ModelTurn::Refuse(400),
-        Scene::Key => return ModelTurn::Refuse(401),
-        Scene::Slow => return ModelTurn::Say(SpokenText::slow(), None),
-        Scene::Think => {
+        ModelScene::Text => return say(ANSWER),
+        ModelScene::Error => return ModelTurn::Refuse(400),
+        ModelScene::Key => return ModelTurn::Refuse(401),
+        ModelScene::Slow => return ModelTurn::Say(SpokenText::slow(), None),
+        ModelScene::Think => {
             return ModelTurn::Say(
                 SpokenText { silence: SILENCE, ..SpokenText::plain(ANSWER) },
                 None,
             );
         }
-        Scene::Shell | Scene::Ask => 1,
-        Scene::Twice => 2,
-        Scene::Verdict => {
+        ModelScene::Shell | ModelScene::Ask => 1,
+        ModelScene::Twice => 2,
+        ModelScene::Verdict => {
             let shell = conversation.tools.iter().find_map(|tool| shell(tool, false));
             return match shell.filter(|_| conversation.results.is_empty()) {
                 Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
@@ -202,7 +202,7 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
     if conversation.results.len() >= calls {
         return say(RAN);
     }
-    match conversation.tools.iter().find_map(|tool| shell(tool, scene != Scene::Shell)) {
+    match conversation.tools.iter().find_map(|tool| shell(tool, scene != ModelScene::Shell)) {
         Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
         None => say(NO_TOOL),
     }

@@ -146,7 +146,7 @@ fn two_calls_come_one_after_the_other_and_then_the_answer() {
     let said = plain(&server, "/v1/chat/completions", &body);
     assert_eq!(said["choices"][0]["finish_reason"], "stop", "{said}");
     let last = server.exchanges().pop().unwrap();
-    assert_eq!(last.scene, Some(Scene::Twice));
+    assert_eq!(last.scene, Some(ModelScene::Twice));
     assert_eq!(last.said, ["play:text earlier", "now play:twice"]);
     assert_eq!(last.results, ["ran-abcdef", "ran-abcdef"]);
 }

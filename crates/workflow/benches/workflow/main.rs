@@ -14,12 +14,14 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::{Duration, Instant};
 
-use coven_model::event::Event;
-use coven_model::{Ending, Outcome, SessionId, Timestamp, WorkflowStatus};
-use coven_notation::Source;
+use coven_model::event::SessionEvent;
+use coven_model::{JobOutcome, ProcessEnding, SessionId, Timestamp, WorkflowStatus};
+use coven_notation::SourceFile;
 use coven_testkit::bench::{arguments, machine, table};
 use coven_workflow::input::SessionSpec;
-use coven_workflow::{Command, Input, Known, Plan, State, check, decide, fold, fold_all};
+use coven_workflow::{
+    CheckEnvironment, Command, SessionInput, State, WorkflowPlan, check, decide, fold, fold_all,
+};
 use serde_json::Map;
 
 fn main() -> io::Result<()> {
@@ -62,7 +64,8 @@ fn fan_out(items: usize) -> String {
 }
 
 fn row(section: &mut String, name: &str, steps: usize, definition: &str) -> io::Result<()> {
-    let checked = check(&Source::new("bench.yaml", definition), &Known::new(["demo"]));
+    let checked =
+        check(&SourceFile::new("bench.yaml", definition), &CheckEnvironment::new(["demo"]));
     let plan = checked.plan.ok_or_else(|| {
         io::Error::other(format!("the definition is wrong: {:?}", checked.problems))
     })?;
@@ -82,7 +85,7 @@ fn row(section: &mut String, name: &str, steps: usize, definition: &str) -> io::
 }
 
 /// Runs a plan to its end; every job succeeds at once.
-fn run(plan: Plan) -> io::Result<(Vec<Event>, Duration)> {
+fn run(plan: WorkflowPlan) -> io::Result<(Vec<SessionEvent>, Duration)> {
     let session =
         SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").map_err(io::Error::other)?;
     let creation = SessionSpec {
@@ -94,8 +97,10 @@ fn run(plan: Plan) -> io::Result<(Vec<Event>, Duration)> {
         base_dir: None,
         auto: None,
     };
-    let mut inputs =
-        std::collections::VecDeque::from([Input::Create(Box::new(creation)), Input::Begin]);
+    let mut inputs = std::collections::VecDeque::from([
+        SessionInput::Create(Box::new(creation)),
+        SessionInput::Begin,
+    ]);
     let (mut state, mut facts, mut now) = (State::default(), Vec::new(), 0);
     let begun = Instant::now();
     while let Some(input) = inputs.pop_front() {
@@ -108,16 +113,16 @@ fn run(plan: Plan) -> io::Result<(Vec<Event>, Duration)> {
         for command in commands {
             if let Command::Start(spec) = command {
                 let job = spec.job.attempt;
-                inputs.push_back(Input::Started(job.clone()));
-                inputs.push_back(Input::Ended { job, outcome: Box::new(succeeded()) });
+                inputs.push_back(SessionInput::Started(job.clone()));
+                inputs.push_back(SessionInput::Ended { job, outcome: Box::new(succeeded()) });
             }
         }
     }
     Ok((facts, begun.elapsed()))
 }
 
-fn succeeded() -> Outcome {
-    let ending = Ending::Exited { code: 0 };
-    let outcome = Outcome::new(true, ending, "it ended with exit code 0");
-    Outcome { output: Some("done".to_owned()), ..outcome }
+fn succeeded() -> JobOutcome {
+    let ending = ProcessEnding::Exited { code: 0 };
+    let outcome = JobOutcome::new(true, ending, "it ended with exit code 0");
+    JobOutcome { output: Some("done".to_owned()), ..outcome }
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileProblem, FileSyntax, Source, SourceSpan, parse};
+use coven_notation::{FileProblem, FileSyntax, SourceFile, SourceSpan, parse};
 
 use super::{CatalogueEntry, EntryStatus, GrimoireLayer, entry};
-use crate::check::Known;
+use crate::check::CheckEnvironment;
 
 /// The largest file that is read; the rest of the limits are the notation's.
 const LARGEST: u64 = coven_notation::MAX_BYTES as u64;
@@ -17,7 +17,7 @@ pub(super) fn read(
     folder: &Path,
     layer: GrimoireLayer,
     standing: EntryStatus,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> Vec<CatalogueEntry> {
     let listed = match files(folder) {
         Ok(files) => files,
@@ -27,7 +27,7 @@ pub(super) fn read(
     let one = |path: &PathBuf| match text(path) {
         Ok(bytes) => {
             let name = path.display().to_string();
-            match Source::from_bytes(name, bytes) {
+            match SourceFile::from_bytes(name, bytes) {
                 Ok(source) => {
                     entry(&stem(path), source, Some(path), layer, standing.clone(), known)
                 }
@@ -88,7 +88,7 @@ fn unreadable_entry(
         name: stem(path),
         layer,
         path: Some(path.to_owned()),
-        source: Source::new(path.display().to_string(), ""),
+        source: SourceFile::new(path.display().to_string(), ""),
         plan: None,
         problems: vec![problem.help("look at its permissions, or remove it")],
         standing,
@@ -100,11 +100,11 @@ fn stem(path: &Path) -> String {
 }
 
 /// Where a grimoire says what it is called.
-pub(super) fn name_span(source: &Source) -> SourceSpan {
+pub(super) fn name_span(source: &SourceFile) -> SourceSpan {
     key_span(source, "name")
 }
 
 /// Where a key of a grimoire stands, as far as it can be read.
-pub(super) fn key_span(source: &Source, key: &str) -> SourceSpan {
+pub(super) fn key_span(source: &SourceFile, key: &str) -> SourceSpan {
     parse(source, FileSyntax::Yaml).map(|node| node.key_span(key)).unwrap_or_default()
 }

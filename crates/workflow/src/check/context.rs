@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use coven_notation::{FileProblem, Source, SourceNode, SourceSpan, within};
+use coven_notation::{FileProblem, SourceFile, SourceNode, SourceSpan, within};
 
-use super::Known;
+use super::CheckEnvironment;
 
 /// How many problems of one file are reported; an author with this many reads no further.
 const MAX_FILE_PROBLEMS: usize = 200;
@@ -13,13 +13,13 @@ pub(super) const MAX_TEXT_PROBLEMS: usize = 20;
 
 /// What all checks share.
 pub(super) struct CheckContext<'a> {
-    pub(super) source: &'a Source,
-    pub(super) known: &'a Known,
+    pub(super) source: &'a SourceFile,
+    pub(super) known: &'a CheckEnvironment,
     problems: Vec<FileProblem>,
 }
 
 impl<'a> CheckContext<'a> {
-    pub(super) fn new(source: &'a Source, known: &'a Known) -> Self {
+    pub(super) fn new(source: &'a SourceFile, known: &'a CheckEnvironment) -> Self {
         Self { source, known, problems: Vec::new() }
     }
 

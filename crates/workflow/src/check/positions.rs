@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use coven_notation::{Source, SourceNode};
+use coven_notation::{SourceFile, SourceNode};
 
 use crate::plan::SourceLocation;
 
 /// Finds places one after another. A file may be one line of megabytes, so what was counted once
 /// is not counted again.
 pub(crate) struct PositionFinder<'a> {
-    source: &'a Source,
+    source: &'a SourceFile,
     at: usize,
     line: u32,
     column: u32,
 }
 
 impl<'a> PositionFinder<'a> {
-    pub(crate) fn new(source: &'a Source) -> Self {
+    pub(crate) fn new(source: &'a SourceFile) -> Self {
         Self { source, at: 0, line: 1, column: 1 }
     }
 

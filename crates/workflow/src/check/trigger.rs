@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::context::{CheckContext, did_you_mean};
 use crate::condition::Condition;
-use crate::plan::{Plan, PlanTrigger};
+use crate::plan::{PlanTrigger, WorkflowPlan};
 use crate::scope::VariableScope;
 
 /// Our own events that a run sends about itself, and that can start a grimoire.
@@ -33,7 +33,7 @@ pub enum TriggerMatch {
 }
 
 /// Whether a run of the grimoire called `other` starts this plan by its events.
-pub fn fires_on(plan: &Plan, other: &str) -> TriggerMatch {
+pub fn fires_on(plan: &WorkflowPlan, other: &str) -> TriggerMatch {
     match &plan.trigger {
         PlanTrigger::Manual => TriggerMatch::No,
         PlanTrigger::Event { event, condition } => fires(event, condition.as_ref(), other),

@@ -1,9 +1,9 @@
 //! How an agent is run, put together from a step and the defaults.
 
-use coven_model::{Mode, PermissionLevel, SandboxMode};
+use coven_model::{AgentMode, PermissionLevel, SandboxMode};
 
 use super::{CompileError, exit_codes, expect, size};
-use crate::check::Known;
+use crate::check::CheckEnvironment;
 use crate::definition::grimoire::{ArbiterDefinition, StepDefaults, StepDefinition};
 use crate::expect::ExpectedOutput;
 use crate::plan::AgentSpec;
@@ -22,7 +22,7 @@ fn templates(texts: Option<&Vec<String>>) -> Result<Vec<TextTemplate>, CompileEr
 pub(super) fn spec(
     step: &StepDefinition,
     defaults: &StepDefaults,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> Result<AgentSpec, CompileError> {
     let adapter = step.adapter.as_ref().or(defaults.adapter.as_ref());
     let adapter = adapter.or(known.default_adapter.as_ref());
@@ -34,7 +34,7 @@ pub(super) fn spec(
     Ok(AgentSpec {
         adapter,
         name: None,
-        mode: step.mode.or(defaults.mode).unwrap_or(Mode::Headless),
+        mode: step.mode.or(defaults.mode).unwrap_or(AgentMode::Headless),
         model: template(step.model.as_ref().or(model.as_ref()))?,
         permissions: step.permissions.or(defaults.permissions),
         extra_args: templates(step.extra_args.as_ref().or(arguments.as_ref()))?,
@@ -57,7 +57,7 @@ pub(super) fn arbiter(
     let same = arbiter.adapter.as_ref().is_none_or(|adapter| *adapter == worker.adapter);
     let mut spec = AgentSpec::new(
         arbiter.adapter.as_ref().unwrap_or(&worker.adapter),
-        Mode::Headless,
+        AgentMode::Headless,
         Some(TextTemplate::parse(&arbiter.prompt)?),
     );
     spec.model =

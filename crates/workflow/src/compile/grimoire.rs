@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use coven_notation::{Source, SourceNode};
+use coven_notation::{SourceFile, SourceNode};
 use serde_json::Value;
 
 use super::agent::{self, template};
 use super::{CompileError, command, exit_codes, expect, shell};
-use crate::check::{Known, PositionFinder};
+use crate::check::{CheckEnvironment, PositionFinder};
 use crate::condition::Condition;
 use crate::definition::grimoire::{Grimoire, StepDefaults, StepDefinition as Written, StepType};
 use crate::plan::{
-    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, Plan, PlanForm, PlanInput, PlanStep,
-    PlanTrigger, RetryPolicy, ShellScript, StepAction,
+    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, PlanForm, PlanInput, PlanStep,
+    PlanTrigger, RetryPolicy, ShellScript, StepAction, WorkflowPlan,
 };
 use crate::template::TextTemplate;
 
 /// The plan of a grimoire that passed the checks.
 pub(crate) fn grimoire(
-    source: &Source,
+    source: &SourceFile,
     node: &SourceNode,
     mut written: Grimoire,
     definition: Value,
-    known: &Known,
-) -> Result<Plan, CompileError> {
+    known: &CheckEnvironment,
+) -> Result<WorkflowPlan, CompileError> {
     let mut places = PositionFinder::new(source);
     let nodes = node.get("steps").map(SourceNode::items).unwrap_or_default();
     let mut steps = Vec::with_capacity(written.steps.len());
@@ -45,7 +45,7 @@ pub(crate) fn grimoire(
         })
     });
     let inputs = inputs.collect();
-    Ok(Plan {
+    Ok(WorkflowPlan {
         name: written.name,
         form: PlanForm::Grimoire,
         goal: None,
@@ -68,7 +68,7 @@ fn trigger(written: &Value) -> Result<PlanTrigger, CompileError> {
 fn compile_step(
     step: &Written,
     defaults: &StepDefaults,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> Result<PlanStep, CompileError> {
     let action = action(step, defaults, known)?;
     // A person takes the time a person takes.
@@ -102,7 +102,7 @@ fn compile_step(
 fn action(
     step: &Written,
     defaults: &StepDefaults,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> Result<StepAction, CompileError> {
     Ok(match step.kind {
         StepType::Agent => StepAction::Agent { agent: agent::spec(step, defaults, known)? },

@@ -3,8 +3,8 @@
 use coven_notation::{FileProblem, SourceSpan};
 use serde_json::{Map, Value};
 
-use crate::check::Known;
-use crate::plan::{AgentSpec, Plan, StepAction};
+use crate::check::CheckEnvironment;
+use crate::plan::{AgentSpec, StepAction, WorkflowPlan};
 use crate::scope::VariableScope;
 use crate::template::{TextTemplate, to_text};
 
@@ -12,9 +12,9 @@ use crate::template::{TextTemplate, to_text};
 /// input that is empty means the default of the machine. To be called with the bound inputs
 /// before a run is made of the plan. Spans in the problems mean nothing.
 pub fn settle(
-    plan: &mut Plan,
+    plan: &mut WorkflowPlan,
     input: &Map<String, Value>,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> Result<(), Vec<FileProblem>> {
     let scope = VariableScope::default().with("input", Value::Object(input.clone()));
     let mut problems = Vec::new();
@@ -42,7 +42,7 @@ fn agents(action: &mut StepAction) -> Vec<&mut AgentSpec> {
 fn choose(
     agent: &mut AgentSpec,
     scope: &VariableScope,
-    known: &Known,
+    known: &CheckEnvironment,
 ) -> Result<(), Box<FileProblem>> {
     let Ok(template) = TextTemplate::parse(&agent.adapter) else { return Ok(()) };
     let Some(reference) = template.single() else { return Ok(()) };

@@ -3,31 +3,31 @@
 use std::collections::BTreeMap;
 
 use coven_model::TaskId;
-use coven_notation::{Source, SourceNode};
+use coven_notation::{SourceFile, SourceNode};
 use serde_json::Value;
 
 use super::{CompileError, exit_codes, size};
 use crate::check::PositionFinder;
 use crate::definition::stages::{StageDefinition, StageWorkflow, TaskDefinition};
 use crate::plan::{
-    AgentSpec, Plan, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction,
+    AgentSpec, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction, WorkflowPlan,
 };
 use crate::template::TextTemplate;
 
 /// The plan of a stage workflow that passed the checks.
 pub(crate) fn stages(
-    source: &Source,
+    source: &SourceFile,
     node: &SourceNode,
     written: StageWorkflow,
     definition: Value,
-) -> Result<Plan, CompileError> {
+) -> Result<WorkflowPlan, CompileError> {
     let mut places = PositionFinder::new(source);
     let nodes = node.get("stages").map(SourceNode::items).unwrap_or_default();
     let mut steps = Vec::with_capacity(written.stages.len());
     for (stage, node) in written.stages.into_iter().zip(nodes) {
         steps.push(compile_stage(stage, node, &mut places)?);
     }
-    Ok(Plan {
+    Ok(WorkflowPlan {
         name: written.id,
         form: PlanForm::Stages,
         goal: written.goal,

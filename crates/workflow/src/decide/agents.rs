@@ -1,13 +1,13 @@
 //! What agents show while they run: questions, turns that are over, texts that arrived.
 
-use coven_model::event::{Decision, DeliveredInput, Event};
-use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, TaskStatus, Work};
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent};
+use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, JobWork, TaskStatus};
 
 use super::DecisionDraft;
 use super::question::question_line;
 use crate::input::{ObservedQuestion, ScreenObservation};
 use crate::rules::DecisionRule;
-use crate::state::{AnswerPhase, LiveJob, Run, RunPhase};
+use crate::state::{AnswerPhase, LiveJob, RunPhase, WorkflowRun};
 
 impl DecisionDraft {
     /// The live job, if what is seen on its screen still matters.
@@ -38,7 +38,7 @@ impl DecisionDraft {
         job: &AttemptId,
         seen: u64,
         question: ObservedQuestion,
-        decided: Option<Decision>,
+        decided: Option<InterventionDecision>,
     ) {
         let Some(live) = self.watched_job(job) else { return };
         let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
@@ -67,11 +67,14 @@ impl DecisionDraft {
         let intervention = Box::new(intervention);
         if let Some(decision) = decided {
             let (attempt, decision) = (job.attempt, Box::new(decision));
-            return self.record(Event::InputDecided { intervention, attempt, decision });
+            return self.record(SessionEvent::InputDecided { intervention, attempt, decision });
         }
-        self.record(Event::InterventionRequired { intervention, attempt: Some(job.attempt) });
+        self.record(SessionEvent::InterventionRequired {
+            intervention,
+            attempt: Some(job.attempt),
+        });
         let status = TaskStatus::WaitingForUser;
-        self.record(Event::TaskStatus { job: job.clone(), status, seen });
+        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
     }
 
     /// Whatever the agent waited for, it does not any more.
@@ -79,7 +82,7 @@ impl DecisionDraft {
         if self.watched_job(job).is_some_and(LiveJob::waits_for_person) {
             self.withdraw(job, "the agent went on by itself");
             let status = TaskStatus::Running;
-            self.record(Event::TaskStatus { job: job.clone(), status, seen });
+            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
         }
     }
 
@@ -90,16 +93,16 @@ impl DecisionDraft {
             return;
         }
         let prompted = live.sent > 0
-            || matches!(&live.spec.work, Work::Agent(agent) if agent.prompt.is_some());
+            || matches!(&live.spec.work, JobWork::Agent(agent) if agent.prompt.is_some());
         if let Some(text) = live.say.clone() {
             let (job, number) = (job.clone(), live.sent + 1);
-            return self.record(Event::InputQueued { job, number, text, seen });
+            return self.record(SessionEvent::InputQueued { job, number, text, seen });
         }
         if let Some(text) = live.next_input().cloned() {
             // Without a prompt the first text is what it waits for from the beginning.
             if worked || !prompted {
                 let (job, number) = (job.clone(), live.sent + 1);
-                self.record(Event::InputQueued { job, number, text, seen });
+                self.record(SessionEvent::InputQueued { job, number, text, seen });
             }
             return;
         }
@@ -107,7 +110,7 @@ impl DecisionDraft {
             return;
         }
         let Some((_, step, _)) = self.current() else { return };
-        if Run::ends_when_idle(step, live) {
+        if WorkflowRun::ends_when_idle(step, live) {
             return self.finish(&job.task, "the end of its turn".to_owned(), output);
         }
         let deadline = live.deadline;
@@ -118,9 +121,9 @@ impl DecisionDraft {
         intervention.excerpt = output.unwrap_or_default();
         intervention.expires_at = deadline;
         let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
-        self.record(Event::InterventionRequired { intervention, attempt });
+        self.record(SessionEvent::InterventionRequired { intervention, attempt });
         let status = TaskStatus::WaitingForUser;
-        self.record(Event::TaskStatus { job: job.clone(), status, seen });
+        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
     }
 
     pub(super) fn delivered(&mut self, job: AttemptId, number: u32, seen: u64) {
@@ -128,21 +131,21 @@ impl DecisionDraft {
         let typing = live.and_then(|live| live.typing.as_ref());
         if typing.is_some_and(|typing| typing.number == number) {
             let input = DeliveredInput::Queued(number);
-            self.record(Event::InputDelivered { job, input, seen });
+            self.record(SessionEvent::InputDelivered { job, input, seen });
         }
     }
 
     pub(super) fn answered(&mut self, id: &InterventionId, seen: u64) {
         if let Some(job) = self.answering(id) {
             let input = DeliveredInput::Answer(id.clone());
-            self.record(Event::InputDelivered { job, input, seen });
+            self.record(SessionEvent::InputDelivered { job, input, seen });
         }
     }
 
     pub(super) fn answer_is_stale(&mut self, id: &InterventionId, reason: String) {
         if let Some(job) = self.answering(id) {
             let intervention = id.clone();
-            self.record(Event::InputRefused { job, intervention, reason });
+            self.record(SessionEvent::InputRefused { job, intervention, reason });
         }
     }
 
@@ -164,7 +167,7 @@ impl DecisionDraft {
         let kept = (run.kept.get(&job.task) == Some(&job.attempt)).then_some(0);
         if let Some(seen) = run.live(&job).map(|live| live.seen).or(kept) {
             let input = DeliveredInput::Typed { text, by };
-            self.record(Event::InputDelivered { job, input, seen });
+            self.record(SessionEvent::InputDelivered { job, input, seen });
         }
     }
 }

@@ -1,7 +1,9 @@
 //! How sessions and steps begin, and what follows from a person's decision about a step.
 
-use coven_model::event::{Decision, Event, LoopVerdict, SessionCreated, StepOutput};
-use coven_model::{Choice, InterventionKind};
+use coven_model::event::{
+    InterventionDecision, LoopVerdict, SessionCreated, SessionEvent, StepOutput,
+};
+use coven_model::{InterventionChoice, InterventionKind};
 use serde_json::Value;
 
 use super::DecisionDraft;
@@ -14,7 +16,7 @@ impl DecisionDraft {
     pub(super) fn create(&mut self, creation: SessionSpec) {
         // A plan is plain data with text keys, so it can always be written.
         let Ok(plan) = serde_json::to_value(&creation.plan) else { return };
-        self.record(Event::SessionCreated(Box::new(SessionCreated {
+        self.record(SessionEvent::SessionCreated(Box::new(SessionCreated {
             session: creation.session,
             name: creation.name,
             plan,
@@ -38,7 +40,7 @@ impl DecisionDraft {
                 Ok(false) => {
                     let reason = format!("its condition does not hold: {}", condition.source());
                     let (step, at) = (step.name.clone(), self.now);
-                    return self.record(Event::StepSkipped { step, index, reason, at });
+                    return self.record(SessionEvent::StepSkipped { step, index, reason, at });
                 }
                 Err(_) => {
                     // Once more with all names, for a message that can suggest one.
@@ -81,47 +83,59 @@ impl DecisionDraft {
             _ => None,
         };
         let (kind, step, at) = (step.action.kind().to_owned(), step.name.clone(), self.now);
-        self.record(Event::StepStarted { step, index, kind, items, approved_by, at });
+        self.record(SessionEvent::StepStarted { step, index, kind, items, approved_by, at });
     }
 
     /// Writes down what follows from a decision about the current step.
-    pub(super) fn apply_decision(&mut self, kind: InterventionKind, decision: Decision) {
+    pub(super) fn apply_decision(
+        &mut self,
+        kind: InterventionKind,
+        decision: InterventionDecision,
+    ) {
         let Some((index, step, state)) = self.current() else { return };
         let by = decided_by(&decision);
         let continues = step.on_failure == OnFailure::Continue;
         match (kind, decision.choice) {
-            (InterventionKind::StartApproval, Choice::Approve | Choice::ApproveAlways) => {
+            (
+                InterventionKind::StartApproval,
+                InterventionChoice::Approve | InterventionChoice::ApproveAlways,
+            ) => {
                 self.start_step(Some(decision.by));
             }
-            (InterventionKind::StartApproval, Choice::Deny) => {
+            (InterventionKind::StartApproval, InterventionChoice::Deny) => {
                 self.step_failed(format!("it was not allowed to start{by}"), continues);
             }
-            (InterventionKind::HumanGate, Choice::Approve | Choice::ApproveAlways) => {
+            (
+                InterventionKind::HumanGate,
+                InterventionChoice::Approve | InterventionChoice::ApproveAlways,
+            ) => {
                 let output = StepOutput::Value(Value::Bool(true));
                 self.step_completed(output, format!("approved{by}"));
             }
-            (_, Choice::Skip) => {
+            (_, InterventionChoice::Skip) => {
                 let (step, at, reason) = (step.name.clone(), self.now, format!("skipped{by}"));
-                self.record(Event::StepSkipped { step, index, reason, at });
+                self.record(SessionEvent::StepSkipped { step, index, reason, at });
             }
             (
                 InterventionKind::LoopLimit | InterventionKind::UnreadableVerdict,
-                Choice::Proceed,
+                InterventionChoice::Proceed,
             ) => {
                 self.complete_loop();
             }
-            (InterventionKind::LoopLimit, Choice::Extend) => self.extend_loop(&decision),
-            (InterventionKind::UnreadableVerdict, Choice::Extend) => {
+            (InterventionKind::LoopLimit, InterventionChoice::Extend) => {
+                self.extend_loop(&decision)
+            }
+            (InterventionKind::UnreadableVerdict, InterventionChoice::Extend) => {
                 let newest = state.judged.last();
                 let unread = newest.filter(|judged| judged.verdict == LoopVerdict::Unreadable);
                 let Some(judged) = unread else { return self.extend_loop(&decision) };
                 let (round, attempt) = (judged.round, judged.attempt);
                 let verdict = LoopVerdict::Actionable;
                 let reason = decision.text.unwrap_or_else(|| format!("another round{by}"));
-                self.record(Event::LoopJudged { index, round, attempt, verdict, reason });
+                self.record(SessionEvent::LoopJudged { index, round, attempt, verdict, reason });
             }
-            (InterventionKind::PartialFailure, Choice::Proceed) => self.complete_many(),
-            (_, Choice::Abort) => {
+            (InterventionKind::PartialFailure, InterventionChoice::Proceed) => self.complete_many(),
+            (_, InterventionChoice::Abort) => {
                 let error = match state.tasks.last().and_then(|task| task.error.as_deref()) {
                     Some(error) => format!("aborted{by}: {error}"),
                     None => format!("aborted{by}"),
@@ -136,12 +150,12 @@ impl DecisionDraft {
     pub(super) fn step_completed(&mut self, output: StepOutput, summary: String) {
         let Some((index, step, _)) = self.current() else { return };
         let (step, at) = (step.name.clone(), self.now);
-        self.record(Event::StepCompleted { step, index, summary, output, at });
+        self.record(SessionEvent::StepCompleted { step, index, summary, output, at });
     }
 }
 
 /// Who decided and why, as the end of a sentence.
-fn decided_by(decision: &Decision) -> String {
+fn decided_by(decision: &InterventionDecision) -> String {
     let why = [decision.why.as_str(), decision.text.as_deref().unwrap_or_default()];
     let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
     if why.is_empty() {

@@ -1,7 +1,7 @@
 //! What jobs and timers report: that a job started, ended or is lost, and that it is time.
 
-use coven_model::event::{Event, JobTimer, StopCause, TaskEnded, TaskRole, TimerPurpose};
-use coven_model::{AttemptId, Ending, Outcome, TaskStatus, Usage};
+use coven_model::event::{JobTimer, SessionEvent, StopCause, TaskEnded, TaskRole, TimerPurpose};
+use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskStatus, TokenUsage};
 use serde_json::Value;
 
 use super::DecisionDraft;
@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::expect::ExpectedOutput;
 use crate::plan::{PlanStep, StepAction};
 use crate::rules::DecisionRule;
-use crate::state::{LiveJob, Run, RunPhase, TaskRun};
+use crate::state::{LiveJob, RunPhase, TaskRun, WorkflowRun};
 
 impl DecisionDraft {
     /// A job's time runs from when its process is there, not from when it was asked for.
@@ -19,15 +19,15 @@ impl DecisionDraft {
         if let (Some(timeout), None, None) = (live.spec.timeout, live.deadline, &live.stop) {
             let timer = JobTimer { job: job.clone(), purpose: TimerPurpose::Timeout };
             let due = self.now.after(timeout);
-            self.record(Event::TimerSet { timer, due });
+            self.record(SessionEvent::TimerSet { timer, due });
         }
     }
 
-    pub(super) fn job_ended(&mut self, job: &AttemptId, outcome: Outcome) {
+    pub(super) fn job_ended(&mut self, job: &AttemptId, outcome: JobOutcome) {
         let Some(run) = self.run() else { return };
         if run.kept.get(&job.task) == Some(&job.attempt) {
             let (job, reason) = (job.clone(), outcome.reason);
-            return self.record(Event::TaskReleased { job, reason });
+            return self.record(SessionEvent::TaskReleased { job, reason });
         }
         if run.is_over() && self.holds(DecisionRule::FinalAbsorbs) {
             return;
@@ -42,15 +42,21 @@ impl DecisionDraft {
         let (outcome, status, value) = judged(run, step, task, live, outcome);
         self.withdraw(&job, "the job has ended");
         let at = self.now;
-        self.record(Event::TaskEnded(Box::new(TaskEnded { job, outcome, status, value, at })));
+        self.record(SessionEvent::TaskEnded(Box::new(TaskEnded {
+            job,
+            outcome,
+            status,
+            value,
+            at,
+        })));
     }
 
     pub(super) fn job_lost(&mut self, job: &AttemptId) {
         self.job_ended(
             job,
-            Outcome::new(
+            JobOutcome::new(
                 false,
-                Ending::Lost,
+                ProcessEnding::Lost,
                 "its process is gone, and its exit status was not recorded",
             ),
         );
@@ -59,22 +65,28 @@ impl DecisionDraft {
     /// A task is done though its agent lives on.
     pub(super) fn end_alive(&mut self, job: AttemptId, by: &str, output: Option<String>) {
         let reason = format!("completed by {by}, and left alive");
-        let outcome = Outcome { output, ..Outcome::new(true, Ending::Alive, reason) };
+        let outcome = JobOutcome { output, ..JobOutcome::new(true, ProcessEnding::Alive, reason) };
         let (status, value, at) = (TaskStatus::Done, None, self.now);
-        self.record(Event::TaskEnded(Box::new(TaskEnded { job, outcome, status, value, at })));
+        self.record(SessionEvent::TaskEnded(Box::new(TaskEnded {
+            job,
+            outcome,
+            status,
+            value,
+            at,
+        })));
     }
 
     /// Told once, however often it is seen.
     pub(super) fn exposed(&mut self, job: AttemptId, reason: String) {
         if self.run().and_then(|run| run.live(&job)).is_some_and(|live| !live.exposed) {
-            self.record(Event::TaskExposed { job, reason });
+            self.record(SessionEvent::TaskExposed { job, reason });
         }
     }
 
-    pub(super) fn usage_reported(&mut self, job: AttemptId, usage: Usage) {
+    pub(super) fn usage_reported(&mut self, job: AttemptId, usage: TokenUsage) {
         let known = self.run().and_then(|run| run.live(&job)).map(|live| live.usage);
         if known.is_some_and(|known| known != usage) {
-            self.record(Event::AgentUsage { job, usage });
+            self.record(SessionEvent::AgentUsage { job, usage });
         }
     }
 
@@ -99,7 +111,7 @@ impl DecisionDraft {
                 let (job, cause) = (timer.job, StopCause::Timeout);
                 self.withdraw(&job, "its time is up");
                 let by = "its timeout".to_owned();
-                self.record(Event::TaskStopping { job, cause, by, output: None });
+                self.record(SessionEvent::TaskStopping { job, cause, by, output: None });
             }
             _ => {}
         }
@@ -109,12 +121,12 @@ impl DecisionDraft {
 /// How an attempt counts, everything considered: what the process said, why it was stopped, what
 /// was expected of its output, and how many attempts there are.
 fn judged(
-    run: &Run,
+    run: &WorkflowRun,
     step: &PlanStep,
     task: &TaskRun,
     live: &LiveJob,
-    mut outcome: Outcome,
-) -> (Outcome, TaskStatus, Option<Value>) {
+    mut outcome: JobOutcome,
+) -> (JobOutcome, TaskStatus, Option<Value>) {
     if outcome.output.is_none() {
         outcome.output.clone_from(&live.output);
     }
@@ -128,7 +140,7 @@ fn judged(
             // Some programs say 0 when they are told to stop; that is no success.
             let limit = live.spec.timeout.unwrap_or_default();
             outcome.ok = false;
-            outcome.ending = Ending::TimedOut;
+            outcome.ending = ProcessEnding::TimedOut;
             outcome.reason = format!("it took longer than {limit:?}");
         }
         Some((StopCause::Unwanted, by)) => {
@@ -164,15 +176,18 @@ fn judged(
 
 /// An exit is a success only if its code is one that was agreed on. Codes other than those are
 /// failures whatever else is said, and a failed result stays one whatever the code is.
-fn accept_exit(live: &LiveJob, outcome: &mut Outcome) {
-    if let Ending::Exited { code } = outcome.ending
+fn accept_exit(live: &LiveJob, outcome: &mut JobOutcome) {
+    if let ProcessEnding::Exited { code } = outcome.ending
         && outcome.ok
         && !live.spec.ok_exit_codes.accept(code)
     {
         outcome.ok = false;
         outcome.reason = format!("exit code {code}");
     }
-    if matches!(outcome.ending, Ending::Lost | Ending::TimedOut | Ending::NotStarted) {
+    if matches!(
+        outcome.ending,
+        ProcessEnding::Lost | ProcessEnding::TimedOut | ProcessEnding::NotStarted
+    ) {
         outcome.ok = false;
     }
 }

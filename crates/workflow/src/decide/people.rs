@@ -1,16 +1,16 @@
 //! What people want: decisions, the end of a task or of the run, another try.
 
-use coven_model::event::{Decision, Event, StopCause, StoppingEnd};
+use coven_model::event::{InterventionDecision, SessionEvent, StopCause, StoppingEnd};
 use coven_model::{InterventionId, TaskId};
 
 use super::DecisionDraft;
-use crate::state::{RetryTarget, Run, RunPhase};
+use crate::state::{RetryTarget, RunPhase, WorkflowRun};
 
 impl DecisionDraft {
-    pub(super) fn resolve(&mut self, id: InterventionId, decision: Decision) {
+    pub(super) fn resolve(&mut self, id: InterventionId, decision: InterventionDecision) {
         let (decision, at) = (Box::new(decision), self.now);
         let task = self.run().and_then(|run| run.pending(&id)?.1.intervention.task.clone());
-        self.record(Event::InterventionResolved { id, decision, at });
+        self.record(SessionEvent::InterventionResolved { id, decision, at });
         if let Some(task) = task {
             self.keep(&task);
         }
@@ -28,7 +28,7 @@ impl DecisionDraft {
 
     /// After a restart: what a cut in the journal left undone and no state alone shows.
     pub(super) fn recover(&mut self) {
-        let jobs = self.run().into_iter().flat_map(Run::live_jobs);
+        let jobs = self.run().into_iter().flat_map(WorkflowRun::live_jobs);
         let tasks: Vec<TaskId> = jobs.map(|(task, _)| task.id.clone()).collect();
         for task in tasks {
             self.keep(&task);
@@ -49,7 +49,7 @@ impl DecisionDraft {
             self.end_alive(job, &by, output);
         } else {
             let cause = StopCause::Completed;
-            self.record(Event::TaskStopping { job, cause, by, output });
+            self.record(SessionEvent::TaskStopping { job, cause, by, output });
         }
     }
 
@@ -57,16 +57,21 @@ impl DecisionDraft {
         let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
         let job = task.job();
         self.withdraw(&job, "the task is being stopped");
-        self.record(Event::TaskStopping { job, cause: StopCause::Unwanted, by, output: None });
+        self.record(SessionEvent::TaskStopping {
+            job,
+            cause: StopCause::Unwanted,
+            by,
+            output: None,
+        });
     }
 
     pub(super) fn cancel(&mut self, by: String, why: String) {
         let at = self.now;
         if self.run().is_some_and(|run| run.phase == RunPhase::Created) {
-            return self.record(Event::WorkflowCancelled { by, why, at });
+            return self.record(SessionEvent::WorkflowCancelled { by, why, at });
         }
         let end = StoppingEnd::Cancelled;
-        self.record(Event::WorkflowStopping { end, by, why, at });
+        self.record(SessionEvent::WorkflowStopping { end, by, why, at });
     }
 
     pub(super) fn retry(&mut self, by: String, why: String) {
@@ -76,12 +81,13 @@ impl DecisionDraft {
         match what {
             RetryTarget::Failed => {
                 let number = run.retries.saturating_add(1);
-                self.record(Event::WorkflowRetried { run: number, by, why, at });
+                self.record(SessionEvent::WorkflowRetried { run: number, by, why, at });
             }
             RetryTarget::Blocked(intervention, choice) => {
                 let id = InterventionId::in_session(run.session(), intervention);
-                let decision = Box::new(Decision { why, ..Decision::new(choice, by) });
-                self.record(Event::InterventionResolved { id, decision, at });
+                let decision =
+                    Box::new(InterventionDecision { why, ..InterventionDecision::new(choice, by) });
+                self.record(SessionEvent::InterventionResolved { id, decision, at });
             }
         }
     }

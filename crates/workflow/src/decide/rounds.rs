@@ -1,7 +1,7 @@
 //! Loops: an agent and an arbiter in turns.
 
 use coven_model::InterventionKind;
-use coven_model::event::{Decision, Event, LoopVerdict, StepOutput, TaskRole};
+use coven_model::event::{InterventionDecision, LoopVerdict, SessionEvent, StepOutput, TaskRole};
 use serde_json::Value;
 
 use super::DecisionDraft;
@@ -40,7 +40,13 @@ impl DecisionDraft {
         let Some(judged) = state.verdict(round).filter(|judged| judged.attempt == attempt) else {
             let judged = judge(answer);
             let (verdict, reason) = (judged.verdict, judged.reason);
-            return self.record(Event::LoopJudged { index, round, attempt, verdict, reason });
+            return self.record(SessionEvent::LoopJudged {
+                index,
+                round,
+                attempt,
+                verdict,
+                reason,
+            });
         };
         match judged.verdict {
             LoopVerdict::Done => self.complete_loop(),
@@ -86,7 +92,7 @@ impl DecisionDraft {
     }
 
     /// A person grants more rounds: as many as the text says, or as many as there were at first.
-    pub(super) fn extend_loop(&mut self, decision: &Decision) {
+    pub(super) fn extend_loop(&mut self, decision: &InterventionDecision) {
         let Some((index, step, state)) = self.current() else { return };
         let usual = match &step.action {
             StepAction::AgentLoop { max_iterations, .. } => *max_iterations,
@@ -95,7 +101,7 @@ impl DecisionDraft {
         let wanted = decision.text.as_deref().and_then(|text| text.trim().parse().ok());
         let more = wanted.unwrap_or(usual).clamp(1, MAX_ROUNDS_ADDED);
         let limit = rounds(state).max(state.rounds).saturating_add(more);
-        self.record(Event::LoopExtended { index, limit });
+        self.record(SessionEvent::LoopExtended { index, limit });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writes down what follows from the state alone.
 
-use coven_model::event::{Event, StoppingEnd};
+use coven_model::event::{SessionEvent, StoppingEnd};
 use coven_model::{InterventionId, InterventionKind};
 
 use super::DecisionDraft;
@@ -36,7 +36,7 @@ impl DecisionDraft {
         let Some(run) = self.run() else { return };
         let Some((_, step, state)) = run.current() else {
             if run.phase == RunPhase::Running {
-                self.record(Event::WorkflowCompleted { at: self.now });
+                self.record(SessionEvent::WorkflowCompleted { at: self.now });
             }
             return;
         };
@@ -72,9 +72,9 @@ impl DecisionDraft {
         let waits = self.run().is_some_and(|run| !run.interventions.is_empty());
         if alive || waits {
             let (end, by, at) = (StoppingEnd::Failed, format!("step {step}"), self.now);
-            self.record(Event::WorkflowStopping { end, by, why: error, at });
+            self.record(SessionEvent::WorkflowStopping { end, by, why: error, at });
         } else {
-            self.record(Event::WorkflowFailed { error, step: Some(step), at: self.now });
+            self.record(SessionEvent::WorkflowFailed { error, step: Some(step), at: self.now });
         }
     }
 
@@ -93,10 +93,10 @@ impl DecisionDraft {
         }
         let at = self.now;
         match end {
-            StoppingEnd::Cancelled => self.record(Event::WorkflowCancelled { by, why, at }),
+            StoppingEnd::Cancelled => self.record(SessionEvent::WorkflowCancelled { by, why, at }),
             StoppingEnd::Failed => {
                 let step = run.current().map(|(_, step, _)| step.name.clone());
-                self.record(Event::WorkflowFailed { error: why, step, at });
+                self.record(SessionEvent::WorkflowFailed { error: why, step, at });
             }
         }
     }
@@ -108,7 +108,7 @@ impl DecisionDraft {
         {
             let id = InterventionId::in_session(run.session(), *number);
             let (reason, at) = ("the run is being stopped".to_owned(), self.now);
-            self.record(Event::InterventionWithdrawn { id, reason, at });
+            self.record(SessionEvent::InterventionWithdrawn { id, reason, at });
         }
     }
 
@@ -120,8 +120,8 @@ impl DecisionDraft {
             return;
         }
         match (blocked, waits) {
-            (false, true) => self.record(Event::WorkflowBlocked { at: self.now }),
-            (true, false) => self.record(Event::WorkflowResumed { at: self.now }),
+            (false, true) => self.record(SessionEvent::WorkflowBlocked { at: self.now }),
+            (true, false) => self.record(SessionEvent::WorkflowResumed { at: self.now }),
             _ => {}
         }
     }
@@ -143,6 +143,6 @@ impl DecisionDraft {
     pub(super) fn step_failed(&mut self, error: String, continues: bool) {
         let Some((index, step, _)) = self.current() else { return };
         let (step, at) = (step.name.clone(), self.now);
-        self.record(Event::StepFailed { step, index, error, continues, at });
+        self.record(SessionEvent::StepFailed { step, index, error, continues, at });
     }
 }

@@ -1,7 +1,7 @@
 //! Steps with one task: agent, script, gate.
 
 use coven_model::InterventionKind;
-use coven_model::event::{Event, StepOutput, TaskRole};
+use coven_model::event::{SessionEvent, StepOutput, TaskRole};
 
 use super::DecisionDraft;
 use super::spec::summary;
@@ -60,7 +60,7 @@ impl DecisionDraft {
         match &task.phase {
             TaskPhase::Ready { at_once: false } if !step.retry.delay.is_zero() => {
                 let (timer, due) = (task.next_attempt(), self.now.after(step.retry.delay));
-                self.record(Event::TimerSet { timer, due });
+                self.record(SessionEvent::TimerSet { timer, due });
             }
             TaskPhase::Ready { .. } => self.start(role),
             TaskPhase::Delayed { due } if *due <= self.now => self.start(role),

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::{Event, TaskRole, TaskStarted};
+use coven_model::event::{SessionEvent, TaskRole, TaskStarted};
 use coven_model::{
-    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, PermissionLevel, SandboxMode, ShellWork,
-    TaskId, TerminalSize, Work,
+    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, JobWork, PermissionLevel, SandboxMode,
+    ShellWork, TaskId, TerminalSize,
 };
 use serde_json::{Value, json};
 
 use super::DecisionDraft;
 use crate::plan::{AgentSpec, PlanStep, ShellScript, StepAction};
-use crate::state::{Local, Run, StepRun, TaskVariables, place};
+use crate::state::{Local, StepRun, TaskVariables, WorkflowRun, place};
 use crate::template::{TextTemplate, to_text};
 
 mod arbiter;
@@ -112,14 +112,14 @@ impl TaskVariables<'_> {
         env.iter().map(entry).collect()
     }
 
-    fn script(&self, step: &PlanStep, script: &ShellScript) -> Result<Work, String> {
+    fn script(&self, step: &PlanStep, script: &ShellScript) -> Result<JobWork, String> {
         let scope = self.scope(script.command.references());
         let prepared = script.command.prepare(&scope).map_err(|error| {
             let error =
                 script.command.prepare(&self.scope_for_errors(&scope)).err().unwrap_or(error);
             format!("{error} ({})", field(step, "command"))
         })?;
-        Ok(Work::Shell(ShellWork {
+        Ok(JobWork::Shell(ShellWork {
             text: prepared.text,
             shell: script.shell.clone(),
             variables: prepared.env,
@@ -150,7 +150,7 @@ impl TaskVariables<'_> {
 
 /// What a task is given, before it has a job id.
 struct JobDraft {
-    work: Work,
+    work: JobWork,
     inputs: Vec<String>,
     name: Option<String>,
     cwd: Option<String>,
@@ -170,7 +170,7 @@ impl DecisionDraft {
         match started(run, step, state, role) {
             Ok(mut started) => {
                 started.at = self.now;
-                self.record(Event::TaskStarted(Box::new(started)));
+                self.record(SessionEvent::TaskStarted(Box::new(started)));
             }
             Err(error) => self.step_failed(error, false),
         }
@@ -178,7 +178,7 @@ impl DecisionDraft {
 }
 
 fn started(
-    run: &Run,
+    run: &WorkflowRun,
     step: &PlanStep,
     state: &StepRun,
     role: TaskRole,
@@ -276,7 +276,7 @@ fn job_draft(
         }
         (TaskRole::Arbiter(round), StepAction::AgentLoop { arbiter, .. }) => {
             let mut given = given_agent(names, step, "arbiter.", arbiter)?;
-            if let Work::Agent(work) = &mut given.work {
+            if let JobWork::Agent(work) = &mut given.work {
                 let question = work.prompt.take().unwrap_or_default();
                 work.prompt = Some(arbiter::prompt(&question, state, round));
                 // It judges the work and cannot change it.
@@ -327,7 +327,7 @@ fn given_agent(
 ) -> Result<JobDraft, String> {
     let (work, inputs) = names.agent(step, prefix, agent)?;
     Ok(JobDraft {
-        work: Work::Agent(work),
+        work: JobWork::Agent(work),
         inputs,
         name: agent.name.clone(),
         cwd: None,

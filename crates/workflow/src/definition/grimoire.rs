@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{Mode, PermissionLevel, SandboxMode};
+use coven_model::{AgentMode, PermissionLevel, SandboxMode};
 use coven_notation::HumanDuration;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,7 +39,6 @@ pub struct Grimoire {
 /// Something a grimoire wants to be given: a map such as `{description: A path, required: true}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Input")]
 pub struct InputDefinition {
     /// What it is, for people.
     pub description: String,
@@ -70,12 +69,11 @@ enum InputTypeName {
 /// are left out there.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Defaults")]
 pub struct StepDefaults {
     /// The agent's type, such as `claude`; `${input.NAME}` lets the person who starts a run choose.
     pub adapter: Option<String>,
     /// `headless` (the default: one prompt, no questions) or `interactive` (on a terminal).
-    pub mode: Option<Mode>,
+    pub mode: Option<AgentMode>,
     /// The model that the agent uses, by the name its CLI knows.
     pub model: Option<String>,
     /// What agents may do without asking: `read-only`, `ask`, `edits` or `all`.
@@ -109,7 +107,6 @@ pub struct StepDefaults {
 /// One step: a map with a `name`, a `type` and what the type needs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Step")]
 pub struct StepDefinition {
     /// What it is called: lowercase letters, digits and dashes, once in the grimoire.
     #[schemars(schema_with = "kebab")]
@@ -143,7 +140,7 @@ pub struct StepDefinition {
     /// The agent's type, such as `claude`. For agents.
     pub adapter: Option<String>,
     /// `headless` (the default: one prompt, no questions) or `interactive`. For agents.
-    pub mode: Option<Mode>,
+    pub mode: Option<AgentMode>,
     /// The model. For agents.
     pub model: Option<String>,
     /// What the agent may do without asking: `read-only`, `ask`, `edits` or `all`. For agents.
@@ -244,7 +241,6 @@ enum OnLimitName {
 /// How often a failed attempt is repeated: a map such as `{attempts: 3, delay: 10s}`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Retry")]
 pub struct RetryDefinition {
     /// How many attempts there are altogether, the first one included.
     #[schemars(range(min = 1, max = 100))]
@@ -256,7 +252,6 @@ pub struct RetryDefinition {
 /// The agent that judges the rounds of a loop. It can look at everything and change nothing.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Arbiter")]
 pub struct ArbiterDefinition {
     /// What it is asked. It is given the round's output and the story of the rounds so far.
     #[schemars(length(min = 1))]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{Mode, PermissionLevel};
+use coven_model::{AgentMode, PermissionLevel};
 use coven_notation::HumanDuration;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +30,6 @@ pub struct StageWorkflow {
 /// Tasks that run side by side. The next stage starts when all of them are complete.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(rename = "Stage")]
 pub struct StageDefinition {
     /// What it is called; once in the workflow.
     #[schemars(schema_with = "id")]
@@ -43,7 +42,6 @@ pub struct StageDefinition {
 /// One agent with something to do: an object with an `id` and an `adapter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(rename = "Task")]
 pub struct TaskDefinition {
     /// What it is called; once in the workflow.
     #[schemars(schema_with = "id")]
@@ -52,7 +50,7 @@ pub struct TaskDefinition {
     #[schemars(length(min = 1))]
     pub adapter: String,
     /// `interactive` (the default: on a terminal) or `headless` (one prompt, no questions).
-    pub execution_mode: Option<Mode>,
+    pub execution_mode: Option<AgentMode>,
     /// What the agent is told at launch. A headless task needs one.
     pub prompt: Option<String>,
     /// Further arguments for the agent's program.

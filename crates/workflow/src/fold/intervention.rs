@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Decision, DeliveredInput, Event, StopCause};
-use coven_model::{AttemptId, Choice, Intervention, InterventionKind};
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, StopCause};
+use coven_model::{AttemptId, Intervention, InterventionChoice, InterventionKind};
 
 use super::step::retry_step;
 use super::task::change_live;
 use crate::rules::{ActiveRules, DecisionRule};
 use crate::state::{
-    AnswerPhase, AskedQuestion, LiveJob, PendingIntervention, PendingText, Run, StepProgress,
+    AnswerPhase, AskedQuestion, LiveJob, PendingIntervention, PendingText, StepProgress,
+    WorkflowRun,
 };
 
-pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
+pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEvent) {
     match event {
-        Event::InterventionRequired { intervention, attempt } => {
+        SessionEvent::InterventionRequired { intervention, attempt } => {
             require(run, intervention, *attempt);
         }
-        Event::InterventionResolved { id, decision, .. } => {
+        SessionEvent::InterventionResolved { id, decision, .. } => {
             let Some((number, pending)) = run.pending(id) else { return };
             let pending = pending.clone();
             if rules.hold(DecisionRule::DecidedOnce) {
@@ -28,7 +29,7 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
                 None => decide_step(run, &pending.intervention, decision),
             }
         }
-        Event::InterventionWithdrawn { id, .. } => {
+        SessionEvent::InterventionWithdrawn { id, .. } => {
             let Some((number, pending)) = run.pending(id) else { return };
             let subject = attempt_of(pending);
             run.interventions.remove(&number);
@@ -40,7 +41,7 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
                 None => unblock(run, number),
             }
         }
-        Event::InputDecided { intervention, attempt, decision } => {
+        SessionEvent::InputDecided { intervention, attempt, decision } => {
             let Some(number) = run.number(&intervention.id) else { return };
             let (Some(task), Some(digest)) = (&intervention.task, &intervention.digest) else {
                 return;
@@ -54,7 +55,7 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
                 live.remember(decision);
             });
         }
-        Event::InputQueued { job, number, text, seen } => change_live(run, job, |live| {
+        SessionEvent::InputQueued { job, number, text, seen } => change_live(run, job, |live| {
             live.typing = Some(PendingText { number: *number, text: text.clone() });
             live.sent = live.sent.max(*number);
             if live.say.as_ref() == Some(text) {
@@ -64,7 +65,7 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
             }
             live.seen = live.seen.max(*seen);
         }),
-        Event::InputDelivered { job, input, seen } => {
+        SessionEvent::InputDelivered { job, input, seen } => {
             let answered = match input {
                 DeliveredInput::Answer(id) => run.number(id),
                 _ => None,
@@ -80,7 +81,7 @@ pub(super) fn apply(run: &mut Run, rules: ActiveRules, event: &Event) {
                 }
             });
         }
-        Event::InputRefused { job, intervention, .. } => {
+        SessionEvent::InputRefused { job, intervention, .. } => {
             let number = run.number(intervention);
             change_live(run, job, |live| {
                 if let Some(number) = number {
@@ -98,7 +99,7 @@ fn attempt_of(pending: &PendingIntervention) -> Option<AttemptId> {
     Some(AttemptId { task: pending.intervention.task.clone()?, attempt: pending.attempt? })
 }
 
-fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
+fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u32>) {
     let Some(number) = run.number(&intervention.id) else { return };
     let pending = PendingIntervention { intervention: intervention.clone(), attempt };
     run.next_intervention = run.next_intervention.max(number.saturating_add(1));
@@ -125,7 +126,7 @@ fn require(run: &mut Run, intervention: &Intervention, attempt: Option<u32>) {
 }
 
 /// What a decision does to an agent: an answer is on its way, or a text, or it is stopped.
-fn decide_agent(live: &mut LiveJob, number: u64, decision: &Decision) {
+fn decide_agent(live: &mut LiveJob, number: u64, decision: &InterventionDecision) {
     if live.turn != Some(number) {
         live.set_answer(number, AnswerPhase::Decided(Box::new(decision.clone())));
         live.remember(decision);
@@ -133,8 +134,8 @@ fn decide_agent(live: &mut LiveJob, number: u64, decision: &Decision) {
     }
     live.turn = None;
     let cause = match decision.choice {
-        Choice::Complete => StopCause::Completed,
-        Choice::Stop => StopCause::Unwanted,
+        InterventionChoice::Complete => StopCause::Completed,
+        InterventionChoice::Stop => StopCause::Unwanted,
         _ => {
             live.sent = live.sent.saturating_add(1);
             let text = decision.text.clone().unwrap_or_default();
@@ -148,11 +149,15 @@ fn decide_agent(live: &mut LiveJob, number: u64, decision: &Decision) {
 }
 
 /// What a decision does to a step: it is tried again at once, or what follows is still to come.
-fn decide_step(run: &mut Run, intervention: &Intervention, decision: &Decision) {
+fn decide_step(
+    run: &mut WorkflowRun,
+    intervention: &Intervention,
+    decision: &InterventionDecision,
+) {
     if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
         return;
     }
-    if matches!(decision.choice, Choice::Retry | Choice::RetryFailed) {
+    if matches!(decision.choice, InterventionChoice::Retry | InterventionChoice::RetryFailed) {
         run.retries = run.retries.saturating_add(1);
         retry_step(run);
     } else if let Some(step) = run.current_mut() {
@@ -161,7 +166,7 @@ fn decide_step(run: &mut Run, intervention: &Intervention, decision: &Decision) 
     }
 }
 
-fn unblock(run: &mut Run, number: u64) {
+fn unblock(run: &mut WorkflowRun, number: u64) {
     if let Some(step) = run.current_mut()
         && step.progress == (StepProgress::Blocked { intervention: number })
     {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Event, LoopVerdict, StepOutput, TaskRole};
-use coven_model::{Timestamp, Usage};
+use coven_model::event::{LoopVerdict, SessionEvent, StepOutput, TaskRole};
+use coven_model::{Timestamp, TokenUsage};
 use serde_json::{Map, Value, json};
 
 use crate::plan::StepAction;
-use crate::state::{RoundVerdict, Run, StepProgress, StepRun, TaskPhase, TaskRun};
+use crate::state::{RoundVerdict, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 
-pub(super) fn apply(run: &mut Run, event: &Event) {
+pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
     let cursor = run.cursor;
     match event {
-        Event::StepStarted { index, items, approved_by, at, .. } if *index == cursor => {
+        SessionEvent::StepStarted { index, items, approved_by, at, .. } if *index == cursor => {
             let rounds = match run.current().map(|(_, step, _)| &step.action) {
                 Some(StepAction::AgentLoop { max_iterations, .. }) => *max_iterations,
                 _ => 0,
@@ -25,12 +25,12 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
                 step.rounds = rounds;
             }
         }
-        Event::StepCompleted { index, output, at, .. } if *index == cursor => {
+        SessionEvent::StepCompleted { index, output, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
             let (output, exit_code) = read(step, output);
             finish_step(run, StepProgress::Completed { output, exit_code }, *at);
         }
-        Event::StepFailed { index, error, continues, at, .. } if *index == cursor => {
+        SessionEvent::StepFailed { index, error, continues, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
             let exit_code = match step.tasks.last().map(|task| &task.phase) {
                 Some(TaskPhase::Failed { exit_code, .. }) if step.tasks.len() == 1 => *exit_code,
@@ -45,10 +45,10 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
                 step.ended_at = Some(*at);
             }
         }
-        Event::StepSkipped { index, reason, at, .. } if *index == cursor => {
+        SessionEvent::StepSkipped { index, reason, at, .. } if *index == cursor => {
             finish_step(run, StepProgress::Skipped { reason: reason.clone() }, *at);
         }
-        Event::LoopJudged { index, round, attempt, verdict, reason } if *index == cursor => {
+        SessionEvent::LoopJudged { index, round, attempt, verdict, reason } if *index == cursor => {
             if let Some(step) = run.current_mut() {
                 step.judged.push(RoundVerdict {
                     round: *round,
@@ -58,7 +58,7 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
                 });
             }
         }
-        Event::LoopExtended { index, limit } if *index == cursor => {
+        SessionEvent::LoopExtended { index, limit } if *index == cursor => {
             if let Some(step) = run.current_mut() {
                 step.rounds = *limit;
                 step.progress = StepProgress::Running;
@@ -69,11 +69,11 @@ pub(super) fn apply(run: &mut Run, event: &Event) {
 }
 
 /// The step is over, and the next one's turn has come.
-fn finish_step(run: &mut Run, progress: StepProgress, at: Timestamp) {
+fn finish_step(run: &mut WorkflowRun, progress: StepProgress, at: Timestamp) {
     let Some(step) = run.current_mut() else { return };
     step.progress = progress;
     step.ended_at = Some(at);
-    let used = step.tasks.iter().fold(Usage::default(), |sum, task| sum.plus(task.usage()));
+    let used = step.tasks.iter().fold(TokenUsage::default(), |sum, task| sum.plus(task.usage()));
     run.usage = run.usage.plus(used);
     if let Some((_, step, _)) = run.current() {
         let name = step.name.clone();
@@ -120,7 +120,7 @@ fn results(step: &StepRun) -> Value {
 
 /// The step that stopped the run, or blocks it, is tried again: what failed in it, or if nothing
 /// had begun, all of it.
-pub(super) fn retry_step(run: &mut Run) {
+pub(super) fn retry_step(run: &mut WorkflowRun) {
     let Some((_, plan, _)) = run.current() else { return };
     let attempts = plan.retry.attempts;
     let more_rounds = match &plan.action {

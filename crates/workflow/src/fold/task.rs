@@ -2,40 +2,46 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Event, JobTimer, TaskEnded, TaskStarted, TimerPurpose};
-use coven_model::{AttemptId, Ending, Outcome, TaskStatus, Timestamp, Usage};
+use coven_model::event::{JobTimer, SessionEvent, TaskEnded, TaskStarted, TimerPurpose};
+use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskStatus, Timestamp, TokenUsage};
 use serde_json::Value;
 
-use crate::state::{LiveJob, Run, StepProgress, TaskPhase, TaskRun, place};
+use crate::state::{LiveJob, StepProgress, TaskPhase, TaskRun, WorkflowRun, place};
 
 const EXCERPT_LINES: usize = 20;
 const EXCERPT_CHARS: usize = 2000;
 
-pub(super) fn apply(run: &mut Run, event: &Event) {
+pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
     match event {
-        Event::TaskStarted(started) => start(run, started),
-        Event::TaskEnded(ended) => end(run, ended),
-        Event::TaskStatus { job, seen, .. } => {
+        SessionEvent::TaskStarted(started) => start(run, started),
+        SessionEvent::TaskEnded(ended) => end(run, ended),
+        SessionEvent::TaskStatus { job, seen, .. } => {
             change_live(run, job, |live| live.seen = live.seen.max(*seen));
         }
-        Event::TaskStopping { job, cause, by, output } => change_live(run, job, |live| {
+        SessionEvent::TaskStopping { job, cause, by, output } => change_live(run, job, |live| {
             if live.stop.is_none() {
                 live.stop = Some((*cause, by.clone()));
                 live.output.clone_from(output);
             }
         }),
-        Event::TaskReleased { job, .. } if run.kept.get(&job.task) == Some(&job.attempt) => {
+        SessionEvent::TaskReleased { job, .. } if run.kept.get(&job.task) == Some(&job.attempt) => {
             run.kept.remove(&job.task);
         }
-        Event::TaskExposed { job, .. } => change_live(run, job, |live| live.exposed = true),
-        Event::TimerSet { timer, due } => set_timer(run, timer, *due),
-        Event::AgentUsage { job, usage } => change_live(run, job, |live| live.usage = *usage),
+        SessionEvent::TaskExposed { job, .. } => change_live(run, job, |live| live.exposed = true),
+        SessionEvent::TimerSet { timer, due } => set_timer(run, timer, *due),
+        SessionEvent::AgentUsage { job, usage } => {
+            change_live(run, job, |live| live.usage = *usage)
+        }
         _ => {}
     }
 }
 
 /// Changes the live job of this id, if it is one.
-pub(super) fn change_live(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut LiveJob)) {
+pub(super) fn change_live(
+    run: &mut WorkflowRun,
+    job: &AttemptId,
+    change: impl FnOnce(&mut LiveJob),
+) {
     change_task(run, job, |task| {
         if let TaskPhase::Live(live) = &mut task.phase {
             change(live);
@@ -44,7 +50,7 @@ pub(super) fn change_live(run: &mut Run, job: &AttemptId, change: impl FnOnce(&m
 }
 
 /// Changes a task of the current step whose newest attempt this is.
-fn change_task(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut TaskRun)) {
+fn change_task(run: &mut WorkflowRun, job: &AttemptId, change: impl FnOnce(&mut TaskRun)) {
     if let Some((step, place)) = run.locate(&job.task)
         && step == run.cursor as usize
         && let Some(step) = run.steps.get_mut(step)
@@ -54,7 +60,7 @@ fn change_task(run: &mut Run, job: &AttemptId, change: impl FnOnce(&mut TaskRun)
     }
 }
 
-fn start(run: &mut Run, started: &TaskStarted) {
+fn start(run: &mut WorkflowRun, started: &TaskStarted) {
     let AttemptId { task: id, attempt } = &started.spec.job.attempt;
     let place = place(started.role);
     // A task stands where its name says, or it could not be found again.
@@ -74,7 +80,7 @@ fn start(run: &mut Run, started: &TaskStarted) {
             phase,
             error: None,
             excerpt: String::new(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             started_at: started.at,
             ended_at: None,
         }),
@@ -92,17 +98,17 @@ fn start(run: &mut Run, started: &TaskStarted) {
     step.progress = StepProgress::Running;
 }
 
-fn end(run: &mut Run, ended: &TaskEnded) {
+fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
     let is_live = run.live(&ended.job).is_some();
     if !is_live || matches!(ended.status, TaskStatus::Running | TaskStatus::WaitingForUser) {
         return;
     }
     let outcome = &ended.outcome;
     let exit_code = match outcome.ending {
-        Ending::Exited { code } => Some(code),
+        ProcessEnding::Exited { code } => Some(code),
         _ => None,
     };
-    let kept = outcome.ending == Ending::Alive;
+    let kept = outcome.ending == ProcessEnding::Alive;
     change_task(run, &ended.job, |task| {
         let used = task.live().map(|live| live.usage).unwrap_or_default();
         task.usage = task.usage.plus(final_usage(outcome, used));
@@ -112,7 +118,7 @@ fn end(run: &mut Run, ended: &TaskEnded) {
         task.phase = match ended.status {
             TaskStatus::Done => TaskPhase::Done { value: value(ended), exit_code, kept },
             TaskStatus::Error => {
-                TaskPhase::Failed { exit_code, lost: outcome.ending == Ending::Lost }
+                TaskPhase::Failed { exit_code, lost: outcome.ending == ProcessEnding::Lost }
             }
             TaskStatus::Cancelled => TaskPhase::Cancelled,
             TaskStatus::Pending | TaskStatus::Running | TaskStatus::WaitingForUser => {
@@ -129,7 +135,7 @@ fn end(run: &mut Run, ended: &TaskEnded) {
 }
 
 /// The end of what an attempt printed: as much as a person reads at a glance.
-fn excerpt(outcome: &Outcome) -> String {
+fn excerpt(outcome: &JobOutcome) -> String {
     let text = outcome.output.as_deref().unwrap_or_default().trim_end();
     let lines = text.rmatch_indices('\n').nth(EXCERPT_LINES - 1).map_or(0, |(at, _)| at + 1);
     let letters = text.char_indices().rev().nth(EXCERPT_CHARS - 1).map_or(0, |(at, _)| at);
@@ -137,9 +143,9 @@ fn excerpt(outcome: &Outcome) -> String {
 }
 
 /// What an attempt used up: what its end says, and where that says nothing, what was said before.
-fn final_usage(outcome: &Outcome, before: Usage) -> Usage {
+fn final_usage(outcome: &JobOutcome, before: TokenUsage) -> TokenUsage {
     let last = outcome.usage;
-    Usage {
+    TokenUsage {
         input_tokens: last.input_tokens.or(before.input_tokens),
         cached_tokens: last.cached_tokens.or(before.cached_tokens),
         output_tokens: last.output_tokens.or(before.output_tokens),
@@ -157,7 +163,7 @@ fn value(ended: &TaskEnded) -> Arc<Value> {
     Arc::new(ended.value.clone().unwrap_or_else(text))
 }
 
-fn set_timer(run: &mut Run, timer: &JobTimer, due: Timestamp) {
+fn set_timer(run: &mut WorkflowRun, timer: &JobTimer, due: Timestamp) {
     match timer.purpose {
         TimerPurpose::Timeout => change_live(run, &timer.job, |live| live.deadline = Some(due)),
         TimerPurpose::Retry => {

@@ -1,14 +1,14 @@
 //! The small plans that the checker walks through, one for each kind of step.
 
 use super::ProcessEnd;
-use crate::plan::{OnFailure, OnLimit, Plan};
+use crate::plan::{OnFailure, OnLimit, WorkflowPlan};
 use crate::testing::*;
 
 /// A plan and what may happen to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ModelScenario {
     pub(super) name: &'static str,
-    pub(super) plan: Plan,
+    pub(super) plan: WorkflowPlan,
     pub(super) input: serde_json::Value,
     /// How processes may end by themselves.
     pub(super) ends: Vec<ProcessEnd>,

@@ -1,14 +1,14 @@
 //! Everything that may happen in a world, for the checker to try.
 
-use coven_model::event::Decision;
-use coven_model::{Choice, Timestamp};
+use coven_model::event::InterventionDecision;
+use coven_model::{InterventionChoice, Timestamp};
 use stateright::Model;
 
 use super::scenes::ModelScenario;
 use super::world::{AgentDisplay, ModelProcess, NOW, WorldState};
 use super::{DisabledParts, ModelStep, ProcessEnd, ReportInFlight};
 use crate::decide::decide;
-use crate::input::Input;
+use crate::input::SessionInput;
 use crate::testing;
 
 /// What the checker walks through.
@@ -19,7 +19,10 @@ pub(super) struct SessionModel {
 }
 
 impl SessionModel {
-    fn ways(world: &WorldState, input: impl Fn() -> (Input, Timestamp)) -> Vec<Option<usize>> {
+    fn ways(
+        world: &WorldState,
+        input: impl Fn() -> (SessionInput, Timestamp),
+    ) -> Vec<Option<usize>> {
         let mut ways = vec![None];
         if world.crashes > 0 {
             let (input, now) = input();
@@ -68,9 +71,10 @@ impl Model for SessionModel {
         for number in 1..world.run().next_intervention {
             let open = world.run().interventions.get(&number);
             // One that is not open any more is decided again in the first two ways there are.
-            let choices = open.map_or(vec![Choice::Retry, Choice::Approve], |pending| {
-                pending.intervention.options.clone()
-            });
+            let choices = open
+                .map_or(vec![InterventionChoice::Retry, InterventionChoice::Approve], |pending| {
+                    pending.intervention.options.clone()
+                });
             for choice in choices {
                 let input = || (decision(number, choice), NOW);
                 let ways = Self::ways(world, input);
@@ -129,7 +133,12 @@ impl Model for SessionModel {
                 next.decide_on(decision(number, choice), NOW, cut, broken);
             }
             ModelStep::Complete(task) => {
-                next.decide_on(Input::Complete { task, by: "she".to_owned() }, NOW, None, broken);
+                next.decide_on(
+                    SessionInput::Complete { task, by: "she".to_owned() },
+                    NOW,
+                    None,
+                    broken,
+                );
             }
             ModelStep::Wish(report) => {
                 let is_new = next.reports.insert(report.clone());
@@ -154,6 +163,6 @@ impl Model for SessionModel {
     }
 }
 
-fn decision(number: u64, choice: Choice) -> Input {
-    testing::decide_with(number, Decision::new(choice, "she").with_text("1"))
+fn decision(number: u64, choice: InterventionChoice) -> SessionInput {
+    testing::decide_with(number, InterventionDecision::new(choice, "she").with_text("1"))
 }

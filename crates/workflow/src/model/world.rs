@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{Decision, Event, TaskRole};
-use coven_model::{AttemptId, Choice, Outcome, TaskId, TaskStatus, Timestamp};
+use coven_model::event::{InterventionDecision, SessionEvent, TaskRole};
+use coven_model::{AttemptId, InterventionChoice, JobOutcome, TaskId, TaskStatus, Timestamp};
 
 use super::scenes::ModelScenario;
 use super::{
@@ -12,8 +12,8 @@ use super::{
 use crate::command::Command;
 use crate::decide::decide;
 use crate::fold::{fold, fold_all};
-use crate::input::Input;
-use crate::state::{Run, RunPhase, State};
+use crate::input::SessionInput;
+use crate::state::{RunPhase, State, WorkflowRun};
 use crate::testing;
 
 /// Everything but the firing of timers happens at this time, and that much later.
@@ -73,7 +73,7 @@ pub(super) struct WorldState {
 }
 
 impl WorldState {
-    pub(super) fn run(&self) -> &Run {
+    pub(super) fn run(&self) -> &WorkflowRun {
         self.state.run().unwrap()
     }
 
@@ -100,7 +100,7 @@ impl WorldState {
             interrupted: false,
             was_blocked: false,
         };
-        for input in [testing::creation(about.plan.clone(), &about.input), Input::Begin] {
+        for input in [testing::creation(about.plan.clone(), &about.input), SessionInput::Begin] {
             world.decide_on(input, NOW, None, broken);
         }
         world
@@ -109,7 +109,7 @@ impl WorldState {
     /// Decides on an input. With a cut, only so many facts are written, and the process dies.
     pub(super) fn decide_on(
         &mut self,
-        input: Input,
+        input: SessionInput,
         now: Timestamp,
         cut: Option<usize>,
         broken: DisabledParts,
@@ -165,7 +165,7 @@ impl WorldState {
         if broken.mechanism == Some(SafetyMechanism::DurableOutcomes) {
             self.processes.retain(|_, process| matches!(process, ModelProcess::Runs { .. }));
         }
-        let (events, _) = decide(&self.state, Input::Recover, NOW);
+        let (events, _) = decide(&self.state, SessionInput::Recover, NOW);
         for event in &events {
             self.note(event);
         }
@@ -175,20 +175,20 @@ impl WorldState {
     }
 
     /// Remembers what was written down.
-    fn note(&mut self, event: &Event) {
+    fn note(&mut self, event: &SessionEvent) {
         let ending = self
             .run_phase()
             .is_some_and(|phase| !matches!(phase, RunPhase::Created | RunPhase::Running));
         match event {
-            Event::TaskStarted(_) => {
+            SessionEvent::TaskStarted(_) => {
                 self.asked_for += 1;
                 self.asked_for_late += u32::from(ending);
             }
-            Event::InterventionResolved { id, .. } => {
+            SessionEvent::InterventionResolved { id, .. } => {
                 let number = self.run().number(id).unwrap();
                 *self.decided.entry(number).or_default() += 1;
             }
-            Event::WorkflowRetried { .. } => self.fulfilled += 1,
+            SessionEvent::WorkflowRetried { .. } => self.fulfilled += 1,
             _ => {}
         }
     }
@@ -289,13 +289,13 @@ impl WorldState {
         }
     }
 
-    pub(super) fn input(report: &ReportInFlight) -> (Input, Timestamp) {
+    pub(super) fn input(report: &ReportInFlight) -> (SessionInput, Timestamp) {
         let input = match report {
-            ReportInFlight::Started(job) => Input::Started(job.clone()),
-            ReportInFlight::Ended(job, ProcessEnd::Lost) => Input::Lost(job.clone()),
+            ReportInFlight::Started(job) => SessionInput::Started(job.clone()),
+            ReportInFlight::Ended(job, ProcessEnd::Lost) => SessionInput::Lost(job.clone()),
             ReportInFlight::Ended(job, end) => {
                 let outcome = Box::new(outcome(*end));
-                Input::Ended { job: job.clone(), outcome }
+                SessionInput::Ended { job: job.clone(), outcome }
             }
             ReportInFlight::Asks(job, seen) => {
                 testing::asks(job.task.as_str(), job.attempt, *seen, &format!("question {seen}"))
@@ -304,16 +304,20 @@ impl WorldState {
                 testing::idle(job.task.as_str(), job.attempt, *seen, true)
             }
             ReportInFlight::Delivered(job, number, seen) => {
-                Input::Delivered { job: job.clone(), number: *number, seen: *seen }
+                SessionInput::Delivered { job: job.clone(), number: *number, seen: *seen }
             }
             ReportInFlight::Answered(number, seen) => {
-                Input::Answered { intervention: testing::intervention(*number), seen: *seen }
+                SessionInput::Answered { intervention: testing::intervention(*number), seen: *seen }
             }
-            ReportInFlight::Fired(timer) => return (Input::TimerFired(timer.clone()), LATER),
+            ReportInFlight::Fired(timer) => {
+                return (SessionInput::TimerFired(timer.clone()), LATER);
+            }
             ReportInFlight::Again(run) => {
-                Input::Retry { run: *run, by: "she".to_owned(), why: String::new() }
+                SessionInput::Retry { run: *run, by: "she".to_owned(), why: String::new() }
             }
-            ReportInFlight::Cancel => Input::Cancel { by: "she".to_owned(), why: String::new() },
+            ReportInFlight::Cancel => {
+                SessionInput::Cancel { by: "she".to_owned(), why: String::new() }
+            }
         };
         (input, NOW)
     }
@@ -346,14 +350,14 @@ impl WorldState {
                     world.decide_on(input, now, None, DisabledParts::default());
                 }
             }
-            let open: Vec<(u64, Choice)> = world
+            let open: Vec<(u64, InterventionChoice)> = world
                 .run()
                 .interventions
                 .iter()
                 .map(|(number, pending)| (*number, *pending.intervention.options.last().unwrap()))
                 .collect();
             for (number, choice) in open {
-                let decision = Decision::new(choice, "she").with_text("x");
+                let decision = InterventionDecision::new(choice, "she").with_text("x");
                 world.decide_on(
                     testing::decide_with(number, decision),
                     NOW,
@@ -375,7 +379,7 @@ impl WorldState {
     }
 }
 
-fn outcome(end: ProcessEnd) -> Outcome {
+fn outcome(end: ProcessEnd) -> JobOutcome {
     match end {
         ProcessEnd::Good => testing::succeeded("fine"),
         ProcessEnd::More => testing::succeeded(r#"{"verdict": "actionable"}"#),

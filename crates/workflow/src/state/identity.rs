@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::shared;
-use crate::plan::{Plan, StepAction};
+use crate::plan::{StepAction, WorkflowPlan};
 
 /// What a run was made with.
 #[derive(Clone, Debug, Serialize)]
@@ -18,7 +18,7 @@ use crate::plan::{Plan, StepAction};
 pub struct RunIdentity {
     pub session: SessionId,
     pub name: String,
-    pub plan: Plan,
+    pub plan: WorkflowPlan,
     /// The inputs by name.
     #[serde(serialize_with = "shared")]
     pub input: Arc<Value>,
@@ -44,7 +44,7 @@ struct PlanIndex {
 }
 
 impl PlanIndex {
-    fn new(plan: &Plan) -> Self {
+    fn new(plan: &WorkflowPlan) -> Self {
         let mut index = Self::default();
         for (place, step) in plan.steps.iter().enumerate() {
             index.steps.entry(step.name.clone()).or_insert(place);
@@ -64,7 +64,7 @@ impl PlanIndex {
 impl RunIdentity {
     /// What the fact says, if its plan can be read.
     pub(crate) fn new(created: &SessionCreated) -> Result<Self, serde_json::Error> {
-        let plan: Plan = serde::Deserialize::deserialize(&created.plan)?;
+        let plan: WorkflowPlan = serde::Deserialize::deserialize(&created.plan)?;
         Ok(Self {
             session: created.session.clone(),
             name: created.name.clone(),

@@ -1,10 +1,10 @@
 //! What has to be done, as far as the facts tell: all orders that were given and not yet seen to
 //! be carried out. After a restart they are simply given again.
 
-use coven_model::event::{Event, JobTimer, StopCause, StoppingEnd, TimerPurpose};
+use coven_model::event::{JobTimer, SessionEvent, StopCause, StoppingEnd, TimerPurpose};
 use coven_model::{AttemptId, InterventionId, TaskId, Timestamp};
 
-use super::{AnswerPhase, LiveJob, Run, RunPhase, State, TaskPhase, TaskRun};
+use super::{AnswerPhase, LiveJob, RunPhase, State, TaskPhase, TaskRun, WorkflowRun};
 use crate::command::{AgentAnswer, Command};
 
 impl State {
@@ -30,14 +30,16 @@ impl State {
     }
 
     /// The attempt that a fact is about, read before the fact is folded.
-    pub(crate) fn subject(&self, event: &Event) -> Option<AttemptId> {
+    pub(crate) fn subject(&self, event: &SessionEvent) -> Option<AttemptId> {
         match event {
-            Event::TaskStarted(started) => Some(started.spec.job.attempt.clone()),
-            Event::TaskStopping { job, .. } | Event::InputQueued { job, .. } => Some(job.clone()),
-            Event::InputDecided { intervention, attempt, .. } => {
+            SessionEvent::TaskStarted(started) => Some(started.spec.job.attempt.clone()),
+            SessionEvent::TaskStopping { job, .. } | SessionEvent::InputQueued { job, .. } => {
+                Some(job.clone())
+            }
+            SessionEvent::InputDecided { intervention, attempt, .. } => {
                 Some(AttemptId { task: intervention.task.clone()?, attempt: *attempt })
             }
-            Event::InterventionResolved { id, .. } => {
+            SessionEvent::InterventionResolved { id, .. } => {
                 let (_, pending) = self.run.as_ref()?.pending(id)?;
                 let task = pending.intervention.task.clone()?;
                 Some(AttemptId { task, attempt: pending.attempt? })
@@ -47,26 +49,36 @@ impl State {
     }
 
     /// The orders that follow from a fact about `subject` that was just folded into this state.
-    pub(crate) fn orders_after(&self, event: &Event, subject: Option<&AttemptId>) -> Vec<Command> {
+    pub(crate) fn orders_after(
+        &self,
+        event: &SessionEvent,
+        subject: Option<&AttemptId>,
+    ) -> Vec<Command> {
         let Some(run) = self.run.as_ref().filter(|run| !run.is_over()) else { return Vec::new() };
         let wanted = |order: &Command| match (event, order) {
-            (Event::TaskStarted(_), Command::Start(_))
-            | (Event::TaskStopping { .. } | Event::WorkflowStopping { .. }, Command::Stop(_))
-            | (Event::InterventionResolved { .. }, Command::Stop(_) | Command::Send { .. })
-            | (Event::InputQueued { .. }, Command::Send { .. }) => true,
-            (Event::InputDecided { intervention, .. }, Command::Answer(answer)) => {
+            (SessionEvent::TaskStarted(_), Command::Start(_))
+            | (
+                SessionEvent::TaskStopping { .. } | SessionEvent::WorkflowStopping { .. },
+                Command::Stop(_),
+            )
+            | (
+                SessionEvent::InterventionResolved { .. },
+                Command::Stop(_) | Command::Send { .. },
+            )
+            | (SessionEvent::InputQueued { .. }, Command::Send { .. }) => true,
+            (SessionEvent::InputDecided { intervention, .. }, Command::Answer(answer)) => {
                 answer.intervention == intervention.id
             }
-            (Event::InterventionResolved { id, .. }, Command::Answer(answer)) => {
+            (SessionEvent::InterventionResolved { id, .. }, Command::Answer(answer)) => {
                 answer.intervention == *id
             }
             _ => false,
         };
         let orders = match event {
-            Event::TimerSet { timer, due } => {
+            SessionEvent::TimerSet { timer, due } => {
                 return vec![Command::SetTimer { timer: timer.clone(), due: *due }];
             }
-            Event::WorkflowStopping { .. } => self.outstanding(),
+            SessionEvent::WorkflowStopping { .. } => self.outstanding(),
             _ => {
                 let task = subject.and_then(|job| Some((job, run.task(&job.task)?)));
                 let task = task.filter(|(job, task)| task.attempt == job.attempt);
@@ -78,7 +90,7 @@ impl State {
     }
 }
 
-impl Run {
+impl WorkflowRun {
     /// Everything that is to be done about a live job.
     fn orders(&self, task: &TaskRun, live: &LiveJob) -> Vec<Command> {
         let job = task.job();

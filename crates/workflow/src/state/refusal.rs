@@ -3,16 +3,19 @@
 //! `decide` ignores what cannot be done. A caller that takes requests from people asks here first,
 //! so that the answer can say why.
 
-use coven_model::event::{Decision, StoppingEnd};
-use coven_model::{Choice, Digest, InterventionId, Mode, TaskId, TaskStatus, Work, WorkflowStatus};
+use coven_model::event::{InterventionDecision, StoppingEnd};
+use coven_model::{
+    AgentMode, ContentDigest, InterventionChoice, InterventionId, JobWork, TaskId, TaskStatus,
+    WorkflowStatus,
+};
 
-use super::{Run, RunPhase, State, StepProgress};
-use crate::input::Input;
+use super::{RunPhase, State, StepProgress, WorkflowRun};
+use crate::input::SessionInput;
 use crate::rules::DecisionRule;
 
 /// Why something cannot be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum RefusalReason {
     #[error("the session does not exist")]
     NoSession,
     /// There is one already.
@@ -38,13 +41,13 @@ pub enum Refused {
     /// Not among the choices.
     #[error("`{choice}` is not possible here; choose {}", list(options))]
     NotAnOption {
-        choice: Choice,
+        choice: InterventionChoice,
         /// What can be chosen.
-        options: Vec<Choice>,
+        options: Vec<InterventionChoice>,
     },
     /// The choice is worth nothing without a text.
     #[error("`{0}` needs a text")]
-    NeedsText(Choice),
+    NeedsText(InterventionChoice),
     /// The decider saw something else.
     #[error("what is asked has changed since it was shown; look at it again")]
     OtherDigest,
@@ -67,44 +70,48 @@ pub enum Refused {
     AlreadyRetried,
 }
 
-fn list(options: &[Choice]) -> String {
+fn list(options: &[InterventionChoice]) -> String {
     let names: Vec<&str> = options.iter().map(|choice| choice.as_str()).collect();
     names.join(", ")
 }
 
 impl State {
     /// Whether a request can be carried out now. Reports of what happened are always admitted.
-    pub fn admits(&self, input: &Input) -> Result<(), Refused> {
+    pub fn admits(&self, input: &SessionInput) -> Result<(), RefusalReason> {
         if let Some(why) = &self.closed {
-            return Err(Refused::Closed(why.clone()));
+            return Err(RefusalReason::Closed(why.clone()));
         }
         let Some(run) = &self.run else {
             return match input {
-                Input::Create(_) => Ok(()),
-                _ => Err(Refused::NoSession),
+                SessionInput::Create(_) => Ok(()),
+                _ => Err(RefusalReason::NoSession),
             };
         };
         match input {
-            Input::Create(_) => Err(Refused::Exists),
-            Input::Begin if run.phase == RunPhase::Created => Ok(()),
-            Input::Begin => Err(Refused::Begun),
-            Input::Resolve { intervention, decision, digest } => {
+            SessionInput::Create(_) => Err(RefusalReason::Exists),
+            SessionInput::Begin if run.phase == RunPhase::Created => Ok(()),
+            SessionInput::Begin => Err(RefusalReason::Begun),
+            SessionInput::Resolve { intervention, decision, digest } => {
                 run.admits_decision(intervention, decision, digest.as_ref())
             }
-            Input::Complete { task, .. } => run.admits_end(task, true),
-            Input::StopTask { task, .. } => run.admits_end(task, false),
-            Input::Cancel { .. } => match &run.phase {
-                RunPhase::Stopping { end: StoppingEnd::Cancelled, .. } => Err(Refused::Stopping),
-                _ if run.is_over() => Err(Refused::Over(run.status())),
+            SessionInput::Complete { task, .. } => run.admits_end(task, true),
+            SessionInput::StopTask { task, .. } => run.admits_end(task, false),
+            SessionInput::Cancel { .. } => match &run.phase {
+                RunPhase::Stopping { end: StoppingEnd::Cancelled, .. } => {
+                    Err(RefusalReason::Stopping)
+                }
+                _ if run.is_over() => Err(RefusalReason::Over(run.status())),
                 _ => Ok(()),
             },
-            Input::Retry { run: wish, .. } => {
+            SessionInput::Retry { run: wish, .. } => {
                 if *wish != run.retries && self.rules.hold(DecisionRule::RetriedOnce) {
-                    return Err(Refused::AlreadyRetried);
+                    return Err(RefusalReason::AlreadyRetried);
                 }
                 run.retryable().map(|_| ())
             }
-            Input::Delete { .. } if !run.is_over() => Err(Refused::NotOver(run.status())),
+            SessionInput::Delete { .. } if !run.is_over() => {
+                Err(RefusalReason::NotOver(run.status()))
+            }
             _ => Ok(()),
         }
     }
@@ -116,66 +123,66 @@ pub(crate) enum RetryTarget {
     /// It failed and goes on with the step that failed.
     Failed,
     /// It waits, and this decision about this intervention is what trying again means.
-    Blocked(u64, Choice),
+    Blocked(u64, InterventionChoice),
 }
 
-impl Run {
-    fn require_running(&self) -> Result<(), Refused> {
+impl WorkflowRun {
+    fn require_running(&self) -> Result<(), RefusalReason> {
         match &self.phase {
-            RunPhase::Created => Err(Refused::NotBegun),
+            RunPhase::Created => Err(RefusalReason::NotBegun),
             RunPhase::Running => Ok(()),
-            RunPhase::Stopping { .. } => Err(Refused::Stopping),
-            _ => Err(Refused::Over(self.status())),
+            RunPhase::Stopping { .. } => Err(RefusalReason::Stopping),
+            _ => Err(RefusalReason::Over(self.status())),
         }
     }
 
     fn admits_decision(
         &self,
         id: &InterventionId,
-        decision: &Decision,
-        digest: Option<&Digest>,
-    ) -> Result<(), Refused> {
+        decision: &InterventionDecision,
+        digest: Option<&ContentDigest>,
+    ) -> Result<(), RefusalReason> {
         let Some((_, pending)) = self.pending(id) else {
-            return Err(Refused::NoIntervention(id.clone()));
+            return Err(RefusalReason::NoIntervention(id.clone()));
         };
         self.require_running()?;
         let options = &pending.intervention.options;
         if !options.contains(&decision.choice) {
             let options = options.clone();
-            return Err(Refused::NotAnOption { choice: decision.choice, options });
+            return Err(RefusalReason::NotAnOption { choice: decision.choice, options });
         }
         let asked = &pending.intervention.digest;
         if digest.is_some_and(|digest| asked.as_ref().is_some_and(|asked| asked != digest)) {
-            return Err(Refused::OtherDigest);
+            return Err(RefusalReason::OtherDigest);
         }
-        let needs = matches!(decision.choice, Choice::Answer | Choice::Send);
+        let needs =
+            matches!(decision.choice, InterventionChoice::Answer | InterventionChoice::Send);
         if needs && decision.handler.is_none() && decision.text.as_deref().unwrap_or("").is_empty()
         {
-            return Err(Refused::NeedsText(decision.choice));
+            return Err(RefusalReason::NeedsText(decision.choice));
         }
         Ok(())
     }
 
-    fn admits_end(&self, id: &TaskId, as_done: bool) -> Result<(), Refused> {
-        let Some(task) = self.task(id) else { return Err(Refused::NoTask(id.clone())) };
+    fn admits_end(&self, id: &TaskId, as_done: bool) -> Result<(), RefusalReason> {
+        let Some(task) = self.task(id) else { return Err(RefusalReason::NoTask(id.clone())) };
         let Some(live) = task.live() else {
             let status = self.task_status(id).unwrap_or_default();
-            return Err(Refused::NotLive { task: id.clone(), status });
+            return Err(RefusalReason::NotLive { task: id.clone(), status });
         };
         self.require_running()?;
-        let interactive =
-            matches!(&live.spec.work, Work::Agent(agent) if agent.mode == Mode::Interactive);
+        let interactive = matches!(&live.spec.work, JobWork::Agent(agent) if agent.mode == AgentMode::Interactive);
         if as_done && !interactive {
-            return Err(Refused::NotInteractive(id.clone()));
+            return Err(RefusalReason::NotInteractive(id.clone()));
         }
         if live.stop.is_some() {
-            return Err(Refused::TaskStopping(id.clone()));
+            return Err(RefusalReason::TaskStopping(id.clone()));
         }
         Ok(())
     }
 
     /// What trying again means now.
-    pub(crate) fn retryable(&self) -> Result<RetryTarget, Refused> {
+    pub(crate) fn retryable(&self) -> Result<RetryTarget, RefusalReason> {
         if matches!(self.phase, RunPhase::Failed { .. }) {
             return Ok(RetryTarget::Failed);
         }
@@ -186,10 +193,10 @@ impl Run {
             }
             _ => None,
         });
-        let (number, pending) = blocked.ok_or(Refused::NothingToRetry)?;
-        let again = [Choice::Retry, Choice::RetryFailed].into_iter();
+        let (number, pending) = blocked.ok_or(RefusalReason::NothingToRetry)?;
+        let again = [InterventionChoice::Retry, InterventionChoice::RetryFailed].into_iter();
         let mut again = again.filter(|choice| pending.intervention.options.contains(choice));
-        let choice = again.next().ok_or(Refused::NothingToRetry)?;
+        let choice = again.next().ok_or(RefusalReason::NothingToRetry)?;
         Ok(RetryTarget::Blocked(*number, choice))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use coven_model::event::{Decision, LoopVerdict, TaskRole};
+use coven_model::event::{InterventionDecision, LoopVerdict, TaskRole};
 use coven_model::{InterventionKind, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -53,7 +53,7 @@ pub enum StepProgress {
     /// A person decided; what follows is not yet written down.
     Decided {
         kind: InterventionKind,
-        decision: Box<Decision>,
+        decision: Box<InterventionDecision>,
     },
     Completed {
         #[serde(serialize_with = "shared")]

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{Decision, StopCause, TaskRole};
-use coven_model::{AttemptId, Choice, Digest, JobSpec, TaskId, TaskStatus, Timestamp, Usage, Work};
+use coven_model::event::{InterventionDecision, StopCause, TaskRole};
+use coven_model::{
+    AttemptId, ContentDigest, InterventionChoice, JobSpec, JobWork, TaskId, TaskStatus, Timestamp,
+    TokenUsage,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,7 +33,7 @@ pub struct TaskRun {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
     /// What the attempts that ended have used up.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// When the newest attempt was asked for.
     pub started_at: Timestamp,
     /// When the newest attempt ended.
@@ -99,7 +102,7 @@ pub struct LiveJob {
     /// The newest observation that something followed from.
     pub seen: u64,
     /// What it has used up so far.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Whether it was told that something of its confinement is not enforced.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exposed: bool,
@@ -118,7 +121,7 @@ pub struct PendingText {
 pub struct AskedQuestion {
     pub number: u64,
     /// What was on the screen.
-    pub digest: Digest,
+    pub digest: ContentDigest,
     /// What became of it.
     pub answer: AnswerPhase,
 }
@@ -130,7 +133,7 @@ pub enum AnswerPhase {
     /// A person has to decide.
     Open,
     /// It was decided, and the answer is on its way.
-    Decided(Box<Decision>),
+    Decided(Box<InterventionDecision>),
     /// The answer was given.
     Given,
     /// It is not asked any more, or the answer came too late.
@@ -156,7 +159,7 @@ impl LiveJob {
             turn: None,
             asked: Vec::new(),
             seen: 0,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             exposed: false,
         }
     }
@@ -197,14 +200,14 @@ impl LiveJob {
 
     /// Whether the agent stays when its task is done.
     pub fn stays_alive(&self) -> bool {
-        matches!(&self.spec.work, Work::Agent(agent) if agent.keep_alive)
+        matches!(&self.spec.work, JobWork::Agent(agent) if agent.keep_alive)
     }
 
     /// Remembers that a question was decided. A denial may carry a text, which the agent's dialog
     /// does not take: it goes out as a message once the agent is idle.
-    pub(crate) fn remember(&mut self, decision: &Decision) {
+    pub(crate) fn remember(&mut self, decision: &InterventionDecision) {
         let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
-        if let (Choice::Deny, Some(text)) = (decision.choice, text) {
+        if let (InterventionChoice::Deny, Some(text)) = (decision.choice, text) {
             self.say = Some(match self.say.take() {
                 Some(earlier) => format!("{earlier}\n{text}"),
                 None => text.to_owned(),
@@ -243,7 +246,7 @@ impl TaskRun {
     }
 
     /// What it has used up, the live job included.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> TokenUsage {
         self.live().map_or(self.usage, |live| self.usage.plus(live.usage))
     }
 }

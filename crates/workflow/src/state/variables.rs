@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use super::{Run, StepProgress, StepRun};
+use super::{StepProgress, StepRun, WorkflowRun};
 use crate::scope::VariableScope;
 use crate::template::VariableReference;
 
@@ -17,7 +17,7 @@ pub(crate) type Local = (String, Arc<Value>);
 
 /// The variables of a run, for one task.
 pub(crate) struct TaskVariables<'a> {
-    pub(crate) run: &'a Run,
+    pub(crate) run: &'a WorkflowRun,
     pub(crate) local: Vec<Local>,
 }
 
@@ -67,7 +67,7 @@ impl TaskVariables<'_> {
     }
 }
 
-impl Run {
+impl WorkflowRun {
     /// The value of a name that every step can see.
     pub(crate) fn variable(&self, name: &str) -> Option<Arc<Value>> {
         match name {

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use coven_model::event::{Decision, DeliveredInput, Event};
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent};
 use coven_model::view::{HistoryEntry, HistoryKind};
-use coven_model::{TaskId, Timestamp, Work};
+use coven_model::{JobWork, TaskId, Timestamp};
 
 const MAX_HISTORY_ENTRIES: usize = 200;
 /// How long the text of an entry is at most, in characters.
@@ -27,45 +27,45 @@ impl RunHistory {
     }
 
     /// Takes note of a fact.
-    pub fn record(&mut self, event: &Event) {
+    pub fn record(&mut self, event: &SessionEvent) {
         use HistoryKind::{Decision as Decided, Input, Output, Progress, Prompt, Question};
         match event {
-            Event::WorkflowStarted { at } => self.add(*at, Progress, None, "the run began"),
-            Event::WorkflowStopping { by, why, at, .. } => {
+            SessionEvent::WorkflowStarted { at } => self.add(*at, Progress, None, "the run began"),
+            SessionEvent::WorkflowStopping { by, why, at, .. } => {
                 self.add(*at, Progress, None, &format!("the run is being stopped: {by} {why}"));
             }
-            Event::WorkflowCompleted { at } => {
+            SessionEvent::WorkflowCompleted { at } => {
                 self.add(*at, Progress, None, "the run is completed");
             }
-            Event::WorkflowFailed { error, at, .. } => {
+            SessionEvent::WorkflowFailed { error, at, .. } => {
                 self.add(*at, Progress, None, &format!("the run failed: {error}"));
             }
-            Event::WorkflowCancelled { by, at, .. } => {
+            SessionEvent::WorkflowCancelled { by, at, .. } => {
                 self.add(*at, Progress, None, &format!("the run was cancelled by {by}"));
             }
-            Event::WorkflowRetried { by, at, .. } => {
+            SessionEvent::WorkflowRetried { by, at, .. } => {
                 self.add(*at, Progress, None, &format!("{by} wants to try again"));
             }
-            Event::StepStarted { step, at, .. } => {
+            SessionEvent::StepStarted { step, at, .. } => {
                 self.add(*at, Progress, None, &format!("step {step} began"));
             }
-            Event::StepCompleted { step, summary, at, .. } => {
+            SessionEvent::StepCompleted { step, summary, at, .. } => {
                 self.add(*at, Progress, None, &format!("step {step} is completed: {summary}"));
             }
-            Event::StepFailed { step, error, at, .. } => {
+            SessionEvent::StepFailed { step, error, at, .. } => {
                 self.add(*at, Progress, None, &format!("step {step} failed: {error}"));
             }
-            Event::StepSkipped { step, reason, at, .. } => {
+            SessionEvent::StepSkipped { step, reason, at, .. } => {
                 self.add(*at, Progress, None, &format!("step {step} was skipped: {reason}"));
             }
-            Event::TaskStarted(started) => {
+            SessionEvent::TaskStarted(started) => {
                 let text = match &started.spec.work {
-                    Work::Agent(agent) => agent.prompt.as_deref().unwrap_or_default(),
-                    Work::Shell(shell) => &shell.text,
+                    JobWork::Agent(agent) => agent.prompt.as_deref().unwrap_or_default(),
+                    JobWork::Shell(shell) => &shell.text,
                 };
                 self.add(started.at, Prompt, Some(&started.spec.job.attempt.task), text);
             }
-            Event::TaskEnded(ended) => {
+            SessionEvent::TaskEnded(ended) => {
                 let text = match &ended.outcome.output {
                     Some(output) if ended.outcome.ok => output.clone(),
                     Some(output) => format!("{}\n{output}", ended.outcome.reason),
@@ -79,21 +79,23 @@ impl RunHistory {
                     self.add(ended.at, Progress, task, &text);
                 }
             }
-            Event::TaskExposed { job, reason } => {
+            SessionEvent::TaskExposed { job, reason } => {
                 self.add(self.now, Progress, Some(&job.task), reason);
             }
-            Event::InputQueued { job, text, .. }
-            | Event::InputDelivered { job, input: DeliveredInput::Typed { text, .. }, .. } => {
+            SessionEvent::InputQueued { job, text, .. }
+            | SessionEvent::InputDelivered {
+                job, input: DeliveredInput::Typed { text, .. }, ..
+            } => {
                 self.add(self.now, Input, Some(&job.task), text);
             }
-            Event::InterventionRequired { intervention, .. } => {
+            SessionEvent::InterventionRequired { intervention, .. } => {
                 let (at, task) = (intervention.created_at, intervention.task.as_ref());
                 self.add(at, Question, task, &intervention.reason);
             }
-            Event::InterventionResolved { decision, at, .. } => {
+            SessionEvent::InterventionResolved { decision, at, .. } => {
                 self.add(*at, Decided, None, &decision_text(decision));
             }
-            Event::InputDecided { intervention, decision, .. } => {
+            SessionEvent::InputDecided { intervention, decision, .. } => {
                 let (at, task) = (intervention.created_at, intervention.task.as_ref());
                 self.add(at, Decided, task, &decision_text(decision));
             }
@@ -116,7 +118,7 @@ impl RunHistory {
     }
 }
 
-fn decision_text(decision: &Decision) -> String {
+fn decision_text(decision: &InterventionDecision) -> String {
     let text = decision.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
     format!("{} by {}{text}", decision.choice, decision.by)
 }

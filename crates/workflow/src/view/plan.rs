@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use coven_model::event::TaskRole;
-use coven_model::{Mode, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, Work, WorkflowStatus};
+use coven_model::{
+    AgentMode, JobWork, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, WorkflowStatus,
+};
 
-use crate::plan::{AgentSpec, Plan, PlanStep, StepAction};
-use crate::state::{Run, StepProgress, StepRun, TaskPhase, TaskRun};
+use crate::plan::{AgentSpec, PlanStep, StepAction, WorkflowPlan};
+use crate::state::{StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 use crate::template::TextTemplate;
 
 /// How many lanes a row has at most; the rest is in the counts.
@@ -17,7 +19,7 @@ const SHELL: &str = "shell";
 const MAX_NOTE_CHARS: usize = 160;
 
 /// What a plan will do, without a run.
-pub fn dry_run(plan: &Plan) -> PlanView {
+pub fn dry_run(plan: &WorkflowPlan) -> PlanView {
     let rows = plan.steps.iter().map(|step| PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
@@ -37,7 +39,7 @@ pub fn dry_run(plan: &Plan) -> PlanView {
 }
 
 /// The plan of a run with the status of everything.
-pub fn plan_view(run: &Run) -> PlanView {
+pub fn plan_view(run: &WorkflowRun) -> PlanView {
     let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
     PlanView {
         name: run.identity.plan.name.clone(),
@@ -47,7 +49,7 @@ pub fn plan_view(run: &Run) -> PlanView {
     }
 }
 
-fn plan_row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
+fn plan_row(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> PlanRow {
     let note = match &state.progress {
         StepProgress::Failed { error, .. } => error.clone(),
         StepProgress::Skipped { reason } => reason.clone(),
@@ -81,7 +83,7 @@ fn plan_row(run: &Run, step: &PlanStep, state: &StepRun) -> PlanRow {
 
 /// The tasks that were started, and of a stage also the others. Of very many: those that live or
 /// failed, then the newest.
-fn lanes(run: &Run, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
+fn lanes(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
     let planned = planned(step);
     if state.tasks.is_empty() {
         return planned;
@@ -109,7 +111,7 @@ fn lanes(run: &Run, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
     lanes
 }
 
-fn lane(run: &Run, step: &PlanStep, task: &TaskRun) -> PlanLane {
+fn lane(run: &WorkflowRun, step: &PlanStep, task: &TaskRun) -> PlanLane {
     let (adapter, mode) = adapter_of(step, task);
     PlanLane {
         task: task.id.to_string(),
@@ -125,17 +127,17 @@ fn lane(run: &Run, step: &PlanStep, task: &TaskRun) -> PlanLane {
 }
 
 /// The adapter of a task that was started, or `shell` for a command, and how it runs.
-fn adapter_of<'a>(step: &'a PlanStep, task: &'a TaskRun) -> (&'a str, Mode) {
+fn adapter_of<'a>(step: &'a PlanStep, task: &'a TaskRun) -> (&'a str, AgentMode) {
     match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
-        (Some(Work::Agent(agent)), _) => (&agent.adapter, agent.mode),
+        (Some(JobWork::Agent(agent)), _) => (&agent.adapter, agent.mode),
         (_, Some(agent)) => (&agent.adapter, agent.mode),
-        _ => (SHELL, Mode::Headless),
+        _ => (SHELL, AgentMode::Headless),
     }
 }
 
-impl Run {
+impl WorkflowRun {
     /// The adapter of a task that was started, or `shell` for a command, and how it runs.
-    pub fn task_adapter(&self, task: &TaskId) -> Option<(&str, Mode)> {
+    pub fn task_adapter(&self, task: &TaskId) -> Option<(&str, AgentMode)> {
         let (step, place) = self.locate(task)?;
         let task = self.steps.get(step)?.tasks.get(place)?;
         Some(adapter_of(self.identity.plan.steps.get(step)?, task))
@@ -183,7 +185,7 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
         }
         StepAction::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
         StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {
-            vec![lane(name.clone(), None, SHELL, Mode::Headless, script.command.source())]
+            vec![lane(name.clone(), None, SHELL, AgentMode::Headless, script.command.source())]
         }
         StepAction::Gate { script: None, .. } => Vec::new(),
         StepAction::Stage { tasks } => {

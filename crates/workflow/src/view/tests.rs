@@ -1,11 +1,13 @@
 //! What people are shown.
 
 use coven_model::view::HistoryKind;
-use coven_model::{Choice, Mode, Outcome, PlanView, TaskStatus, WorkflowStatus};
+use coven_model::{
+    AgentMode, InterventionChoice, JobOutcome, PlanView, TaskStatus, WorkflowStatus,
+};
 use serde_json::json;
 
 use super::*;
-use crate::input::Input;
+use crate::input::SessionInput;
 use crate::plan::OnLimit;
 use crate::testing::*;
 
@@ -52,7 +54,7 @@ fn the_view_of_a_session_has_its_goal_its_definition_and_what_was_said() {
 fn errors_and_decisions_are_shown() {
     let mut told = TestRun::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
     told.fail("tests", 1);
-    told.tell(resolve(1, Choice::Abort));
+    told.tell(resolve(1, InterventionChoice::Abort));
     let view = view(&told);
     assert_eq!(view.errors[0].step, "tests");
     assert!(view.history.iter().any(|entry| entry.text == "abort by she"));
@@ -63,8 +65,8 @@ fn what_changed_while_an_arbiter_ran_is_shown() {
     let mut told = TestRun::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
     told.succeed("review.r1", 1, "x");
     let job = job("review.r1.arbiter", 1);
-    told.tell(Input::Exposed { job, reason: "nothing confines it".to_owned() });
-    let outcome = Outcome {
+    told.tell(SessionInput::Exposed { job, reason: "nothing confines it".to_owned() });
+    let outcome = JobOutcome {
         touched: vec!["a.txt (mode 644 to 777)".to_owned(), "and 7 more".to_owned()],
         ..succeeded(r#"{"verdict": "done", "reason": "clean"}"#)
     };
@@ -88,12 +90,12 @@ fn a_mode_that_stands_under_defaults_is_shown() {
     let text = "name: x\ndescription: x\ndefaults: {adapter: demo, mode: interactive}\nsteps:\n  \
                 - {name: talk, type: agent, prompt: hello}\n  \
                 - {name: check, type: script, command: ls}\n";
-    let source = coven_notation::Source::new("x.yaml", text);
-    let plan = crate::check(&source, &crate::Known::new(["demo"])).plan.unwrap();
-    let shown = |view: PlanView| -> Vec<Mode> {
+    let source = coven_notation::SourceFile::new("x.yaml", text);
+    let plan = crate::check(&source, &crate::CheckEnvironment::new(["demo"])).plan.unwrap();
+    let shown = |view: PlanView| -> Vec<AgentMode> {
         view.rows.iter().flat_map(|row| &row.lanes).map(|lane| lane.mode).collect()
     };
-    let expected = [Mode::Interactive, Mode::Headless];
+    let expected = [AgentMode::Interactive, AgentMode::Headless];
     assert_eq!(shown(dry_run(&plan)), expected);
     let mut told = TestRun::begin(plan, json!({}));
     assert_eq!(shown(plan_view(told.state.run().unwrap())), expected);
@@ -102,7 +104,7 @@ fn a_mode_that_stands_under_defaults_is_shown() {
     let run = told.state.run().unwrap();
     assert_eq!((run.status(), shown(plan_view(run))), (WorkflowStatus::Completed, expected.into()));
     let task = TaskId::new("talk").unwrap();
-    assert_eq!(run.task_adapter(&task), Some(("demo", Mode::Interactive)));
+    assert_eq!(run.task_adapter(&task), Some(("demo", AgentMode::Interactive)));
 }
 
 #[test]

@@ -1,21 +1,21 @@
 //! The grimoires we ship.
 
-use coven_notation::Report;
-use coven_workflow::catalogue::{GrimoireCatalogue, GrimoireLayer, Places};
-use coven_workflow::check::Known;
+use coven_notation::ProblemReport;
+use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue, GrimoireLayer};
+use coven_workflow::check::CheckEnvironment;
 
-fn known() -> Known {
-    Known::new(["claude", "codex", "demo", "gemini"])
+fn known() -> CheckEnvironment {
+    CheckEnvironment::new(["claude", "codex", "demo", "gemini"])
 }
 
 /// Spec: GR.1.1
 #[test]
 fn the_shipped_grimoires_are_there_and_complete() {
-    let catalogue = GrimoireCatalogue::load(&Places::default(), &known());
+    let catalogue = GrimoireCatalogue::load(&CataloguePaths::default(), &known());
     let names: Vec<&str> = catalogue.entries().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["demo", "implement-bead", "prepare-pr", "review-loop", "spec-to-beads"]);
     for entry in catalogue.entries() {
-        let report = Report::new(entry.source.clone(), entry.problems.clone());
+        let report = ProblemReport::new(entry.source.clone(), entry.problems.clone());
         assert!(entry.problems.is_empty(), "{}", report.render(false));
         assert_eq!(entry.layer, GrimoireLayer::BuiltIn);
         let plan = catalogue.plan(&entry.name).unwrap();

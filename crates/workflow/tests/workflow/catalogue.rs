@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use coven_workflow::catalogue::{EntryStatus, GrimoireCatalogue, GrimoireLayer, Places};
+use coven_workflow::catalogue::{CataloguePaths, EntryStatus, GrimoireCatalogue, GrimoireLayer};
 use tempfile::TempDir;
 
 use crate::known;
@@ -18,13 +18,13 @@ fn write(folder: &Path, file: &str, name: &str, description: &str) {
 
 struct Disk {
     root: TempDir,
-    places: Places,
+    places: CataloguePaths,
 }
 
 impl Disk {
     fn new() -> Self {
         let root = TempDir::new().unwrap();
-        let places = Places {
+        let places = CataloguePaths {
             user: Some(root.path().join("user")),
             project: Some(root.path().join("project/.coven/grimoires")),
             trusted: true,

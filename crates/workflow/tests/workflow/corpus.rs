@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_notation::{Report, Source};
-use coven_workflow::check::{Known, check};
+use coven_notation::{ProblemReport, SourceFile};
+use coven_workflow::check::{CheckEnvironment, check};
 
-fn known() -> Known {
-    Known::new([
+fn known() -> CheckEnvironment {
+    CheckEnvironment::new([
         "aider", "claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen", "shell",
     ])
 }
@@ -28,9 +28,9 @@ fn files(folder: &str) -> Vec<PathBuf> {
 /// What a person sees, and what a program does: the codes.
 fn message(path: &Path) -> String {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let source = Source::from_bytes(name, std::fs::read(path).unwrap()).unwrap();
+    let source = SourceFile::from_bytes(name, std::fs::read(path).unwrap()).unwrap();
     let checked = check(&source, &known());
-    let report = Report::new(source, checked.problems);
+    let report = ProblemReport::new(source, checked.problems);
     assert!(report.has_errors() && checked.plan.is_none(), "{} is accepted", path.display());
     for problem in &report.problems {
         assert!(!problem.message.is_empty());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use coven_notation::{Report, Source};
+use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::check::check;
 use coven_workflow::plan::StepAction;
 use coven_workflow::{TextTemplate, VariableScope};
@@ -120,11 +120,11 @@ fn nul_and_escape_sequences_reach_no_terminal_and_no_program() {
     let text = format!(
         "{HEAD}  - {{name: a, type: agent, prompt: \"a\\0b ${{\\e[2J}}\", env: {{A: \"\\0\"}}, cwd: \"\\0\"}}\n"
     );
-    let source = Source::new("\u{1b}[31m.yaml", text);
+    let source = SourceFile::new("\u{1b}[31m.yaml", text);
     let checked = check(&source, &known());
     let codes: Vec<&str> = checked.problems.iter().map(|problem| problem.code).collect();
     assert_eq!(codes, ["nul-character", "bad-variable", "nul-character", "nul-character"]);
-    let shown = Report::new(source, checked.problems).render(false);
+    let shown = ProblemReport::new(source, checked.problems).render(false);
     assert!(!shown.contains(['\u{1b}', '\0']), "{shown:?}");
     // In a value they are data: the agent gets what is there.
     let scope = VariableScope::default().with("x", Value::from("\u{1b}[2J\0"));

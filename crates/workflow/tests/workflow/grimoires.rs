@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use coven_model::{Mode, PermissionLevel, SandboxMode};
-use coven_workflow::check::{Known, TriggerMatch, fires_on};
+use coven_model::{AgentMode, PermissionLevel, SandboxMode};
+use coven_workflow::check::{CheckEnvironment, TriggerMatch, fires_on};
 use coven_workflow::expect::ExpectedOutput;
 use coven_workflow::plan::{
-    InputType, OnFailure, OnLimit, Plan, PlanForm, PlanTrigger, StepAction,
+    InputType, OnFailure, OnLimit, PlanForm, PlanTrigger, StepAction, WorkflowPlan,
 };
 use coven_workflow::{VariableScope, schema};
 use serde_json::json;
@@ -88,7 +88,7 @@ fn the_example_of_the_design_compiles_to_what_it_says() {
 fn agents_are_put_together_from_the_step_and_the_defaults() {
     let plan = plan("g.yaml", FEATURE);
     let StepAction::Agent { agent } = &plan.steps[0].action else { panic!() };
-    assert_eq!((agent.adapter.as_str(), agent.mode), ("claude", Mode::Headless));
+    assert_eq!((agent.adapter.as_str(), agent.mode), ("claude", AgentMode::Headless));
     assert_eq!(
         (agent.permissions, &agent.expect),
         (Some(PermissionLevel::Edits), &ExpectedOutput::Json)
@@ -103,7 +103,7 @@ fn agents_are_put_together_from_the_step_and_the_defaults() {
         panic!()
     };
     assert_eq!((*max_iterations, *on_max_iterations), (5, OnLimit::Block));
-    assert_eq!((arbiter.adapter.as_str(), arbiter.mode), ("codex", Mode::Headless));
+    assert_eq!((arbiter.adapter.as_str(), arbiter.mode), ("codex", AgentMode::Headless));
     assert_eq!(
         (arbiter.permissions, arbiter.sandbox),
         (Some(PermissionLevel::ReadOnly), SandboxMode::ReadOnly)
@@ -133,7 +133,10 @@ fn defaults_are_modest() {
          - {name: b, type: script, command: date}\n  - {name: c, type: gate, message: Ready?}\n",
     );
     let StepAction::Agent { agent } = &plan.steps[0].action else { panic!() };
-    assert_eq!((agent.mode, agent.permissions, agent.auto_approve), (Mode::Headless, None, false));
+    assert_eq!(
+        (agent.mode, agent.permissions, agent.auto_approve),
+        (AgentMode::Headless, None, false)
+    );
     assert_eq!((agent.sandbox, plan.steps[0].timeout), (SandboxMode::Off, None));
     assert_eq!((plan.steps[0].retry.attempts, plan.steps[0].needs_approval), (1, false));
     let StepAction::Script { script, expect } = &plan.steps[1].action else { panic!() };
@@ -165,7 +168,7 @@ fn a_list_can_be_written_out_and_stays_what_it_is() {
         let text = format!(
             "name: g\ndescription: G.\nsteps:\n  - {{name: a, type: parallel-agents, adapter: claude, for_each: {list}, prompt: \"${{item}}\"}}\n"
         );
-        let plan: Plan =
+        let plan: WorkflowPlan =
             serde_json::from_str(&serde_json::to_string(&plan("g.yaml", &text)).unwrap()).unwrap();
         let StepAction::ParallelAgents { for_each, .. } = &plan.steps[0].action else { panic!() };
         let value = for_each.value(&VariableScope::default()).unwrap();
@@ -176,7 +179,7 @@ fn a_list_can_be_written_out_and_stays_what_it_is() {
 #[test]
 fn a_plan_survives_its_way_to_disk_and_back() {
     let plan = plan("g.yaml", FEATURE);
-    let back: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    let back: WorkflowPlan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
     assert_eq!(back, plan);
 }
 
@@ -229,7 +232,7 @@ fn an_event_can_start_a_grimoire_but_not_its_own() {
 fn a_default_adapter_stands_in_for_none() {
     let text = "name: g\ndescription: G.\nsteps:\n  - {name: a, type: agent, prompt: x}\n";
     assert_eq!(codes("g.yaml", text), ["no-adapter"]);
-    let source = coven_notation::Source::new("g.yaml", text);
+    let source = coven_notation::SourceFile::new("g.yaml", text);
     let checked = coven_workflow::check(&source, &known().with_default_adapter("codex"));
     let StepAction::Agent { agent } = checked.plan.unwrap().steps.remove(0).action else {
         panic!()
@@ -241,13 +244,13 @@ fn a_default_adapter_stands_in_for_none() {
 fn an_input_can_choose_the_adapter_when_a_run_is_made() {
     let text = "name: g\ndescription: G.\ninputs: {agent: {}}\ndefaults: {adapter: \"${input.agent}\"}\nsteps:\n  \
          - {name: a, type: agent, prompt: x}\n  - {name: b, type: agent-loop, prompt: x, arbiter: {prompt: y, adapter: codex}}\n";
-    let settle = |value: serde_json::Value, known: &Known| {
+    let settle = |value: serde_json::Value, known: &CheckEnvironment| {
         let mut plan = plan("g.yaml", text);
         let input =
             coven_workflow::bind_inputs(&plan, json!({ "agent": value }).as_object().unwrap());
         coven_workflow::settle(&mut plan, &input.unwrap(), known).map(|()| plan)
     };
-    let adapters = |plan: &Plan| match (&plan.steps[0].action, &plan.steps[1].action) {
+    let adapters = |plan: &WorkflowPlan| match (&plan.steps[0].action, &plan.steps[1].action) {
         (StepAction::Agent { agent: one }, StepAction::AgentLoop { agent: two, arbiter, .. }) => {
             [&one.adapter, &two.adapter, &arbiter.adapter].map(Clone::clone)
         }

@@ -15,23 +15,23 @@ mod scripts;
 mod shell;
 mod stages;
 
-use coven_notation::{Report, Source};
-use coven_workflow::check::{CheckedDefinition, Known, check};
-use coven_workflow::plan::Plan;
+use coven_notation::{ProblemReport, SourceFile};
+use coven_workflow::check::{CheckEnvironment, CheckedDefinition, check};
+use coven_workflow::plan::WorkflowPlan;
 
 /// The agents that the tests know.
-fn known() -> Known {
-    Known::new(["claude", "codex", "demo", "gemini"])
+fn known() -> CheckEnvironment {
+    CheckEnvironment::new(["claude", "codex", "demo", "gemini"])
 }
 
 fn checked(name: &str, text: &str) -> CheckedDefinition {
-    check(&Source::new(name, text), &known())
+    check(&SourceFile::new(name, text), &known())
 }
 
 /// The plan of a definition with which nothing is wrong, not even a little.
-fn plan(name: &str, text: &str) -> Plan {
+fn plan(name: &str, text: &str) -> WorkflowPlan {
     let checked = checked(name, text);
-    let report = Report::new(Source::new(name, text), checked.problems);
+    let report = ProblemReport::new(SourceFile::new(name, text), checked.problems);
     assert!(report.problems.is_empty(), "{}", report.render(false));
     checked.plan.unwrap()
 }

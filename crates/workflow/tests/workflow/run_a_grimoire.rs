@@ -1,11 +1,17 @@
 //! A grimoire from its text to its end, through what the crate offers to others: checked, bound,
 //! decided and folded, with a world that answers.
 
-use coven_model::{Ending, Event, Outcome, SessionId, Timestamp, Usage, Work, WorkflowStatus};
-use coven_notation::Source;
+use coven_model::{
+    JobOutcome, JobWork, ProcessEnding, SessionEvent, SessionId, Timestamp, TokenUsage,
+    WorkflowStatus,
+};
+use coven_notation::SourceFile;
 use coven_workflow::input::SessionSpec;
 use coven_workflow::view::{dry_run, plan_view};
-use coven_workflow::{Command, Input, Known, Plan, State, bind_inputs, check, decide, fold_all};
+use coven_workflow::{
+    CheckEnvironment, Command, SessionInput, State, WorkflowPlan, bind_inputs, check, decide,
+    fold_all,
+};
 use serde_json::{Value, json};
 
 const GRIMOIRE: &str = r#"
@@ -44,9 +50,9 @@ steps:
     output: stat
 "#;
 
-fn plan() -> Plan {
-    let source = Source::new("implement-feature.yaml", GRIMOIRE);
-    let checked = check(&source, &Known::new(["demo"]));
+fn plan() -> WorkflowPlan {
+    let source = SourceFile::new("implement-feature.yaml", GRIMOIRE);
+    let checked = check(&source, &CheckEnvironment::new(["demo"]));
     assert!(checked.problems.is_empty(), "{:?}", checked.problems);
     checked.plan.unwrap_or_else(|| panic!("no plan"))
 }
@@ -66,12 +72,12 @@ fn answer(task: &str) -> &'static str {
 
 struct World {
     state: State,
-    journal: Vec<Event>,
+    journal: Vec<SessionEvent>,
     prompts: Vec<(String, String)>,
 }
 
 impl World {
-    fn tell(&mut self, input: Input) -> Vec<Command> {
+    fn tell(&mut self, input: SessionInput) -> Vec<Command> {
         let (events, commands) = decide(&self.state, input, Timestamp::from_millis(1));
         self.state = fold_all(std::mem::take(&mut self.state), &events);
         self.journal.extend(events);
@@ -88,7 +94,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
     let given = json!({"spec": "spec.md"});
     let input = bind_inputs(&plan, given.as_object().unwrap()).unwrap();
     let mut world = World { state: State::default(), journal: Vec::new(), prompts: Vec::new() };
-    world.tell(Input::Create(Box::new(SessionSpec {
+    world.tell(SessionInput::Create(Box::new(SessionSpec {
         session: SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap(),
         name: "brisk-otter".to_owned(),
         plan,
@@ -97,27 +103,27 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
         base_dir: None,
         auto: None,
     })));
-    let mut commands = std::collections::VecDeque::from(world.tell(Input::Begin));
+    let mut commands = std::collections::VecDeque::from(world.tell(SessionInput::Begin));
     while let Some(command) = commands.pop_front() {
         let Command::Start(spec) = command else { continue };
         let job = spec.job.attempt;
         let text = match spec.work {
-            Work::Agent(agent) => agent.prompt.unwrap_or_default(),
-            Work::Shell(shell) => shell.text,
+            JobWork::Agent(agent) => agent.prompt.unwrap_or_default(),
+            JobWork::Shell(shell) => shell.text,
         };
         world.prompts.push((job.task.to_string(), text));
-        commands.extend(world.tell(Input::Started(job.clone())));
-        let outcome = Outcome {
+        commands.extend(world.tell(SessionInput::Started(job.clone())));
+        let outcome = JobOutcome {
             ok: true,
-            ending: Ending::Exited { code: 0 },
+            ending: ProcessEnding::Exited { code: 0 },
             reason: "exit code 0".to_owned(),
             output: Some(answer(job.task.as_str()).to_owned()),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             denials: Vec::new(),
             agent_session: None,
             touched: Vec::new(),
         };
-        commands.extend(world.tell(Input::Ended { job, outcome: Box::new(outcome) }));
+        commands.extend(world.tell(SessionInput::Ended { job, outcome: Box::new(outcome) }));
     }
     assert_eq!(world.state.status(), WorkflowStatus::Completed);
     let prompt = |task: &str| {
@@ -134,7 +140,8 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
     // The journal alone is enough.
     let lines: Vec<String> =
         world.journal.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-    let read: Vec<Event> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let read: Vec<SessionEvent> =
+        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(fold_all(State::default(), &read), world.state);
     let started: Value = serde_json::from_str(&lines[2]).unwrap();
     assert_eq!(started["type"], json!("workflow.step.started"));

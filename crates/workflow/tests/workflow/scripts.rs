@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use coven_workflow::VariableScope;
-use coven_workflow::catalogue::{GrimoireCatalogue, Places};
-use coven_workflow::plan::{Plan, StepAction};
+use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue};
+use coven_workflow::plan::{StepAction, WorkflowPlan};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -25,8 +25,8 @@ impl Folder {
 
     /// Runs one script step of a shipped grimoire.
     fn step(&self, grimoire: &str, step: &str, variables: Value) -> Output {
-        let catalogue = GrimoireCatalogue::load(&Places::default(), &known());
-        let plan: &Plan = catalogue.plan(grimoire).unwrap();
+        let catalogue = GrimoireCatalogue::load(&CataloguePaths::default(), &known());
+        let plan: &WorkflowPlan = catalogue.plan(grimoire).unwrap();
         let step = plan.steps.iter().find(|one| one.name == step).unwrap();
         let script = match &step.action {
             StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {

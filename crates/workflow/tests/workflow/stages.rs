@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use coven_model::{ExitCodes, Mode, PermissionLevel};
-use coven_notation::{Report, Source};
+use coven_model::{AgentMode, ExitCodes, PermissionLevel};
+use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::check::check;
-use coven_workflow::plan::{OnFailure, Plan, PlanForm, StageTask, StepAction};
+use coven_workflow::plan::{OnFailure, PlanForm, StageTask, StepAction, WorkflowPlan};
 
 use crate::{codes, known, plan};
 
-fn tasks(plan: &Plan, stage: usize) -> &[StageTask] {
+fn tasks(plan: &WorkflowPlan, stage: usize) -> &[StageTask] {
     match &plan.steps[stage].action {
         StepAction::Stage { tasks } => tasks,
         other => panic!("a stage became {}", other.kind()),
@@ -50,7 +50,7 @@ fn an_id_and_an_adapter_are_enough() {
     let plan = plan("w.json", &one_task(r#"{"id": "only", "adapter": "gemini"}"#));
     let task = &tasks(&plan, 0)[0];
     assert_eq!(task.agent.adapter, "gemini");
-    assert_eq!(task.agent.mode, Mode::Interactive);
+    assert_eq!(task.agent.mode, AgentMode::Interactive);
     assert_eq!(task.agent.name.as_deref(), Some("only"), "the name is the id");
     assert_eq!(task.agent.prompt, None);
     assert_eq!(task.agent.ok_exit_codes, ExitCodes::default());
@@ -101,7 +101,7 @@ fn a_headless_task_without_a_prompt_fails_the_check() {
     assert_eq!(codes("w.json", &headless("")), ["headless-without-prompt"]);
     assert_eq!(codes("w.json", &headless(r#", "prompt": "\n""#)), ["headless-without-prompt"]);
     let plan = plan("w.json", &headless(r#", "prompt": "Go""#));
-    assert_eq!(tasks(&plan, 0)[0].agent.mode, Mode::Headless);
+    assert_eq!(tasks(&plan, 0)[0].agent.mode, AgentMode::Headless);
 }
 
 /// Spec: C1.6.4
@@ -131,10 +131,10 @@ fn a_workflow_with_registered_adapters_passes_the_check() {
 /// Spec: C1.8.2
 #[test]
 fn an_unknown_adapter_fails_the_check_by_name_and_suggests_a_near_one() {
-    let source = Source::new("w.json", one_task(r#"{"id": "t", "adapter": "gemin"}"#));
+    let source = SourceFile::new("w.json", one_task(r#"{"id": "t", "adapter": "gemin"}"#));
     let checked = check(&source, &known());
     assert!(checked.plan.is_none());
-    let report = Report::new(source, checked.problems).render(false);
+    let report = ProblemReport::new(source, checked.problems).render(false);
     insta::assert_snapshot!(report, @r#"
     error[unknown-adapter]: unknown adapter `gemin`; did you mean `gemini`?
      --> w.json:1:69
@@ -171,7 +171,7 @@ fn a_plan_survives_its_way_to_disk_and_back() {
         &one_task(r#"{"id": "t", "adapter": "gemini", "prompt": "$${a} ${b} $$${c}"}"#),
     );
     let text = serde_json::to_string(&plan).unwrap();
-    let back: Plan = serde_json::from_str(&text).unwrap();
+    let back: WorkflowPlan = serde_json::from_str(&text).unwrap();
     assert_eq!(back, plan);
     let prompt = tasks(&back, 0)[0].agent.prompt.as_ref().unwrap();
     assert_eq!(prompt.literal(), Some("$${a} ${b} $$${c}"));

@@ -1,9 +1,9 @@
 //! Floods: fifty megabytes, in one line and in many, with bounded memory.
 
 use coven_adapters::transcript::{
-    BUFFER_LIMIT, Decoder, Entry, LINE_LIMIT, TEXT_LIMIT, TranscriptFormat,
+    BUFFER_LIMIT, LINE_LIMIT, TEXT_LIMIT, TranscriptDecoder, TranscriptFormat, TranscriptItem,
 };
-use coven_model::Ending;
+use coven_model::ProcessEnding;
 
 use super::exit;
 
@@ -14,10 +14,10 @@ const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"r
 
 /// Feeds chunks and keeps only what `keep` wants of the entries, so that the test itself is small.
 fn flood(
-    mut decoder: Decoder,
+    mut decoder: TranscriptDecoder,
     chunks: impl Iterator<Item = Vec<u8>>,
-    mut keep: impl FnMut(Entry),
-    ending: &Ending,
+    mut keep: impl FnMut(TranscriptItem),
+    ending: &ProcessEnding,
 ) -> (usize, coven_adapters::transcript::RunConclusion) {
     let mut most = 0;
     for chunk in chunks {
@@ -36,11 +36,11 @@ fn a_line_of_fifty_megabytes_is_kept_by_its_beginning_and_the_run_goes_on() {
         let chunks = line.chain([format!("\n{RESULT}\n").into_bytes()]);
         let mut unknown = Vec::new();
         let keep = |entry| {
-            if let Entry::Unknown { line } = entry {
+            if let TranscriptItem::Unknown { line } = entry {
                 unknown.push((line.length(), line.text.len()));
             }
         };
-        let (most, conclusion) = flood(Decoder::new(format), chunks, keep, &exit(0));
+        let (most, conclusion) = flood(TranscriptDecoder::new(format), chunks, keep, &exit(0));
         assert!(most <= LINE_LIMIT + CHUNK, "{format} kept {most}");
         assert_eq!(unknown[0], ((CHUNKS * CHUNK) as u64, 4096), "{format}");
         let claude =
@@ -58,8 +58,8 @@ fn fifty_megabytes_of_events_are_read_one_by_one() {
     let events = CHUNKS * CHUNK / event.len();
     let chunks = (0..events).map(|_| event.clone().into_bytes()).chain([RESULT.into()]);
     let mut said = 0;
-    let keep = |entry| said += usize::from(matches!(entry, Entry::Text { .. }));
-    let decoder = Decoder::new(TranscriptFormat::ClaudeStreamJson);
+    let keep = |entry| said += usize::from(matches!(entry, TranscriptItem::Text { .. }));
+    let decoder = TranscriptDecoder::new(TranscriptFormat::ClaudeStreamJson);
     let (most, conclusion) = flood(decoder, chunks, keep, &exit(0));
     assert_eq!((said, conclusion.ok), (events, true));
     assert!(most < 4 * CHUNK, "kept {most}");
@@ -73,7 +73,7 @@ fn fifty_megabytes_of_pieces_are_an_answer_that_says_what_is_missing() {
     );
     let chunks = (0..CHUNKS).map(|_| piece.clone().into_bytes());
     let result = br#"{"type":"result","status":"success"}"#.to_vec();
-    let decoder = Decoder::new(TranscriptFormat::GeminiStreamJson);
+    let decoder = TranscriptDecoder::new(TranscriptFormat::GeminiStreamJson);
     let (most, conclusion) = flood(decoder, chunks.chain([result]), |_| {}, &exit(0));
     let answer = conclusion.answer.unwrap();
     assert_eq!((answer.text.len(), answer.length()), (TEXT_LIMIT, (CHUNKS * CHUNK) as u64));
@@ -86,7 +86,7 @@ fn fifty_megabytes_of_text_leave_their_end() {
     for line in ["no line feed at all, ", "a line\n"] {
         let chunk = line.repeat(CHUNK / line.len()).into_bytes();
         let chunks = (0..CHUNKS).map(|_| chunk.clone()).chain([b"\nthe end\n".to_vec()]);
-        let decoder = Decoder::new(TranscriptFormat::Text);
+        let decoder = TranscriptDecoder::new(TranscriptFormat::Text);
         let (most, conclusion) = flood(decoder, chunks, |_| {}, &exit(0));
         let answer = conclusion.answer.unwrap();
         assert!(answer.text.ends_with("the end") && answer.text.len() <= TEXT_LIMIT);
@@ -97,12 +97,12 @@ fn fifty_megabytes_of_text_leave_their_end() {
 
 #[test]
 fn a_document_without_end_and_a_flood_on_standard_error_stay_small() {
-    let mut decoder = Decoder::new(TranscriptFormat::GeminiStreamJson);
+    let mut decoder = TranscriptDecoder::new(TranscriptFormat::GeminiStreamJson);
     let mut chunk = b"  ".repeat(CHUNK / 2);
     chunk.push(b'\n');
     let mut warnings = 0;
     let mut keep = |entry| {
-        if let Entry::Warning { message } = entry {
+        if let TranscriptItem::Warning { message } = entry {
             assert!(message.len() < 5000);
             warnings += 1;
         }

@@ -1,6 +1,6 @@
 //! Output that imitates a result, quotes one, repeats one, or surrounds one with noise.
 
-use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat, TranscriptItem};
 use serde_json::json;
 
 use super::{Sample, exit, printed, read};
@@ -35,7 +35,7 @@ fn lines_of_json_in_the_result_of_a_tool_are_its_output() {
         {"type": "tool_result", "tool_use_id": "1", "content": output}
     ]}});
     let read = printed(CLAUDE, &line.to_string());
-    let [Entry::ToolResult { ok: true, output: kept, .. }] = &read.entries[..] else {
+    let [TranscriptItem::ToolResult { ok: true, output: kept, .. }] = &read.entries[..] else {
         panic!("{:?}", read.entries)
     };
     assert_eq!(kept.text, output);
@@ -65,7 +65,7 @@ fn a_result_on_standard_error_is_noise() {
     for format in TranscriptFormat::ALL.into_iter().filter(|format| format.has_result()) {
         let document = "{\n  \"session_id\": \"s\",\n  \"response\": \"done\"\n}\n";
         let noise = format!("{SUCCESS}\n{{\"type\":\"turn.completed\"}}\n{document}");
-        let read = read(Decoder::new(format), &[(b"", noise.as_bytes())], &exit(0));
+        let read = read(TranscriptDecoder::new(format), &[(b"", noise.as_bytes())], &exit(0));
         assert!(!read.conclusion.ok && !read.conclusion.complete, "{format}");
         assert_eq!(read.results().len(), 0, "{format}");
     }

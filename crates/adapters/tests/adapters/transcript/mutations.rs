@@ -1,6 +1,6 @@
 //! Samples with one value changed into something else, and bytes of any kind.
 
-use coven_adapters::transcript::{Decoder, TranscriptFormat};
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ proptest! {
     ) {
         let format = TranscriptFormat::ALL[format];
         let bytes = bytes.concat();
-        let whole = read(Decoder::new(format), &[(&bytes, b""), (b"", &bytes)], &exit(0));
+        let whole = read(TranscriptDecoder::new(format), &[(&bytes, b""), (b"", &bytes)], &exit(0));
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         ends.push(bytes.len());
         ends.sort_unstable();
@@ -137,7 +137,7 @@ proptest! {
         }
         let mut both: Vec<(&[u8], &[u8])> = pieces.iter().map(|piece| (*piece, &b""[..])).collect();
         both.extend(pieces.iter().map(|piece| (&b""[..], *piece)));
-        let cut = read(Decoder::new(format), &both, &exit(0));
+        let cut = read(TranscriptDecoder::new(format), &both, &exit(0));
         prop_assert_eq!(cut.entries, whole.entries);
         prop_assert_eq!(cut.conclusion, whole.conclusion);
     }

@@ -1,7 +1,7 @@
 //! How success is decided, and how the parts of each format are read that no sample has.
 
-use coven_adapters::transcript::{Decoder, Entry, TranscriptFormat};
-use coven_model::{Ending, Usage};
+use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat, TranscriptItem};
+use coven_model::{ProcessEnding, TokenUsage};
 use serde_json::{Value, json};
 
 use super::{Read, Sample, exit, printed, read};
@@ -15,7 +15,7 @@ fn lines(format: TranscriptFormat, events: &[Value]) -> Read {
 /// in those is up to how the test was built.
 fn shown(read: &Read) -> String {
     let lines = read.entries.iter().map(|entry| match entry {
-        Entry::Unknown { .. } => "unknown".to_owned(),
+        TranscriptItem::Unknown { .. } => "unknown".to_owned(),
         entry => serde_json::to_string(entry).unwrap(),
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -26,29 +26,29 @@ fn a_success_needs_a_good_ending_and_a_good_result() {
     let good = Sample::find("claude-stream-json");
     let endings = [
         (exit(0), true, "the agent says it is done; 1 tool use was denied: Bash"),
-        (Ending::Alive, true, "the agent says it is done; 1 tool use was denied: Bash"),
+        (ProcessEnding::Alive, true, "the agent says it is done; 1 tool use was denied: Bash"),
         (
             exit(1),
             false,
             "exit code 1, although the agent says it is done; 1 tool use was denied: Bash",
         ),
         (
-            Ending::Signalled { signal: 15 },
+            ProcessEnding::Signalled { signal: 15 },
             false,
             "ended by signal 15, although the agent says it is done; 1 tool use was denied: Bash",
         ),
         (
-            Ending::TimedOut,
+            ProcessEnding::TimedOut,
             false,
             "timed out, although the agent says it is done; 1 tool use was denied: Bash",
         ),
         (
-            Ending::Stopped,
+            ProcessEnding::Stopped,
             false,
             "stopped, although the agent says it is done; 1 tool use was denied: Bash",
         ),
         (
-            Ending::Lost,
+            ProcessEnding::Lost,
             false,
             "lost, although the agent says it is done; 1 tool use was denied: Bash",
         ),
@@ -59,18 +59,20 @@ fn a_success_needs_a_good_ending_and_a_good_result() {
         assert!(read.conclusion.complete);
         assert_eq!(read.answer(), Some("All done: the tool ran and returned a result."));
     }
-    let nothing =
-        |ending| read(Decoder::new(TranscriptFormat::CodexJson), &[], &ending).conclusion.reason;
+    let nothing = |ending| {
+        read(TranscriptDecoder::new(TranscriptFormat::CodexJson), &[], &ending).conclusion.reason
+    };
     assert_eq!(nothing(exit(0)), "ended without a result (exit code 0)");
-    assert_eq!(nothing(Ending::NotStarted), "could not be started");
-    assert_eq!(nothing(Ending::TimedOut), "timed out");
-    assert_eq!(nothing(Ending::Alive), "ended without a result (still running)");
+    assert_eq!(nothing(ProcessEnding::NotStarted), "could not be started");
+    assert_eq!(nothing(ProcessEnding::TimedOut), "timed out");
+    assert_eq!(nothing(ProcessEnding::Alive), "ended without a result (still running)");
 }
 
 #[test]
 fn text_is_judged_by_its_exit_code_alone() {
     let run = |ending, codes: &[i32]| {
-        let decoder = Decoder::new(TranscriptFormat::Text).accepting(codes.iter().copied());
+        let decoder =
+            TranscriptDecoder::new(TranscriptFormat::Text).accepting(codes.iter().copied());
         read(decoder, &[(b"10%\r100%\n\x1b[1mdone\x1b[0m\n", b"oh no\n")], &ending)
     };
     let good = run(exit(0), &[0]);
@@ -78,11 +80,16 @@ fn text_is_judged_by_its_exit_code_alone() {
     assert_eq!((good.conclusion.reason.as_str(), good.conclusion.complete), ("exit code 0", false));
     assert!(run(exit(3), &[0, 3]).conclusion.ok);
     assert_eq!(run(exit(3), &[0]).conclusion.reason, "exit code 3: oh no");
-    for ending in [Ending::TimedOut, Ending::Alive, Ending::Lost, Ending::Signalled { signal: 9 }] {
+    for ending in [
+        ProcessEnding::TimedOut,
+        ProcessEnding::Alive,
+        ProcessEnding::Lost,
+        ProcessEnding::Signalled { signal: 9 },
+    ] {
         assert!(!run(ending, &[0]).conclusion.ok);
     }
     // Other formats need their result all the same.
-    let decoder = Decoder::new(TranscriptFormat::CodexJson).accepting([3]);
+    let decoder = TranscriptDecoder::new(TranscriptFormat::CodexJson).accepting([3]);
     assert!(!read(decoder, &[], &exit(3)).conclusion.ok);
 }
 
@@ -90,7 +97,7 @@ fn text_is_judged_by_its_exit_code_alone() {
 fn what_was_said_outside_the_format_explains_a_failure() {
     let run = |format, stdout: &str, stderr: &str, code| {
         let pieces = [(stdout.as_bytes(), stderr.as_bytes())];
-        read(Decoder::new(format), &pieces, &exit(code)).conclusion.reason
+        read(TranscriptDecoder::new(format), &pieces, &exit(code)).conclusion.reason
     };
     let gemini = TranscriptFormat::GeminiStreamJson;
     assert_eq!(
@@ -119,8 +126,8 @@ fn a_resumed_conversation_is_charged_once() {
 
     // An agent that did not count on after all is taken at its word.
     let sample = Sample::find("codex-json");
-    let more = Usage { input_tokens: Some(1_000_000), ..Usage::default() };
-    let decoder = Decoder::new(sample.format).resumed_from(more);
+    let more = TokenUsage { input_tokens: Some(1_000_000), ..TokenUsage::default() };
+    let decoder = TranscriptDecoder::new(sample.format).resumed_from(more);
     let read = read(decoder, &[(&sample.stdout, b"")], &exit(0));
     assert_eq!(read.conclusion.usage.input_tokens, Some(1234));
 }
@@ -187,16 +194,16 @@ fn what_qwen_says_after_a_resume_counts_over_the_whole_conversation() {
         "type": "result", "subtype": "success", "is_error": false, "result": "done",
         "usage": {"input_tokens": 3600, "cache_read_input_tokens": 3000, "output_tokens": 150},
     });
-    let usage = |input, cached, output| Usage {
+    let usage = |input, cached, output| TokenUsage {
         input_tokens: Some(input),
         cached_tokens: Some(cached),
         output_tokens: Some(output),
-        ..Usage::default()
+        ..TokenUsage::default()
     };
-    let mut decoder =
-        Decoder::new(TranscriptFormat::QwenStreamJson).resumed_from(usage(2400, 2000, 100));
+    let mut decoder = TranscriptDecoder::new(TranscriptFormat::QwenStreamJson)
+        .resumed_from(usage(2400, 2000, 100));
     decoder.feed_stdout(format!("{event}\n").as_bytes(), &mut |_| {});
-    let conclusion = decoder.finish(&Ending::Exited { code: 0 }, &mut |_| {});
+    let conclusion = decoder.finish(&ProcessEnding::Exited { code: 0 }, &mut |_| {});
     assert_eq!(conclusion.usage, usage(1200, 1000, 50));
 }
 
@@ -274,8 +281,8 @@ fn gemini_says_itself_that_it_failed() {
     let error = json!({"type": "error", "severity": "error", "message": "quota"});
     let done = json!({"type": "result", "status": "success"});
     let read = lines(TranscriptFormat::GeminiStreamJson, &[warning, error, done]);
-    assert!(matches!(read.entries[0], Entry::Warning { .. }));
-    assert!(matches!(read.entries[1], Entry::Error { fatal: false, .. }));
+    assert!(matches!(read.entries[0], TranscriptItem::Warning { .. }));
+    assert!(matches!(read.entries[1], TranscriptItem::Error { fatal: false, .. }));
     assert!(read.conclusion.ok);
 }
 
@@ -300,7 +307,7 @@ fn opencode_needs_a_stop_without_errors_and_without_unanswered_questions() {
         [(&b""[..], asked), (stop, b"")],
         [(asked, b""), (stop, b"")],
     ] {
-        let read = read(Decoder::new(format), &pieces, &exit(0));
+        let read = read(TranscriptDecoder::new(format), &pieces, &exit(0));
         assert!(!read.conclusion.ok);
         assert_eq!(read.conclusion.denials[0].to_string(), "bash: ls");
         assert_eq!(read.conclusion.denials.len(), 1);

@@ -1,17 +1,17 @@
 //! What interfaces can ask for. Each command does what a route does, under another name.
 
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::ipc::{Answer, COMMANDS, IpcCommand};
-use coven_api::task::{ScreenSize, Typing};
-use coven_api::workflow::{ListQuery, StartWorkflow, Wish};
-use coven_api::{Code, Problem};
+use coven_api::ipc::{COMMANDS, IpcAnswer, IpcCommand};
+use coven_api::task::{ScreenSize, TypeRequest};
+use coven_api::workflow::{ActionRequest, ListQuery, StartWorkflow};
+use coven_api::{ApiProblem, ProblemCode};
 use coven_service::Service;
 use coven_service::text::{excerpt, near};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::answer::Failure;
+use crate::answer::HttpFailure;
 use crate::peer::Caller;
 
 /// Which session is meant, and why something is wished.
@@ -34,7 +34,7 @@ struct OfTask {
 /// What is typed, and to whom. Exactly one of the three.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Interaction {
+struct InteractCommand {
     session_id: String,
     task_id: String,
     #[serde(default)]
@@ -48,7 +48,7 @@ struct Interaction {
 /// A new size, and of whose terminal.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Resizing {
+struct ResizeCommand {
     session_id: String,
     task_id: String,
     cols: u16,
@@ -56,11 +56,11 @@ struct Resizing {
 }
 
 /// Does what a command says, and answers it.
-pub(super) async fn answer(service: Service, caller: Caller, command: IpcCommand) -> Answer {
+pub(super) async fn answer(service: Service, caller: Caller, command: IpcCommand) -> IpcAnswer {
     let IpcCommand { id, command, args } = command;
     match carry_out(&service, &caller, &command, args).await {
-        Ok(result) => Answer { id, result: Some(result), error: None },
-        Err(Failure(problem)) => Answer { id, result: None, error: Some(*problem) },
+        Ok(result) => IpcAnswer { id, result: Some(result), error: None },
+        Err(HttpFailure(problem)) => IpcAnswer { id, result: None, error: Some(*problem) },
     }
 }
 
@@ -69,7 +69,7 @@ async fn carry_out(
     caller: &Caller,
     command: &str,
     args: Value,
-) -> Result<Value, Failure> {
+) -> Result<Value, HttpFailure> {
     if !matches!(command, "adapter:list" | "session:list" | "session:load") {
         caller.may_change()?;
     }
@@ -87,13 +87,13 @@ async fn carry_out(
             value(&service.cancel(&session_id, wish(why), &by).await?)
         }
         "task:interact" => {
-            let Interaction { session_id, task_id, message, paste, keys } = read(args)?;
-            let typing = Typing { message, paste, keys };
+            let InteractCommand { session_id, task_id, message, paste, keys } = read(args)?;
+            let typing = TypeRequest { message, paste, keys };
             service.input(&session_id, &task_id, typing, &by).await?;
             Ok(nothing())
         }
         "task:resize" => {
-            let Resizing { session_id, task_id, cols, rows } = read(args)?;
+            let ResizeCommand { session_id, task_id, cols, rows } = read(args)?;
             service.resize(&session_id, &task_id, ScreenSize { cols, rows }).await?;
             Ok(nothing())
         }
@@ -127,12 +127,12 @@ async fn carry_out(
     }
 }
 
-fn wish(why: Option<String>) -> Wish {
-    Wish { why, ..Wish::default() }
+fn wish(why: Option<String>) -> ActionRequest {
+    ActionRequest { why, ..ActionRequest::default() }
 }
 
 /// The arguments of a command. No arguments are an empty object.
-fn read<T: DeserializeOwned>(args: Value) -> Result<T, Problem> {
+fn read<T: DeserializeOwned>(args: Value) -> Result<T, ApiProblem> {
     let args = if args.is_null() { nothing() } else { args };
     serde_path_to_error::deserialize(args).map_err(|error| {
         let path = match error.path().to_string() {
@@ -140,24 +140,27 @@ fn read<T: DeserializeOwned>(args: Value) -> Result<T, Problem> {
             path => format!(" at `{path}`"),
         };
         let words = error.inner();
-        Problem::new(Code::BadRequest, format!("the arguments do not fit{path}: {words}"))
+        ApiProblem::new(ProblemCode::BadRequest, format!("the arguments do not fit{path}: {words}"))
     })
 }
 
-fn value(answer: &impl Serialize) -> Result<Value, Failure> {
+fn value(answer: &impl Serialize) -> Result<Value, HttpFailure> {
     let value = serde_json::to_value(answer);
-    value.map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
+    value.map_err(|error| ApiProblem::new(ProblemCode::Internal, error.to_string()).into())
 }
 
 fn nothing() -> Value {
     Value::Object(Map::new())
 }
 
-fn unknown(command: &str) -> Problem {
+fn unknown(command: &str) -> ApiProblem {
     let hint = match near(command, COMMANDS).first() {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", COMMANDS.join(", ")),
     };
-    Problem::new(Code::BadRequest, format!("there is no command `{}`", excerpt(command, 80)))
-        .with_hint(hint)
+    ApiProblem::new(
+        ProblemCode::BadRequest,
+        format!("there is no command `{}`", excerpt(command, 80)),
+    )
+    .with_hint(hint)
 }

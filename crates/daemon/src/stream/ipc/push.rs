@@ -3,28 +3,28 @@
 use std::collections::{BTreeMap, HashMap};
 
 use coven_api::ipc::IpcPush;
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, OrchestratorState, SessionId, TaskId, TaskStatus, WorkflowStatus};
-use coven_service::{Envelope, Live, Published, Service, stream_name};
+use coven_service::{FeedEvent, LiveEvent, PublishedEvent, Service, stream_name};
 use serde_json::{Value, json};
 
 /// Makes what is pushed out of what happens. Remembers the statuses of tasks, so that each change
 /// is told once.
 #[derive(Debug, Default)]
-pub(super) struct Pushes {
+pub(super) struct PushBuilder {
     statuses: HashMap<SessionId, BTreeMap<TaskId, TaskStatus>>,
 }
 
-impl Pushes {
+impl PushBuilder {
     /// What is pushed because of this.
-    pub(super) async fn of(&mut self, service: &Service, envelope: &Envelope) -> Vec<IpcPush> {
+    pub(super) async fn of(&mut self, service: &Service, envelope: &FeedEvent) -> Vec<IpcPush> {
         let session = &envelope.session;
         let event = match &envelope.what {
-            Published::Live(live) => return live_push(session, live).into_iter().collect(),
-            Published::Fact { event, .. } => event,
+            PublishedEvent::Live(live) => return live_push(session, live).into_iter().collect(),
+            PublishedEvent::Fact { event, .. } => event,
         };
         let mut pushes = Vec::new();
-        if let Event::WorkflowStarted { .. } = **event {
+        if let SessionEvent::WorkflowStarted { .. } = **event {
             let view = service.session_view(session).await;
             let (name, goal) = view.map_or((None, None), |view| (Some(view.name), view.goal));
             let data = json!({"sessionId": session, "name": name, "goal": goal});
@@ -42,7 +42,7 @@ impl Pushes {
             pushes.push(push("taskStatusChange", data));
         }
         pushes.extend(told(session, event));
-        if matches!(**event, Event::SessionDeleted { .. }) {
+        if matches!(**event, SessionEvent::SessionDeleted { .. }) {
             self.statuses.remove(session);
         }
         pushes
@@ -53,17 +53,17 @@ impl Pushes {
         &mut self,
         service: &Service,
         session: &SessionId,
-        event: &Event,
+        event: &SessionEvent,
     ) -> Vec<(TaskId, Option<u32>, TaskStatus)> {
         let told = match event {
-            Event::TaskStarted(started) => (&started.spec.job.attempt, TaskStatus::Running),
-            Event::TaskStatus { job, status, .. } => (job, *status),
-            Event::TaskEnded(ended) => (&ended.job, ended.status),
+            SessionEvent::TaskStarted(started) => (&started.spec.job.attempt, TaskStatus::Running),
+            SessionEvent::TaskStatus { job, status, .. } => (job, *status),
+            SessionEvent::TaskEnded(ended) => (&ended.job, ended.status),
             // What waits for a person says only together with everything else that waits where its
             // task stands. There is no more of it than people can answer.
-            Event::InterventionRequired { .. }
-            | Event::InterventionResolved { .. }
-            | Event::InterventionWithdrawn { .. } => {
+            SessionEvent::InterventionRequired { .. }
+            | SessionEvent::InterventionResolved { .. }
+            | SessionEvent::InterventionWithdrawn { .. } => {
                 let Some(view) = service.session_view(session).await else { return Vec::new() };
                 let changed = view.task_status.into_iter().filter(|(task, status)| {
                     // What has not begun is not told of.
@@ -93,49 +93,49 @@ fn push(name: &str, data: Value) -> IpcPush {
 }
 
 /// Where a session stands after this, if it stands elsewhere then.
-fn status_after(event: &Event) -> Option<WorkflowStatus> {
+fn status_after(event: &SessionEvent) -> Option<WorkflowStatus> {
     Some(match event {
-        Event::SessionCreated(_) => WorkflowStatus::Pending,
-        Event::WorkflowStarted { .. }
-        | Event::WorkflowResumed { .. }
-        | Event::WorkflowRetried { .. } => WorkflowStatus::Running,
-        Event::WorkflowBlocked { .. } => WorkflowStatus::Blocked,
-        Event::WorkflowCompleted { .. } => WorkflowStatus::Completed,
-        Event::WorkflowFailed { .. } => WorkflowStatus::Failed,
-        Event::WorkflowCancelled { .. } => WorkflowStatus::Cancelled,
+        SessionEvent::SessionCreated(_) => WorkflowStatus::Pending,
+        SessionEvent::WorkflowStarted { .. }
+        | SessionEvent::WorkflowResumed { .. }
+        | SessionEvent::WorkflowRetried { .. } => WorkflowStatus::Running,
+        SessionEvent::WorkflowBlocked { .. } => WorkflowStatus::Blocked,
+        SessionEvent::WorkflowCompleted { .. } => WorkflowStatus::Completed,
+        SessionEvent::WorkflowFailed { .. } => WorkflowStatus::Failed,
+        SessionEvent::WorkflowCancelled { .. } => WorkflowStatus::Cancelled,
         _ => return None,
     })
 }
 
 /// What else is said because of a fact.
-fn told(session: &SessionId, event: &Event) -> Option<IpcPush> {
+fn told(session: &SessionId, event: &SessionEvent) -> Option<IpcPush> {
     Some(match event {
-        Event::InterventionRequired { intervention, .. } => push(
+        SessionEvent::InterventionRequired { intervention, .. } => push(
             "interactionNeeded",
             json!({"sessionId": session, "taskId": intervention.task, "intervention": intervention}),
         ),
-        Event::WorkflowFailed { error, step, .. } => {
+        SessionEvent::WorkflowFailed { error, step, .. } => {
             push("error", json!({"sessionId": session, "step": step, "message": error}))
         }
-        Event::StepFailed { error, step, .. } => {
+        SessionEvent::StepFailed { error, step, .. } => {
             push("error", json!({"sessionId": session, "step": step, "message": error}))
         }
         _ => return None,
     })
 }
 
-fn live_push(session: &SessionId, live: &Live) -> Option<IpcPush> {
+fn live_push(session: &SessionId, live: &LiveEvent) -> Option<IpcPush> {
     Some(match live {
-        Live::Output { job, stream: from, offset, length, clean } => push(
+        LiveEvent::Output { job, stream: from, offset, length, clean } => push(
             "taskOutput",
             json!({
                 "sessionId": session, "taskId": job.task, "attempt": job.attempt,
                 "stream": stream_name(*from), "offset": offset, "len": length, "data": &**clean,
             }),
         ),
-        Live::Storage { problem } | Live::Trigger { problem } => {
+        LiveEvent::Storage { problem } | LiveEvent::Trigger { problem } => {
             push("error", json!({"sessionId": session, "step": null, "message": problem}))
         }
-        Live::State { .. } | Live::Restored => return None,
+        LiveEvent::State { .. } | LiveEvent::Restored => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! What waits for a person: nothing is decided unseen, twice, or without saying what it means.
 
-use coven_api::intervention::{Decide, InterventionItem};
-use coven_model::{Choice, WorkflowStatus};
+use coven_api::intervention::{DecideRequest, InterventionItem};
+use coven_model::{InterventionChoice, WorkflowStatus};
 use serde_json::json;
 
 use super::{ASKING, Browser, signed_in};
@@ -14,9 +14,9 @@ async fn asking(daemon: &Daemon<'_>, name: &str) -> (String, InterventionItem) {
     (id, item)
 }
 
-async fn decide(daemon: &Daemon<'_>, item: &InterventionItem, decision: Choice) {
+async fn decide(daemon: &Daemon<'_>, item: &InterventionItem, decision: InterventionChoice) {
     let digest = item.intervention.digest.clone();
-    let wish = Decide { decision, answer: None, digest, why: None };
+    let wish = DecideRequest { decision, answer: None, digest, why: None };
     daemon.client.decide(&item.intervention.id, &wish).await.unwrap();
 }
 
@@ -68,7 +68,7 @@ async fn a_card_that_takes_the_place_of_another_cannot_be_decided_at_once() {
         const watch = new MutationObserver(press);
         watch.observe(queue, { childList: true, subtree: true });";
     browser.js(hasty, json!([])).await;
-    decide(&daemon, &item, Choice::Deny).await;
+    decide(&daemon, &item, InterventionChoice::Deny).await;
     browser.waits("nobody is hasty any more", "window.calm").await;
     let pressed = browser.js("return window.pressed", json!([])).await;
     assert!(pressed.as_u64().unwrap() > 0, "{pressed}");
@@ -93,7 +93,7 @@ async fn an_answer_that_somebody_else_gave_first_is_told_and_not_given_twice() {
     browser.js("window.hold = new Promise((go) => { window.go = go; })", json!([])).await;
     browser.click(".card [data-choice=deny]").await;
     browser.waits("it is on its way", "window.decisions.length === 1").await;
-    decide(&daemon, &item, Choice::Approve).await;
+    decide(&daemon, &item, InterventionChoice::Approve).await;
     daemon.ends(&id, WorkflowStatus::Completed).await;
     browser.js("window.go()", json!([])).await;
     browser.sees("Nothing was sent").await;
@@ -149,7 +149,7 @@ async fn who_wants_it_is_notified_of_what_comes_while_the_page_is_out_of_sight()
     browser.waits("they are off", "document.querySelector('.notify[aria-pressed=false]')").await;
     browser.js("window.sight(true)", json!([])).await;
     for item in [&seen, &unseen] {
-        decide(&daemon, item, Choice::Deny).await;
+        decide(&daemon, item, InterventionChoice::Deny).await;
     }
     asking(&daemon, "quiet").await;
     browser.waits("it is there", "document.title === '(1) Coven'").await;

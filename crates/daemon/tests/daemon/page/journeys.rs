@@ -1,7 +1,7 @@
 //! What people do on the page: start a run, see it, answer it, type to it, end it.
 
 use coven_api::workflow::OneAgent;
-use coven_model::{Mode, WorkflowStatus};
+use coven_model::{AgentMode, WorkflowStatus};
 use serde_json::json;
 
 use super::browser::key;
@@ -147,7 +147,11 @@ async fn an_answer_in_words_reaches_the_agent_that_asked() {
         shown.lines.iter().any(|line| line.contains("violet")).then_some(())
     })
     .await;
-    daemon.client.cancel(started.id.as_str(), &coven_api::workflow::Wish::default()).await.unwrap();
+    daemon
+        .client
+        .cancel(started.id.as_str(), &coven_api::workflow::ActionRequest::default())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -158,7 +162,7 @@ async fn a_terminal_is_typed_into_and_the_task_finished_by_hand() {
     start.agent = Some(OneAgent {
         adapter: "demo".to_owned(),
         prompt: Some("say I am here.".to_owned()),
-        mode: Some(Mode::Interactive),
+        mode: Some(AgentMode::Interactive),
         ..OneAgent::default()
     });
     let started = daemon.start(&start).await;

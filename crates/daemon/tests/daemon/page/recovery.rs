@@ -62,6 +62,6 @@ async fn a_terminal_that_is_looked_at_is_there_again_after_the_daemon_was_killed
     browser.sees("You have the keyboard").await;
     let screen = screen(&daemon, &id, "a").await.unwrap();
     assert!(screen.lines.iter().any(|line| line.contains("Anything else?")), "{:?}", screen.lines);
-    daemon.client.cancel(&id, &coven_api::workflow::Wish::default()).await.unwrap();
+    daemon.client.cancel(&id, &coven_api::workflow::ActionRequest::default()).await.unwrap();
     daemon.ends(&id, WorkflowStatus::Cancelled).await;
 }

@@ -143,6 +143,6 @@ async fn pictures_of_the_page() {
     shoot(&browser, "error").await;
     let daemon = home.daemon().await;
     for id in [busy, asking] {
-        daemon.client.cancel(&id, &coven_api::workflow::Wish::default()).await.ok();
+        daemon.client.cancel(&id, &coven_api::workflow::ActionRequest::default()).await.ok();
     }
 }

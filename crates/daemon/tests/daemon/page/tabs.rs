@@ -83,7 +83,7 @@ async fn every_tab_goes_on_by_itself_after_the_daemon_was_killed() {
         browser.waits("it counts", "document.title === '(1) Coven'").await;
         browser.waits("one card", "document.querySelectorAll('.card').length === 1").await;
     }
-    daemon.client.cancel(&id, &coven_api::workflow::Wish::default()).await.unwrap();
+    daemon.client.cancel(&id, &coven_api::workflow::ActionRequest::default()).await.unwrap();
     until("it is over", || async {
         let workflow = daemon.client.workflow(&id).await.unwrap();
         workflow.item.status.is_final().then_some(())

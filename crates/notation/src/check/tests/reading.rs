@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::{Step, about};
 use crate::stopwatch::CpuStopwatch;
-use crate::{FileSyntax, Source, SourceNode, check, parse, schema_of};
+use crate::{FileSyntax, SourceFile, SourceNode, check, parse, schema_of};
 
 fn tree(text: &str) -> SourceNode {
-    parse(&Source::new("file", text), FileSyntax::Json).unwrap()
+    parse(&SourceFile::new("file", text), FileSyntax::Json).unwrap()
 }
 
 fn messages(text: &str, schema: &serde_json::Value) -> Vec<String> {

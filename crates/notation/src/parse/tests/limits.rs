@@ -6,20 +6,20 @@ use insta::assert_snapshot;
 
 use super::{accepted, refused};
 use crate::stopwatch::CpuStopwatch;
-use crate::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_NODES, Report, Source, parse};
+use crate::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_NODES, ProblemReport, SourceFile, parse};
 
 /// Far more than a slow machine needs, and far less than a bomb would take.
 const SOON: Duration = Duration::from_secs(20);
 
 fn code(text: &str, syntax: FileSyntax) -> &'static str {
-    parse(&Source::new("file", text), syntax).unwrap_err()[0].code
+    parse(&SourceFile::new("file", text), syntax).unwrap_err()[0].code
 }
 
 #[test]
 fn a_file_that_is_too_large_is_not_read() {
     let text = "a".repeat(MAX_BYTES + 1);
     assert_snapshot!(
-        Source::from_bytes("big.yaml", text.clone().into_bytes()).unwrap_err().render(false), @r"
+        SourceFile::from_bytes("big.yaml", text.clone().into_bytes()).unwrap_err().render(false), @r"
     error[too-large]: the file has 17 MiB; at most 16 MiB are read
     --> big.yaml
     "
@@ -106,9 +106,9 @@ fn a_file_with_too_many_values_is_refused() {
 #[test]
 fn a_file_of_mistakes_gives_a_bounded_report() {
     let text = format!("[{}]", "nope,".repeat(500_000));
-    let problems = parse(&Source::new("file", text), FileSyntax::Json).unwrap_err();
+    let problems = parse(&SourceFile::new("file", text), FileSyntax::Json).unwrap_err();
     assert!(problems.len() <= 201, "{}", problems.len());
-    let source = Source::new("file", "a:\n".repeat(100_000));
+    let source = SourceFile::new("file", "a:\n".repeat(100_000));
     assert_eq!(parse(&source, FileSyntax::Yaml).unwrap_err().len(), 200);
 }
 
@@ -128,8 +128,9 @@ fn ten_megabytes_are_read_in_a_moment() {
 
 #[test]
 fn bytes_that_are_not_text_are_reported_where_they_stand() {
-    let report =
-        |bytes: &[u8]| -> Report { Source::from_bytes("file.yaml", bytes.to_vec()).unwrap_err() };
+    let report = |bytes: &[u8]| -> ProblemReport {
+        SourceFile::from_bytes("file.yaml", bytes.to_vec()).unwrap_err()
+    };
     assert_snapshot!(report(b"a: 1\nname: caf\xe9\nb: 2\n").render(false), @r"
     error[not-utf8]: the file is not UTF-8 text
      --> file.yaml:2:10

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::{places, refused, yaml};
-use crate::{FileSyntax, Source, parse};
+use crate::{FileSyntax, SourceFile, parse};
 
 fn no(text: &str) -> String {
     refused(text, FileSyntax::Yaml)
@@ -63,7 +63,7 @@ fn a_block_scalar_starts_at_its_indicator_whatever_stands_around_it() {
 #[test]
 fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
     let plain = yaml("a: 1\nb: |\n  x\n  y\n").to_json();
-    let source = Source::new("file", "\u{feff}a: 1\r\nb: |\r\n  x\r\n  y\r\n");
+    let source = SourceFile::new("file", "\u{feff}a: 1\r\nb: |\r\n  x\r\n  y\r\n");
     let node = parse(&source, FileSyntax::Yaml).unwrap();
     assert_eq!(node.to_json(), plain);
     let place = source.position(node.get("b").unwrap().span.start);
@@ -73,7 +73,7 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 #[test]
 fn columns_count_characters() {
     let text = "\"ключ 🦀\": [ü, x]\n";
-    let source = Source::new("file", text);
+    let source = SourceFile::new("file", text);
     let node = parse(&source, FileSyntax::Yaml).unwrap();
     let list = node.get("ключ 🦀").unwrap();
     assert_eq!(source.position(list.span.start).column, 11);
@@ -229,7 +229,7 @@ fn a_second_document_is_refused() {
 #[test]
 fn nothing_is_not_a_document() {
     for text in ["", "\n\n", "# only a comment\n", "---\n", "\u{feff}"] {
-        let problems = parse(&Source::new("file", text), FileSyntax::Yaml).unwrap_err();
+        let problems = parse(&SourceFile::new("file", text), FileSyntax::Yaml).unwrap_err();
         assert_eq!(problems.iter().map(|p| p.code).collect::<Vec<_>>(), ["empty-file"], "{text:?}");
     }
     assert_snapshot!(no(""), @r"

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
 
-use coven_model::{JobSpec, Timestamp, Work};
+use coven_model::{JobSpec, JobWork, Timestamp};
 use coven_runtime::domain::{DomainId, ExitStatus};
 use coven_scheduler::clock::Moment;
 use coven_scheduler::command::{Capability, CommandId, Permission};
-use coven_scheduler::execution::{Execution, ExecutionId, ExecutionState, Failure};
-use coven_scheduler::scheduler::{Assignment, Board, CommandState, Illegal, Limits, Ticket};
+use coven_scheduler::execution::{Execution, ExecutionFailure, ExecutionId, ExecutionState};
+use coven_scheduler::scheduler::{
+    AgentAssignment, Board, BoardLimits, CommandState, CommandTicket, IllegalTransition,
+};
 use tokio::sync::oneshot;
 
 use super::{Admission, Load, SlotUse};
@@ -55,8 +57,8 @@ impl QueuedJob {
             member,
             name: spec.job.to_string(),
             capability: match spec.work {
-                Work::Agent(_) => Capability::Agent,
-                Work::Shell(_) => Capability::Shell,
+                JobWork::Agent(_) => Capability::Agent,
+                JobWork::Shell(_) => Capability::Shell,
             },
             approved_by: spec.approved_by.clone(),
             domain: DomainId(spec.domain.clone().unwrap_or_else(|| HOLDER.to_owned())),
@@ -66,12 +68,12 @@ impl QueuedJob {
         }
     }
 
-    fn ticket(&self, id: CommandId) -> Ticket {
+    fn ticket(&self, id: CommandId) -> CommandTicket {
         let (by, reason) = match &self.approved_by {
             Some(person) => (person.as_str(), "let the step of the job start"),
             None => (WORKFLOW, "its turn in the workflow has come"),
         };
-        Ticket {
+        CommandTicket {
             id,
             capability: self.capability.clone(),
             dependencies: Vec::new(),
@@ -79,7 +81,7 @@ impl QueuedJob {
         }
     }
 
-    fn answer(&mut self, answer: Result<(), Illegal>) {
+    fn answer(&mut self, answer: Result<(), IllegalTransition>) {
         if let Some(grant) = self.grant.take() {
             // A job that has given up waiting releases its slot itself.
             drop(grant.send(answer.map_err(|illegal| illegal.to_string())));
@@ -106,7 +108,8 @@ pub(super) struct JobBoard {
 
 impl JobBoard {
     pub(super) fn new(slots: usize) -> Self {
-        let limits = Limits { agents: slots, slots, stop_grace: NO_GRACE, drain_grace: NO_GRACE };
+        let limits =
+            BoardLimits { agents: slots, slots, stop_grace: NO_GRACE, drain_grace: NO_GRACE };
         Self {
             board: Board::new(limits),
             jobs: BTreeMap::new(),
@@ -218,14 +221,14 @@ impl JobBoard {
         job: &QueuedJob,
         ok: Option<bool>,
         now: Moment,
-    ) -> Result<(), Illegal> {
+    ) -> Result<(), IllegalTransition> {
         let Some(execution) = self.execution(job) else {
             return self.board.cancel(command, now).map(drop);
         };
         let state = self.board.execution(execution).map(Execution::state);
         if matches!(state, Some(ExecutionState::Starting { .. })) {
             let error = "no process was started for it".to_owned();
-            let reason = Failure::Spawn { domain: Some(job.domain.clone()), error };
+            let reason = ExecutionFailure::Spawn { domain: Some(job.domain.clone()), error };
             return self.board.not_started(execution, reason, now).map(drop);
         }
         // Whether a job has failed is more than its exit code: its outcome says it.
@@ -269,7 +272,7 @@ impl JobBoard {
 
     /// The next job and the agent of the board that takes it. There are as many agents as slots,
     /// made when they are first needed: the limit may be far above what ever runs.
-    fn next_assignment(&mut self) -> Option<Assignment> {
+    fn next_assignment(&mut self) -> Option<AgentAssignment> {
         if let Some(assignment) = self.board.next_assignment() {
             return Some(assignment);
         }

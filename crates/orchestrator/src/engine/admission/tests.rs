@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use coven_model::{AttemptId, JobId, SessionId, ShellWork, TaskId, Work};
+use coven_model::{AttemptId, JobId, JobWork, SessionId, ShellWork, TaskId};
 use coven_scheduler::clock::ManualClock;
 use tokio::task::JoinSet;
 
@@ -21,7 +21,7 @@ fn spec(number: usize, approved_by: Option<&str>) -> JobSpec {
         job: JobId { session, attempt: AttemptId { task, attempt: 1 } },
         step: "step".to_owned(),
         name: "name".to_owned(),
-        work: Work::Shell(work),
+        work: JobWork::Shell(work),
         cwd: None,
         env: std::collections::BTreeMap::new(),
         timeout: None,

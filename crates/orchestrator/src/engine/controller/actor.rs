@@ -11,15 +11,15 @@ use std::time::Duration;
 use coven_folder::best_effort;
 use coven_model::event::JobTimer;
 use coven_model::{Timestamp, WorkflowStatus};
-use coven_workflow::Input;
-use coven_workflow::state::Refused;
+use coven_workflow::SessionInput;
+use coven_workflow::state::RefusalReason;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use self::jobs::SessionJobs;
 use super::{SessionContext, SessionRequest, SessionStart};
 use crate::engine::executor::WorkflowExecutor;
-use crate::event::Envelope;
+use crate::event::FeedEvent;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
 use crate::state::WorkflowSession;
 use crate::state::blocking::blocking;
@@ -31,11 +31,11 @@ const LEAVE_RETRY: Duration = Duration::from_secs(1);
 /// At least this long lies between two writes of the readable view.
 const VIEW_INTERVAL: Duration = coven_store::view::INTERVAL;
 
-pub(super) struct Actor {
+pub(super) struct SessionActor {
     session: WorkflowSession,
     context: SessionContext,
     executor: WorkflowExecutor,
-    events: broadcast::Sender<Envelope>,
+    events: broadcast::Sender<FeedEvent>,
     mailbox: mpsc::Receiver<SessionRequest>,
     /// Requests that came while something could not be written down, and must wait for that.
     waiting: VecDeque<SessionRequest>,
@@ -53,7 +53,7 @@ pub(super) struct Actor {
     /// Requests that wait for the agents that were left alive to be gone.
     releasing: Vec<oneshot::Sender<()>>,
     /// The request to give the session up, with the name of the one who wants it.
-    purging: Option<(String, oneshot::Sender<Result<(), Refused>>)>,
+    purging: Option<(String, oneshot::Sender<Result<(), RefusalReason>>)>,
     /// When it may leave the memory, once it is over.
     leaves: Instant,
     snapshot: watch::Sender<Arc<SessionSnapshot>>,
@@ -66,14 +66,14 @@ pub(super) struct Actor {
 /// The channels by which an actor is asked and by which it publishes.
 pub(super) struct ActorChannels {
     pub(super) mailbox: mpsc::Receiver<SessionRequest>,
-    pub(super) reports: mpsc::Sender<Input>,
-    pub(super) events: broadcast::Sender<Envelope>,
+    pub(super) reports: mpsc::Sender<SessionInput>,
+    pub(super) events: broadcast::Sender<FeedEvent>,
     pub(super) snapshot: watch::Sender<Arc<SessionSnapshot>>,
     pub(super) settled: watch::Sender<WorkflowStatus>,
     pub(super) storage_problem: watch::Sender<Option<String>>,
 }
 
-impl Actor {
+impl SessionActor {
     pub(super) fn new(
         session: WorkflowSession,
         context: SessionContext,
@@ -105,7 +105,11 @@ impl Actor {
         }
     }
 
-    pub(super) async fn run(mut self, mut reported: mpsc::Receiver<Input>, start: SessionStart) {
+    pub(super) async fn run(
+        mut self,
+        mut reported: mpsc::Receiver<SessionInput>,
+        start: SessionStart,
+    ) {
         self.begin(start).await;
         self.stay();
         loop {
@@ -170,10 +174,10 @@ impl Actor {
         })
         .await;
         match start {
-            SessionStart::Begin => drop(self.happen(Input::Begin).await),
+            SessionStart::Begin => drop(self.happen(SessionInput::Begin).await),
             SessionStart::Recover => {
                 self.take_up_kept().await;
-                if self.happen(Input::Recover).await {
+                if self.happen(SessionInput::Recover).await {
                     let outstanding = self.session.state().outstanding();
                     self.carry_out(outstanding, &[]).await;
                 }
@@ -191,7 +195,7 @@ impl Actor {
         let Some((by, reply)) = self.purging.take() else { return false };
         // If this process dies before the folder is gone, the next one removes it.
         self.register_live(true).await;
-        if !self.happen(Input::Delete { by }).await {
+        if !self.happen(SessionInput::Delete { by }).await {
             return false;
         }
         answer(reply, Ok(()));
@@ -214,7 +218,7 @@ impl Actor {
     }
 
     /// Lets go of every job, then of the session.
-    async fn close(&mut self, mut reported: mpsc::Receiver<Input>) {
+    async fn close(&mut self, mut reported: mpsc::Receiver<SessionInput>) {
         let jobs = self.jobs.take_all();
         // What they still report is not lost: it is on the disk, or will be seen again.
         let silence = async { while reported.recv().await.is_some() {} };
@@ -252,7 +256,7 @@ impl Actor {
                 self.releasing.push(reply);
             }
             SessionRequest::Purge(by, reply) => {
-                let wish = Input::Delete { by: by.clone() };
+                let wish = SessionInput::Delete { by: by.clone() };
                 if let Err(refused) = self.session.state().admits(&wish) {
                     answer(reply, Err(refused));
                 } else {
@@ -266,8 +270,8 @@ impl Actor {
     }
 
     /// A job of the session reports that something happened.
-    async fn report(&mut self, input: Input) {
-        if let Input::Ended { job, .. } | Input::Lost(job) = &input {
+    async fn report(&mut self, input: SessionInput) {
+        if let SessionInput::Ended { job, .. } | SessionInput::Lost(job) = &input {
             self.jobs.forget_if_over(job);
         }
         self.happen(input).await;
@@ -279,7 +283,7 @@ impl Actor {
         if let Some((due, timer)) = self.timers.remove(&key) {
             // It is at least as late as the timer was set to, whatever the clock shows.
             let now = self.now().max(due);
-            self.happen_at(Input::TimerFired(timer), now).await;
+            self.happen_at(SessionInput::TimerFired(timer), now).await;
         }
     }
 

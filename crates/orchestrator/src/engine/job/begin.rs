@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::Durability;
-use coven_model::{Ending, ExitCodes, Mode, Outcome, TerminalSize, Work};
-use coven_runner::{AgentRunner, Found, HeadlessRunner, OkCodes, Place, Task, finished, past};
-use coven_runtime::hold::{Adopted, Folder, adopt, rebuild, take_back};
-use coven_terminal::screen::{Options as ScreenOptions, Size};
+use coven_model::{AgentMode, ExitCodes, JobOutcome, JobWork, ProcessEnding, TerminalSize};
+use coven_runner::{
+    AgentRunner, AgentTask, FoundAgent, HeadlessRunner, OkCodes, TaskPlace, finished, past,
+};
+use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
+use coven_terminal::screen::{GridSize, Options as ScreenOptions};
 use serde_json::Value;
 
 use super::{JobDetails, Runner, failed};
@@ -35,7 +37,7 @@ pub(super) enum FoundJob {
     /// It was stopped before it began.
     Stopped,
     /// Its outcome is on the disk.
-    Ended(Box<Outcome>),
+    Ended(Box<JobOutcome>),
 }
 
 /// A job whose process is followed.
@@ -50,17 +52,17 @@ pub(super) struct BegunJob {
 pub(super) enum NotBegun {
     /// The process is gone, and how it ended is not known.
     Lost,
-    Ended(Box<Outcome>),
+    Ended(Box<JobOutcome>),
 }
 
 impl JobDetails {
     pub(super) fn adapter(&self) -> Result<Arc<dyn AgentAdapter>, String> {
         match &self.spec.work {
-            Work::Shell(work) => {
+            JobWork::Shell(work) => {
                 let path = self.executor.env.get(&OsString::from("PATH"));
                 Ok(Arc::new(Shell::new(work.clone(), path.map(OsString::as_os_str))))
             }
-            Work::Agent(agent) => {
+            JobWork::Agent(agent) => {
                 let options = AdapterOptions {
                     cwd: Some(self.cwd()),
                     env: self.spec.env.clone(),
@@ -80,7 +82,7 @@ impl JobDetails {
         }
         // The process that wanted it started may have died before anything came of it.
         let started = matches!(self.attempt.spawn(), Ok(Some(_)))
-            && !take_back(&Folder::new(self.attempt.path())).unwrap_or(false);
+            && !take_back(&HolderFolder::new(self.attempt.path())).unwrap_or(false);
         if started {
             FoundJob::Started
         } else if self.attempt.is_killed().unwrap_or(false) {
@@ -92,7 +94,8 @@ impl JobDetails {
 
     /// Starts the job's process, or takes it up where it stands. Waits on the disk.
     pub(super) fn begin(&self, started: bool) -> Result<BegunJob, NotBegun> {
-        let not_started = |error| NotBegun::Ended(Box::new(failed(Ending::NotStarted, error)));
+        let not_started =
+            |error| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
         let adapter = self.adapter().map_err(not_started)?;
         let runner = if started {
             self.take_up(&adapter)
@@ -109,8 +112,8 @@ impl JobDetails {
         self.spec.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))
     }
 
-    pub(super) fn mode(&self) -> Mode {
-        if self.spec.work.is_interactive() { Mode::Interactive } else { Mode::Headless }
+    pub(super) fn mode(&self) -> AgentMode {
+        if self.spec.work.is_interactive() { AgentMode::Interactive } else { AgentMode::Headless }
     }
 
     pub(super) fn ok_codes(&self) -> OkCodes {
@@ -123,21 +126,21 @@ impl JobDetails {
     /// The size of its terminal, if it gets one.
     fn size(&self) -> TerminalSize {
         self.spec.size.unwrap_or(match &self.spec.work {
-            Work::Agent(agent) if agent.adapter != COMMAND_ADAPTER => AGENT_SIZE,
-            Work::Agent(_) | Work::Shell(_) => COMMAND_SIZE,
+            JobWork::Agent(agent) if agent.adapter != COMMAND_ADAPTER => AGENT_SIZE,
+            JobWork::Agent(_) | JobWork::Shell(_) => COMMAND_SIZE,
         })
     }
 
-    pub(super) fn task(&self) -> Task {
-        let mut task = Task::interactive(self.spec.job.to_string(), None);
+    pub(super) fn task(&self) -> AgentTask {
+        let mut task = AgentTask::interactive(self.spec.job.to_string(), None);
         task.mode = self.mode();
         task.ok_codes = self.ok_codes();
         let size = self.size();
-        task.size = Size::new(size.columns, size.rows);
+        task.size = GridSize::new(size.columns, size.rows);
         task.secrets.clone_from(&self.secrets);
         match &self.spec.work {
-            Work::Shell(_) => task.prompt = Some("-".to_owned()),
-            Work::Agent(agent) => {
+            JobWork::Shell(_) => task.prompt = Some("-".to_owned()),
+            JobWork::Agent(agent) => {
                 task.prompt.clone_from(&agent.prompt);
                 task.extra_args.clone_from(&agent.extra_args);
                 task.permission = agent.permissions;
@@ -148,7 +151,7 @@ impl JobDetails {
         task
     }
 
-    fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<Place> {
+    fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<TaskPlace> {
         let domain = self.executor.domain(self.spec.domain.as_deref());
         let domain = domain.map_err(std::io::Error::other)?;
         let mut env: BTreeMap<OsString, OsString> = (*self.executor.env).clone();
@@ -157,12 +160,12 @@ impl JobDetails {
         }
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
-        if matches!(self.spec.work, Work::Shell(_)) {
+        if matches!(self.spec.work, JobWork::Shell(_)) {
             let text = Value::Object(self.variables.clone()).to_string();
             self.attempt.folder().replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
             env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES_FILE).into());
         }
-        Ok(Place {
+        Ok(TaskPlace {
             domain,
             cwd: self.cwd(),
             env,
@@ -174,16 +177,16 @@ impl JobDetails {
 
     fn launch(&self, adapter: &Arc<dyn AgentAdapter>) -> Result<Runner, NotBegun> {
         let not_started =
-            |error: String| NotBegun::Ended(Box::new(failed(Ending::NotStarted, error)));
+            |error: String| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
         let started = match task.mode {
-            Mode::Interactive => {
+            AgentMode::Interactive => {
                 AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
             }
-            Mode::Headless => {
+            AgentMode::Headless => {
                 HeadlessRunner::start(adapter.clone(), task, &place, previous).map(Runner::Headless)
             }
         };
@@ -193,8 +196,8 @@ impl JobDetails {
     /// Takes up a job that was started before: alive, ended, or gone.
     fn take_up(&self, adapter: &Arc<dyn AgentAdapter>) -> Result<Runner, NotBegun> {
         let path = self.attempt.path().to_owned();
-        let folder = Folder::new(&path);
-        let interactive = self.mode() == Mode::Interactive;
+        let folder = HolderFolder::new(&path);
+        let interactive = self.mode() == AgentMode::Interactive;
         let rebuilt =
             if interactive { rebuild(&folder, &ScreenOptions::default()).ok() } else { None };
         let offset = rebuilt.as_ref().map_or(0, |rebuilt| rebuilt.offset);
@@ -203,7 +206,7 @@ impl JobDetails {
                 let (pane, task) = (Box::new(pane), self.task());
                 let adopted = match rebuilt {
                     Some(rebuilt) => {
-                        let found = Found {
+                        let found = FoundAgent {
                             pane,
                             screen: rebuilt.screen,
                             offset: rebuilt.offset,
@@ -223,7 +226,7 @@ impl JobDetails {
                     .map(Runner::Headless),
                 };
                 adopted.map_err(|error| {
-                    NotBegun::Ended(Box::new(failed(Ending::Lost, error.to_string())))
+                    NotBegun::Ended(Box::new(failed(ProcessEnding::Lost, error.to_string())))
                 })
             }
             Ok(Adopted::Exited(_)) => Err(NotBegun::Ended(Box::new(self.read_end(&**adapter)))),
@@ -232,15 +235,15 @@ impl JobDetails {
     }
 
     /// How a job ended that no process of ours followed, from what its holder recorded.
-    fn read_end(&self, adapter: &dyn AgentAdapter) -> Outcome {
-        let folder = Folder::new(self.attempt.path());
+    fn read_end(&self, adapter: &dyn AgentAdapter) -> JobOutcome {
+        let folder = HolderFolder::new(self.attempt.path());
         let exit = folder.exit().ok().flatten();
         if exit.as_ref().is_some_and(|exit| exit.stopped) || folder.is_killed() {
-            return failed(Ending::Stopped, "it was stopped".to_owned());
+            return failed(ProcessEnding::Stopped, "it was stopped".to_owned());
         }
         let status = exit.map(|exit| exit.status);
         let path = self.attempt.path();
         let read = finished(adapter, self.mode(), &self.ok_codes(), path, status, self.previous());
-        read.unwrap_or_else(|error| failed(Ending::Lost, error.to_string()))
+        read.unwrap_or_else(|error| failed(ProcessEnding::Lost, error.to_string()))
     }
 }

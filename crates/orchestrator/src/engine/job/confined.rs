@@ -6,13 +6,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use coven_adapters::AgentAdapter;
-use coven_model::{Outcome, SandboxMode};
+use coven_model::{JobOutcome, SandboxMode};
 use coven_runtime::domain::Sandbox as Confined;
-use coven_runtime::hold::Folder;
+use coven_runtime::hold::HolderFolder;
 use coven_runtime::sandbox::Enforcement;
 
 use super::JobDetails;
-use super::picture::{self, Picture};
+use super::picture::{self, FolderMetadata};
 use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
@@ -73,13 +73,13 @@ impl JobDetails {
         if self.spec.sandbox != SandboxMode::ReadOnly {
             return;
         }
-        let picture = Picture::take(&self.cwd(), &self.not_compared(adapter));
+        let picture = FolderMetadata::take(&self.cwd(), &self.not_compared(adapter));
         // Without a picture nothing is compared, which the start of the job tells.
         best_effort("keep what a job's folder looked like", picture.save(self.attempt.folder()));
     }
 
     /// Adds to an outcome what changed while the job ran, if it was not to change anything.
-    pub(super) fn with_touched(&self, outcome: Outcome) -> Outcome {
+    pub(super) fn with_touched(&self, outcome: JobOutcome) -> JobOutcome {
         let attempt = self.attempt.folder();
         let taken = || matches!(attempt.stat(picture::FILE), Ok(Some(_)));
         if self.spec.sandbox != SandboxMode::ReadOnly || !taken() {
@@ -87,14 +87,14 @@ impl JobDetails {
         }
         let Ok(adapter) = self.adapter() else { return outcome };
         let confined = matches!(self.enforced(), Some(Enforcement::Files { .. }));
-        let Some(before) = Picture::load(attempt) else { return outcome };
-        let now = Picture::take(&self.cwd(), &self.not_compared(&*adapter));
-        Outcome { touched: before.differences(&now, confined), ..outcome }
+        let Some(before) = FolderMetadata::load(attempt) else { return outcome };
+        let now = FolderMetadata::take(&self.cwd(), &self.not_compared(&*adapter));
+        JobOutcome { touched: before.differences(&now, confined), ..outcome }
     }
 
     /// What confines the process, as it was written down when it was started.
     fn enforced(&self) -> Option<Enforcement> {
-        Folder::new(self.attempt.path()).spawn_record().ok().flatten()?.sandbox
+        HolderFolder::new(self.attempt.path()).spawn_record().ok().flatten()?.sandbox
     }
 
     /// What of its confinement is not enforced, if that is so.
@@ -104,7 +104,7 @@ impl JobDetails {
         }
         let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
         if self.spec.sandbox == SandboxMode::ReadOnly {
-            match Picture::load(self.attempt.folder()) {
+            match FolderMetadata::load(self.attempt.folder()) {
                 None => reasons.push("the metadata of its files is not compared".to_owned()),
                 Some(picture) if picture.capped => reasons.push(format!(
                     "its folder has too many files: only the first {} are compared",

@@ -2,9 +2,9 @@
 //! by the next attempt if the agent's process died in the middle of it.
 
 use coven_adapters::AgentAdapter;
-use coven_folder::{Durability, FileError, Folder};
-use coven_model::{Ending, Mode, Outcome, Usage, Work};
-use coven_runner::{OkCodes, Task, finished, past};
+use coven_folder::{Durability, FileError, OpenFolder};
+use coven_model::{AgentMode, JobOutcome, JobWork, ProcessEnding, TokenUsage};
+use coven_runner::{AgentTask, OkCodes, finished, past};
 use coven_store::Attempt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -27,7 +27,7 @@ const CONVERSATION_ARGUMENTS: [&str; 3] = ["resume", "continue", "session"];
 
 /// The attempt before this one.
 #[derive(Debug)]
-pub(crate) struct Earlier {
+pub(crate) struct EarlierAttempt {
     pub(crate) attempt: Attempt,
     /// Whether the task has texts that are typed one after another. A new attempt types them all.
     pub(crate) queued: bool,
@@ -43,22 +43,22 @@ pub(super) struct Conversation {
     resumed: bool,
     /// What it had used up by then.
     #[serde(default)]
-    pub(super) previous: Usage,
+    pub(super) previous: TokenUsage,
 }
 
 impl Conversation {
-    fn new(id: String, resumed: bool, previous: Usage) -> Self {
+    fn new(id: String, resumed: bool, previous: TokenUsage) -> Self {
         Self { version: CONVERSATION_VERSION, id, resumed, previous }
     }
 
     /// The conversation of the attempt in a folder, where it was known before it began.
-    fn read(folder: &Folder) -> Option<Self> {
+    fn read(folder: &OpenFolder) -> Option<Self> {
         let text = folder.read(CONVERSATION_FILE).ok()??;
         let conversation: Self = serde_json::from_slice(&text).ok()?;
         (conversation.version <= CONVERSATION_VERSION).then_some(conversation)
     }
 
-    fn write(&self, folder: &Folder) -> Result<(), FileError> {
+    fn write(&self, folder: &OpenFolder) -> Result<(), FileError> {
         let text = serde_json::to_vec_pretty(self);
         let text =
             text.map_err(|source| folder.error("write", CONVERSATION_FILE, source.into()))?;
@@ -72,12 +72,12 @@ impl JobDetails {
     pub(super) fn converse(
         &self,
         adapter: &dyn AgentAdapter,
-        task: &mut Task,
-    ) -> std::io::Result<Usage> {
-        let Work::Agent(agent) = &self.spec.work else { return Ok(Usage::default()) };
+        task: &mut AgentTask,
+    ) -> std::io::Result<TokenUsage> {
+        let JobWork::Agent(agent) = &self.spec.work else { return Ok(TokenUsage::default()) };
         let folder = self.attempt.folder();
         if !can_resume(adapter, task.mode) || speaks_for_itself(&agent.extra_args) {
-            return Ok(Usage::default());
+            return Ok(TokenUsage::default());
         }
         if let Some(conversation) = self.earlier.as_ref().and_then(|it| it.died_in(adapter, task)) {
             conversation.write(folder)?;
@@ -92,22 +92,22 @@ impl JobDetails {
             // CLIs take no other.
             let id = uuid::Builder::from_random_bytes(*Uuid::now_v7().as_bytes());
             let id = id.into_uuid().to_string();
-            Conversation::new(id.clone(), false, Usage::default()).write(folder)?;
+            Conversation::new(id.clone(), false, TokenUsage::default()).write(folder)?;
             task.new_session = Some(id);
         }
-        Ok(Usage::default())
+        Ok(TokenUsage::default())
     }
 
     /// What this attempt's conversation had used up before it.
-    pub(super) fn previous(&self) -> Usage {
+    pub(super) fn previous(&self) -> TokenUsage {
         let conversation = Conversation::read(self.attempt.folder());
         conversation.map(|conversation| conversation.previous).unwrap_or_default()
     }
 
     /// An outcome with the conversation, also in a process that adopted the job and did not see its
     /// beginning.
-    pub(super) fn with_conversation(&self, mut outcome: Outcome) -> Outcome {
-        let started = !matches!(outcome.ending, Ending::NotStarted);
+    pub(super) fn with_conversation(&self, mut outcome: JobOutcome) -> JobOutcome {
+        let started = !matches!(outcome.ending, ProcessEnding::NotStarted);
         if outcome.agent_session.is_none() && started {
             let conversation = Conversation::read(self.attempt.folder());
             outcome.agent_session = conversation.map(|conversation| conversation.id);
@@ -116,7 +116,7 @@ impl JobDetails {
     }
 }
 
-impl Earlier {
+impl EarlierAttempt {
     /// The conversation in which the attempt's process died, if it can be gone on with.
     ///
     /// Only a process that was killed or vanished is gone on with. One that ended by itself, also
@@ -124,10 +124,12 @@ impl Earlier {
     /// those a fresh start is right. So it is if texts of a queue were typed already, because the
     /// new attempt types the whole queue; and if the agent never showed that the conversation
     /// exists, because programs refuse to go on with one they do not know.
-    fn died_in(&self, adapter: &dyn AgentAdapter, task: &Task) -> Option<Conversation> {
+    fn died_in(&self, adapter: &dyn AgentAdapter, task: &AgentTask) -> Option<Conversation> {
         let folder = self.attempt.path();
         let died = match self.attempt.outcome().ok()? {
-            Some(outcome) => matches!(outcome.ending, Ending::Lost | Ending::Signalled { .. }),
+            Some(outcome) => {
+                matches!(outcome.ending, ProcessEnding::Lost | ProcessEnding::Signalled { .. })
+            }
             // A job that ended unseen has no outcome yet.
             None => self.attempt.spawn().ok()?.is_some() && !self.attempt.is_killed().ok()?,
         };
@@ -139,13 +141,13 @@ impl Earlier {
         let previous = noted.as_ref().map(|noted| noted.previous).unwrap_or_default();
         match task.mode {
             // It names its conversation in its output, as soon as there is one.
-            Mode::Headless => {
+            AgentMode::Headless => {
                 let any = OkCodes::Any;
                 let read = finished(adapter, task.mode, &any, folder, None, previous).ok()?;
                 let used = previous.plus(read.usage);
                 Some(Conversation::new(read.agent_session?, true, used))
             }
-            Mode::Interactive => {
+            AgentMode::Interactive => {
                 let begun = past(adapter, folder, u64::MAX).ok()?.begun;
                 noted.filter(|_| begun).map(|noted| Conversation { resumed: true, ..noted })
             }
@@ -154,7 +156,7 @@ impl Earlier {
 }
 
 /// Whether the adapter says how a conversation is gone on with.
-fn can_resume(adapter: &dyn AgentAdapter, mode: Mode) -> bool {
+fn can_resume(adapter: &dyn AgentAdapter, mode: AgentMode) -> bool {
     let config = adapter.config();
     let of_mode = config.modes.get(mode).and_then(|mode| mode.resume.as_ref());
     let of_all = config.resume.as_ref().map(|resume| &resume.args);
@@ -182,9 +184,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(root.path()).unwrap();
         let (victim, other) = (path.join("victim"), path.join("other"));
-        let of_other = Conversation::new("of another".to_owned(), false, Usage::default());
+        let of_other = Conversation::new("of another".to_owned(), false, TokenUsage::default());
         fs::create_dir(&other).unwrap();
-        of_other.write(&Folder::open_without_links(&other).unwrap()).unwrap();
+        of_other.write(&OpenFolder::open_without_links(&other).unwrap()).unwrap();
         for is_symbolic in [true, false] {
             let folder = path.join(format!("attempt-{is_symbolic}"));
             fs::create_dir(&folder).unwrap();
@@ -196,8 +198,8 @@ mod tests {
                     fs::hard_link(&victim, folder.join(name)).unwrap();
                 }
             }
-            let handle = Folder::open_without_links(&folder).unwrap();
-            let conversation = Conversation::new("ours".to_owned(), false, Usage::default());
+            let handle = OpenFolder::open_without_links(&folder).unwrap();
+            let conversation = Conversation::new("ours".to_owned(), false, TokenUsage::default());
             conversation.write(&handle).unwrap();
             assert_eq!(Conversation::read(&handle), Some(conversation));
             assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");

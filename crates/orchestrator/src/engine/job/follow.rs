@@ -5,18 +5,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use coven_adapters::AgentAdapter;
 use coven_folder::best_effort;
-use coven_model::{AgentState, Outcome, Work};
-use coven_runner::{Event, Subscription, Update};
+use coven_model::{AgentState, JobOutcome, JobWork};
+use coven_runner::{RunnerEvent, RunnerSubscription, RunnerUpdate};
 use coven_store::Attempt;
-use coven_tape::{Event as Taped, Stream as Taping};
-use coven_workflow::Input;
+use coven_tape::{TapeEvent as Taped, TapeStream as Taping};
+use coven_workflow::SessionInput;
 use coven_workflow::input::{ObservedQuestion, ScreenObservation};
 use tokio::sync::mpsc;
 
-use super::once::{self, Sent};
-use super::{Job, JobDetails, Order, Runner, pass_panic_on, tell};
+use super::once::{self, SentMessage};
+use super::{JobDetails, JobOrder, Runner, RunningJob, pass_panic_on, tell};
 use crate::engine::answer;
-use crate::event::Live;
+use crate::event::LiveEvent;
 use crate::state::blocking::blocking;
 
 /// How much of a script's output becomes a value.
@@ -26,23 +26,23 @@ const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 /// away.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl Job {
+impl RunningJob {
     pub(super) async fn follow(
         &mut self,
         runner: Runner,
         adapter: &Arc<dyn AgentAdapter>,
-        orders: &mut mpsc::Receiver<Order>,
+        orders: &mut mpsc::Receiver<JobOrder>,
     ) {
         let mut events = match &runner {
             Runner::Agent(agent) => agent.subscribe(),
             Runner::Headless(headless) => headless.subscribe(),
         };
         self.runner.set(Some(runner.clone()));
-        self.tell(Input::Started(self.id())).await;
+        self.tell(SessionInput::Started(self.id())).await;
         loop {
             tokio::select! {
                 update = next(&mut events) => match update {
-                    Some(Event::Done(outcome)) => {
+                    Some(RunnerEvent::Done(outcome)) => {
                         let details = self.details.clone();
                         let outcome = blocking(move || details.with_output(*outcome)).await;
                         self.decide_end(outcome).await;
@@ -66,19 +66,19 @@ impl Job {
 
     pub(super) async fn happened(
         &mut self,
-        event: Event,
+        event: RunnerEvent,
         runner: &Runner,
         adapter: &Arc<dyn AgentAdapter>,
     ) {
         match event {
-            Event::Output { stream, offset, raw, clean } => {
+            RunnerEvent::Output { stream, offset, raw, clean } => {
                 let job = self.id();
-                let live = Live::Output { job, stream, offset, length: raw.len(), clean };
+                let live = LiveEvent::Output { job, stream, offset, length: raw.len(), clean };
                 self.live.publish(live);
             }
-            Event::State(verdict) => {
+            RunnerEvent::State(verdict) => {
                 let state = verdict.state;
-                let live = Live::State { job: self.id(), verdict: Box::new(verdict) };
+                let live = LiveEvent::State { job: self.id(), verdict: Box::new(verdict) };
                 self.live.publish(live);
                 match state {
                     AgentState::Working => self.observed(ScreenObservation::Working).await,
@@ -89,7 +89,7 @@ impl Job {
                     _ => {}
                 }
             }
-            Event::TurnEnded { .. } => {
+            RunnerEvent::TurnEnded { .. } => {
                 self.arrived().await;
                 // A text that arrived meanwhile began another turn. The end of that one is told
                 // when it comes.
@@ -107,9 +107,9 @@ impl Job {
                 };
                 self.observed(ScreenObservation::Idle { worked: true, output }).await;
             }
-            Event::Awaiting(question) => {
+            RunnerEvent::Awaiting(question) => {
                 let automatic =
-                    matches!(&self.details.spec.work, Work::Agent(agent) if agent.auto_approve);
+                    matches!(&self.details.spec.work, JobWork::Agent(agent) if agent.auto_approve);
                 let policies = self.details.executor.policies();
                 let decided = answer::decide(&policies, &**adapter, automatic, &question);
                 let question = ObservedQuestion {
@@ -140,7 +140,7 @@ impl Job {
 
     pub(super) async fn observed(&mut self, what: ScreenObservation) {
         let seen = self.next_seen();
-        self.tell(Input::Observed { job: self.id(), seen, what }).await;
+        self.tell(SessionInput::Observed { job: self.id(), seen, what }).await;
     }
 
     /// A number larger than every earlier one, also of an earlier process.
@@ -149,61 +149,70 @@ impl Job {
         self.seen
     }
 
-    pub(super) fn obey(&mut self, order: Order, runner: &Runner, adapter: &Arc<dyn AgentAdapter>) {
+    pub(super) fn obey(
+        &mut self,
+        order: JobOrder,
+        runner: &Runner,
+        adapter: &Arc<dyn AgentAdapter>,
+    ) {
         let seen = self.next_seen();
         let reports = self.reports.clone();
         let job = self.id();
         match (order, runner) {
-            (Order::Stop, runner) => {
+            (JobOrder::Stop, runner) => {
                 let (details, runner) = (self.details.clone(), runner.clone());
                 self.sending.spawn(async move {
                     blocking(move || details.mark_killed()).await;
                     runner.stop().await;
                 });
             }
-            (Order::Answer(answer), Runner::Agent(agent)) => {
+            (JobOrder::Answer(answer), Runner::Agent(agent)) => {
                 let agent = agent.clone();
                 self.sending.spawn(async move {
                     let action = answer::action(&answer.decision);
                     let intervention = answer.intervention.clone();
                     let input = match agent.answer(answer.digest.clone(), action).await {
-                        Ok(()) => Input::Answered { intervention, seen },
-                        Err(error) => Input::Stale { intervention, reason: error.to_string() },
+                        Ok(()) => SessionInput::Answered { intervention, seen },
+                        Err(error) => {
+                            SessionInput::Stale { intervention, reason: error.to_string() }
+                        }
                     };
                     tell(&reports, input).await;
                 });
             }
-            (Order::Send { number, text }, Runner::Agent(agent)) => {
+            (JobOrder::Send { number, text }, Runner::Agent(agent)) => {
                 let folder = self.details.attempt.path().to_owned();
                 let (agent, adapter) = (agent.clone(), adapter.clone());
                 let redactor = self.details.redactor.clone();
                 self.sending.spawn(async move {
                     let sent = once::send(&agent, &folder, number, text).await;
-                    if sent == Sent::Not {
+                    if sent == SentMessage::Not {
                         // An agent that does not take its input is of no use.
                         drop(agent.stop().await);
                         return;
                     }
-                    let delivered = Input::Delivered { job: job.clone(), number, seen: micros() };
+                    let delivered =
+                        SessionInput::Delivered { job: job.clone(), number, seen: micros() };
                     tell(&reports, delivered).await;
-                    if sent == Sent::Before && once::is_over(&agent, &adapter, &folder).await {
+                    if sent == SentMessage::Before && once::is_over(&agent, &adapter, &folder).await
+                    {
                         // It was told of the end of this turn before it knew of the text.
                         let output = agent.view().await;
                         let output = output.map(|view| redactor.clean(&view.snapshot.text()));
                         let what = ScreenObservation::Idle { worked: true, output };
-                        tell(&reports, Input::Observed { job, seen: micros(), what }).await;
+                        tell(&reports, SessionInput::Observed { job, seen: micros(), what }).await;
                     }
                 });
             }
-            (Order::Answer(_) | Order::Send { .. }, Runner::Headless(_)) => {}
+            (JobOrder::Answer(_) | JobOrder::Send { .. }, Runner::Headless(_)) => {}
         }
     }
 }
 
 impl JobDetails {
     /// A command's output is all it printed, which is on its tape.
-    pub(super) fn with_output(&self, mut outcome: Outcome) -> Outcome {
-        if matches!(self.spec.work, Work::Shell(_)) {
+    pub(super) fn with_output(&self, mut outcome: JobOutcome) -> JobOutcome {
+        if matches!(self.spec.work, JobWork::Shell(_)) {
             let (output, errors) = printed(&self.attempt);
             if !outcome.ok && !errors.trim().is_empty() {
                 let last = errors.trim_end().lines().rev().take(3).collect::<Vec<_>>();
@@ -217,11 +226,11 @@ impl JobDetails {
 }
 
 /// The next event; what a slow follower missed is output, which is on the tape.
-async fn next(events: &mut Subscription) -> Option<Event> {
+async fn next(events: &mut RunnerSubscription) -> Option<RunnerEvent> {
     loop {
         match events.next().await? {
-            Update::Event(event) => return Some(event),
-            Update::Lagged(_) => {}
+            RunnerUpdate::Event(event) => return Some(event),
+            RunnerUpdate::Lagged(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
-use coven_folder::{Durability, Folder};
+use coven_folder::{Durability, OpenFolder};
 use coven_model::AgentState;
 use coven_runner::{AgentRunner, Message, past, typed};
 
@@ -14,7 +14,7 @@ use coven_folder::best_effort;
 
 /// How far a message came before.
 #[derive(Debug, PartialEq, Eq)]
-enum Progress {
+enum DeliveryProgress {
     /// Nothing of it was typed.
     Nothing,
     /// It was typed, perhaps not to its end, and not submitted.
@@ -24,7 +24,7 @@ enum Progress {
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SentMessage {
     /// It arrived, and the agent began to work on it.
     Now,
     /// It had arrived before. What the agent did about it since is not known from this.
@@ -34,14 +34,19 @@ pub(super) enum Sent {
 }
 
 /// Sends a message, or what is left to do of one that another process began to send.
-pub(super) async fn send(agent: &AgentRunner, folder: &Path, number: u32, text: String) -> Sent {
+pub(super) async fn send(
+    agent: &AgentRunner,
+    folder: &Path,
+    number: u32,
+    text: String,
+) -> SentMessage {
     let (at, typed) = (folder.to_owned(), text.clone());
     let message = match blocking(move || begun(&at, number, &typed)).await {
-        Progress::Nothing => Message::new(text),
-        Progress::Typed => Message { typed: true, ..Message::new(text) },
-        Progress::Submitted => return Sent::Before,
+        DeliveryProgress::Nothing => Message::new(text),
+        DeliveryProgress::Typed => Message { typed: true, ..Message::new(text) },
+        DeliveryProgress::Submitted => return SentMessage::Before,
     };
-    if agent.send(message).await.is_ok() { Sent::Now } else { Sent::Not }
+    if agent.send(message).await.is_ok() { SentMessage::Now } else { SentMessage::Not }
 }
 
 /// Whether an agent has worked on what it was told last and is done with it.
@@ -59,11 +64,13 @@ pub(super) async fn is_over(
 
 /// How far the message with this number came. If it was not begun, it counts as begun from now on:
 /// what is typed next belongs to it.
-fn begun(folder: &Path, number: u32, text: &str) -> Progress {
+fn begun(folder: &Path, number: u32, text: &str) -> DeliveryProgress {
     let note = format!("sent.{number}");
     let typed = typed(folder).unwrap_or_default();
     // The agent may have put a link in the place of the note, which is neither read nor written.
-    let Ok(folder) = Folder::open_without_links(folder) else { return Progress::Nothing };
+    let Ok(folder) = OpenFolder::open_without_links(folder) else {
+        return DeliveryProgress::Nothing;
+    };
     let before = folder.read(&note).ok().flatten();
     let before = before.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     if let Some(before) = before {
@@ -73,22 +80,22 @@ fn begun(folder: &Path, number: u32, text: &str) -> Progress {
     // is better than not at all.
     let noted = folder.replace(&note, format!("{}\n", typed.len()).as_bytes(), Durability::Synced);
     best_effort("note a message that is sent", noted);
-    Progress::Nothing
+    DeliveryProgress::Nothing
 }
 
 /// How far a message came, from what was typed since it was begun.
-fn progress(typed: &[Vec<u8>], text: &str) -> Progress {
+fn progress(typed: &[Vec<u8>], text: &str) -> DeliveryProgress {
     let typed = String::from_utf8_lossy(&typed.concat()).into_owned();
     if typed.is_empty() {
-        return Progress::Nothing;
+        return DeliveryProgress::Nothing;
     }
     // Line ends may be typed as something else, so only the last line is looked for.
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(text).trim();
     match typed.rsplit_once(last) {
         Some((_, rest)) if !rest.replace("\x1b[201~", "").trim_matches(' ').is_empty() => {
-            Progress::Submitted
+            DeliveryProgress::Submitted
         }
-        _ => Progress::Typed,
+        _ => DeliveryProgress::Typed,
     }
 }
 
@@ -116,7 +123,7 @@ mod tests {
                 fs::hard_link(&victim, &note).unwrap();
                 fs::hard_link(&victim, folder.join("sent.1.new")).unwrap();
             }
-            assert_eq!(begun(&folder, 1, "text"), Progress::Nothing);
+            assert_eq!(begun(&folder, 1, "text"), DeliveryProgress::Nothing);
             assert_eq!(fs::read_to_string(&victim).unwrap(), "7 and more\n");
             assert!(fs::symlink_metadata(&note).unwrap().is_file());
             assert_eq!(fs::read_to_string(&note).unwrap(), "0\n");
@@ -125,7 +132,7 @@ mod tests {
         // A folder that was replaced by a link gets no note.
         fs::create_dir(root.join("elsewhere")).unwrap();
         symlink(root.join("elsewhere"), &folder).unwrap();
-        assert_eq!(begun(&folder, 1, "text"), Progress::Nothing);
+        assert_eq!(begun(&folder, 1, "text"), DeliveryProgress::Nothing);
         assert_eq!(fs::read_dir(root.join("elsewhere")).unwrap().count(), 0);
     }
 
@@ -135,10 +142,13 @@ mod tests {
             let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.as_bytes().to_vec()).collect();
             progress(&parts, "first\nsecond line")
         };
-        assert_eq!(typed(&[]), Progress::Nothing);
-        assert_eq!(typed(&["first\rsec"]), Progress::Typed);
-        assert_eq!(typed(&["\x1b[200~first\rsecond line\x1b[201~"]), Progress::Typed);
-        assert_eq!(typed(&["\x1b[200~first\rsecond", " line\x1b[201~", "\r"]), Progress::Submitted);
-        assert_eq!(typed(&["first\rsecond line", "\x1b[13u"]), Progress::Submitted);
+        assert_eq!(typed(&[]), DeliveryProgress::Nothing);
+        assert_eq!(typed(&["first\rsec"]), DeliveryProgress::Typed);
+        assert_eq!(typed(&["\x1b[200~first\rsecond line\x1b[201~"]), DeliveryProgress::Typed);
+        assert_eq!(
+            typed(&["\x1b[200~first\rsecond", " line\x1b[201~", "\r"]),
+            DeliveryProgress::Submitted
+        );
+        assert_eq!(typed(&["first\rsecond line", "\x1b[13u"]), DeliveryProgress::Submitted);
     }
 }

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use coven_folder::Folder;
+use coven_folder::OpenFolder;
 
 /// More files than this are not looked at: a picture must not take longer than the job.
 const MAX_FILES: usize = 200_000;
@@ -35,15 +35,15 @@ const HEADER: &str = "coven-metadata 1";
 
 /// The metadata of everything in a folder, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Picture {
-    entries: BTreeMap<PathBuf, Entry>,
+pub(super) struct FolderMetadata {
+    entries: BTreeMap<PathBuf, FileMetadata>,
     /// There was more than was looked at.
     pub(super) capped: bool,
 }
 
 /// What is known of one file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct FileMetadata {
     mode: u32,
     owner: (u32, u32),
     inode: u64,
@@ -54,7 +54,7 @@ struct Entry {
     changed: i128,
 }
 
-impl Entry {
+impl FileMetadata {
     fn new(metadata: &Metadata) -> Self {
         let time = |seconds: i64, nanoseconds: i64| {
             i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
@@ -104,7 +104,7 @@ impl Entry {
     }
 }
 
-impl Picture {
+impl FolderMetadata {
     /// Looks at everything below a folder, but for what lies in one of `without`, what git keeps
     /// its objects in, and other file systems. What cannot be looked at is left out: a job with
     /// our rights cannot get there either.
@@ -117,7 +117,7 @@ impl Picture {
         let Ok(root) = fs::canonicalize(folder) else { return picture };
         let Ok(metadata) = fs::symlink_metadata(&root) else { return picture };
         let device = metadata.dev();
-        picture.entries.insert(PathBuf::from("."), Entry::new(&metadata));
+        picture.entries.insert(PathBuf::from("."), FileMetadata::new(&metadata));
         let mut folders = vec![root.clone()];
         while let Some(folder) = folders.pop() {
             let Ok(children) = fs::read_dir(&folder) else { continue };
@@ -135,7 +135,7 @@ impl Picture {
                     return picture;
                 }
                 let relative = path.strip_prefix(&root).unwrap_or(&path).to_owned();
-                picture.entries.insert(relative, Entry::new(&metadata));
+                picture.entries.insert(relative, FileMetadata::new(&metadata));
                 if metadata.is_dir() {
                     folders.push(path);
                 }
@@ -191,11 +191,11 @@ impl Picture {
 
     /// Writes it to the folder of an attempt: the process that sees the end of the job may be
     /// another one.
-    pub(super) fn save(&self, folder: &Folder) -> io::Result<()> {
+    pub(super) fn save(&self, folder: &OpenFolder) -> io::Result<()> {
         let mut file = io::BufWriter::new(folder.create_anew(DRAFT)?);
         write!(file, "{HEADER} {}\0", if self.capped { "capped" } else { "whole" })?;
         for (path, entry) in &self.entries {
-            let Entry { mode, owner, inode, size, modified, changed } = entry;
+            let FileMetadata { mode, owner, inode, size, modified, changed } = entry;
             let (user, group) = owner;
             writeln!(file, "{mode:o} {user} {group} {inode} {size} {modified} {changed}")?;
             file.write_all(path.as_os_str().as_bytes())?;
@@ -206,7 +206,7 @@ impl Picture {
     }
 
     /// Reads it back; nothing if it is not there or not ours to read.
-    pub(super) fn load(folder: &Folder) -> Option<Self> {
+    pub(super) fn load(folder: &OpenFolder) -> Option<Self> {
         let bytes = folder.read(FILE).ok()??;
         let mut records = bytes.split(|byte| *byte == 0);
         let header = std::str::from_utf8(records.next()?).ok()?;
@@ -215,7 +215,7 @@ impl Picture {
         for record in records.filter(|record| !record.is_empty()) {
             let end = record.iter().position(|byte| *byte == b'\n')?;
             let (fields, path) = record.split_at(end);
-            let entry = Entry::read(std::str::from_utf8(fields).ok()?)?;
+            let entry = FileMetadata::read(std::str::from_utf8(fields).ok()?)?;
             entries.insert(PathBuf::from(OsStr::from_bytes(&path[1..])), entry);
         }
         Some(Self { entries, capped })

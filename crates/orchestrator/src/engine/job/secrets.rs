@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use coven_model::Outcome;
+use coven_model::JobOutcome;
 
 use super::JobDetails;
 
@@ -58,7 +58,7 @@ fn is_path(value: &str) -> bool {
 
 impl JobDetails {
     /// An outcome without secrets.
-    pub(super) fn without_secrets(&self, mut outcome: Outcome) -> Outcome {
+    pub(super) fn without_secrets(&self, mut outcome: JobOutcome) -> JobOutcome {
         let clean = |text: &mut String| *text = self.redactor.clean(text);
         clean(&mut outcome.reason);
         outcome.output.iter_mut().for_each(clean);

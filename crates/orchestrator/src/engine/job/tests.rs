@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use coven_model::{JobId, SessionId, ShellWork, TaskId, Work};
+use coven_model::{JobId, JobWork, SessionId, ShellWork, TaskId};
 use coven_runtime::domain::{
-    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, Stop,
+    Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, StopMode,
 };
 use coven_runtime::{LocalDomain, processes};
-use coven_terminal::screen::Size;
+use coven_terminal::screen::GridSize;
 
 use super::*;
 use crate::options::Options;
@@ -56,11 +56,11 @@ impl Pane for PanickingPane {
         self.0.close_input()
     }
 
-    fn resize(&mut self, size: Size) -> io::Result<()> {
+    fn resize(&mut self, size: GridSize) -> io::Result<()> {
         self.0.resize(size)
     }
 
-    fn stop(&mut self, stop: Stop) -> io::Result<()> {
+    fn stop(&mut self, stop: StopMode) -> io::Result<()> {
         self.0.stop(stop)
     }
 
@@ -94,7 +94,7 @@ fn spec(mistake: Mistake) -> JobSpec {
         job: JobId { session, attempt: AttemptId { task, attempt: 1 } },
         step: "step".to_owned(),
         name: "name".to_owned(),
-        work: Work::Shell(ShellWork { text, shell: None, variables: Vec::new() }),
+        work: JobWork::Shell(ShellWork { text, shell: None, variables: Vec::new() }),
         cwd: None,
         env: std::collections::BTreeMap::new(),
         timeout: None,
@@ -107,10 +107,11 @@ fn spec(mistake: Mistake) -> JobSpec {
 }
 
 /// The outcome that a job with this mistake tells, and what is written down.
-async fn outcome_with(mistake: Mistake) -> Outcome {
+async fn outcome_with(mistake: Mistake) -> JobOutcome {
     let base = coven_testkit::folders::temporary().unwrap();
     let base = std::fs::canonicalize(base.path()).unwrap();
-    let folder = coven_folder::Folder::make_without_links(&base.join("attempt"), 0o700).unwrap();
+    let folder =
+        coven_folder::OpenFolder::make_without_links(&base.join("attempt"), 0o700).unwrap();
     let attempt = Attempt::new(folder);
     let (spec, variables) = (spec(mistake), Map::new());
     let job = spec.job.to_string();
@@ -124,11 +125,11 @@ async fn outcome_with(mistake: Mistake) -> Outcome {
         clock: Clock::system(),
     };
     let folders = JobFolders { attempt: Ok(attempt.clone()), earlier: None };
-    let handle = Job::spawn(executor, folders, spec, variables, reports, live);
+    let handle = RunningJob::spawn(executor, folders, spec, variables, reports, live);
     let told = async {
         loop {
             let input = reported.recv().await.expect("the job tells its end");
-            if let Input::Ended { outcome, .. } = input {
+            if let SessionInput::Ended { outcome, .. } = input {
                 return *outcome;
             }
         }

@@ -25,7 +25,7 @@ use coven_model::Timestamp;
 use coven_runtime::machine;
 use uuid::Uuid;
 
-use super::{Mark, Place, Stretch};
+use super::{LedgerMark, LedgerPlace, LedgerStretch};
 
 const RECORD_BYTES: usize = 40;
 const LEDGER_VERSION: u8 = 1;
@@ -40,23 +40,23 @@ const DIRTY: &str = "dirty";
 
 /// The folder of a ledger.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(super) struct LedgerFolder {
     folder: PathBuf,
     head: File,
     dirty: bool,
 }
 
 /// What was found in a folder.
-pub(super) struct Found {
-    pub(super) disk: Disk,
-    pub(super) stretches: Vec<Stretch>,
+pub(super) struct FoundLedger {
+    pub(super) disk: LedgerFolder,
+    pub(super) stretches: Vec<LedgerStretch>,
     pub(super) floor: BTreeMap<Uuid, u64>,
     /// Whether positions may have been told that are not here.
     pub(super) may_have_lost: bool,
 }
 
-impl Disk {
-    pub(super) fn open(folder: &Path) -> io::Result<Found> {
+impl LedgerFolder {
+    pub(super) fn open(folder: &Path) -> io::Result<FoundLedger> {
         fs::create_dir_all(folder)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -85,10 +85,10 @@ impl Disk {
         if stretches.is_empty() {
             disk.settle()?;
         }
-        Ok(Found { floor: disk.read_floor(), disk, stretches, may_have_lost })
+        Ok(FoundLedger { floor: disk.read_floor(), disk, stretches, may_have_lost })
     }
 
-    fn stretches(&self) -> io::Result<Vec<Stretch>> {
+    fn stretches(&self) -> io::Result<Vec<LedgerStretch>> {
         let names = fs::read_dir(&self.folder)?.flatten().map(|entry| entry.file_name());
         let mut firsts: Vec<u64> = names
             .filter_map(|name| name.to_str()?.strip_suffix(STRETCH_FILE_SUFFIX)?.parse().ok())
@@ -104,7 +104,7 @@ impl Disk {
 
     /// Reads a stretch up to where it is torn, and cuts it there: no subscriber was told of what
     /// comes then, or the whole ledger jumps.
-    fn read_stretch(&self, first: u64) -> io::Result<Stretch> {
+    fn read_stretch(&self, first: u64) -> io::Result<LedgerStretch> {
         let path = self.path(first);
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
         let bytes = fs::read(&path)?;
@@ -127,11 +127,11 @@ impl Disk {
             file.set_len(whole as u64)?;
         }
         let written = places.len();
-        Ok(Stretch { first, places, file: Some(Arc::new(file)), written })
+        Ok(LedgerStretch { first, places, file: Some(Arc::new(file)), written })
     }
 
     /// Makes the file of a new stretch, so that its first position is taken whatever happens.
-    pub(super) fn begin(&mut self, stretch: &mut Stretch) -> io::Result<()> {
+    pub(super) fn begin(&mut self, stretch: &mut LedgerStretch) -> io::Result<()> {
         stretch.file = Some(Arc::new(make_stretch(&self.folder, stretch.first)?));
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Disk {
 
     /// Writes what is not written yet. If that fails, the folder says so as well as it can, and it
     /// is tried again the next time.
-    pub(super) fn write(&mut self, stretches: &mut VecDeque<Stretch>) {
+    pub(super) fn write(&mut self, stretches: &mut VecDeque<LedgerStretch>) {
         let result = self.try_write(stretches);
         if result.is_ok() == self.dirty {
             self.dirty = result.is_err();
@@ -151,7 +151,7 @@ impl Disk {
         }
     }
 
-    fn try_write(&mut self, stretches: &mut VecDeque<Stretch>) -> io::Result<()> {
+    fn try_write(&mut self, stretches: &mut VecDeque<LedgerStretch>) -> io::Result<()> {
         let newest = stretches.len().saturating_sub(1);
         for (at, stretch) in stretches.iter_mut().enumerate() {
             let complete = stretch.written == stretch.places.len();
@@ -219,7 +219,7 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for LedgerFolder {
     fn drop(&mut self) {
         // Closing the file would not do: a process that is just being started has it open too.
         best_effort("unlock the feed", self.head.unlock());
@@ -270,36 +270,36 @@ fn checksum(record: &[u8], position: u64) -> u32 {
     hasher.finalize()
 }
 
-fn encode(place: &Place, position: u64) -> [u8; RECORD_BYTES] {
+fn encode(place: &LedgerPlace, position: u64) -> [u8; RECORD_BYTES] {
     let mut bytes = [0; RECORD_BYTES];
     bytes[..16].copy_from_slice(place.session.as_bytes());
     bytes[16..24].copy_from_slice(&place.seq.to_le_bytes());
     bytes[24..32].copy_from_slice(&place.time.as_millis().to_le_bytes());
     bytes[32] = match place.mark {
-        Mark::None => 0,
-        Mark::Over => 1,
-        Mark::Deleted => 2,
+        LedgerMark::None => 0,
+        LedgerMark::Over => 1,
+        LedgerMark::Deleted => 2,
     };
     let sum = checksum(&bytes[..36], position);
     bytes[36..].copy_from_slice(&sum.to_le_bytes());
     bytes
 }
 
-fn decode(record: &[u8], position: u64) -> Option<Place> {
+fn decode(record: &[u8], position: u64) -> Option<LedgerPlace> {
     let number =
         |from: usize| Some(u64::from_le_bytes(record.get(from..from + 8)?.try_into().ok()?));
     let sum = u32::from_le_bytes(record.get(36..RECORD_BYTES)?.try_into().ok()?);
     if sum != checksum(&record[..36], position) {
         return None;
     }
-    Some(Place {
+    Some(LedgerPlace {
         session: Uuid::from_slice(record.get(..16)?).ok()?,
         seq: number(16)?,
         time: Timestamp::from_millis(number(24)?),
         mark: match record[32] {
-            1 => Mark::Over,
-            2 => Mark::Deleted,
-            _ => Mark::None,
+            1 => LedgerMark::Over,
+            2 => LedgerMark::Deleted,
+            _ => LedgerMark::None,
         },
     })
 }

@@ -9,11 +9,11 @@ use tempfile::TempDir;
 
 use super::*;
 
-const SMALL: Limits = Limits { stretch: 4, keep: 8 };
+const SMALL: LedgerLimits = LedgerLimits { stretch: 4, keep: 8 };
 
-fn place(session: u128, seq: u64) -> Place {
+fn place(session: u128, seq: u64) -> LedgerPlace {
     let (session, time) = (Uuid::from_u128(session), Timestamp::from_millis(seq));
-    Place { session, seq, time, mark: Mark::None }
+    LedgerPlace { session, seq, time, mark: LedgerMark::None }
 }
 
 fn open(folder: &TempDir) -> Ledger {
@@ -41,7 +41,7 @@ fn positions_begin_at_one_and_go_on_after_a_restart() {
     drop(ledger);
     let mut ledger = open(&folder);
     assert_eq!((ledger.last(), ledger.oldest()), (6, 1));
-    assert_eq!(ledger.known(&Uuid::from_u128(7)), Some((6, Mark::None)));
+    assert_eq!(ledger.known(&Uuid::from_u128(7)), Some((6, LedgerMark::None)));
     assert_eq!(ledger.append(place(8, 1)), 7);
     assert_eq!(seqs(&ledger, 5), [(5, 5), (6, 6), (7, 1)]);
     assert_eq!(ledger.read(1, 2).len(), 2);
@@ -51,12 +51,12 @@ fn positions_begin_at_one_and_go_on_after_a_restart() {
 fn marks_outlive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = open(&folder);
-    ledger.append(Place { mark: Mark::Over, ..place(1, 1) });
-    ledger.append(Place { mark: Mark::Deleted, ..place(2, 5) });
+    ledger.append(LedgerPlace { mark: LedgerMark::Over, ..place(1, 1) });
+    ledger.append(LedgerPlace { mark: LedgerMark::Deleted, ..place(2, 5) });
     drop(ledger);
     let ledger = open(&folder);
-    assert_eq!(ledger.known(&Uuid::from_u128(1)), Some((1, Mark::Over)));
-    assert_eq!(ledger.known(&Uuid::from_u128(2)), Some((5, Mark::Deleted)));
+    assert_eq!(ledger.known(&Uuid::from_u128(1)), Some((1, LedgerMark::Over)));
+    assert_eq!(ledger.known(&Uuid::from_u128(2)), Some((5, LedgerMark::Deleted)));
 }
 
 #[test]
@@ -96,11 +96,15 @@ fn old_stretches_go_and_what_was_in_them_is_out_of_reach() {
     assert!(!ledger.reaches(0) && !ledger.reaches(oldest - 2));
     assert!(ledger.reaches(oldest - 1) && ledger.reaches(oldest));
     assert!(!ledger.reaches(ledger.last() + 1));
-    assert_eq!(ledger.known(&Uuid::from_u128(1)), Some((9, Mark::None)), "it is still remembered");
+    assert_eq!(
+        ledger.known(&Uuid::from_u128(1)),
+        Some((9, LedgerMark::None)),
+        "it is still remembered"
+    );
     drop(ledger);
     let ledger = open(&folder);
     assert_eq!(ledger.oldest(), oldest);
-    assert_eq!(ledger.known(&Uuid::from_u128(1)), Some((9, Mark::None)));
+    assert_eq!(ledger.known(&Uuid::from_u128(1)), Some((9, LedgerMark::None)));
     let files = fs::read_dir(folder.path()).unwrap().count();
     assert!(files < 8, "{files} files are left");
 }

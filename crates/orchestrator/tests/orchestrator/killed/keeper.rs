@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use coven_model::SessionId;
-use coven_notation::Source;
-use coven_orchestrator::{Live, NewSession, Options, Orchestrator, Published};
-use coven_policy::{Policies, Policy};
+use coven_notation::SourceFile;
+use coven_orchestrator::{LiveEvent, NewSession, Options, Orchestrator, PublishedEvent};
+use coven_policy::{EffectivePolicies, Policy};
 use coven_runtime::processes::{self, Identity};
 
 use crate::support::{Base, DEADLINE, processes_of, program};
@@ -111,8 +111,8 @@ fn keeps_a_session_until_it_is_killed() {
     reactor.block_on(async {
         let mut options = Options::new(&base, crate::support::state_of(&base), program());
         let policy = "version: 1\nrules:\n  - {name: yes, kind: approval, decision: allow}\n";
-        let policy = Policy::read(&Source::new("policy.yaml", policy)).unwrap();
-        options.policies = Policies { user: Some(policy), project: None };
+        let policy = Policy::read(&SourceFile::new("policy.yaml", policy)).unwrap();
+        options.policies = EffectivePolicies { user: Some(policy), project: None };
         let orchestrator = Orchestrator::open(options).await.unwrap();
         let id = if let Some(entry) = orchestrator.list().first() {
             entry.id.clone()
@@ -124,7 +124,7 @@ fn keeps_a_session_until_it_is_killed() {
         let mut events = controller.subscribe(0).unwrap();
         let telling = async {
             while let Some(envelope) = events.next().await.unwrap() {
-                if let Published::Live(Live::Storage { problem }) = envelope.what {
+                if let PublishedEvent::Live(LiveEvent::Storage { problem }) = envelope.what {
                     std::fs::write(std::env::var_os(STUCK_FILE_VARIABLE).unwrap(), problem)
                         .unwrap();
                 }

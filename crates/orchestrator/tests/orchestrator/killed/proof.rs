@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, SessionView, TaskId, TaskStatus, WorkflowStatus};
 use coven_store::BaseDir;
-use coven_store::session::Look;
-use coven_tape::{Event as Taped, Reader as Tape, Stream};
+use coven_store::session::ReadOnlySession;
+use coven_tape::{TapeEvent as Taped, TapeReader as Tape, TapeStream};
 use serde_json::{Map, Value};
 
 use super::keeper::{Place, wait_until};
@@ -88,25 +88,25 @@ impl Proof {
     }
 }
 
-fn facts(place: &Place, view: &SessionView) -> Vec<Event> {
+fn facts(place: &Place, view: &SessionView) -> Vec<SessionEvent> {
     let base = BaseDir::find(place.base()).unwrap().unwrap();
-    let mut reader = Look::open(&base, &view.session_id).unwrap().reader().unwrap();
-    reader.read_all::<Event>(1).unwrap().into_iter().map(|record| record.fact).collect()
+    let mut reader = ReadOnlySession::open(&base, &view.session_id).unwrap().reader().unwrap();
+    reader.read_all::<SessionEvent>(1).unwrap().into_iter().map(|record| record.fact).collect()
 }
 
-fn completed(facts: &[Event]) -> Vec<String> {
+fn completed(facts: &[SessionEvent]) -> Vec<String> {
     let steps = facts.iter().filter_map(|fact| match fact {
-        Event::StepCompleted { step, .. } => Some(step.clone()),
+        SessionEvent::StepCompleted { step, .. } => Some(step.clone()),
         _ => None,
     });
     steps.collect()
 }
 
-fn ended(facts: &[Event]) -> Vec<AttemptId> {
+fn ended(facts: &[SessionEvent]) -> Vec<AttemptId> {
     let mut attempts: Vec<AttemptId> = facts
         .iter()
         .filter_map(|fact| match fact {
-            Event::TaskEnded(ended) => Some(ended.job.clone()),
+            SessionEvent::TaskEnded(ended) => Some(ended.job.clone()),
             _ => None,
         })
         .collect();
@@ -115,10 +115,10 @@ fn ended(facts: &[Event]) -> Vec<AttemptId> {
 }
 
 /// The attempts that were started, and whether each is a command.
-fn started(facts: &[Event]) -> Vec<(AttemptId, bool)> {
+fn started(facts: &[SessionEvent]) -> Vec<(AttemptId, bool)> {
     let starts = facts.iter().filter_map(|fact| match fact {
-        Event::TaskStarted(started) => {
-            let shell = matches!(started.spec.work, coven_model::Work::Shell(_));
+        SessionEvent::TaskStarted(started) => {
+            let shell = matches!(started.spec.work, coven_model::JobWork::Shell(_));
             Some((started.spec.job.attempt.clone(), shell))
         }
         _ => None,
@@ -169,7 +169,7 @@ fn tape(folder: &Path, after: &str) -> String {
     assert_eq!(exit["output"], report.output, "{place}");
     let mut text = Vec::new();
     for record in Tape::open(folder).unwrap().records(0) {
-        if let Taped::Output { stream: Stream::Out, bytes } = record.unwrap().event {
+        if let Taped::Output { stream: TapeStream::Out, bytes } = record.unwrap().event {
             text.extend(bytes);
         }
     }

@@ -8,15 +8,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use coven_folder::best_effort;
-use coven_tape::Reader;
-use coven_terminal::screen::Size;
+use coven_tape::TapeReader;
+use coven_terminal::screen::GridSize;
 use rustix::event::PollFlags;
 
-use super::super::folder::{Exit, Folder};
+use super::super::folder::{HolderExit, HolderFolder};
 use super::super::protocol::{ToClient, ToHolder, VERSION};
 use super::HoldError;
-use super::job::Job;
-use crate::domain::Stream;
+use super::job::HeldJob;
+use crate::domain::PaneStream;
 
 /// More clients than anyone needs; further ones are turned away.
 const MAX_CLIENTS: usize = 16;
@@ -26,11 +26,11 @@ const MAX_RECEIVED: usize = super::super::protocol::MAX_BODY + 16;
 
 pub(super) struct Clients {
     listener: UnixListener,
-    connected: Vec<Client>,
+    connected: Vec<HoldClient>,
     exit: Option<Vec<u8>>,
 }
 
-struct Client {
+struct HoldClient {
     socket: UnixStream,
     received: Vec<u8>,
     /// A frame of which a part was sent.
@@ -43,7 +43,7 @@ struct Client {
 
 impl Clients {
     /// Listens in the folder, for this user alone.
-    pub(super) fn listen(folder: &Folder) -> Result<Self, HoldError> {
+    pub(super) fn listen(folder: &HolderFolder) -> Result<Self, HoldError> {
         let listener = folder
             .listen()
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
@@ -52,12 +52,12 @@ impl Clients {
     }
 
     /// Takes the socket away.
-    pub(super) fn close(folder: &Folder) {
+    pub(super) fn close(folder: &HolderFolder) {
         // A socket that stays is recognised by its dead holder.
         best_effort("remove the socket", folder.remove_socket());
     }
 
-    pub(super) fn wanted(&self, job: &Job) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+    pub(super) fn wanted(&self, job: &HeldJob) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let clients = self.connected.iter().map(|client| {
             let mut flags = PollFlags::empty();
             if job.takes_input() {
@@ -72,7 +72,7 @@ impl Clients {
     }
 
     /// Hands fresh output to everyone who has all before it.
-    pub(super) fn offer(&mut self, offset: u64, stream: Stream, bytes: &[u8]) {
+    pub(super) fn offer(&mut self, offset: u64, stream: PaneStream, bytes: &[u8]) {
         for client in &mut self.connected {
             if client.cursor == Some(offset) && client.unsent.is_empty() {
                 client.send_data(offset, stream, bytes);
@@ -81,7 +81,7 @@ impl Clients {
         }
     }
 
-    pub(super) fn tell_exit(&mut self, exit: &Exit) {
+    pub(super) fn tell_exit(&mut self, exit: &HolderExit) {
         self.exit = serde_json::to_vec(exit).ok();
     }
 
@@ -94,7 +94,7 @@ impl Clients {
     }
 
     /// Takes in what clients say and sends them what they miss.
-    pub(super) fn serve(&mut self, job: &mut Job, folder: &Path, now: Instant) {
+    pub(super) fn serve(&mut self, job: &mut HeldJob, folder: &Path, now: Instant) {
         self.accept();
         let mut reader = None;
         for client in &mut self.connected {
@@ -116,7 +116,7 @@ impl Clients {
     fn accept(&mut self) {
         while let Ok((socket, _)) = self.listener.accept() {
             if self.connected.len() < MAX_CLIENTS && socket.set_nonblocking(true).is_ok() {
-                self.connected.push(Client {
+                self.connected.push(HoldClient {
                     socket,
                     received: Vec::new(),
                     unsent: Vec::new(),
@@ -129,13 +129,13 @@ impl Clients {
     }
 }
 
-impl Client {
+impl HoldClient {
     fn has_news(&self, end: u64, ended: bool) -> bool {
         !self.unsent.is_empty()
             || self.cursor.is_some_and(|cursor| cursor < end || (ended && !self.told))
     }
 
-    fn receive(&mut self, job: &mut Job, now: Instant) {
+    fn receive(&mut self, job: &mut HeldJob, now: Instant) {
         let mut buffer = [0; 4096];
         while !self.gone && job.takes_input() && self.received.len() < MAX_RECEIVED {
             match self.socket.read(&mut buffer) {
@@ -151,7 +151,7 @@ impl Client {
         self.received.shrink_to(4096);
     }
 
-    fn obey(&mut self, job: &mut Job, now: Instant) {
+    fn obey(&mut self, job: &mut HeldJob, now: Instant) {
         let mut at = 0;
         loop {
             match ToHolder::decode(&self.received[at..]) {
@@ -172,7 +172,9 @@ impl Client {
                         }
                         ToHolder::Input(bytes) => job.input(bytes),
                         ToHolder::CloseInput => job.close_input(),
-                        ToHolder::Resize { columns, rows } => job.resize(Size::new(columns, rows)),
+                        ToHolder::Resize { columns, rows } => {
+                            job.resize(GridSize::new(columns, rows))
+                        }
                         ToHolder::Stop { force: true, .. } => job.force(),
                         ToHolder::Stop { force: false, grace } => {
                             job.ask_to_end(now, Duration::from_millis(grace));
@@ -186,14 +188,14 @@ impl Client {
     }
 
     /// Sends from the tape what the client missed, as much as it takes.
-    fn catch_up(&mut self, job: &Job, folder: &Path, reader: &mut Option<Reader>) {
+    fn catch_up(&mut self, job: &HeldJob, folder: &Path, reader: &mut Option<TapeReader>) {
         self.flush();
         while let (Some(cursor), true, false) = (self.cursor, self.unsent.is_empty(), self.gone) {
             if cursor >= job.end() {
                 return;
             }
             if reader.is_none() {
-                *reader = Reader::open(folder).ok();
+                *reader = TapeReader::open(folder).ok();
             }
             let Some(reader) = reader else { return };
             self.send_records(reader, cursor, job.end());
@@ -206,7 +208,7 @@ impl Client {
         }
     }
 
-    fn send_records(&mut self, reader: &mut Reader, cursor: u64, end: u64) {
+    fn send_records(&mut self, reader: &mut TapeReader, cursor: u64, end: u64) {
         let mut at = cursor;
         if reader.refresh().is_err() {
             return;
@@ -236,7 +238,7 @@ impl Client {
     }
 
     /// Sends at once what the socket takes; the rest of the frame is kept.
-    fn send_data(&mut self, offset: u64, stream: Stream, bytes: &[u8]) {
+    fn send_data(&mut self, offset: u64, stream: PaneStream, bytes: &[u8]) {
         let head = ToClient::data_head(offset, stream, bytes.len());
         if self.unsent.is_empty() {
             let parts = [io::IoSlice::new(&head), io::IoSlice::new(bytes)];

@@ -5,19 +5,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use coven_folder::best_effort;
-use coven_tape::Tape;
-use coven_terminal::screen::Size;
+use coven_tape::TapeWriter;
+use coven_terminal::screen::GridSize;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitStatus};
 
-use super::super::folder::Exit;
+use super::super::folder::HolderExit;
 use super::clients::Clients;
 use super::snapper::Snapper;
-use crate::domain::{Connection, ExitStatus, Stream};
-use crate::launch::{Launched, Streams, set_size};
+use crate::domain::{Connection, ExitStatus, PaneStream};
+use crate::launch::{LaunchStreams, Launched, set_size};
 use crate::machine;
-use crate::processes::{self, Ended, Identity};
+use crate::processes::{self, Identity, TreeEnding};
 
 /// How long what the process left behind may go on before it is asked to end. It may still have
 /// something to print.
@@ -38,13 +38,13 @@ const READ_BYTES: usize = 16 * 1024;
 /// Reads in one turn, so that clients get theirs during a flood.
 const READS_PER_TURN: usize = 8;
 
-pub(super) struct Job {
+pub(super) struct HeldJob {
     /// As in the environment of its processes.
     name: String,
     leader: Identity,
     status: Option<ExitStatus>,
-    streams: Streams,
-    tape: Tape,
+    streams: LaunchStreams,
+    tape: TapeWriter,
     begun: Instant,
     input: VecDeque<u8>,
     close_input: bool,
@@ -53,18 +53,18 @@ pub(super) struct Job {
     ask_at: Option<Instant>,
     /// When asking turns into force.
     force_at: Option<Instant>,
-    ended: Ended,
+    ended: TreeEnding,
     /// Nothing of it runs any more and everything was read.
     over: bool,
     buffer: Vec<u8>,
     snapper: Snapper,
 }
 
-impl Job {
+impl HeldJob {
     pub(super) fn new(
         name: String,
         launched: Launched,
-        mut tape: Tape,
+        mut tape: TapeWriter,
         connection: Connection,
         snapper: Snapper,
     ) -> Self {
@@ -87,7 +87,7 @@ impl Job {
             stopped: false,
             ask_at: None,
             force_at: None,
-            ended: Ended::default(),
+            ended: TreeEnding::default(),
             over: false,
             buffer: vec![0; READ_BYTES],
             snapper,
@@ -110,11 +110,11 @@ impl Job {
     pub(super) fn wanted(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let writes = !self.input.is_empty();
         match &self.streams {
-            Streams::Terminal { master, .. } => {
+            LaunchStreams::Terminal { master, .. } => {
                 let out = if writes { PollFlags::OUT } else { PollFlags::empty() };
                 vec![(master.as_fd(), PollFlags::IN | out)]
             }
-            Streams::Pipes { input, output, error } => {
+            LaunchStreams::Pipes { input, output, error } => {
                 let reads =
                     [output, error].into_iter().flatten().map(|fd| (fd.as_fd(), PollFlags::IN));
                 let input = input.iter().filter(|_| writes).map(|fd| (fd.as_fd(), PollFlags::OUT));
@@ -176,7 +176,7 @@ impl Job {
         self.force_at = Some(self.force_at.map_or(at, |earlier| earlier.min(at)));
         if self.status.is_none() {
             processes::signal_group(self.leader.pid, Signal::TERM);
-            if let Streams::Terminal { master, .. } = &self.streams
+            if let LaunchStreams::Terminal { master, .. } = &self.streams
                 && let Ok(foreground) = rustix::termios::tcgetpgrp(master)
             {
                 processes::signal_group(foreground.as_raw_nonzero().get(), Signal::TERM);
@@ -232,11 +232,11 @@ impl Job {
 
     /// How it ended, once it is over. What it printed is on disk by then, as far as the disk took
     /// it.
-    pub(super) fn exit(&mut self) -> Option<Exit> {
+    pub(super) fn exit(&mut self) -> Option<HolderExit> {
         self.over.then_some(())?;
         best_effort("sync the tape", self.tape.sync());
-        Some(Exit {
-            version: Exit::VERSION,
+        Some(HolderExit {
+            version: HolderExit::VERSION,
             status: self.status?,
             output: self.tape.end(),
             time: self.time(),
@@ -259,14 +259,14 @@ impl Job {
 
     pub(super) fn close_input(&mut self) {
         match &self.streams {
-            Streams::Terminal { .. } => self.input(&[0x04]),
-            Streams::Pipes { .. } => self.close_input = true,
+            LaunchStreams::Terminal { .. } => self.input(&[0x04]),
+            LaunchStreams::Pipes { .. } => self.close_input = true,
         }
         self.write_input();
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
-        if let Streams::Terminal { master, .. } = &self.streams
+    pub(super) fn resize(&mut self, size: GridSize) {
+        if let LaunchStreams::Terminal { master, .. } = &self.streams
             && set_size(master, size).is_ok()
         {
             let time = self.time();
@@ -282,8 +282,8 @@ impl Job {
     fn write_input(&mut self) {
         while !self.input.is_empty() {
             let descriptor = match &self.streams {
-                Streams::Terminal { master, .. } => Some(master),
-                Streams::Pipes { input, .. } => input.as_ref(),
+                LaunchStreams::Terminal { master, .. } => Some(master),
+                LaunchStreams::Pipes { input, .. } => input.as_ref(),
             };
             let (first, _) = self.input.as_slices();
             match descriptor.map(|descriptor| rustix::io::write(descriptor, first)) {
@@ -293,7 +293,7 @@ impl Job {
                 Some(Err(_)) | None => self.input.clear(),
             }
         }
-        if let (true, Streams::Pipes { input, .. }) = (self.close_input, &mut self.streams) {
+        if let (true, LaunchStreams::Pipes { input, .. }) = (self.close_input, &mut self.streams) {
             *input = None;
         }
     }
@@ -311,25 +311,25 @@ impl Job {
     fn read_once(&mut self, clients: &mut Clients) -> bool {
         let mut any = false;
         match &mut self.streams {
-            Streams::Terminal { master, .. } => {
+            LaunchStreams::Terminal { master, .. } => {
                 match rustix::io::read(&*master, &mut self.buffer[..]) {
                     Ok(length) if length > 0 => {
                         any = true;
                         record(
                             &mut self.tape,
                             self.begun,
-                            Stream::Output,
+                            PaneStream::Output,
                             &self.buffer[..length],
                             clients,
                         );
                     }
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     // Hung up: nothing more will come from it.
-                    Ok(_) | Err(_) => self.streams = Streams::closed(),
+                    Ok(_) | Err(_) => self.streams = LaunchStreams::closed(),
                 }
             }
-            Streams::Pipes { output, error, .. } => {
-                for (stream, end) in [(Stream::Output, output), (Stream::Error, error)] {
+            LaunchStreams::Pipes { output, error, .. } => {
+                for (stream, end) in [(PaneStream::Output, output), (PaneStream::Error, error)] {
                     any |= read_pipe(
                         &mut self.tape,
                         self.begun,
@@ -346,9 +346,9 @@ impl Job {
 }
 
 fn read_pipe(
-    tape: &mut Tape,
+    tape: &mut TapeWriter,
     begun: Instant,
-    stream: Stream,
+    stream: PaneStream,
     end: &mut Option<OwnedFd>,
     buffer: &mut [u8],
     clients: &mut Clients,
@@ -369,12 +369,18 @@ fn read_pipe(
 
 /// To the tape first, then to the clients that are up to date; the others read it from the tape
 /// later. What the tape could not take is declared there and told as a gap.
-fn record(tape: &mut Tape, begun: Instant, stream: Stream, bytes: &[u8], clients: &mut Clients) {
+fn record(
+    tape: &mut TapeWriter,
+    begun: Instant,
+    stream: PaneStream,
+    bytes: &[u8],
+    clients: &mut Clients,
+) {
     let time = begun.elapsed().as_micros() as u64;
     let offset = tape.end();
     let tape_stream = match stream {
-        Stream::Output => coven_tape::Stream::Out,
-        Stream::Error => coven_tape::Stream::Err,
+        PaneStream::Output => coven_tape::TapeStream::Out,
+        PaneStream::Error => coven_tape::TapeStream::Err,
     };
     best_effort("record output", tape.output(time, tape_stream, bytes));
     clients.offer(offset, stream, bytes);

@@ -7,13 +7,13 @@
 
 use std::process::{Child, Command, Stdio};
 
-use super::super::folder::Folder;
-use super::super::snap::Snap;
+use super::super::folder::HolderFolder;
+use super::super::snap::ScreenSnap;
 use crate::domain::Connection;
 use crate::machine;
 
 pub(super) struct Snapper {
-    folder: Folder,
+    folder: HolderFolder,
     /// A saved screen is wanted every so many bytes.
     every: u64,
     next: u64,
@@ -22,7 +22,7 @@ pub(super) struct Snapper {
 
 impl Snapper {
     /// A snapper for a tape that keeps so many bytes. What runs on pipes has no screen.
-    pub(super) fn new(folder: Folder, keep: u64, connection: Connection) -> Self {
+    pub(super) fn new(folder: HolderFolder, keep: u64, connection: Connection) -> Self {
         let every = match connection {
             Connection::Terminal(_) => keep / 4,
             Connection::Pipes => u64::MAX,
@@ -48,7 +48,7 @@ impl Snapper {
             return;
         }
         self.next = end + self.every;
-        let saved = Snap::load(&self.folder).map_or(0, |snap| snap.offset);
+        let saved = ScreenSnap::load(&self.folder).map_or(0, |snap| snap.offset);
         if end - saved.min(end) < self.every {
             return;
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use coven_folder::Folder;
+use coven_folder::OpenFolder;
 use landlock::{
     ABI, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr,
@@ -72,6 +72,6 @@ fn open(path: &Path) -> io::Result<(OwnedFd, bool)> {
 
 /// Opens a folder to which no link leads.
 fn open_without_links(path: &Path) -> io::Result<(OwnedFd, bool)> {
-    let folder = Folder::open_without_links(path)?.reopen()?;
+    let folder = OpenFolder::open_without_links(path)?.reopen()?;
     Ok((folder.into(), true))
 }

@@ -1,10 +1,10 @@
 //! Commands that run already when they come to the board, because an earlier process started them.
 
-use super::{Begun, Board, CommandState};
+use super::{BegunExecution, Board, CommandState};
 use crate::agent::AgentId;
 use crate::command::CommandId;
 use crate::execution::{Execution, ExecutionState};
-use crate::scheduler::{Illegal, Rule};
+use crate::scheduler::{IllegalTransition, Rule};
 
 impl Board {
     /// Takes up a command whose process runs already: it is executing from here on, in a free slot
@@ -13,21 +13,30 @@ impl Board {
     ///
     /// Its agent is the one that has it, or an idle one, or one that is hired for it and leaves
     /// with it. It must be approved and what it depends on must have succeeded, as for any other.
-    pub fn adopt(&mut self, command: CommandId) -> Result<Begun, Illegal> {
+    pub fn adopt(&mut self, command: CommandId) -> Result<BegunExecution, IllegalTransition> {
         self.transition(|board| {
             let rules = board.rules;
-            let entry = board.commands.get(&command).ok_or(Illegal::NoSuchCommand(command))?;
+            let entry =
+                board.commands.get(&command).ok_or(IllegalTransition::NoSuchCommand(command))?;
             let (unapproved, assigned) = match entry.state {
                 CommandState::AwaitingApproval => (true, None),
                 CommandState::Queued => (false, None),
                 CommandState::Assigned { agent } => (false, Some(agent)),
                 CommandState::Executing { .. } | CommandState::Ended { .. } => {
-                    return Err(Illegal::AlreadyBegun(command));
+                    return Err(IllegalTransition::AlreadyBegun(command));
                 }
             };
-            rules.require(Rule::ApprovedFirst, !unapproved, Illegal::NotApproved(command))?;
+            rules.require(
+                Rule::ApprovedFirst,
+                !unapproved,
+                IllegalTransition::NotApproved(command),
+            )?;
             let ready = board.dependencies_succeeded(command);
-            rules.require(Rule::DependenciesFirst, ready, Illegal::DependenciesOpen(command))?;
+            rules.require(
+                Rule::DependenciesFirst,
+                ready,
+                IllegalTransition::DependenciesOpen(command),
+            )?;
             let (place, capability) = (entry.place, entry.capability.clone());
 
             board.waiting.remove(&place);
@@ -52,30 +61,30 @@ mod tests {
 
     use coven_runtime::domain::ExitStatus;
 
-    use super::super::{Board, CommandState, Limits, Ticket};
+    use super::super::{Board, BoardLimits, CommandState, CommandTicket};
     use crate::clock::Moment;
     use crate::command::{Capability, CommandId, Permission};
     use crate::execution::ExecutionId;
-    use crate::scheduler::Illegal;
+    use crate::scheduler::IllegalTransition;
 
     const NOW: Moment = Moment::BEGINNING;
 
     /// A board with one slot, one agent and as many queued commands.
     fn board(commands: u64) -> Board {
         let grace = Duration::from_secs(1);
-        let limits = Limits { agents: 1, slots: 1, stop_grace: grace, drain_grace: grace };
+        let limits = BoardLimits { agents: 1, slots: 1, stop_grace: grace, drain_grace: grace };
         let mut board = Board::new(limits);
         board.add_agent(&[Capability::Shell]).unwrap();
         for id in (0..commands).map(CommandId) {
             let approval = Permission::Granted { by: "a".to_owned(), reason: "b".to_owned() };
             let capability = Capability::Shell;
-            let ticket = Ticket { id, capability, dependencies: Vec::new(), approval };
+            let ticket = CommandTicket { id, capability, dependencies: Vec::new(), approval };
             board.queue(&ticket, NOW).unwrap();
         }
         board
     }
 
-    fn begin_next(board: &mut Board) -> Result<ExecutionId, Illegal> {
+    fn begin_next(board: &mut Board) -> Result<ExecutionId, IllegalTransition> {
         if let Some(assignment) = board.next_assignment() {
             board.assign(assignment)?;
         }
@@ -114,9 +123,9 @@ mod tests {
         end(&mut board, first);
         assert_eq!(board.free_slots(), 0);
         let refused = begin_next(&mut board);
-        assert_eq!(refused, Err(Illegal::NoTerminalsAvailable(1)));
+        assert_eq!(refused, Err(IllegalTransition::NoTerminalsAvailable(1)));
         end(&mut board, second.execution);
-        assert_eq!(board.begin(CommandId(3)), Err(Illegal::NoTerminalsAvailable(1)));
+        assert_eq!(board.begin(CommandId(3)), Err(IllegalTransition::NoTerminalsAvailable(1)));
         end(&mut board, third.execution);
         assert_eq!((board.slots.len(), board.agents.len()), (1, 1), "what was added is gone");
         assert!(board.begin(CommandId(3)).is_ok());

@@ -1,29 +1,29 @@
 //! A command's way from the queue to its end: given to an agent, begun on a slot, running,
 //! stopped, gone, read to the end.
 
-use coven_runtime::domain::{ExitStatus, Stop};
+use coven_runtime::domain::{ExitStatus, StopMode};
 
-use super::{Assignment, Board, CommandState, Due, Effect};
+use super::{AgentAssignment, Board, BoardEffect, CommandState, DueDeadline};
 use crate::agent::{AgentId, AgentState};
 use crate::clock::Moment;
 use crate::command::CommandId;
-use crate::execution::{Execution, ExecutionId, ExecutionState, Failure, StopCause};
-use crate::scheduler::{Illegal, Rule};
+use crate::execution::{Execution, ExecutionFailure, ExecutionId, ExecutionState, StopCause};
+use crate::scheduler::{IllegalTransition, Rule};
 use crate::slot::SlotId;
 
 /// An execution that has its slot and waits for its pane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begun {
-    /// The execution.
+pub struct BegunExecution {
+    /// The execution that began.
     pub execution: ExecutionId,
-    /// Its slot.
+    /// The slot it was given.
     pub slot: SlotId,
 }
 
 impl Board {
     /// The first command in the queue that may start and the first agent that can take it. One
     /// that no idle agent can take does not keep others waiting.
-    pub fn next_assignment(&self) -> Option<Assignment> {
+    pub fn next_assignment(&self) -> Option<AgentAssignment> {
         let idle = || self.agents.iter().filter(|(_, agent)| agent.is_idle());
         idle().next()?;
         self.waiting.values().find_map(|&command| {
@@ -32,39 +32,57 @@ impl Board {
                 return None;
             }
             let (&agent, _) = idle().find(|(_, agent)| agent.can(&entry.capability))?;
-            Some(Assignment { command, agent })
+            Some(AgentAssignment { command, agent })
         })
     }
 
     pub(super) fn dependencies_succeeded(&self, command: CommandId) -> bool {
-        let succeeded = |id| self.commands.get(id).is_some_and(super::Entry::has_succeeded);
+        let succeeded = |id| self.commands.get(id).is_some_and(super::BoardEntry::has_succeeded);
         self.commands.get(&command).is_some_and(|entry| entry.dependencies.iter().all(succeeded))
     }
 
     /// Gives a command to an agent.
-    pub fn assign(&mut self, Assignment { command, agent }: Assignment) -> Result<(), Illegal> {
+    pub fn assign(
+        &mut self,
+        AgentAssignment { command, agent }: AgentAssignment,
+    ) -> Result<(), IllegalTransition> {
         self.transition(|board| {
             let rules = board.rules;
-            let entry = board.commands.get(&command).ok_or(Illegal::NoSuchCommand(command))?;
-            let taker = board.agents.get(&agent).ok_or(Illegal::NoSuchAgent(agent))?;
+            let entry =
+                board.commands.get(&command).ok_or(IllegalTransition::NoSuchCommand(command))?;
+            let taker = board.agents.get(&agent).ok_or(IllegalTransition::NoSuchAgent(agent))?;
             let (unapproved, assigned, over) = match entry.state {
                 CommandState::AwaitingApproval => (true, false, false),
                 CommandState::Queued => (false, false, false),
                 CommandState::Assigned { .. } => (false, true, false),
-                CommandState::Executing { .. } => return Err(Illegal::AlreadyBegun(command)),
+                CommandState::Executing { .. } => {
+                    return Err(IllegalTransition::AlreadyBegun(command));
+                }
                 CommandState::Ended { .. } => (false, false, true),
             };
-            rules.require(Rule::ApprovedFirst, !unapproved, Illegal::NotApproved(command))?;
-            rules.require(Rule::AssignedOnce, !assigned, Illegal::AlreadyAssigned(command))?;
-            rules.require(Rule::EndedIsOver, !over, Illegal::AlreadyBegun(command))?;
+            rules.require(
+                Rule::ApprovedFirst,
+                !unapproved,
+                IllegalTransition::NotApproved(command),
+            )?;
+            rules.require(
+                Rule::AssignedOnce,
+                !assigned,
+                IllegalTransition::AlreadyAssigned(command),
+            )?;
+            rules.require(Rule::EndedIsOver, !over, IllegalTransition::AlreadyBegun(command))?;
             let ready = board.dependencies_succeeded(command);
-            rules.require(Rule::DependenciesFirst, ready, Illegal::DependenciesOpen(command))?;
+            rules.require(
+                Rule::DependenciesFirst,
+                ready,
+                IllegalTransition::DependenciesOpen(command),
+            )?;
             if !taker.is_idle() {
-                return Err(Illegal::AgentBusy(agent));
+                return Err(IllegalTransition::AgentBusy(agent));
             }
             let capability = entry.capability.clone();
             let able = taker.can(&capability);
-            let not_able = Illegal::NotCapable { agent, command, capability };
+            let not_able = IllegalTransition::NotCapable { agent, command, capability };
             rules.require(Rule::CapableOnly, able, not_able)?;
 
             let place = entry.place;
@@ -87,21 +105,21 @@ impl Board {
     }
 
     /// Begins a command that an agent has: it gets a slot, and its pane may be started.
-    pub fn begin(&mut self, command: CommandId) -> Result<Begun, Illegal> {
+    pub fn begin(&mut self, command: CommandId) -> Result<BegunExecution, IllegalTransition> {
         self.transition(|board| {
             let entry = board.entry(command)?;
             let CommandState::Assigned { agent } = entry.state else {
-                return Err(Illegal::NotAssigned(command));
+                return Err(IllegalTransition::NotAssigned(command));
             };
             let slots = board.limits.slots;
-            let slot = board.free_slot().ok_or(Illegal::NoTerminalsAvailable(slots))?;
+            let slot = board.free_slot().ok_or(IllegalTransition::NoTerminalsAvailable(slots))?;
             let state = ExecutionState::Starting { cancelled: false };
             board.execute(Execution { command, agent, slot, state, adopted: false })
         })
     }
 
     /// Puts an execution on the board: its slot, its agent and its command know of it.
-    pub(super) fn execute(&mut self, run: Execution) -> Result<Begun, Illegal> {
+    pub(super) fn execute(&mut self, run: Execution) -> Result<BegunExecution, IllegalTransition> {
         let Execution { command, agent, slot, .. } = run;
         let execution = ExecutionId(self.next_execution);
         self.entry(command)?.state = CommandState::Executing { execution };
@@ -109,11 +127,15 @@ impl Board {
         self.hold_slot(slot, execution);
         self.set_agent(agent, AgentState::Executing { execution });
         self.executions.insert(execution, run);
-        Ok(Begun { execution, slot })
+        Ok(BegunExecution { execution, slot })
     }
 
     /// The pane is there. One whose command was cancelled meanwhile is stopped.
-    pub fn started(&mut self, id: ExecutionId, now: Moment) -> Result<Vec<Effect>, Illegal> {
+    pub fn started(
+        &mut self,
+        id: ExecutionId,
+        now: Moment,
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
         self.transition(|board| match board.run(id)?.state {
             ExecutionState::Starting { cancelled: false } => {
                 board.set_state(id, ExecutionState::Running)?;
@@ -122,7 +144,7 @@ impl Board {
             ExecutionState::Starting { cancelled: true } => {
                 board.stop(id, StopCause::Cancelled, now)
             }
-            _ => Err(Illegal::WrongState(id)),
+            _ => Err(IllegalTransition::WrongState(id)),
         })
     }
 
@@ -130,9 +152,9 @@ impl Board {
     pub fn not_started(
         &mut self,
         id: ExecutionId,
-        reason: Failure,
+        reason: ExecutionFailure,
         now: Moment,
-    ) -> Result<Vec<Effect>, Illegal> {
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
         self.transition(|board| match board.run(id)?.state {
             ExecutionState::Starting { cancelled: false } => {
                 board.finish(id, ExecutionState::Failed { reason }, now)
@@ -140,7 +162,7 @@ impl Board {
             ExecutionState::Starting { cancelled: true } => {
                 board.finish(id, ExecutionState::Cancelled { exit: None }, now)
             }
-            _ => Err(Illegal::WrongState(id)),
+            _ => Err(IllegalTransition::WrongState(id)),
         })
     }
 
@@ -151,11 +173,11 @@ impl Board {
         id: ExecutionId,
         error: String,
         now: Moment,
-    ) -> Result<Vec<Effect>, Illegal> {
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
         self.transition(|board| match board.run(id)?.state {
             ExecutionState::Running => board.force(id, StopCause::Broken(error), now),
             ExecutionState::Stopping { .. } | ExecutionState::Draining { .. } => Ok(Vec::new()),
-            _ => Err(Illegal::WrongState(id)),
+            _ => Err(IllegalTransition::WrongState(id)),
         })
     }
 
@@ -165,12 +187,12 @@ impl Board {
         id: ExecutionId,
         exit: Option<ExitStatus>,
         now: Moment,
-    ) -> Result<(), Illegal> {
+    ) -> Result<(), IllegalTransition> {
         self.transition(|board| {
             let cause = match &board.run(id)?.state {
                 ExecutionState::Running => None,
                 ExecutionState::Stopping { cause, .. } => Some(cause.clone()),
-                _ => return Err(Illegal::WrongState(id)),
+                _ => return Err(IllegalTransition::WrongState(id)),
             };
             if !board.rules.obeys(Rule::SlotsAreHeldToTheEnd) {
                 let slot = board.run(id)?.slot;
@@ -182,7 +204,11 @@ impl Board {
     }
 
     /// The output has been read to its end: the execution is over.
-    pub fn drained(&mut self, id: ExecutionId, now: Moment) -> Result<Vec<Effect>, Illegal> {
+    pub fn drained(
+        &mut self,
+        id: ExecutionId,
+        now: Moment,
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
         self.transition(|board| board.finish_drained(id, now))
     }
 
@@ -190,13 +216,13 @@ impl Board {
         &mut self,
         id: ExecutionId,
         now: Moment,
-    ) -> Result<Vec<Effect>, Illegal> {
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
         match &self.run(id)?.state {
             ExecutionState::Draining { exit, cause, .. } => {
                 let state = ExecutionState::after(*exit, cause.clone());
                 self.finish(id, state, now)
             }
-            _ => Err(Illegal::WrongState(id)),
+            _ => Err(IllegalTransition::WrongState(id)),
         }
     }
 
@@ -206,10 +232,10 @@ impl Board {
         execution: ExecutionId,
         cause: StopCause,
         now: Moment,
-    ) -> Result<Vec<Effect>, Illegal> {
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
         let grace = self.limits.stop_grace;
         self.set_state(execution, ExecutionState::Stopping { cause, force: now.after(grace) })?;
-        Ok(vec![Effect::Stop { execution, stop: Stop::Polite { grace } }])
+        Ok(vec![BoardEffect::Stop { execution, stop: StopMode::Polite { grace } }])
     }
 
     /// Ends an execution: its slot is free, its agent idle and its command over.
@@ -218,8 +244,8 @@ impl Board {
         id: ExecutionId,
         state: ExecutionState,
         now: Moment,
-    ) -> Result<Vec<Effect>, Illegal> {
-        let outcome = state.outcome().ok_or(Illegal::WrongState(id))?;
+    ) -> Result<Vec<BoardEffect>, IllegalTransition> {
+        let outcome = state.outcome().ok_or(IllegalTransition::WrongState(id))?;
         self.set_state(id, state)?;
         let Execution { command, agent, slot, .. } = *self.run(id)?;
         if self.rules.obeys(Rule::SlotsAreGivenBack) {
@@ -231,8 +257,8 @@ impl Board {
         Ok(self.end(command, Some(id), outcome, now))
     }
 
-    pub(super) fn run(&mut self, id: ExecutionId) -> Result<&mut Execution, Illegal> {
-        self.executions.get_mut(&id).ok_or(Illegal::NoSuchExecution(id))
+    pub(super) fn run(&mut self, id: ExecutionId) -> Result<&mut Execution, IllegalTransition> {
+        self.executions.get_mut(&id).ok_or(IllegalTransition::NoSuchExecution(id))
     }
 
     /// Moves an execution on, and its deadline with it.
@@ -240,11 +266,11 @@ impl Board {
         &mut self,
         id: ExecutionId,
         state: ExecutionState,
-    ) -> Result<(), Illegal> {
+    ) -> Result<(), IllegalTransition> {
         let after = state.deadline();
         let before = std::mem::replace(&mut self.run(id)?.state, state).deadline();
-        self.drop_deadline(before, Due::Execution(id));
-        self.note_deadline(after, Due::Execution(id));
+        self.drop_deadline(before, DueDeadline::Execution(id));
+        self.note_deadline(after, DueDeadline::Execution(id));
         Ok(())
     }
 

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use stateright::{Checker, Model};
 
-use super::{Action, Scene, State, World, asked, granted};
+use super::{BoardScene, ModelAction, ModelState, ModelWorld, asked, granted};
 use crate::agent::AgentId;
 use crate::command::{Capability, CommandId};
-use crate::execution::{ExecutionState, Outcome, StopCause};
+use crate::execution::{ExecutionOutcome, ExecutionState, StopCause};
 use crate::invariants::Invariant;
-use crate::scheduler::{Assignment, Rule};
+use crate::scheduler::{AgentAssignment, Rule};
 
-type Holds = fn(&World, &State) -> bool;
+type Holds = fn(&ModelWorld, &ModelState) -> bool;
 
 macro_rules! invariant {
     ($name:ident) => {
@@ -52,14 +52,17 @@ pub(super) const SOMETIMES: [(&str, Holds); 11] = [
         state.board.next_agent > 2 && state.board.agents.len() == 2
     }),
     ("a dependent command succeeds", |_, state| {
-        state.scene.is_chained() && outcome(state, 1) == Some(&Outcome::Succeeded)
+        state.scene.is_chained() && outcome(state, 1) == Some(&ExecutionOutcome::Succeeded)
     }),
     ("a dependent command fails with its dependency", |_, state| {
-        matches!(outcome(state, 1), Some(Outcome::Failed(_))) && state.board.executions.len() < 2
+        matches!(outcome(state, 1), Some(ExecutionOutcome::Failed(_)))
+            && state.board.executions.len() < 2
     }),
-    ("a command is rejected", |_, state| matches!(outcome(state, 0), Some(Outcome::Rejected(_)))),
+    ("a command is rejected", |_, state| {
+        matches!(outcome(state, 0), Some(ExecutionOutcome::Rejected(_)))
+    }),
     ("a question is withdrawn", |_, state| {
-        outcome(state, 0) == Some(&Outcome::Cancelled { exit: None })
+        outcome(state, 0) == Some(&ExecutionOutcome::Cancelled { exit: None })
             && state.board.executions.is_empty()
     }),
     ("a command is cancelled while it starts", |_, state| {
@@ -78,17 +81,17 @@ pub(super) const SOMETIMES: [(&str, Holds); 11] = [
     }),
 ];
 
-fn outcome(state: &State, command: u64) -> Option<&Outcome> {
+fn outcome(state: &ModelState, command: u64) -> Option<&ExecutionOutcome> {
     state.board.command(CommandId(command))?.outcome()
 }
 
-fn runs(state: &State, is: impl Fn(&ExecutionState) -> bool) -> bool {
+fn runs(state: &ModelState, is: impl Fn(&ExecutionState) -> bool) -> bool {
     state.board.executions.values().any(|execution| is(&execution.state))
 }
 
-fn explore(scenes: Vec<Scene>) -> usize {
+fn explore(scenes: Vec<BoardScene>) -> usize {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let checker = World { scenes, broken: None }.checker().threads(threads).spawn_bfs().join();
+    let checker = ModelWorld { scenes, broken: None }.checker().threads(threads).spawn_bfs().join();
     checker.assert_properties();
     checker.unique_state_count()
 }
@@ -97,11 +100,11 @@ fn explore(scenes: Vec<Scene>) -> usize {
 #[test]
 fn every_promise_holds_in_every_state_that_can_be_reached() {
     let states = explore(vec![
-        Scene::new(&asked(), &asked(), &Capability::Shell),
-        Scene::new(&granted(), &asked(), &Capability::Agent).chained().waiting(2),
-        Scene::new(&asked(), &granted(), &Capability::Shell).chained().waiting(2).leaving(),
-        Scene::new(&granted(), &asked(), &Capability::Agent).adopting(),
-        Scene::new(&asked(), &granted(), &Capability::Shell).chained().adopting().leaving(),
+        BoardScene::new(&asked(), &asked(), &Capability::Shell),
+        BoardScene::new(&granted(), &asked(), &Capability::Agent).chained().waiting(2),
+        BoardScene::new(&asked(), &granted(), &Capability::Shell).chained().waiting(2).leaving(),
+        BoardScene::new(&granted(), &asked(), &Capability::Agent).adopting(),
+        BoardScene::new(&asked(), &granted(), &Capability::Shell).chained().adopting().leaving(),
     ]);
     // Far fewer would mean that the model does not do what it says.
     assert!(states > 35_000, "only {states} states");
@@ -115,7 +118,7 @@ fn every_promise_holds_in_a_larger_world_too() {
     for first in [granted(), asked()] {
         for second in [granted(), asked()] {
             for capability in [Capability::Shell, Capability::Agent] {
-                let scene = Scene::new(&first, &second, &capability);
+                let scene = BoardScene::new(&first, &second, &capability);
                 scenes.push(scene.clone().leaving());
                 scenes.push(scene.clone().adopting().leaving());
                 scenes.push(scene.clone().adopting().waiting(2));
@@ -154,15 +157,18 @@ pub(super) fn promise(rule: Rule) -> Invariant {
 }
 
 /// A way to break the promise of a rule that does not hold.
-fn counterexample(rule: Rule) -> Vec<Action> {
-    let small = Scene::new(&granted(), &granted(), &Capability::Agent).waiting(0);
+fn counterexample(rule: Rule) -> Vec<ModelAction> {
+    let small = BoardScene::new(&granted(), &granted(), &Capability::Agent).waiting(0);
     let scenes = match rule {
         // The way there is long, so little else may happen.
         Rule::EndedIsOver => vec![small.chained()],
         Rule::BeginWithinTheLimit => vec![small.adopting()],
-        _ => vec![small, Scene::new(&asked(), &granted(), &Capability::Shell).chained().leaving()],
+        _ => vec![
+            small,
+            BoardScene::new(&asked(), &granted(), &Capability::Shell).chained().leaving(),
+        ],
     };
-    let world = World { scenes, broken: Some(rule) };
+    let world = ModelWorld { scenes, broken: Some(rule) };
     let checker = world.checker().spawn_bfs().join();
     let found = checker.discoveries().into_values().next();
     found.unwrap_or_else(|| panic!("nothing breaks without {rule:?}")).into_actions()
@@ -184,6 +190,6 @@ fn each_rule_is_needed_and_each_promise_can_be_broken() {
 fn a_counterexample_tells_what_happened() {
     let actions = counterexample(Rule::CapableOnly);
     // The first agent can only do shell commands.
-    let wrong = Assignment { command: CommandId(1), agent: AgentId(0) };
-    assert!(actions.contains(&Action::Assign(wrong)), "{actions:?}");
+    let wrong = AgentAssignment { command: CommandId(1), agent: AgentId(0) };
+    assert!(actions.contains(&ModelAction::Assign(wrong)), "{actions:?}");
 }

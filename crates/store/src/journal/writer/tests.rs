@@ -35,8 +35,8 @@ impl Place {
         Self { dir: TempDir::new().unwrap() }
     }
 
-    fn folder(&self) -> Folder {
-        Folder::open(self.dir.path()).unwrap()
+    fn folder(&self) -> OpenFolder {
+        OpenFolder::open(self.dir.path()).unwrap()
     }
 
     fn file(&self) -> PathBuf {
@@ -44,7 +44,7 @@ impl Place {
     }
 
     fn texts(&self) -> Vec<String> {
-        let mut reader = Reader::open(&self.folder(), &id()).unwrap();
+        let mut reader = JournalReader::open(&self.folder(), &id()).unwrap();
         reader.read_all::<Fact>(1).unwrap().into_iter().map(|record| record.fact.text).collect()
     }
 }

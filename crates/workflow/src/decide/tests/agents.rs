@@ -1,18 +1,19 @@
 //! Agents that ask, turn idle, and are told more than once.
 
-use coven_model::event::{Decision, Event, StopCause};
+use coven_model::event::{InterventionDecision, SessionEvent, StopCause};
 use coven_model::{
-    Choice, Digest, Ending, HandlerName, InterventionKind, Outcome, TaskStatus, WorkflowStatus,
+    ContentDigest, HandlerName, InterventionChoice, InterventionKind, JobOutcome, ProcessEnding,
+    TaskStatus, WorkflowStatus,
 };
 use serde_json::json;
 
 use crate::command::Command;
-use crate::input::{Input, ScreenObservation};
+use crate::input::{ScreenObservation, SessionInput};
 use crate::plan::{OnLimit, StepAction};
 use crate::testing::*;
 
-fn working(task: &str, attempt: u32, seen: u64) -> Input {
-    Input::Observed { job: job(task, attempt), seen, what: ScreenObservation::Working }
+fn working(task: &str, attempt: u32, seen: u64) -> SessionInput {
+    SessionInput::Observed { job: job(task, attempt), seen, what: ScreenObservation::Working }
 }
 
 /// A stage with one interactive task.
@@ -47,15 +48,15 @@ fn a_question_blocks_the_run_and_its_answer_is_bound_to_what_was_seen() {
         ["workflow.intervention.required", "task.status", "workflow.blocked"]
     );
     assert_eq!(told.task_status("a"), TaskStatus::WaitingForUser);
-    let digest = Digest::of_bytes(b"Allow rm?");
+    let digest = ContentDigest::of_bytes(b"Allow rm?");
     assert_eq!(told.run().interventions().next().unwrap().digest.as_ref(), Some(&digest));
-    let (_, commands) = told.tell(resolve(1, Choice::Approve));
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Approve));
     let [Command::Answer(answer)] = commands.as_slice() else { panic!("{commands:?}") };
     assert_eq!((&answer.digest, &answer.job), (&digest, &job("a", 1)));
     assert_eq!(told.task_status("a"), TaskStatus::Running);
     // Until it is known to be given, it is given again after a restart.
     assert!(told.state.outstanding().contains(&commands[0]));
-    told.tell(Input::Answered { intervention: intervention(1), seen: 2 });
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
     assert!(!told.state.outstanding().contains(&commands[0]));
 }
 
@@ -65,8 +66,8 @@ fn the_same_question_told_twice_is_one_question_and_is_answered_once() {
     told.tell(asks("a", 1, 1, "Allow rm?"));
     assert_eq!(told.kinds(asks("a", 1, 1, "Allow rm?")), [] as [&str; 0]);
     assert_eq!(told.kinds(asks("a", 1, 2, "Allow rm?")), [] as [&str; 0]);
-    told.tell(resolve(1, Choice::Approve));
-    assert_eq!(told.kinds(resolve(1, Choice::Deny)), [] as [&str; 0]);
+    told.tell(resolve(1, InterventionChoice::Approve));
+    assert_eq!(told.kinds(resolve(1, InterventionChoice::Deny)), [] as [&str; 0]);
     assert_eq!(told.kinds(asks("a", 1, 3, "Allow rm?")), [] as [&str; 0]);
 }
 
@@ -74,9 +75,9 @@ fn the_same_question_told_twice_is_one_question_and_is_answered_once() {
 fn an_answer_that_comes_too_late_is_void_and_the_question_can_be_asked_again() {
     let mut told = chat();
     told.tell(asks("a", 1, 1, "Allow rm?"));
-    told.tell(resolve(1, Choice::Approve));
+    told.tell(resolve(1, InterventionChoice::Approve));
     let reason = "the screen changed".to_owned();
-    told.tell(Input::Stale { intervention: intervention(1), reason });
+    told.tell(SessionInput::Stale { intervention: intervention(1), reason });
     assert!(!told.state.outstanding().iter().any(|order| matches!(order, Command::Answer(_))));
     told.tell(asks("a", 1, 5, "Allow rm?"));
     assert_eq!(told.waiting(), [InterventionKind::Approval]);
@@ -102,10 +103,10 @@ fn a_question_that_is_not_asked_any_more_does_not_block() {
 fn an_answer_for_another_screen_is_refused() {
     let mut told = chat();
     told.tell(asks("a", 1, 1, "Allow rm?"));
-    let with = |text: &str| Input::Resolve {
+    let with = |text: &str| SessionInput::Resolve {
         intervention: intervention(1),
-        decision: Box::new(Decision::new(Choice::Approve, "she")),
-        digest: Some(Digest::of_bytes(text.as_bytes())),
+        decision: Box::new(InterventionDecision::new(InterventionChoice::Approve, "she")),
+        digest: Some(ContentDigest::of_bytes(text.as_bytes())),
     };
     assert_eq!(
         told.state.admits(&with("Allow ls?")).unwrap_err().to_string(),
@@ -118,16 +119,19 @@ fn an_answer_for_another_screen_is_refused() {
 #[test]
 fn what_a_policy_decides_is_a_fact_and_asks_nobody() {
     let mut told = chat();
-    let Input::Observed { job, seen, what: ScreenObservation::Awaiting { question, .. } } =
+    let SessionInput::Observed { job, seen, what: ScreenObservation::Awaiting { question, .. } } =
         asks("a", 1, 1, "Allow ls?")
     else {
         panic!("not asked");
     };
     let handler = Some(HandlerName::PressEnter);
-    let decision = Decision { handler, ..Decision::new(Choice::Approve, "policy: reads") };
+    let decision = InterventionDecision {
+        handler,
+        ..InterventionDecision::new(InterventionChoice::Approve, "policy: reads")
+    };
     let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(decision)) };
-    let (events, commands) = told.tell(Input::Observed { job, seen, what });
-    assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["input.decided"]);
+    let (events, commands) = told.tell(SessionInput::Observed { job, seen, what });
+    assert_eq!(events.iter().map(SessionEvent::kind).collect::<Vec<_>>(), ["input.decided"]);
     assert!(
         matches!(&commands[..], [Command::Answer(answer)] if answer.decision.by == "policy: reads")
     );
@@ -150,14 +154,14 @@ fn a_stage_task_that_turned_idle_waits_for_a_person_to_complete_it() {
     assert_eq!(told.kinds(idle("a", 1, 1, false)), [] as [&str; 0]);
     told.tell(idle("a", 1, 2, true));
     assert_eq!(told.waiting(), [InterventionKind::EndedTurn]);
-    let send = Decision::new(Choice::Send, "she").with_text("and now?");
+    let send = InterventionDecision::new(InterventionChoice::Send, "she").with_text("and now?");
     let (_, commands) = told.tell(decide_with(1, send));
     assert_eq!(sends(&commands), [(1, "and now?".to_owned())]);
-    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 3 });
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 3 });
     // An idle that was seen before the text was taken is no news.
     assert_eq!(told.kinds(idle("a", 1, 3, true)), [] as [&str; 0]);
     told.tell(idle("a", 1, 4, true));
-    let (_, commands) = told.tell(resolve(2, Choice::Complete));
+    let (_, commands) = told.tell(resolve(2, InterventionChoice::Complete));
     assert_eq!(commands, [Command::Stop(job("a", 1))]);
     told.tell(ended("a", 1, stopped()));
     assert_eq!(
@@ -170,7 +174,7 @@ fn a_stage_task_that_turned_idle_waits_for_a_person_to_complete_it() {
 fn a_turn_can_be_ended_by_stopping_the_agent_and_then_the_task_has_failed() {
     let mut told = chat();
     told.tell(idle("a", 1, 1, true));
-    told.tell(resolve(1, Choice::Stop));
+    told.tell(resolve(1, InterventionChoice::Stop));
     told.tell(ended("a", 1, stopped()));
     assert_eq!(told.task_status("a"), TaskStatus::Error);
 }
@@ -183,7 +187,7 @@ fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
         stage("second", &[("b", interactive("y"))]),
     ];
     let mut told = TestRun::begin(plan(stages), json!({}));
-    let complete = Input::Complete { task: job("a", 1).task, by: "she".to_owned() };
+    let complete = SessionInput::Complete { task: job("a", 1).task, by: "she".to_owned() };
     let (_, commands) = told.tell(complete.clone());
     assert_eq!(commands, [Command::Stop(job("a", 1))]);
     assert_eq!(
@@ -191,7 +195,7 @@ fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
         Some((StopCause::Completed, "she".to_owned()))
     );
     // The agent is told to stop, and a signal ends it: that is no failure here.
-    let ending = Outcome { ending: Ending::Signalled { signal: 15 }, ..stopped() };
+    let ending = JobOutcome { ending: ProcessEnding::Signalled { signal: 15 }, ..stopped() };
     assert_eq!(told.starts(ended("a", 1, ending)), ["b/1"]);
     assert_eq!(told.task_status("a"), TaskStatus::Done);
     assert_eq!(told.kinds(complete), [] as [&str; 0]);
@@ -202,10 +206,10 @@ fn completing_a_task_stops_its_agent_and_the_next_stage_begins() {
 fn completing_what_does_not_exist_or_is_over_is_an_error_and_changes_nothing() {
     let stages = vec![stage("first", &[("a", interactive("x")), ("b", agent("y"))])];
     let mut told = TestRun::begin(plan(stages), json!({}));
-    told.tell(Input::Complete { task: job("a", 1).task, by: "she".to_owned() });
+    told.tell(SessionInput::Complete { task: job("a", 1).task, by: "she".to_owned() });
     told.tell(ended("a", 1, stopped()));
     let mut refused = |task: &str| {
-        let input = Input::Complete { task: job(task, 1).task, by: "she".to_owned() };
+        let input = SessionInput::Complete { task: job(task, 1).task, by: "she".to_owned() };
         let refused = told.state.admits(&input).unwrap_err().to_string();
         assert_eq!(told.kinds(input), [] as [&str; 0]);
         refused
@@ -224,11 +228,11 @@ fn queued_inputs_are_typed_one_at_a_time_when_the_agent_is_idle_and_then_the_tas
     let (_, commands) = told.tell(idle("a", 1, 2, true));
     assert_eq!(sends(&commands), [(1, "one".to_owned())]);
     assert_eq!(told.kinds(idle("a", 1, 3, true)), [] as [&str; 0]);
-    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 4 });
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 4 });
     assert_eq!(told.kinds(idle("a", 1, 4, true)), [] as [&str; 0]);
     let (_, commands) = told.tell(idle("a", 1, 5, true));
     assert_eq!(sends(&commands), [(2, "two".to_owned())]);
-    told.tell(Input::Delivered { job: job("a", 1), number: 2, seen: 6 });
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 2, seen: 6 });
     let (_, commands) = told.tell(idle("a", 1, 7, true));
     assert_eq!(commands, [Command::Stop(job("a", 1))]);
     told.tell(ended("a", 1, stopped()));
@@ -251,18 +255,18 @@ fn without_a_prompt_the_first_input_is_typed_as_soon_as_the_agent_is_ready() {
 fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
     let mut told = queue(&["one"], true, true);
     told.tell(idle("a", 1, 1, true));
-    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 2 });
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 2 });
     let (events, commands) = told.tell(idle("a", 1, 3, true));
     assert_eq!(commands, []);
     assert_eq!(
-        events.iter().map(Event::kind).collect::<Vec<_>>(),
+        events.iter().map(SessionEvent::kind).collect::<Vec<_>>(),
         ["task.ended", "workflow.step.completed", "workflow.completed"]
     );
     assert_eq!(told.run().kept.get(&job("a", 1).task), Some(&1));
     // What a person types into it is still recorded, as long as the process lives.
     let typed = || {
         let (text, by) = ("more".to_owned(), "she".to_owned());
-        Input::Typed { job: job("a", 1), text, by }
+        SessionInput::Typed { job: job("a", 1), text, by }
     };
     assert_eq!(told.kinds(typed()), ["input.delivered"]);
     // It ends much later; that is noted and changes nothing else.
@@ -278,8 +282,9 @@ fn a_kept_agent_of_a_run_that_is_cancelled_is_stopped_first() {
     let stages = vec![stage("first", &[("a", agent)]), stage("second", &[("b", interactive("y"))])];
     let mut told = TestRun::begin(plan(stages), json!({}));
     told.tell(idle("a", 1, 1, true));
-    assert_eq!(told.starts(resolve(1, Choice::Complete)), ["b/1"]);
-    let (_, commands) = told.tell(Input::Cancel { by: "she".to_owned(), why: String::new() });
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Complete)), ["b/1"]);
+    let (_, commands) =
+        told.tell(SessionInput::Cancel { by: "she".to_owned(), why: String::new() });
     assert_eq!(commands, [Command::Stop(job("b", 1)), Command::Stop(job("a", 1))]);
     told.tell(ended("b", 1, stopped()));
     assert_eq!(told.status(), WorkflowStatus::Running);
@@ -292,19 +297,20 @@ fn what_an_agent_used_is_counted_once_however_often_it_is_told() {
     let mut steps = vec![agent_step("do", "go").retries(2, 0)];
     steps[0].output = None;
     let mut told = TestRun::begin(plan(steps), json!({}));
-    let usage = |tokens| coven_model::Usage { input_tokens: Some(tokens), ..Default::default() };
-    let used = |tokens| Input::Used { job: job("do", 1), usage: usage(tokens) };
+    let usage =
+        |tokens| coven_model::TokenUsage { input_tokens: Some(tokens), ..Default::default() };
+    let used = |tokens| SessionInput::Used { job: job("do", 1), usage: usage(tokens) };
     told.tell(used(5));
     told.tell(used(9));
     assert_eq!(told.kinds(used(9)), [] as [&str; 0]);
     assert_eq!(told.run().usage(), usage(9));
-    told.tell(ended("do", 1, Outcome { usage: usage(12), ..exited(1) }));
-    told.tell(ended("do", 2, Outcome { usage: usage(3), ..exited(0) }));
+    told.tell(ended("do", 1, JobOutcome { usage: usage(12), ..exited(1) }));
+    told.tell(ended("do", 2, JobOutcome { usage: usage(3), ..exited(0) }));
     assert_eq!(told.run().usage(), usage(15));
 }
 
-fn no(number: u64, text: &str) -> Input {
-    decide_with(number, Decision::new(Choice::Deny, "she").with_text(text))
+fn no(number: u64, text: &str) -> SessionInput {
+    decide_with(number, InterventionDecision::new(InterventionChoice::Deny, "she").with_text(text))
 }
 
 #[test]
@@ -315,11 +321,11 @@ fn whoever_says_no_may_say_why_and_it_is_told_once_when_the_agent_is_idle() {
     assert_eq!(sends(&commands), []);
     // It may be idle before it is known that the answer was given.
     let (events, commands) = told.tell(idle("a", 1, 3, true));
-    assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["input.queued"]);
+    assert_eq!(events.iter().map(SessionEvent::kind).collect::<Vec<_>>(), ["input.queued"]);
     assert_eq!(sends(&commands), [(1, "use git rm".to_owned())]);
-    told.tell(Input::Answered { intervention: intervention(1), seen: 2 });
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
     assert_eq!(sends(&told.state.outstanding()), [(1, "use git rm".to_owned())]);
-    told.tell(Input::Delivered { job: job("a", 1), number: 1, seen: 4 });
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 4 });
     // Then what was queued before goes on.
     let (_, commands) = told.tell(idle("a", 1, 5, true));
     assert_eq!(sends(&commands), [(2, "one".to_owned())]);
@@ -336,11 +342,11 @@ fn a_no_keeps_a_turn_from_being_the_last_one_and_a_late_no_says_nothing() {
     };
     let mut told = begin();
     assert_eq!(told.kinds(idle("do", 1, 3, true)), ["input.queued"]);
-    told.tell(Input::Delivered { job: job("do", 1), number: 1, seen: 4 });
+    told.tell(SessionInput::Delivered { job: job("do", 1), number: 1, seen: 4 });
     assert_eq!(told.kinds(idle("do", 1, 5, true)), ["task.stopping"]);
     let mut told = begin();
     let reason = "it changed".to_owned();
-    told.tell(Input::Stale { intervention: intervention(1), reason });
+    told.tell(SessionInput::Stale { intervention: intervention(1), reason });
     assert_eq!(told.kinds(idle("do", 1, 3, true)), ["task.stopping"]);
 }
 
@@ -350,7 +356,7 @@ fn that_a_job_is_not_confined_is_told_once() {
     told.succeed("review.r1", 1, "x");
     let exposed = || {
         let job = job("review.r1.arbiter", 1);
-        Input::Exposed { job, reason: "no Landlock".to_owned() }
+        SessionInput::Exposed { job, reason: "no Landlock".to_owned() }
     };
     assert_eq!(told.kinds(exposed()), ["task.exposed"]);
     assert_eq!(told.kinds(exposed()), [] as [&str; 0]);
@@ -361,7 +367,7 @@ fn that_a_job_is_not_confined_is_told_once() {
 #[test]
 fn a_text_that_somebody_types_is_on_record() {
     let mut told = chat();
-    let typed = |attempt| Input::Typed {
+    let typed = |attempt| SessionInput::Typed {
         job: job("a", attempt),
         text: "hm".to_owned(),
         by: "she".to_owned(),

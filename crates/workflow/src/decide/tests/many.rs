@@ -1,7 +1,7 @@
 //! Fan-out and stages.
 
-use coven_model::event::Event;
-use coven_model::{Choice, InterventionKind, TaskStatus, WorkflowStatus};
+use coven_model::event::SessionEvent;
+use coven_model::{InterventionChoice, InterventionKind, TaskStatus, WorkflowStatus};
 use serde_json::{Value, json};
 
 use crate::plan::{OnFailure, StepAction};
@@ -55,12 +55,18 @@ fn siblings_of_a_failure_finish_and_then_a_person_decides() {
     assert_eq!(told.waiting(), [InterventionKind::PartialFailure]);
     let waiting = told.run().interventions().next().unwrap();
     assert_eq!(waiting.reason, "2 of 4 failed (build.0: exit code 1; build.3: exit code 1)");
-    assert_eq!(waiting.options, [Choice::RetryFailed, Choice::Proceed, Choice::Abort]);
+    assert_eq!(
+        waiting.options,
+        [InterventionChoice::RetryFailed, InterventionChoice::Proceed, InterventionChoice::Abort]
+    );
     // Only what failed is done again.
-    assert_eq!(told.starts(resolve(1, Choice::RetryFailed)), ["build.0/2", "build.3/2"]);
+    assert_eq!(
+        told.starts(resolve(1, InterventionChoice::RetryFailed)),
+        ["build.0/2", "build.3/2"]
+    );
     told.succeed("build.0", 2, "A");
     told.fail("build.3", 2);
-    assert_eq!(told.starts(resolve(2, Choice::Proceed)), ["then/1"]);
+    assert_eq!(told.starts(resolve(2, InterventionChoice::Proceed)), ["then/1"]);
     assert_eq!(
         told.variable("results")[3],
         json!({"index": 3, "item": {"title": "d"}, "ok": false, "error": "exit code 1"})
@@ -144,7 +150,7 @@ fn ten_thousand_items_cost_what_ten_do_each() {
         starts(&commands)
     };
     tell(creation(plan(steps), &json!({ "tasks": tasks })));
-    let mut queue = std::collections::VecDeque::from(tell(crate::Input::Begin));
+    let mut queue = std::collections::VecDeque::from(tell(crate::SessionInput::Begin));
     while let Some(job) = queue.pop_front() {
         let task = job.strip_suffix("/1").unwrap();
         queue.extend(tell(ended(task, 1, succeeded("ok"))));
@@ -175,7 +181,7 @@ fn five_thousand_steps_cost_what_five_do_each() {
         starts(&commands)
     };
     tell(creation(plan((0..5_000).map(step).collect()), &json!({})));
-    let mut next = tell(crate::Input::Begin);
+    let mut next = tell(crate::SessionInput::Begin);
     while let Some(job) = next.pop() {
         next = tell(ended(job.strip_suffix("/1").unwrap(), 1, succeeded("ok")));
     }
@@ -212,7 +218,7 @@ fn a_task_in_error_lets_the_others_of_its_stage_finish() {
     );
     told.succeed("b", 1, "");
     assert_eq!(told.waiting(), [InterventionKind::PartialFailure]);
-    assert_eq!(told.starts(resolve(1, Choice::RetryFailed)), ["a/2"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::RetryFailed)), ["a/2"]);
     told.succeed("a", 2, "");
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
@@ -230,7 +236,7 @@ fn everything_of_a_stage_task_reaches_its_job() {
         task.timeout = Some(std::time::Duration::from_secs(9));
     }
     let told = TestRun::begin(plan(stages), json!({}));
-    let Some(Event::TaskStarted(started)) = told.journal.last() else { panic!("no start") };
+    let Some(SessionEvent::TaskStarted(started)) = told.journal.last() else { panic!("no start") };
     let spec = json!({
         "job": {"session": SESSION, "task": "a", "attempt": 1},
         "step": "first",

@@ -1,27 +1,28 @@
 //! Cancelling, trying again, time, and what comes late.
 
-use coven_model::event::{Event, JobTimer, StopCause, TimerPurpose};
+use coven_model::event::{JobTimer, SessionEvent, StopCause, TimerPurpose};
 use coven_model::{
-    Choice, Ending, InterventionKind, Outcome, TaskStatus, Timestamp, WorkflowStatus,
+    InterventionChoice, InterventionKind, JobOutcome, ProcessEnding, TaskStatus, Timestamp,
+    WorkflowStatus,
 };
 use serde_json::json;
 
 use crate::command::Command;
-use crate::input::Input;
+use crate::input::SessionInput;
 use crate::plan::OnFailure;
-use crate::state::Refused;
+use crate::state::RefusalReason;
 use crate::testing::*;
 
-fn cancel() -> Input {
-    Input::Cancel { by: "she".to_owned(), why: "enough".to_owned() }
+fn cancel() -> SessionInput {
+    SessionInput::Cancel { by: "she".to_owned(), why: "enough".to_owned() }
 }
 
-fn again(run: u32) -> Input {
-    Input::Retry { run, by: "she".to_owned(), why: String::new() }
+fn again(run: u32) -> SessionInput {
+    SessionInput::Retry { run, by: "she".to_owned(), why: String::new() }
 }
 
-fn timer(task: &str, attempt: u32, purpose: TimerPurpose) -> Input {
-    Input::TimerFired(JobTimer { job: job(task, attempt), purpose })
+fn timer(task: &str, attempt: u32, purpose: TimerPurpose) -> SessionInput {
+    SessionInput::TimerFired(JobTimer { job: job(task, attempt), purpose })
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn a_cancelled_run_stops_everything_and_ends_when_nothing_is_alive() {
     let (_, commands) = told.tell(cancel());
     assert_eq!(commands, [Command::Stop(job("build.0", 1)), Command::Stop(job("build.1", 1))]);
     assert_eq!((told.status(), told.waiting()), (WorkflowStatus::Running, vec![]));
-    assert_eq!(told.state.admits(&cancel()), Err(Refused::Stopping));
+    assert_eq!(told.state.admits(&cancel()), Err(RefusalReason::Stopping));
     // One ends well all the same. Nothing starts in its place.
     assert_eq!(told.succeed("build.1", 1, "B"), [] as [&str; 0]);
     assert_eq!(told.status(), WorkflowStatus::Running);
@@ -55,11 +56,11 @@ fn what_is_over_takes_nothing_in_any_more() {
         timer("do", 2, TimerPurpose::Retry),
         ended("do", 1, succeeded("x")),
         ended("do", 2, succeeded("x")),
-        Input::Started(job("do", 2)),
-        Input::Lost(job("do", 1)),
-        resolve(1, Choice::Retry),
-        Input::Begin,
-        Input::Recover,
+        SessionInput::Started(job("do", 2)),
+        SessionInput::Lost(job("do", 1)),
+        resolve(1, InterventionChoice::Retry),
+        SessionInput::Begin,
+        SessionInput::Recover,
         again(0),
         cancel(),
     ] {
@@ -78,19 +79,22 @@ fn a_run_that_has_not_begun_is_cancelled_at_once() {
 fn a_failed_attempt_is_repeated_after_its_pause() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(2, 500)]), json!({}));
     let (events, commands) = told.tell(ended("do", 1, exited(1)));
-    assert_eq!(events.iter().map(Event::kind).collect::<Vec<_>>(), ["task.ended", "timer.set"]);
+    assert_eq!(
+        events.iter().map(SessionEvent::kind).collect::<Vec<_>>(),
+        ["task.ended", "timer.set"]
+    );
     let due = Timestamp::from_millis(told.now + 500);
     let retry = JobTimer { job: job("do", 2), purpose: TimerPurpose::Retry };
     assert_eq!(commands, [Command::SetTimer { timer: retry.clone(), due }]);
     // Too early: it is set again.
-    let (events, commands) = told.tell(Input::TimerFired(retry.clone()));
+    let (events, commands) = told.tell(SessionInput::TimerFired(retry.clone()));
     assert_eq!(
         (events.len(), commands),
         (0, vec![Command::SetTimer { timer: retry.clone(), due }])
     );
     told.now += 500;
-    assert_eq!(told.starts(Input::TimerFired(retry.clone())), ["do/2"]);
-    assert_eq!(told.starts(Input::TimerFired(retry)), [] as [&str; 0]);
+    assert_eq!(told.starts(SessionInput::TimerFired(retry.clone())), ["do/2"]);
+    assert_eq!(told.starts(SessionInput::TimerFired(retry)), [] as [&str; 0]);
     told.fail("do", 2);
     assert_eq!(told.status(), WorkflowStatus::Failed);
 }
@@ -102,9 +106,9 @@ fn an_attempt_whose_time_is_up_is_stopped_and_counts_as_timed_out_whatever_it_sa
     let mut told = TestRun::begin(plan(steps), json!({}));
     assert_eq!(told.kinds(timer("do", 1, TimerPurpose::Timeout)), [] as [&str; 0]);
     // Time runs from the start of the process, and is not set anew when it is told twice.
-    assert_eq!(told.kinds(Input::Started(job("do", 1))), ["timer.set"]);
+    assert_eq!(told.kinds(SessionInput::Started(job("do", 1))), ["timer.set"]);
     told.now += 30_000;
-    assert_eq!(told.kinds(Input::Started(job("do", 1))), [] as [&str; 0]);
+    assert_eq!(told.kinds(SessionInput::Started(job("do", 1))), [] as [&str; 0]);
     told.now += 30_000;
     let (_, commands) = told.tell(timer("do", 1, TimerPurpose::Timeout));
     assert_eq!(commands, [Command::Stop(job("do", 1))]);
@@ -124,7 +128,7 @@ fn a_question_waits_no_longer_than_the_job_that_asks_has_time() {
     let mut steps = vec![agent_step("do", "go"), agent_step("then", "go")];
     steps[0].timeout = Some(std::time::Duration::from_mins(1));
     let mut told = TestRun::begin(plan(steps), json!({}));
-    told.tell(Input::Started(job("do", 1)));
+    told.tell(SessionInput::Started(job("do", 1)));
     let due = Timestamp::from_millis(told.now + 60_000);
     told.now += 30_000;
     told.tell(asks("do", 1, 1, "Allow rm?"));
@@ -146,19 +150,19 @@ fn a_failed_run_is_tried_again_at_the_step_that_failed() {
     assert_eq!(told.prompt("two", 2), "1");
     told.fail("two", 2);
     // The same request once more, late: it was carried out already.
-    assert_eq!(told.state.admits(&again(0)), Err(Refused::AlreadyRetried));
+    assert_eq!(told.state.admits(&again(0)), Err(RefusalReason::AlreadyRetried));
     assert_eq!(told.starts(again(0)), [] as [&str; 0]);
     assert_eq!(told.starts(again(1)), ["two/3"]);
     told.succeed("two", 3, "2");
     assert_eq!(told.status(), WorkflowStatus::Completed);
-    assert_eq!(told.state.admits(&again(2)), Err(Refused::Over(WorkflowStatus::Completed)));
+    assert_eq!(told.state.admits(&again(2)), Err(RefusalReason::Over(WorkflowStatus::Completed)));
 }
 
 #[test]
 fn a_blocked_run_that_is_tried_again_does_the_blocked_step_again() {
     let mut told =
         TestRun::begin(plan(vec![gate("tests", Some("x")), agent_step("then", "y")]), json!({}));
-    assert_eq!(told.state.admits(&again(0)), Err(Refused::NothingToRetry));
+    assert_eq!(told.state.admits(&again(0)), Err(RefusalReason::NothingToRetry));
     told.fail("tests", 1);
     assert_eq!(told.starts(again(0)), ["tests/2"]);
     assert_eq!((told.status(), told.waiting()), (WorkflowStatus::Running, vec![]));
@@ -181,10 +185,10 @@ fn a_step_that_never_began_is_tried_again_from_its_beginning() {
 #[test]
 fn a_lost_job_is_tried_again_if_the_step_says_so_and_otherwise_a_person_decides() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(2, 0)]), json!({}));
-    assert_eq!(told.starts(Input::Lost(job("do", 1))), ["do/2"]);
-    told.tell(Input::Lost(job("do", 2)));
+    assert_eq!(told.starts(SessionInput::Lost(job("do", 1))), ["do/2"]);
+    told.tell(SessionInput::Lost(job("do", 2)));
     assert_eq!(told.waiting(), [InterventionKind::LostJob]);
-    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["do/3"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Retry)), ["do/3"]);
     // What was believed lost and reports all the same does not count any more.
     assert_eq!(told.kinds(ended("do", 2, succeeded("x"))), [] as [&str; 0]);
     told.succeed("do", 3, "x");
@@ -196,7 +200,7 @@ fn a_lost_job_does_not_stop_a_step_that_goes_on_anyway() {
     let mut steps = vec![agent_step("do", "go"), agent_step("then", "x")];
     steps[0].on_failure = OnFailure::Continue;
     let mut told = TestRun::begin(plan(steps), json!({}));
-    assert_eq!(told.starts(Input::Lost(job("do", 1))), ["then/1"]);
+    assert_eq!(told.starts(SessionInput::Lost(job("do", 1))), ["then/1"]);
 }
 
 #[test]
@@ -206,37 +210,41 @@ fn a_step_that_is_to_block_asks_and_does_itself_again() {
     let mut told = TestRun::begin(plan(steps), json!({}));
     told.fail("do", 1);
     assert_eq!(told.waiting(), [InterventionKind::FailedStep]);
-    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["do/2"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Retry)), ["do/2"]);
 }
 
 #[test]
 fn only_what_is_offered_can_be_chosen() {
     let mut told = TestRun::begin(plan(vec![gate("tests", Some("x"))]), json!({}));
     told.fail("tests", 1);
-    let refused = |input: &Input| told.state.admits(input).unwrap_err().to_string();
+    let refused = |input: &SessionInput| told.state.admits(input).unwrap_err().to_string();
     assert_eq!(
-        refused(&resolve(1, Choice::Approve)),
+        refused(&resolve(1, InterventionChoice::Approve)),
         "`approve` is not possible here; choose retry, skip, abort"
     );
-    assert!(refused(&resolve(9, Choice::Retry)).starts_with("nothing waits under"));
-    assert_eq!(told.kinds(resolve(1, Choice::Approve)), [] as [&str; 0]);
+    assert!(refused(&resolve(9, InterventionChoice::Retry)).starts_with("nothing waits under"));
+    assert_eq!(told.kinds(resolve(1, InterventionChoice::Approve)), [] as [&str; 0]);
 }
 
 #[test]
 fn a_task_can_be_stopped_by_itself_and_is_not_repeated_then() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go").retries(5, 0)]), json!({}));
     let (_, commands) =
-        told.tell(Input::StopTask { task: job("do", 1).task, by: "she".to_owned() });
+        told.tell(SessionInput::StopTask { task: job("do", 1).task, by: "she".to_owned() });
     assert_eq!(commands, [Command::Stop(job("do", 1))]);
-    told.tell(ended("do", 1, Outcome { ending: Ending::Exited { code: 0 }, ..stopped() }));
+    told.tell(ended(
+        "do",
+        1,
+        JobOutcome { ending: ProcessEnding::Exited { code: 0 }, ..stopped() },
+    ));
     assert_eq!((told.status(), told.error().as_str()), (WorkflowStatus::Failed, "stopped by she"));
 }
 
 #[test]
 fn a_finished_session_can_be_given_up_and_nothing_follows() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), json!({}));
-    let delete = || Input::Delete { by: "she".to_owned() };
-    assert_eq!(told.state.admits(&delete()), Err(Refused::NotOver(WorkflowStatus::Running)));
+    let delete = || SessionInput::Delete { by: "she".to_owned() };
+    assert_eq!(told.state.admits(&delete()), Err(RefusalReason::NotOver(WorkflowStatus::Running)));
     told.succeed("do", 1, "x");
     assert_eq!(told.kinds(delete()), ["session.deleted"]);
     assert_eq!(told.kinds(delete()), [] as [&str; 0]);

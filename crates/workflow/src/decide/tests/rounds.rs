@@ -1,7 +1,9 @@
 //! Loops with an arbiter.
 
-use coven_model::event::{Decision, Event, LoopVerdict};
-use coven_model::{Choice, InterventionKind, PermissionLevel, SandboxMode, Work, WorkflowStatus};
+use coven_model::event::{InterventionDecision, LoopVerdict, SessionEvent};
+use coven_model::{
+    InterventionChoice, InterventionKind, JobWork, PermissionLevel, SandboxMode, WorkflowStatus,
+};
 use serde_json::json;
 
 use crate::plan::{OnFailure, OnLimit, StepAction};
@@ -42,7 +44,10 @@ fn the_last_round_ends_a_loop_and_the_step_says_how() {
     assert_eq!(told.waiting(), [InterventionKind::LoopLimit]);
     let waiting = told.run().interventions().next().unwrap();
     assert_eq!(waiting.reason, "1 round is over, and there is still to do: one bug left");
-    assert_eq!(waiting.options, [Choice::Proceed, Choice::Extend, Choice::Abort]);
+    assert_eq!(
+        waiting.options,
+        [InterventionChoice::Proceed, InterventionChoice::Extend, InterventionChoice::Abort]
+    );
     let told = end(OnLimit::Proceed);
     assert_eq!(
         (told.alive(), told.variable("review")),
@@ -60,15 +65,15 @@ fn a_person_can_go_on_extend_or_abort_at_the_limit() {
         told.succeed("review.r1.arbiter", 1, MORE);
         told
     };
-    assert_eq!(blocked().starts(resolve(1, Choice::Proceed)), ["then/1"]);
+    assert_eq!(blocked().starts(resolve(1, InterventionChoice::Proceed)), ["then/1"]);
     let mut told = blocked();
-    let two = Decision::new(Choice::Extend, "she").with_text("2");
+    let two = InterventionDecision::new(InterventionChoice::Extend, "she").with_text("2");
     assert_eq!(told.starts(decide_with(1, two)), ["review.r2/1"]);
     told.succeed("review.r2", 1, "x");
     assert_eq!(told.succeed("review.r2.arbiter", 1, MORE), ["review.r3/1"]);
     told.succeed("review.r3", 1, "x");
     told.succeed("review.r3.arbiter", 1, MORE);
-    told.tell(resolve(2, Choice::Abort));
+    told.tell(resolve(2, InterventionChoice::Abort));
     assert_eq!(told.status(), WorkflowStatus::Failed);
 }
 
@@ -80,7 +85,7 @@ fn the_arbiter_knows_the_work_and_the_rounds_before_and_cannot_change_anything()
     told.succeed("review.r1.arbiter", 1, MORE);
     told.succeed("review.r2", 1, "fixed it");
     let spec = told.spec("review.r2.arbiter", 1);
-    let Work::Agent(work) = &spec.work else { panic!("no agent") };
+    let JobWork::Agent(work) = &spec.work else { panic!("no agent") };
     assert_eq!(
         (work.permissions, spec.sandbox),
         (Some(PermissionLevel::ReadOnly), SandboxMode::ReadOnly)
@@ -104,15 +109,15 @@ fn an_answer_that_is_no_verdict_is_asked_once_more_and_then_a_person_decides() {
     assert!(told.prompt("review.r1.arbiter", 2).contains("could not be read"));
     told.succeed("review.r1.arbiter", 2, "really!");
     assert_eq!(told.waiting(), [InterventionKind::UnreadableVerdict]);
-    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["review.r1.arbiter/3"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Retry)), ["review.r1.arbiter/3"]);
     told.succeed("review.r1.arbiter", 3, "no");
-    assert_eq!(told.starts(resolve(2, Choice::Extend)), ["review.r2/1"]);
+    assert_eq!(told.starts(resolve(2, InterventionChoice::Extend)), ["review.r2/1"]);
     let judged = &told.run().steps.get(0).unwrap().judged;
     assert_eq!(judged.last().unwrap().verdict, LoopVerdict::Actionable);
     told.succeed("review.r2", 1, "y");
     told.succeed("review.r2.arbiter", 1, "?");
     told.succeed("review.r2.arbiter", 2, "?");
-    assert_eq!(told.starts(resolve(3, Choice::Proceed)), ["then/1"]);
+    assert_eq!(told.starts(resolve(3, InterventionChoice::Proceed)), ["then/1"]);
 }
 
 #[test]
@@ -125,7 +130,7 @@ fn a_round_or_an_arbiter_that_fails_is_what_is_tried_again() {
     assert_eq!(told.fail("review.r1.arbiter", 1), ["review.r1.arbiter/2"]);
     told.fail("review.r1.arbiter", 2);
     assert_eq!(told.waiting(), [InterventionKind::FailedStep]);
-    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["review.r1.arbiter/3"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Retry)), ["review.r1.arbiter/3"]);
     assert_eq!(told.succeed("review.r1.arbiter", 3, MORE), ["review.r2/1"]);
 }
 
@@ -135,7 +140,7 @@ fn a_run_that_failed_at_the_limit_gets_more_rounds_when_it_is_tried_again() {
     told.succeed("review.r1", 1, "x");
     told.succeed("review.r1.arbiter", 1, MORE);
     assert_eq!(told.status(), WorkflowStatus::Failed);
-    let again = crate::Input::Retry { run: 0, by: "she".to_owned(), why: String::new() };
+    let again = crate::SessionInput::Retry { run: 0, by: "she".to_owned(), why: String::new() };
     assert_eq!(told.starts(again), ["review.r2/1"]);
 }
 
@@ -144,7 +149,7 @@ fn what_was_read_from_the_arbiter_is_a_fact() {
     let mut told = review(1, OnLimit::Proceed);
     told.succeed("review.r1", 1, "x");
     let (events, _) = told.tell(ended("review.r1.arbiter", 1, succeeded(DONE)));
-    let judged = Event::LoopJudged {
+    let judged = SessionEvent::LoopJudged {
         index: 0,
         round: 1,
         attempt: 1,

@@ -1,11 +1,11 @@
 //! Steps with one task, variables, and the run as a whole.
 
-use coven_model::event::Event;
-use coven_model::{Choice, InterventionKind, TaskStatus, Work, WorkflowStatus};
+use coven_model::event::SessionEvent;
+use coven_model::{InterventionChoice, InterventionKind, JobWork, TaskStatus, WorkflowStatus};
 use serde_json::{Value, json};
 
 use crate::expect::{ExpectedOutput, OutputSchema};
-use crate::input::Input;
+use crate::input::SessionInput;
 use crate::plan::{OnFailure, StepAction};
 use crate::testing::*;
 
@@ -20,7 +20,7 @@ fn a_new_run_has_its_own_id_and_begins_with_the_first_step() {
         plan(vec![agent_step("plan", "go"), agent_step("do", "go")]),
         json!({"x": 1}),
     );
-    let kinds: Vec<&str> = told.journal.iter().map(Event::kind).collect();
+    let kinds: Vec<&str> = told.journal.iter().map(SessionEvent::kind).collect();
     assert_eq!(
         kinds,
         ["session.created", "workflow.started", "workflow.step.started", "task.started"]
@@ -40,7 +40,7 @@ fn an_agent_step_waits_for_its_agent_and_keeps_what_it_answered() {
     ];
     let mut told = TestRun::begin(plan(steps), json!({"spec": "a.md"}));
     assert_eq!(told.prompt("plan", 1), "split a.md");
-    assert_eq!(told.starts(Input::Started(job("plan", 1))), [] as [&str; 0]);
+    assert_eq!(told.starts(SessionInput::Started(job("plan", 1))), [] as [&str; 0]);
     assert_eq!(told.succeed("plan", 1, "one, two\n"), ["do/1"]);
     assert_eq!(told.variable("tasks"), json!("one, two"));
     assert_eq!(told.prompt("do", 1), "do one, two of one, two in brisk-otter");
@@ -74,7 +74,7 @@ fn a_step_that_fails_beyond_recovery_fails_the_run_and_the_error_is_kept() {
 fn a_script_runs_with_its_variables_in_the_environment() {
     let steps = vec![script_step("stat", "git diff \"${input.base}\"").output("stat")];
     let mut told = TestRun::begin(plan(steps), json!({"base": "$(rm -rf /)"}));
-    let Work::Shell(shell) = &told.spec("stat", 1).work else { panic!("no shell") };
+    let JobWork::Shell(shell) = &told.spec("stat", 1).work else { panic!("no shell") };
     assert!(!shell.text.contains("rm -rf"), "{}", shell.text);
     assert_eq!(shell.variables[0].1, "$(rm -rf /)");
     told.succeed("stat", 1, "3 files\n\n");
@@ -94,16 +94,19 @@ fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
     assert_eq!(told.status(), WorkflowStatus::Blocked);
     let waiting: Vec<_> = told.run().interventions().collect();
     assert_eq!(waiting[0].kind, InterventionKind::FailedGate);
-    assert_eq!(waiting[0].options, [Choice::Retry, Choice::Skip, Choice::Abort]);
+    assert_eq!(
+        waiting[0].options,
+        [InterventionChoice::Retry, InterventionChoice::Skip, InterventionChoice::Abort]
+    );
     assert_eq!(
         (waiting[0].reason.as_str(), waiting[0].excerpt.as_str()),
         ("exit code 1", "some output")
     );
     // The same gate again, not what comes after it.
-    assert_eq!(told.starts(resolve(1, Choice::Retry)), ["tests/2"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Retry)), ["tests/2"]);
     assert_eq!(told.status(), WorkflowStatus::Running);
     told.fail("tests", 2);
-    assert_eq!(told.starts(resolve(2, Choice::Skip)), ["pr/1"]);
+    assert_eq!(told.starts(resolve(2, InterventionChoice::Skip)), ["pr/1"]);
     assert_eq!(told.run().variables()["steps"]["tests"]["status"], json!("skipped"));
 }
 
@@ -111,7 +114,7 @@ fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
 fn a_gate_that_is_given_up_fails_the_run() {
     let mut told = TestRun::begin(plan(vec![gate("tests", Some("cargo test"))]), no_input());
     told.fail("tests", 1);
-    told.tell(resolve(1, Choice::Abort));
+    told.tell(resolve(1, InterventionChoice::Abort));
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert_eq!(told.error(), "aborted by she: exit code 1");
 }
@@ -125,7 +128,7 @@ fn a_gate_without_a_command_asks_a_person_and_shows_the_message() {
     let mut told = TestRun::begin(plan(vec![asking]), json!({"what": "it"}));
     assert_eq!(told.waiting(), [InterventionKind::HumanGate]);
     assert_eq!(told.run().interventions().next().unwrap().reason, "Ship it?");
-    told.tell(resolve(1, Choice::Approve));
+    told.tell(resolve(1, InterventionChoice::Approve));
     assert_eq!(told.status(), WorkflowStatus::Completed);
     assert_eq!(told.run().variables()["steps"]["ready"]["output"], json!(true));
 }
@@ -212,8 +215,8 @@ fn only_an_agreed_exit_code_without_a_failed_result_is_a_success() {
         told.tell(ended("do", 1, outcome));
         told.task_status("do")
     };
-    let ok = |code| coven_model::Outcome { ok: true, ..exited(code) };
-    let failed = coven_model::Outcome { ok: false, ..exited(0) };
+    let ok = |code| coven_model::JobOutcome { ok: true, ..exited(code) };
+    let failed = coven_model::JobOutcome { ok: false, ..exited(0) };
     assert_eq!(spoken("[0]", ok(0)), TaskStatus::Done);
     assert_eq!(spoken("[0]", ok(3)), TaskStatus::Error);
     assert_eq!(spoken("[0, 3]", ok(3)), TaskStatus::Done);
@@ -227,10 +230,10 @@ fn needs_approval_asks_before_anything_starts() {
     steps[0].needs_approval = true;
     let mut told = TestRun::begin(plan(steps.clone()), no_input());
     assert_eq!((told.alive().len(), told.waiting()), (0, vec![InterventionKind::StartApproval]));
-    assert_eq!(told.starts(resolve(1, Choice::Approve)), ["do/1"]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Approve)), ["do/1"]);
     assert_eq!(told.spec("do", 1).approved_by.as_deref(), Some("she"));
     let mut told = TestRun::begin(plan(steps), no_input());
-    told.tell(resolve(1, Choice::Deny));
+    told.tell(resolve(1, InterventionChoice::Deny));
     assert_eq!(
         (told.status(), told.error().as_str()),
         (WorkflowStatus::Failed, "it was not allowed to start by she")

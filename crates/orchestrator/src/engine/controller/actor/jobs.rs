@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use coven_model::{AttemptId, JobSpec, TaskId};
-use coven_store::Obstacle;
-use coven_workflow::{Command, Input};
+use coven_store::OpenObstacle;
+use coven_workflow::{Command, SessionInput};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::Actor;
+use super::SessionActor;
 use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
-use crate::engine::job::{JobHandle, LivePublisher, Order};
+use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
 use crate::snapshot::LiveJobs;
 use crate::state::blocking::blocking;
 use crate::state::spec_of;
@@ -23,11 +23,11 @@ pub(super) struct SessionJobs {
     handles: HashMap<AttemptId, JobHandle>,
     /// The same, as snapshots show them.
     live: LiveJobs,
-    reports: mpsc::Sender<Input>,
+    reports: mpsc::Sender<SessionInput>,
 }
 
 impl SessionJobs {
-    pub(super) fn new(live: LiveJobs, reports: mpsc::Sender<Input>) -> Self {
+    pub(super) fn new(live: LiveJobs, reports: mpsc::Sender<SessionInput>) -> Self {
         Self { handles: HashMap::new(), live, reports }
     }
 
@@ -58,15 +58,15 @@ impl SessionJobs {
 
     /// Orders every job to end, though nothing of that can be recorded now. Gives what closes when
     /// each has.
-    pub(super) fn stop_all(&self) -> Vec<mpsc::Sender<Order>> {
+    pub(super) fn stop_all(&self) -> Vec<mpsc::Sender<JobOrder>> {
         for handle in self.handles.values() {
-            handle.order(Order::Stop);
+            handle.order(JobOrder::Stop);
         }
         self.handles.values().map(JobHandle::until_over).collect()
     }
 }
 
-impl Actor {
+impl SessionActor {
     /// Does what was decided. The folder of an attempt that has just `begun` is new; others are
     /// taken up with what is in them.
     pub(super) async fn carry_out(&mut self, commands: Vec<Command>, begun: &[&AttemptId]) {
@@ -77,13 +77,13 @@ impl Actor {
                     let room = if is_new { JobRoom::New } else { JobRoom::Existing };
                     self.start(*spec, room).await;
                 }
-                Command::Stop(job) => self.order(&job, Order::Stop).await,
+                Command::Stop(job) => self.order(&job, JobOrder::Stop).await,
                 Command::Answer(answer) => {
                     let job = answer.job.clone();
-                    self.order(&job, Order::Answer(answer)).await;
+                    self.order(&job, JobOrder::Answer(answer)).await;
                 }
                 Command::Send { job, number, text } => {
-                    self.order(&job, Order::Send { number, text }).await;
+                    self.order(&job, JobOrder::Send { number, text }).await;
                 }
                 Command::SetTimer { timer, due } => {
                     self.next_timer += 1;
@@ -111,11 +111,11 @@ impl Actor {
             let Err(error) = room else { break folders };
             let waits = matches!(
                 error.obstacle,
-                Obstacle::Full
-                    | Obstacle::ReadOnly
-                    | Obstacle::Denied
-                    | Obstacle::Broken
-                    | Obstacle::Replaced
+                OpenObstacle::Full
+                    | OpenObstacle::ReadOnly
+                    | OpenObstacle::Denied
+                    | OpenObstacle::Broken
+                    | OpenObstacle::Replaced
             );
             if !waits || !self.storage_fails(&mut told, error.to_string()).await {
                 break folders;
@@ -135,11 +135,11 @@ impl Actor {
         }
     }
 
-    async fn order(&mut self, job: &AttemptId, order: Order) {
+    async fn order(&mut self, job: &AttemptId, order: JobOrder) {
         match self.jobs.handles.get(job) {
             Some(handle) => handle.order(order),
             // Only a stop means something for a job that this process never started.
-            None if matches!(order, Order::Stop) => {
+            None if matches!(order, JobOrder::Stop) => {
                 let (files, attempt) = (self.session.files(), job.clone());
                 let attempt = blocking(move || files.lock().make_attempt(&attempt)).await;
                 let reports = self.jobs.reports.clone();
@@ -169,18 +169,18 @@ impl Actor {
 
     pub(super) async fn stop_kept(&mut self) {
         for job in self.kept_jobs() {
-            self.order(&job, Order::Stop).await;
+            self.order(&job, JobOrder::Stop).await;
         }
     }
 
     /// An agent that was left alive has no task that waits for it: it is stopped, and that it is
     /// gone becomes a fact when it is.
-    pub(super) async fn stops_kept(&mut self, input: &Input) -> bool {
-        let Input::StopTask { task, .. } = input else { return false };
+    pub(super) async fn stops_kept(&mut self, input: &SessionInput) -> bool {
+        let SessionInput::StopTask { task, .. } = input else { return false };
         let Some(job) = self.kept_jobs().into_iter().find(|job| job.task == *task) else {
             return false;
         };
-        self.order(&job, Order::Stop).await;
+        self.order(&job, JobOrder::Stop).await;
         true
     }
 }

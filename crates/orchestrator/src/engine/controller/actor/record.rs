@@ -4,33 +4,33 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use coven_model::event::Event;
+use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Timestamp, WorkflowStatus};
-use coven_store::Entry;
+use coven_store::SessionEntry;
 use coven_store::register::RegisterError;
-use coven_workflow::Input;
+use coven_workflow::SessionInput;
 use tokio::time::Instant;
 
-use super::{Actor, VIEW_INTERVAL, forget_caller};
+use super::{SessionActor, VIEW_INTERVAL, forget_caller};
 use crate::error::ExecuteError;
-use crate::event::{Live, Published};
+use crate::event::{LiveEvent, PublishedEvent};
 use crate::orchestrator::RecordedFacts;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
 use crate::state::{Recorded, caller};
 use coven_folder::best_effort;
 
-impl Actor {
+impl SessionActor {
     /// Decides, records, acts and publishes, in this order. What cannot be recorded is tried again
     /// until it can: nothing follows from it before. Says whether it was recorded; it is not if the
     /// session is closed before it can be.
-    pub(super) async fn happen(&mut self, input: Input) -> bool {
+    pub(super) async fn happen(&mut self, input: SessionInput) -> bool {
         self.happen_at(input, self.now()).await
     }
 
-    pub(super) async fn happen_at(&mut self, input: Input, now: Timestamp) -> bool {
+    pub(super) async fn happen_at(&mut self, input: SessionInput, now: Timestamp) -> bool {
         let before = self.session.status();
-        if before.is_final() && matches!(input, Input::Retry { .. }) {
+        if before.is_final() && matches!(input, SessionInput::Retry { .. }) {
             self.keep_caller().await;
             self.follow_again().await;
         }
@@ -61,7 +61,7 @@ impl Actor {
     }
 
     /// Records facts, as often as it takes. Nothing if the session is closed before.
-    async fn record(&mut self, facts: &Arc<Vec<Event>>, now: Timestamp) -> Option<Recorded> {
+    async fn record(&mut self, facts: &Arc<Vec<SessionEvent>>, now: Timestamp) -> Option<Recorded> {
         let mut told = false;
         let writer = self.context.writer.clone();
         loop {
@@ -82,28 +82,28 @@ impl Actor {
         self.snapshot.send_replace(Arc::new(snapshot));
     }
 
-    async fn publish_facts(&self, seqs: Range<u64>, facts: Vec<Event>, now: Timestamp) {
+    async fn publish_facts(&self, seqs: Range<u64>, facts: Vec<SessionEvent>, now: Timestamp) {
         let feed = &self.context.feed;
         if feed.needs_room(facts.len()) {
             let feed = feed.clone();
             blocking(move || feed.make_room()).await;
         }
         for (seq, fact) in seqs.zip(facts) {
-            let published = Published::Fact { seq, event: Arc::new(fact) };
+            let published = PublishedEvent::Fact { seq, event: Arc::new(fact) };
             let envelope = feed.tell(self.session.id(), now, published);
             // A session without subscribers is fine.
             drop(self.events.send(envelope));
         }
     }
 
-    pub(super) fn publish_live(&self, live: Live) {
+    pub(super) fn publish_live(&self, live: LiveEvent) {
         let feed = &self.context.feed;
-        let envelope = feed.tell(self.session.id(), self.now(), Published::Live(live));
+        let envelope = feed.tell(self.session.id(), self.now(), PublishedEvent::Live(live));
         drop(self.events.send(envelope));
     }
 
     /// Makes the sessions that facts of this one start. The facts are published after that.
-    async fn start_triggered(&mut self, facts: &Arc<Vec<Event>>, seqs: Range<u64>) {
+    async fn start_triggered(&mut self, facts: &Arc<Vec<SessionEvent>>, seqs: Range<u64>) {
         if !RecordedFacts::can_start(facts) {
             return;
         }
@@ -148,7 +148,7 @@ impl Actor {
             }
         };
         for problem in problems {
-            self.publish_live(Live::Trigger { problem });
+            self.publish_live(LiveEvent::Trigger { problem });
         }
     }
 
@@ -205,7 +205,7 @@ impl Actor {
     }
 
     /// What the listing says of the session.
-    pub(super) fn list_entry(&self) -> Option<Entry> {
+    pub(super) fn list_entry(&self) -> Option<SessionEntry> {
         self.context.manager.list_entry(&self.session)
     }
 
@@ -227,7 +227,7 @@ impl Actor {
     /// journal.
     async fn folder_restored(&self) {
         self.keep_caller().await;
-        self.publish_live(Live::Restored);
+        self.publish_live(LiveEvent::Restored);
     }
 
     /// Keeps the caller's environment for the next process. If that fails, the next process uses
@@ -266,9 +266,9 @@ impl Actor {
 }
 
 /// The attempt that a fact begins.
-fn begun_by(fact: &Event) -> Option<&AttemptId> {
+fn begun_by(fact: &SessionEvent) -> Option<&AttemptId> {
     match fact {
-        Event::TaskStarted(started) => Some(&started.spec.job.attempt),
+        SessionEvent::TaskStarted(started) => Some(&started.spec.job.attempt),
         _ => None,
     }
 }

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Actor, SessionRequest, answer};
-use crate::event::Live;
+use super::{SessionActor, SessionRequest, answer};
+use crate::event::LiveEvent;
 
 /// How long a session waits before it tries again to record what it could not.
 const STORAGE_RETRY: Duration = Duration::from_millis(500);
 
-impl Actor {
+impl SessionActor {
     /// Something could not be recorded: publishes that the first time, and waits a moment. Requests
     /// that change something wait meanwhile. Says whether to try again; not if the session is to be
     /// closed.
     pub(super) async fn storage_fails(&mut self, told: &mut bool, problem: String) -> bool {
         self.storage_problem.send_replace(Some(problem.clone()));
         if !std::mem::replace(told, true) {
-            self.publish_live(Live::Storage { problem });
+            self.publish_live(LiveEvent::Storage { problem });
         }
         let again = Instant::now() + STORAGE_RETRY;
         while self.closing.is_none() {

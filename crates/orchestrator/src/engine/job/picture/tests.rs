@@ -15,8 +15,8 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn take(folder: &Path) -> Picture {
-    Picture::take(folder, &BTreeSet::new())
+fn take(folder: &Path) -> FolderMetadata {
+    FolderMetadata::take(folder, &BTreeSet::new())
 }
 
 fn set_time(path: &Path, time: SystemTime) {
@@ -78,14 +78,14 @@ fn a_picture_is_the_same_after_it_was_written_and_read() {
     let picture = take(folder.path());
     let kept = tempfile::tempdir().unwrap();
     let file = fs::canonicalize(kept.path()).unwrap().join(FILE);
-    let attempt = Folder::open_without_links(file.parent().unwrap()).unwrap();
+    let attempt = OpenFolder::open_without_links(file.parent().unwrap()).unwrap();
     picture.save(&attempt).unwrap();
-    assert_eq!(Picture::load(&attempt), Some(picture.clone()));
+    assert_eq!(FolderMetadata::load(&attempt), Some(picture.clone()));
     fs::set_permissions(folder.path().join(odd), Permissions::from_mode(0o600)).unwrap();
     let [told] = &picture.differences(&take(folder.path()), true)[..] else { panic!("not one") };
     assert!(told.starts_with("odd \u{fffd}\u{fffd}name (mode"), "{told}");
     fs::write(&file, "something else").unwrap();
-    assert_eq!(Picture::load(&attempt), None);
+    assert_eq!(FolderMetadata::load(&attempt), None);
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn a_picture_is_neither_read_nor_written_through_a_link() {
                 fs::hard_link(&victim, path.join(name)).unwrap();
             }
         }
-        let attempt = Folder::open_without_links(&path).unwrap();
+        let attempt = OpenFolder::open_without_links(&path).unwrap();
         picture.save(&attempt).unwrap();
-        assert_eq!(Picture::load(&attempt), Some(picture.clone()));
+        assert_eq!(FolderMetadata::load(&attempt), Some(picture.clone()));
         assert_eq!(fs::read_to_string(&victim).unwrap(), "not yours");
         fs::rename(path.join(FILE), root.join("moved")).unwrap();
         std::os::unix::fs::symlink(root.join("moved"), path.join(FILE)).unwrap();
-        assert_eq!(Picture::load(&attempt), None);
+        assert_eq!(FolderMetadata::load(&attempt), None);
     }
 }
 
@@ -120,7 +120,7 @@ fn what_is_left_out_is_not_looked_at() {
     let folder = folder();
     fs::create_dir_all(folder.path().join(".git/objects/ab")).unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();
-    let picture = Picture::take(&root, &BTreeSet::from([root.join("src")]));
+    let picture = FolderMetadata::take(&root, &BTreeSet::from([root.join("src")]));
     let paths: Vec<&str> = picture.entries.keys().filter_map(|path| path.to_str()).collect();
     assert_eq!(paths, [".", ".git", "a.txt"]);
 }
@@ -131,13 +131,13 @@ fn a_large_folder_is_cut_and_says_so_and_many_differences_are_counted() {
     for number in 0..80 {
         fs::write(folder.path().join(format!("{number:03}")), "").unwrap();
     }
-    let before = Picture::take_most(folder.path(), &BTreeSet::new(), 71);
+    let before = FolderMetadata::take_most(folder.path(), &BTreeSet::new(), 71);
     assert!(before.capped);
     for number in 0..80 {
         let path = folder.path().join(format!("{number:03}"));
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
-    let after = Picture::take_most(folder.path(), &BTreeSet::new(), 71);
+    let after = FolderMetadata::take_most(folder.path(), &BTreeSet::new(), 71);
     let told = before.differences(&after, true);
     assert_eq!((told.len(), told.last().unwrap().as_str()), (51, "and 20 more"));
 }

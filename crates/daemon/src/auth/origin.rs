@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, HeaderName, header};
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 
 /// Names of this machine that cannot be made to mean another.
 const LOCAL_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -19,7 +19,11 @@ const BROWSER_HEADERS: [&str; 6] = [
 ];
 
 /// Turns away foreign hosts, foreign origins, and what a browser sends on behalf of others.
-pub(super) fn check(headers: &HeaderMap, local: SocketAddr, changes: bool) -> Result<(), Problem> {
+pub(super) fn check(
+    headers: &HeaderMap,
+    local: SocketAddr,
+    changes: bool,
+) -> Result<(), ApiProblem> {
     let port = local.port();
     let host = one(headers, &header::HOST)?;
     if !host.is_some_and(|host| is_ours(host, port)) {
@@ -42,7 +46,7 @@ pub(super) fn check(headers: &HeaderMap, local: SocketAddr, changes: bool) -> Re
 }
 
 /// A header that may be there once.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ApiProblem> {
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -59,8 +63,8 @@ fn is_ours(host: &str, port: u16) -> bool {
     })
 }
 
-fn forbidden(detail: &str) -> Problem {
-    Problem::new(Code::Forbidden, detail)
+fn forbidden(detail: &str) -> ApiProblem {
+    ApiProblem::new(ProblemCode::Forbidden, detail)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Who may come in. Over the socket: processes of the same user. Over loopback: who shows the
-//! token, names us as the host, and is no foreign page.
+//! Authentication. Over the socket: processes of the same user. Over loopback: a request with the
+//! token, one of our names as its host, and no foreign origin.
 //!
 //! A web page in the user's browser can send requests to 127.0.0.1. It cannot know the token, it
 //! cannot hide its origin, and a name that was rebound to 127.0.0.1 is not one of ours. There are
@@ -13,26 +13,26 @@ use axum::middleware::Next;
 use axum::response::Response;
 use coven_api::attach::BEARER_SUBPROTOCOL;
 use coven_api::route::ROUTES;
-use coven_api::{Code, Problem};
+use coven_api::{ApiProblem, ProblemCode};
 
 use crate::answer::respond;
-use crate::peer::{Caller, Via};
+use crate::peer::{Caller, PeerTransport};
 use crate::state::Daemon;
 
 /// The size of all headers together.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
-/// Lets in who may come in, and says who it is.
-pub(crate) async fn gate(
+/// Refuses a request that is not allowed, and adds the caller to one that is.
+pub(crate) async fn authenticate(
     State(daemon): State<Daemon>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let wish = match check(&daemon, &request) {
-        Ok(wish) => wish,
+    let admitted = match check(&daemon, &request) {
+        Ok(admitted) => admitted,
         Err(problem) => return respond(&problem),
     };
-    match identify(wish).await {
+    match identify(admitted).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -43,52 +43,55 @@ pub(crate) async fn gate(
 
 /// What an admitted request may do.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
-    via: Via,
+struct Admitted {
+    via: PeerTransport,
     /// It may change something.
     changes: bool,
     /// It does, whatever it is.
     acts: bool,
 }
 
-fn check(daemon: &Daemon, request: &Request) -> Result<Wish, Problem> {
+fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
     let headers = request.headers();
     let size: usize =
         headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if size + request.uri().to_string().len() > MAX_HEADER_BYTES {
         let detail = format!("the headers have more than {MAX_HEADER_BYTES} bytes together");
-        return Err(Problem::new(Code::HeadersTooLarge, detail));
+        return Err(ApiProblem::new(ProblemCode::HeadersTooLarge, detail));
     }
     refuse_token_in_url(request)?;
-    let Some(&via) = request.extensions().get::<Via>() else {
-        return Err(Problem::new(Code::Internal, "nobody knows where this request comes from"));
+    let Some(&via) = request.extensions().get::<PeerTransport>() else {
+        return Err(ApiProblem::new(
+            ProblemCode::Internal,
+            "nobody knows where this request comes from",
+        ));
     };
     let changes = changes(request);
-    if let Via::Tcp { local, .. } = via {
+    if let PeerTransport::Tcp { local, .. } = via {
         origin::check(headers, local, changes)?;
         if !is_open(request) {
             authorize(daemon, headers)?;
         }
     }
     if daemon.service.stopping().is_cancelled() && changes {
-        return Err(Problem::new(Code::Stopping, "the daemon is stopping"));
+        return Err(ApiProblem::new(ProblemCode::Stopping, "the daemon is stopping"));
     }
     // What is only checked changes nothing, whatever its method.
     let looks = matches!(*request.method(), Method::GET | Method::HEAD);
     let acts = !looks && request.uri().path() != "/grimoires/check";
-    Ok(Wish { via, changes, acts })
+    Ok(Admitted { via, changes, acts })
 }
 
-async fn identify(wish: Wish) -> Result<Caller, Problem> {
-    let caller = match wish.via {
+async fn identify(admitted: Admitted) -> Result<Caller, ApiProblem> {
+    let caller = match admitted.via {
         // A search through all processes would hold up others on this thread.
-        Via::Tcp { .. } if wish.changes => {
-            let looked = tokio::task::spawn_blocking(move || Caller::new(wish.via, true)).await;
-            looked.map_err(|error| Problem::new(Code::Internal, error.to_string()))?
+        PeerTransport::Tcp { .. } if admitted.changes => {
+            let looked = tokio::task::spawn_blocking(move || Caller::new(admitted.via, true)).await;
+            looked.map_err(|error| ApiProblem::new(ProblemCode::Internal, error.to_string()))?
         }
-        via => Caller::new(via, wish.changes),
+        via => Caller::new(via, admitted.changes),
     };
-    if wish.acts {
+    if admitted.acts {
         caller.may_change()?;
     }
     Ok(caller)
@@ -111,28 +114,29 @@ fn is_open(request: &Request) -> bool {
         .any(|route| route.open && route.path == path && route.method.as_str() == method)
 }
 
-fn refuse_token_in_url(request: &Request) -> Result<(), Problem> {
+fn refuse_token_in_url(request: &Request) -> Result<(), ApiProblem> {
     let query = request.uri().query().unwrap_or_default();
     let named = query.split('&').any(|pair| {
         let name = pair.split('=').next().unwrap_or_default();
         ["token", "access_token", "bearer"].iter().any(|word| name.eq_ignore_ascii_case(word))
     });
     if named {
-        return Err(Problem::new(Code::BadRequest, "a token is never taken from a URL").with_hint(
-            "send it as `Authorization: Bearer …`, and make a new one if this one was \
+        return Err(ApiProblem::new(ProblemCode::BadRequest, "a token is never taken from a URL")
+            .with_hint(
+                "send it as `Authorization: Bearer …`, and make a new one if this one was \
                  written down somewhere: delete the daemon's `token` file and start it again",
-        ));
+            ));
     }
     Ok(())
 }
 
-fn authorize(daemon: &Daemon, headers: &HeaderMap) -> Result<(), Problem> {
+fn authorize(daemon: &Daemon, headers: &HeaderMap) -> Result<(), ApiProblem> {
     let shown = bearer(headers).or_else(|| subprotocol(headers));
     match shown {
         Some(token) if daemon.token().is(token) => Ok(()),
-        Some(_) => Err(Problem::new(Code::Unauthorized, "the token is wrong")
+        Some(_) => Err(ApiProblem::new(ProblemCode::Unauthorized, "the token is wrong")
             .with_hint("it is in the daemon's `token` file; `coven ui` opens a page that has it")),
-        None => Err(Problem::new(Code::Unauthorized, "there is no token")
+        None => Err(ApiProblem::new(ProblemCode::Unauthorized, "there is no token")
             .with_hint("send `Authorization: Bearer` with what is in the daemon's `token` file")),
     }
 }
