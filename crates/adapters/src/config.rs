@@ -24,7 +24,7 @@ pub use merge::merge;
 const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// The version of the format this program writes and knows.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// An adapter file: how to start, read, answer and stop one agent CLI.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,10 +8,10 @@ use coven_model::{AgentMode, PermissionLevel};
 use crate::config::{Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
 
 /// The longest single argument that Linux takes, without its closing NUL.
-pub const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 
 /// The name of the file that a longer prompt is written to, in the folder the caller gives.
-pub const PROMPT_FILE: &str = "prompt.md";
+pub(crate) const PROMPT_FILE: &str = "prompt.md";
 
 /// What a task asks of a launch.
 #[derive(Clone, Debug, Default)]

@@ -103,7 +103,7 @@ impl AdapterRegistry {
     }
 
     /// The same for a type that is made of files, with all that such an adapter offers.
-    pub fn create_from_files(
+    pub(crate) fn create_from_files(
         &self,
         kind: &str,
         options: Options,

@@ -198,7 +198,7 @@ pub(crate) fn kind_by_name(name: &str) -> MatchKind {
 impl MatchKind {
     /// The state this means, and what is awaited. Nothing for [`MatchKind::Rest`], which only says
     /// what is not.
-    pub fn agent_state(self) -> Option<(AgentState, Option<AwaitingKind>)> {
+    pub(crate) fn agent_state(self) -> Option<(AgentState, Option<AwaitingKind>)> {
         Some(match self {
             Self::Starting => (AgentState::Starting, None),
             Self::Working => (AgentState::Working, None),

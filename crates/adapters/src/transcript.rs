@@ -28,9 +28,9 @@ mod text;
 use coven_model::{ProcessEnding, TokenUsage};
 
 pub use conclusion::RunConclusion;
-pub use entry::{LINE_EXCERPT, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, TranscriptItem};
+pub use entry::{TEXT_LIMIT, TextExcerpt, ToolDenial, TranscriptItem};
 pub use format::{TranscriptFormat, UnknownFormat};
-pub use limits::{BUFFER_LIMIT, DENIALS_LIMIT, LINE_LIMIT};
+pub use limits::{BUFFER_LIMIT, LINE_LIMIT};
 
 use document::PrintedDocument;
 use lines::LineSplitter;

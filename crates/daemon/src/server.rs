@@ -84,7 +84,7 @@ fn request_id(request: &Request) -> String {
     given.filter(decent).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
-/// Headers that every answer has: nothing is guessed, kept or shown page_or_not_found.
+/// Headers that every answer has: nothing is guessed, kept or shown `page_or_not_found`.
 fn guard(response: &mut Response) {
     let headers = response.headers_mut();
     let always = [

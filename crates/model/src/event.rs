@@ -21,9 +21,6 @@ pub use parts::{
 
 use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};
 
-/// The version of the facts in this file. A journal of a higher version is opened for reading.
-pub const EVENT_VERSION: u32 = 1;
-
 /// A fact of a session's journal: something that happened, never something to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all_fields = "camelCase", remote = "Self")]

@@ -27,7 +27,7 @@ pub use intervention::{Intervention, InterventionChoice, InterventionKind};
 pub use job::{AgentWork, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};
 pub use outcome::{JobOutcome, ProcessEnding};
 pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
-pub use terminal_size::{TERMINAL_COLUMNS, TERMINAL_ROWS, TerminalSize, TerminalSizeError};
+pub use terminal_size::{TerminalSize, TerminalSizeError};
 pub use time::Timestamp;
 pub use usage::{TokenUsage, UsDollars};
 pub use verdict::{AgentState, AgentVerdict, AwaitingKind, EvidenceSource, VerdictEvidence};

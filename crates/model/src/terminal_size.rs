@@ -7,9 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How many columns a terminal may have. Fewer cut every dialog, more are no terminal.
-pub const TERMINAL_COLUMNS: RangeInclusive<u16> = 20..=500;
+pub(crate) const TERMINAL_COLUMNS: RangeInclusive<u16> = 20..=500;
 /// How many rows a terminal may have.
-pub const TERMINAL_ROWS: RangeInclusive<u16> = 5..=200;
+pub(crate) const TERMINAL_ROWS: RangeInclusive<u16> = 5..=200;
 
 /// The size of a terminal, written as columns and rows: `100x30`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

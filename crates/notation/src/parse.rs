@@ -12,7 +12,7 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// How deep lists and maps may lie in each other.
 pub const MAX_DEPTH: usize = 64;
 /// How many values a file may have once its aliases are expanded.
-pub const MAX_NODES: usize = 1_000_000;
+pub(crate) const MAX_NODES: usize = 1_000_000;
 /// How much text a file may have once its aliases are expanded: a long string behind many aliases
 /// is a bomb too.
 const MAX_EXPANDED: usize = 4 * MAX_BYTES;

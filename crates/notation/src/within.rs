@@ -31,15 +31,6 @@ pub fn within(source: &SourceFile, node: &SourceNode, piece: Range<usize>) -> So
     SourceSpan::new(whole.start + first.0, whole.start + end)
 }
 
-/// Where the `nth` (from 0) occurrence of `needle` in a string's value stands in the file.
-pub fn find_within(source: &SourceFile, node: &SourceNode, needle: &str, nth: usize) -> SourceSpan {
-    let text = node.as_str().unwrap_or_default();
-    match text.match_indices(needle).nth(nth) {
-        Some((start, _)) => within(source, node, start..start + needle.len()),
-        None => node.span,
-    }
-}
-
 /// A decoded text that remembers for each of its bytes which bytes of the file it came from.
 #[derive(Default)]
 struct TracedText {

@@ -113,7 +113,7 @@ impl LocalPane {
                 self.readiness.add(input.as_fd(), Interest::Write, 0)?;
             }
             LaunchStreams::Pipes { input: Some(input), .. } => {
-                self.readiness.remove(input.as_fd())?
+                self.readiness.remove(input.as_fd())?;
             }
             LaunchStreams::Pipes { input: None, .. } => {}
         }

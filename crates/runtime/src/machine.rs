@@ -88,7 +88,7 @@ pub fn process(pid: i32) -> Option<ProcessInfo> {
 }
 
 /// The ids of all processes that the system shows to us.
-pub fn process_ids() -> io::Result<Vec<i32>> {
+pub(crate) fn process_ids() -> io::Result<Vec<i32>> {
     system::process_ids()
 }
 

@@ -109,7 +109,7 @@ fn follow_orphans(
 
 /// Everything a process started that still runs, and what that started, without itself. Those
 /// whose parent has ended are found only if they were handed to this process (a subreaper).
-pub fn descendants(root: i32) -> Vec<Identity> {
+pub(crate) fn descendants(root: i32) -> Vec<Identity> {
     let all = all();
     let mut found = vec![root];
     let mut next = 0;

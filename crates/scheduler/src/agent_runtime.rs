@@ -191,7 +191,7 @@ impl AgentRuntime {
     }
 
     /// How long it is until [`AgentRuntime::next_deadline`]: nothing left if that has passed.
-    pub fn time_to_next_deadline(&self) -> Option<Duration> {
+    pub(crate) fn time_to_next_deadline(&self) -> Option<Duration> {
         let clock = &self.config.clock;
         self.next_deadline().map(|deadline| clock.wait(clock.now().until(deadline)))
     }

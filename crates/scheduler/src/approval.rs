@@ -94,7 +94,7 @@ impl Approval {
     }
 
     /// Whether the decision is still missing.
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.state == ApprovalState::Pending
     }
 }

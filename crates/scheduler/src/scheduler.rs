@@ -256,7 +256,7 @@ impl Scheduler {
     }
 
     /// What happened since this was last asked.
-    pub fn take_report(&mut self) -> TickResult {
+    pub(crate) fn take_report(&mut self) -> TickResult {
         std::mem::take(&mut self.report)
     }
 }

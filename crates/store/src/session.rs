@@ -5,9 +5,8 @@ mod restore;
 
 use std::ops::Range;
 use std::path::Path;
-use std::time::Instant;
 
-use coven_folder::{FileError, OpenFolder, OpenObstacle};
+use coven_folder::{FileError, OpenFolder};
 use coven_model::{AttemptId, SessionId, Timestamp};
 use serde::Serialize;
 
@@ -29,13 +28,13 @@ pub(crate) const DRAFT: &str = ".new-";
 ///
 /// If the folder is deleted while the session runs, the next append puts it back.
 #[derive(Debug)]
-pub struct Session<V: Serialize> {
+pub struct Session {
     base: BaseDir,
     id: SessionId,
     folder: OpenFolder,
     journal: Journal,
     values: Values,
-    view: View<V>,
+    view: View,
 }
 
 /// Facts that were recorded.
@@ -54,7 +53,7 @@ pub struct WrittenBatch {
     restored: Option<RestoredSession>,
 }
 
-impl<V: Serialize> Session<V> {
+impl Session {
     /// Makes a new session below a base directory. It has a folder once this has succeeded, and
     /// otherwise has none.
     pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
@@ -197,56 +196,11 @@ impl<V: Serialize> Session<V> {
         self.view.needs_rebuild(self.last())
     }
 
-    /// Takes the view of everything up to the last fact, and writes it if it is due. Tells whether
-    /// it did.
-    pub fn change_view(&mut self, view: V, now: Instant) -> Result<bool, ViewError> {
-        let (last, time) = (self.last(), self.journal.last_time());
-        let changed = self.view.change(view, last, time, now);
-        self.or_put_back(changed)
-    }
-
-    /// Writes the view of everything up to the last fact now. A session whose folder was deleted is
+    /// Writes the view of everything up to the last fact. A session whose folder was deleted is
     /// not put back for this.
-    pub fn write_view(&mut self, view: V, now: Instant) -> Result<(), ViewError> {
+    pub fn write_view(&mut self, view: &impl Serialize) -> Result<(), ViewError> {
         let (last, time) = (self.last(), self.journal.last_time());
-        self.view.change(view, last, time, now)?;
-        self.view.finish()?;
-        Ok(())
-    }
-
-    /// Gives up the view that was to be written.
-    pub fn drop_view(&mut self) {
-        self.view.drop_pending();
-    }
-
-    /// When to call [`flush_view`](Self::flush_view); none if the view is written.
-    pub fn view_due(&self) -> Option<Instant> {
-        self.view.due()
-    }
-
-    /// Writes the view if it is due. Tells whether it did.
-    pub fn flush_view(&mut self, now: Instant) -> Result<bool, ViewError> {
-        let flushed = self.view.flush(now);
-        self.or_put_back(flushed)
-    }
-
-    /// Writes the view now, if it has changed.
-    pub fn finish_view(&mut self) -> Result<bool, ViewError> {
-        let finished = self.view.finish();
-        self.or_put_back(finished)
-    }
-
-    /// Tries once more where the folder was deleted.
-    fn or_put_back(&mut self, written: Result<bool, ViewError>) -> Result<bool, ViewError> {
-        match written {
-            Err(ViewError::File(error)) if error.obstacle == OpenObstacle::Missing => {
-                match self.put_back() {
-                    Ok(Some(_)) => self.view.finish(),
-                    Ok(None) | Err(_) => Err(ViewError::File(error)),
-                }
-            }
-            other => other,
-        }
+        self.view.write(view, last, time)
     }
 
     /// The folder of an attempt that begins now, new. What a process put in its place beforehand

@@ -1,13 +1,7 @@
 //! `session.json`: the state of a session for people and other programs. It is made from the
 //! journal and never read in its place.
-//!
-//! Changes are written at most every 100 ms, and the last one always: by [`View::flush`] when it is
-//! due, or at the latest when the view goes. There is no timer here; [`View::due`] tells the caller
-//! when to come back.
 
-use std::time::{Duration, Instant};
-
-use coven_folder::{Durability, FileError, OpenFolder, best_effort};
+use coven_folder::{Durability, FileError, OpenFolder};
 use coven_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +10,6 @@ pub const FILE: &str = "session.json";
 
 /// The version that is written. The shape is in docs/reference/session-json.md.
 pub const VERSION: u32 = 1;
-
-/// At least this long lies between two writes. People do not read faster, and a view of a long
-/// session is much more to write than a fact.
-pub const INTERVAL: Duration = Duration::from_millis(100);
 
 /// A view cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -60,32 +50,25 @@ impl ViewHead {
     }
 }
 
-/// Writes the view of one session. `V` must serialise as an object; `version`, `upTo` and
-/// `updatedAt` are put in front of it.
-///
-/// Serialising waits until the view is written, so a change that is overtaken costs nothing but
-/// making a `V`.
+/// The file with the view of one session.
 #[derive(Debug)]
-pub struct View<V: Serialize> {
+pub struct View {
     session: OpenFolder,
-    /// What is to be written, and what it says about itself.
-    pending: Option<(V, ViewHead)>,
-    written: Option<Instant>,
     /// What the file said when this was made, and since then what was written.
     on_disk: Option<ViewHead>,
 }
 
-impl<V: Serialize> View<V> {
+impl View {
     /// The view in the folder of a session.
     pub fn new(session: &OpenFolder) -> Result<Self, FileError> {
         let on_disk = ViewHead::read(session)?;
-        Ok(Self { session: session.clone(), pending: None, written: None, on_disk })
+        Ok(Self { session: session.clone(), on_disk })
     }
 
     /// Whether the file is missing, cannot be read, or does not show this fact as the last. Then
-    /// the caller makes a view from the journal and gives it to [`change`](Self::change).
-    pub fn needs_rebuild(&self, last: u64) -> bool {
-        self.pending.is_none() && !self.on_disk.is_some_and(|head| head.shows(last))
+    /// the caller makes a view from the journal and writes it.
+    pub(crate) fn needs_rebuild(&self, last: u64) -> bool {
+        !self.on_disk.is_some_and(|head| head.shows(last))
     }
 
     /// What the file says about itself.
@@ -93,63 +76,24 @@ impl<V: Serialize> View<V> {
         self.on_disk
     }
 
-    /// Takes a new view, which shows everything up to a fact that was recorded at this time, and
-    /// writes it if the last write is long enough ago. Tells whether it did.
-    ///
-    /// When writing fails, the view is kept and due again; the journal is not affected.
-    pub fn change(
+    /// Writes a view, which shows everything up to a fact that was recorded at this time. It must
+    /// serialise as an object; `version`, `upTo` and `updatedAt` are put in front of it.
+    pub fn write(
         &mut self,
-        view: V,
+        view: &impl Serialize,
         up_to: u64,
         updated_at: Timestamp,
-        now: Instant,
-    ) -> Result<bool, ViewError> {
-        self.pending = Some((view, ViewHead { version: VERSION, up_to, updated_at }));
-        self.flush(now)
-    }
-
-    /// Gives up what was to be written.
-    pub fn drop_pending(&mut self) {
-        self.pending = None;
-    }
-
-    /// When to call [`flush`](Self::flush); none if everything is written.
-    pub fn due(&self) -> Option<Instant> {
-        self.pending.as_ref()?;
-        // What was never written is due since long ago, which is when it may be written.
-        self.written.map(|written| written + INTERVAL)
-    }
-
-    /// Writes what is pending if it is due. Tells whether it did.
-    pub fn flush(&mut self, now: Instant) -> Result<bool, ViewError> {
-        if self.due().is_some_and(|due| now < due) {
-            return Ok(false);
-        }
-        // A disk that is full is not tried again at once either.
-        self.written = self.pending.is_some().then_some(now).or(self.written);
-        self.finish()
-    }
-
-    /// Writes what is pending, due or not. Tells whether there was anything.
-    pub fn finish(&mut self) -> Result<bool, ViewError> {
-        let Some((view, head)) = &self.pending else { return Ok(false) };
-        self.session.replace(FILE, &render(view, *head)?, Durability::Cache)?;
-        self.on_disk = Some(*head);
-        self.pending = None;
-        Ok(true)
+    ) -> Result<(), ViewError> {
+        let head = ViewHead { version: VERSION, up_to, updated_at };
+        self.session.replace(FILE, &render(view, head)?, Durability::Cache)?;
+        self.on_disk = Some(head);
+        Ok(())
     }
 
     /// Goes on in the new folder of the session, where there is no view yet.
     pub(crate) fn move_to(&mut self, session: &OpenFolder) {
         self.session = session.clone();
         self.on_disk = None;
-    }
-}
-
-impl<V: Serialize> Drop for View<V> {
-    fn drop(&mut self) {
-        // The view is rebuilt when the session is opened again.
-        best_effort("write the view of a session that is closed", self.finish());
     }
 }
 
@@ -163,7 +107,7 @@ struct OwnFields {
 }
 
 /// The file: what it says about itself first, so that people see that first too.
-fn render<V: Serialize>(view: &V, head: ViewHead) -> Result<Vec<u8>, ViewError> {
+fn render(view: &impl Serialize, head: ViewHead) -> Result<Vec<u8>, ViewError> {
     let shape = |why: &str| ViewError::Shape { why: why.to_owned() };
     let json = serde_json::to_vec_pretty(view).map_err(|error| shape(&error.to_string()))?;
     let inside = json.strip_prefix(b"{").ok_or_else(|| shape("it is not an object"))?;

@@ -12,15 +12,15 @@ pub use csi::{ControlSequence, SequenceParams};
 
 /// Longest body of a control sequence (`CSI …`) that is still understood. The longest honest ones
 /// are SGR lists of about a hundred bytes.
-pub const MAX_CSI: usize = 256;
+pub(crate) const MAX_CSI: usize = 256;
 
 /// Longest payload of an operating system command (`OSC …`). Window titles, links and
 /// notifications are far below; clipboard and image transfers are skipped.
-pub const MAX_OSC: usize = 16 * 1024;
+pub(crate) const MAX_OSC: usize = 16 * 1024;
 
 /// Longest payload of a device control string (`DCS …`). Only short queries matter here; images
 /// are skipped.
-pub const MAX_DCS: usize = 4 * 1024;
+pub(crate) const MAX_DCS: usize = 4 * 1024;
 
 /// Intermediate bytes kept of an escape sequence; no sequence in use has more than two.
 const MAX_ESCAPE: usize = 8;

@@ -108,21 +108,21 @@ impl DecisionDraft {
             SessionInput::Delivered { job, number, seen } => self.delivered(job, number, seen),
             SessionInput::Answered { intervention, seen } => self.answered(&intervention, seen),
             SessionInput::Stale { intervention, reason } => {
-                self.answer_is_stale(&intervention, reason)
+                self.answer_is_stale(&intervention, reason);
             }
             SessionInput::Typed { job, text, by } => self.typed(job, text, by),
             SessionInput::Exposed { job, reason } => self.exposed(job, reason),
             SessionInput::Used { job, usage } => self.usage_reported(job, usage),
             SessionInput::TimerFired(timer) => self.timer_fired(timer),
             SessionInput::Resolve { intervention, decision, .. } => {
-                self.resolve(intervention, *decision)
+                self.resolve(intervention, *decision);
             }
             SessionInput::Complete { task, by } => self.complete(&task, by),
             SessionInput::StopTask { task, by } => self.stop_task(&task, by),
             SessionInput::Cancel { by, why } => self.cancel(by, why),
             SessionInput::Retry { by, why, .. } => self.retry(by, why),
             SessionInput::Delete { by } => {
-                self.record(SessionEvent::SessionDeleted { by, at: self.now })
+                self.record(SessionEvent::SessionDeleted { by, at: self.now });
             }
         }
     }

@@ -78,11 +78,6 @@ impl OutputSchema {
         Ok(Self(schema))
     }
 
-    /// The schema as it was written.
-    pub fn as_value(&self) -> &Value {
-        &self.0
-    }
-
     /// Whether a value fits, or where and why not.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         check(&self.0, value, "")

@@ -19,11 +19,11 @@ use crate::shell::ShellCommand;
 use crate::template::TextTemplate;
 
 /// How many items of a fan-out run at a time unless the step says otherwise.
-pub const DEFAULT_CONCURRENCY: u32 = 4;
+pub(crate) const DEFAULT_CONCURRENCY: u32 = 4;
 /// How many rounds a loop has at most unless the step says otherwise.
-pub const DEFAULT_ITERATIONS: u32 = 5;
+pub(crate) const DEFAULT_ITERATIONS: u32 = 5;
 /// What an item is called unless the step says otherwise.
-pub const DEFAULT_ITEM: &str = "item";
+pub(crate) const DEFAULT_ITEM: &str = "item";
 
 /// What is to be done, step by step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -258,7 +258,7 @@ impl StepAction {
     }
 
     /// What happens when such a step fails and the definition does not say.
-    pub fn default_on_failure(&self) -> OnFailure {
+    pub(crate) fn default_on_failure(&self) -> OnFailure {
         match self {
             Self::ParallelAgents { .. } | Self::Gate { .. } | Self::Stage { .. } => {
                 OnFailure::Block

@@ -27,7 +27,7 @@ impl VariableScope {
 
     /// As [`VariableScope::with`], for a value that others hold too.
     #[must_use]
-    pub fn with_shared(&self, name: impl Into<String>, value: Arc<Value>) -> Self {
+    pub(crate) fn with_shared(&self, name: impl Into<String>, value: Arc<Value>) -> Self {
         let mut added = self.added.clone();
         added.push((name.into(), value));
         Self { base: Arc::clone(&self.base), added }

@@ -17,7 +17,7 @@ use crate::plan::StepAction;
 use crate::state::{State, WorkflowRun};
 
 /// A value larger than this, as JSON, is kept aside.
-pub const MAX_INLINE_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// Makes the readable view of one session, again and again as it goes on. Cheap to copy.
 #[derive(Clone, Debug, Default)]

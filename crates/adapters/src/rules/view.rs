@@ -33,7 +33,7 @@ pub(super) struct RegionText<'a> {
 
 impl<'a> LineView<'a> {
     /// The lines of a screen. Rows that the terminal wrapped are one line.
-    pub fn of_screen(snapshot: &'a ScreenSnapshot) -> Self {
+    pub(crate) fn of_screen(snapshot: &'a ScreenSnapshot) -> Self {
         let lines = snapshot
             .lines()
             .map(|line| ViewLine { text: trimmed(line.text), rows: line.rows })
@@ -43,7 +43,7 @@ impl<'a> LineView<'a> {
     }
 
     /// The lines of a plain text, for use without a screen.
-    pub fn of_text(text: &'a str) -> Self {
+    pub(crate) fn of_text(text: &'a str) -> Self {
         let lines = text
             .lines()
             .enumerate()

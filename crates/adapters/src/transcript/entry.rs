@@ -12,10 +12,10 @@ use serde_json::Value;
 pub const TEXT_LIMIT: usize = 1024 * 1024;
 
 /// Most of what one tool was given or returned. The whole is on the tape.
-pub const TOOL_LIMIT: usize = 64 * 1024;
+pub(crate) const TOOL_LIMIT: usize = 64 * 1024;
 
 /// Most of a line that was not understood, and of a message for people.
-pub const LINE_EXCERPT: usize = 4 * 1024;
+pub(crate) const LINE_EXCERPT: usize = 4 * 1024;
 
 /// Most of a name or an id.
 const NAME_LIMIT: usize = 256;

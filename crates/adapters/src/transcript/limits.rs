@@ -11,7 +11,7 @@ pub(super) const HEAD_LIMIT: usize = 64 * 1024;
 pub(super) const MAX_REMEMBERED_IDS: usize = 256;
 
 /// How many denials are listed; more are only counted.
-pub const DENIALS_LIMIT: usize = 256;
+pub(crate) const DENIALS_LIMIT: usize = 256;
 
 /// Most that a decoder keeps of what was printed: an unfinished line, an unfinished document on
 /// either stream, the answer so far and the denials. It takes a hostile agent to come near it.

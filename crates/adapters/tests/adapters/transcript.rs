@@ -52,7 +52,7 @@ impl Read {
             match entry {
                 TranscriptItem::Usage { usage: all, cumulative: true } => usage = *all,
                 TranscriptItem::Usage { usage: more, cumulative: false } => {
-                    usage = usage.plus(*more)
+                    usage = usage.plus(*more);
                 }
                 TranscriptItem::Denial(denial) => denials.push(denial),
                 TranscriptItem::Session { id, .. } => session = Some(id),

@@ -92,7 +92,7 @@ async fn requests_go_over_any_byte_stream_and_share_a_connection() {
     client.shutdown(ShutdownRequest::default()).await.unwrap();
     match client.workflow("nobody").await {
         Err(ClientError::Problem(problem)) => {
-            assert_eq!(problem.code, ProblemCode::WorkflowNotFound)
+            assert_eq!(problem.code, ProblemCode::WorkflowNotFound);
         }
         other => panic!("{other:?}"),
     }

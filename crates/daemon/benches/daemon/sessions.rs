@@ -105,8 +105,7 @@ fn copy(home: &Home, id: &SessionId, count: usize) -> io::Result<()> {
         }
         view["sessionId"] = id.as_str().into();
         view["name"] = name.into();
-        session.change_view(view.clone(), Instant::now()).map_err(io::Error::other)?;
-        session.finish_view().map_err(io::Error::other)?;
+        session.write_view(&view).map_err(io::Error::other)?;
     }
     Ok(())
 }

@@ -1,6 +1,15 @@
 //! A piece of a value is found where it stands, in every style.
 
-use crate::{FileSyntax, NodeValue, SourceFile, SourceNode, find_within, parse, within};
+use crate::{FileSyntax, NodeValue, SourceFile, SourceNode, SourceSpan, parse, within};
+
+/// Where the `nth` (from 0) occurrence of `needle` in a string's value stands in the file.
+fn find_within(source: &SourceFile, node: &SourceNode, needle: &str, nth: usize) -> SourceSpan {
+    let text = node.as_str().unwrap_or_default();
+    match text.match_indices(needle).nth(nth) {
+        Some((start, _)) => within(source, node, start..start + needle.len()),
+        None => node.span,
+    }
+}
 
 /// The text and place of the second `${x}` in the value of `a`.
 fn second(text: &str, syntax: FileSyntax) -> (String, String) {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use coven_model::{JobOutcome, ProcessEnding, SessionId, SessionView, Timestamp, WorkflowStatus};
+use coven_model::{JobOutcome, ProcessEnding, SessionId, Timestamp, WorkflowStatus};
 use coven_notation::SourceFile;
 use coven_store::{BaseDir, Registry, Session};
 use coven_workflow::input::SessionSpec;
@@ -18,6 +18,9 @@ use serde_json::Map;
 
 use crate::Plan;
 use crate::place::{Place, scripts};
+
+/// Between two writes of the readable view, as the session actor has it.
+const VIEW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What steps without a process take.
 pub(crate) struct Alone {
@@ -63,7 +66,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
     let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057")?;
     let base = BaseDir::create(place.path())?;
     Registry::open(&place.state(), &base)?.register(&id)?;
-    let mut session = Session::<SessionView>::create(&base, &id)?;
+    let mut session = Session::create(&base, &id)?;
     let creation = SessionSpec {
         session: id.clone(),
         name: "brisk-otter".to_owned(),
@@ -77,6 +80,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         VecDeque::from([SessionInput::Create(Box::new(creation)), SessionInput::Begin]);
     let (mut state, mut viewer, mut lengths) =
         (State::default(), SessionViewBuilder::default(), Vec::new());
+    let mut view_at = None;
     let mut now = 1_700_000_000_000;
     while let Some(input) = inputs.pop_front() {
         now += 1;
@@ -92,10 +96,11 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
             viewer.record(fact);
         }
         let at = Instant::now();
-        if session.view_due().is_none_or(|due| due <= at)
+        if view_at.is_none_or(|view_at: Instant| at >= view_at + VIEW_INTERVAL)
             && let Some(view) = viewer.session(&state)
         {
-            session.change_view(view, at)?;
+            session.write_view(&view)?;
+            view_at = Some(at);
         }
         for command in commands {
             if let Command::Start(spec) = command {
@@ -108,9 +113,8 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         }
     }
     if let Some(view) = viewer.session(&state) {
-        session.change_view(view, Instant::now())?;
+        session.write_view(&view)?;
     }
-    session.finish_view()?;
     Ok(Written { id, status: state.status(), lengths })
 }
 

@@ -83,7 +83,7 @@ impl AdmissionQueue {
     }
 
     /// The same with another clock.
-    pub fn with_clock(slots: usize, clock: impl SchedulerClock + 'static) -> Self {
+    pub(crate) fn with_clock(slots: usize, clock: impl SchedulerClock + 'static) -> Self {
         let jobs = Mutex::new(JobBoard::new(slots.max(1)));
         Self { shared: Arc::new(AdmissionState { jobs, clock: Box::new(clock) }) }
     }

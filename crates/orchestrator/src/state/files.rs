@@ -3,10 +3,9 @@
 //! [`blocking`](crate::state::blocking::blocking) work.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use coven_model::event::SessionEvent;
-use coven_model::{AttemptId, SessionView, Timestamp};
+use coven_model::{AttemptId, Timestamp};
 use coven_store::journal::AppendError;
 use coven_store::session::{Appended, WrittenBatch};
 use coven_store::{Attempt, FileError, Session};
@@ -19,7 +18,7 @@ use coven_workflow::view::SessionViewBuilder;
 pub(crate) struct SharedFiles(Arc<Mutex<SessionFiles>>);
 
 impl SharedFiles {
-    pub(crate) fn new(store: Session<SessionView>) -> Self {
+    pub(crate) fn new(store: Session) -> Self {
         Self(Arc::new(Mutex::new(SessionFiles { store })))
     }
 
@@ -41,7 +40,7 @@ pub(crate) struct ViewWrite {
 
 #[derive(Debug)]
 pub(crate) struct SessionFiles {
-    store: Session<SessionView>,
+    store: Session,
 }
 
 impl SessionFiles {
@@ -81,7 +80,6 @@ impl SessionFiles {
     /// is not: it stays deleted.
     pub(crate) fn write_view(&mut self, state: &State, viewer: &SessionViewBuilder) -> ViewWrite {
         if state.status().is_final() && !self.store.is_in_place() {
-            self.store.drop_view();
             return ViewWrite { is_done: true, restored: false };
         }
         // Before the view, so that what was deleted and is put back is noticed.
@@ -98,7 +96,7 @@ impl SessionFiles {
             self.store.values().put(large.value.to_string().as_bytes()).is_ok()
         };
         let values = viewer.large().into_iter().all(put);
-        values && self.store.write_view(view, Instant::now()).is_ok()
+        values && self.store.write_view(&view).is_ok()
     }
 
     /// The folder of an attempt, made if it is not there.

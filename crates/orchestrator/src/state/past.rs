@@ -97,7 +97,7 @@ pub(crate) fn decided(
     for record in reader.read_from::<SessionEvent>(1)? {
         match record?.fact {
             SessionEvent::InterventionRequired { intervention, .. } => {
-                past.push((*intervention, None))
+                past.push((*intervention, None));
             }
             SessionEvent::InputDecided { intervention, decision, .. } => {
                 past.push((*intervention, Some(*decision)));

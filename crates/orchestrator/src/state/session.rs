@@ -56,7 +56,7 @@ impl WorkflowSession {
         Ok(session)
     }
 
-    fn empty(id: &SessionId, store: Session<SessionView>) -> Self {
+    fn empty(id: &SessionId, store: Session) -> Self {
         let (reader, path) = (store.reader(), store.path().to_owned());
         Self {
             id: id.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coven_model::event::SessionEvent;
-use coven_model::{SessionId, SessionView, TaskId, Timestamp, WorkflowStatus};
+use coven_model::{SessionId, TaskId, Timestamp, WorkflowStatus};
 use coven_orchestrator::{
     EventSubscription, FeedItem, FeedSubscription, Orchestrator, PublishedEvent, RequestError,
 };
@@ -187,7 +187,7 @@ async fn a_session_whose_removal_was_cut_short_is_removed_at_the_next_start() {
     let (path, deleted) = (base.path().to_owned(), id.clone());
     coven_orchestrator::blocking(move || {
         let store = BaseDir::find(&path).unwrap().unwrap();
-        let mut session: Session<SessionView> = Session::open(&store, &deleted).unwrap();
+        let mut session: Session = Session::open(&store, &deleted).unwrap();
         let at = Timestamp::from_millis(1);
         session
             .append(at, &[SessionEvent::SessionDeleted { by: "a test".to_owned(), at }])

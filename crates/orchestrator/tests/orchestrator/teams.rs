@@ -102,7 +102,7 @@ async fn verdicts(orchestrator: &Orchestrator, id: &SessionId) -> Vec<(LoopVerdi
         let PublishedEvent::Fact { event, .. } = &envelope.what else { continue };
         match &**event {
             SessionEvent::LoopJudged { verdict, reason, .. } => {
-                verdicts.push((*verdict, reason.clone()))
+                verdicts.push((*verdict, reason.clone()));
             }
             SessionEvent::WorkflowCompleted { .. } => return verdicts,
             _ => {}

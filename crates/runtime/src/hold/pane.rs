@@ -61,21 +61,37 @@ impl HolderPane {
     /// Connects to the holder of a folder. Output comes from `offset` on. A holder that has
     /// recorded the end may be gone already; then it comes from the tape.
     pub(super) fn connect(folder: &HolderFolder, offset: u64, job: String) -> io::Result<Self> {
-        let socket = match folder.connect() {
-            Ok(socket) => {
-                socket.set_nonblocking(true)?;
-                Some(socket)
-            }
+        Self::greet(folder, folder.connect(), offset, job)
+    }
+
+    /// Says hello to a holder. A short job can end at any moment, also between the connection and
+    /// the first word; then everything is on the tape, as if there had been no connection.
+    fn greet(
+        folder: &HolderFolder,
+        connection: io::Result<UnixStream>,
+        offset: u64,
+        job: String,
+    ) -> io::Result<Self> {
+        let greeted = connection.and_then(|mut socket| {
+            socket.set_nonblocking(true)?;
+            let mut hello = Vec::new();
+            ToHolder::Hello { version: VERSION, offset }.encode(&mut hello);
+            // The first few bytes always fit into a socket's buffer.
+            socket.write_all(&hello)?;
+            Ok(socket)
+        });
+        let socket = match greeted {
+            Ok(socket) => Some(socket),
             Err(_) if matches!(folder.exit(), Ok(Some(_))) => None,
             Err(error) => return Err(error),
         };
-        let connected = socket.is_some();
         let readiness = Selector::new()?;
         let watched = Interest::Read;
         if let Some(socket) = &socket {
             readiness.add(socket.as_fd(), watched, 0)?;
         }
-        let mut pane = Self {
+        let state = if socket.is_some() { HeldPaneState::Connected } else { HeldPaneState::OnDisk };
+        Ok(Self {
             folder: folder.clone(),
             job,
             socket,
@@ -83,18 +99,14 @@ impl HolderPane {
             watched,
             refused: false,
             hung_up: false,
-            state: if connected { HeldPaneState::Connected } else { HeldPaneState::OnDisk },
+            state,
             received: Vec::new(),
             at: 0,
             given: 0,
             unsent: Vec::new(),
             offset,
             lost: 0,
-        };
-        if connected {
-            pane.send(&ToHolder::Hello { version: VERSION, offset })?;
-        }
-        Ok(pane)
+        })
     }
 
     /// The offset of the next byte that will be read.
@@ -378,5 +390,58 @@ impl Pane for HolderPane {
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {
         Some(self.readiness.as_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_tape::{Options, TapeStream, TapeWriter};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn broken_connection() -> io::Result<UnixStream> {
+        let (ours, holder) = UnixStream::pair()?;
+        drop(holder);
+        Ok(ours)
+    }
+
+    /// A connection waits in the holder's backlog until the holder takes it. A job as short as
+    /// `true` can end before that, and was taken for one that had not started.
+    #[test]
+    fn a_holder_that_ends_before_the_first_word_is_read_from_its_tape() {
+        let path = TempDir::new().unwrap();
+        let folder = HolderFolder::new(path.path());
+        let mut tape = TapeWriter::create(path.path(), Options::default()).unwrap();
+        tape.output(1, TapeStream::Out, b"done").unwrap();
+        tape.sync().unwrap();
+        let exit = HolderExit {
+            version: HolderExit::VERSION,
+            status: ExitStatus::Code(0),
+            output: tape.end(),
+            time: 2,
+            stopped: false,
+            ended: crate::processes::TreeEnding::default(),
+        };
+        folder.write_exit(&exit, &folder.reserve_exit().unwrap()).unwrap();
+
+        let mut pane =
+            HolderPane::greet(&folder, broken_connection(), 0, "job".to_owned()).unwrap();
+        let mut buffer = [0; 16];
+        assert_eq!(
+            pane.read(&mut buffer).unwrap(),
+            ReadOutcome::Data(crate::domain::PaneStream::Output, 4)
+        );
+        assert_eq!(&buffer[..4], b"done");
+        assert_eq!(pane.read(&mut buffer).unwrap(), ReadOutcome::End);
+        assert_eq!(pane.exit_status(), Some(ExitStatus::Code(0)));
+    }
+
+    #[test]
+    fn a_holder_that_is_gone_without_a_record_is_an_error() {
+        let path = TempDir::new().unwrap();
+        let folder = HolderFolder::new(path.path());
+        let refused = HolderPane::greet(&folder, broken_connection(), 0, "job".to_owned());
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

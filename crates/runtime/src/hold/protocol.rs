@@ -12,7 +12,7 @@ use crate::domain::PaneStream;
 pub const VERSION: u32 = 1;
 
 /// Longest body of a frame. A longer one is not from us.
-pub const MAX_BODY: usize = 256 * 1024;
+pub(crate) const MAX_BODY: usize = 256 * 1024;
 
 /// Bytes before the body: kind and length.
 const FRAME_HEAD_BYTES: usize = 5;

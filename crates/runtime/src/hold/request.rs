@@ -51,7 +51,7 @@ pub struct BadRequest(String);
 
 impl HoldRequest {
     /// The arguments that say this.
-    pub fn to_args(&self) -> Vec<OsString> {
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> =
             vec![self.folder.clone().into(), "--job".into(), self.job.clone().into()];
         match self.connection {

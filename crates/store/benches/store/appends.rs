@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, SessionEvent, TaskId};
 use coven_store::{BaseDir, Session};
-use serde_json::Value;
 
 use crate::{CONCURRENT_SESSIONS, FACT_TIME, Plan, id};
 
@@ -107,7 +106,7 @@ fn raw(directory: &Path, number: usize) -> io::Result<Recorder> {
 }
 
 fn session(base: &BaseDir, number: usize, batch: usize) -> io::Result<Recorder> {
-    let mut session = Session::<Value>::create(base, &id(number)?).map_err(io::Error::other)?;
+    let mut session = Session::create(base, &id(number)?).map_err(io::Error::other)?;
     let facts = vec![fact()?; batch];
     Ok(Box::new(move || session.append(FACT_TIME, &facts).map(drop).map_err(io::Error::other)))
 }

@@ -78,7 +78,7 @@ impl JournalReader {
 
     /// Puts values that lie aside back into their facts. Without this they are `null`.
     #[must_use]
-    pub fn with_values(self, values: Values) -> Self {
+    pub(crate) fn with_values(self, values: Values) -> Self {
         Self { values: Some(values), ..self }
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use coven_folder::{FileError, OpenFolder};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Session;
 use crate::journal::{self, AppendError, OpenedPath};
@@ -31,7 +31,7 @@ struct AsideDigests {
     aside: BTreeMap<String, String>,
 }
 
-impl<V: Serialize> Session<V> {
+impl Session {
     /// Puts the session back if its journal is not where it was. An append does so by itself.
     pub fn put_back(&mut self) -> Result<Option<RestoredSession>, AppendError> {
         let path = self.journal.path().to_path_buf();

@@ -7,7 +7,6 @@ use coven_store::attempt::{AttemptError, AttemptExit, AttemptStatus, Process};
 use coven_store::session::ReadOnlySession;
 use coven_store::{Attempt, Session};
 use coven_tape::{Options, TapeEvent, TapeStream, TapeWriter};
-use serde_json::Value;
 
 use super::{Base, id};
 
@@ -28,7 +27,7 @@ fn outcome(reason: &str) -> JobOutcome {
     }
 }
 
-fn attempt(base: &Base) -> (Session<Value>, Attempt) {
+fn attempt(base: &Base) -> (Session, Attempt) {
     let session = Session::create(&base.dir(), &id(1)).unwrap();
     let attempt = session.make_attempt(&build(1)).unwrap();
     (session, attempt)

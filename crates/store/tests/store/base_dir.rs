@@ -8,7 +8,6 @@ use coven_model::{AttemptId, TaskId};
 use coven_store::journal::{CreateError, OpenError};
 use coven_store::{BaseDir, OpenFolder, OpenObstacle, Session};
 use coven_testkit::nobody::without_root;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{Base, FACT_TIME, id, said};
@@ -18,15 +17,15 @@ use super::{Base, FACT_TIME, id, said};
 #[test]
 fn a_session_is_written_below_its_base_directory_and_found_there_again() {
     let (one, other) = (Base::new(), Base::new());
-    let mut session = Session::<Value>::create(&one.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&one.dir(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("hello")]).unwrap();
     let real = fs::canonicalize(one.path()).unwrap();
     assert_eq!(session.base_dir(), real);
     assert_eq!(session.path(), real.join(".coven/sessions").join(id(1).as_str()));
     assert!(session.path().join("journal.jsonl").is_file());
     drop(session);
-    assert_eq!(Session::<Value>::open(&one.dir(), &id(1)).unwrap().last(), 1);
-    let error = Session::<Value>::open(&other.dir(), &id(1)).unwrap_err();
+    assert_eq!(Session::open(&one.dir(), &id(1)).unwrap().last(), 1);
+    let error = Session::open(&other.dir(), &id(1)).unwrap_err();
     assert!(matches!(error, OpenError::Missing { .. }), "{error}");
     assert_eq!(other.dir().ids().unwrap(), []);
 }
@@ -43,7 +42,7 @@ fn looking_for_sessions_changes_nothing() {
 #[test]
 fn sessions_are_private_and_kept_out_of_git() {
     let base = Base::new();
-    let session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &id(1)).unwrap();
     let coven = base.path().join(".coven");
     for path in [coven.join("sessions"), session.path().to_path_buf()] {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
@@ -82,12 +81,12 @@ fn links_in_the_way_are_refused_wherever_they_are() {
     let base = Base::new();
     let dir = base.dir();
     symlink(target.path(), dir.session_path(&id(1))).unwrap();
-    assert!(matches!(Session::<Value>::create(&dir, &id(1)), Err(CreateError::Exists { .. })));
-    let Err(OpenError::File(error)) = Session::<Value>::open(&dir, &id(1)) else { panic!() };
+    assert!(matches!(Session::create(&dir, &id(1)), Err(CreateError::Exists { .. })));
+    let Err(OpenError::File(error)) = Session::open(&dir, &id(1)) else { panic!() };
     assert_eq!(error.obstacle, OpenObstacle::Link);
     assert_eq!(dir.ids().unwrap(), [], "a link is not listed as a session");
 
-    let session = Session::<Value>::create(&dir, &id(2)).unwrap();
+    let session = Session::create(&dir, &id(2)).unwrap();
     symlink(target.path(), session.path().join("tasks")).unwrap();
     let attempt = AttemptId { task: TaskId::new("build").unwrap(), attempt: 1 };
     assert_eq!(session.make_attempt(&attempt).unwrap_err().obstacle, OpenObstacle::Link);
@@ -100,19 +99,19 @@ fn links_in_the_place_of_files_are_not_written_through() {
     let base = Base::new();
     let victim = base.path().join("victim");
     fs::write(&victim, "precious").unwrap();
-    let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     let folder = session.path().to_path_buf();
     for name in ["session.json", "session.json.new", "values"] {
         symlink(&victim, folder.join(name)).unwrap();
     }
-    session.change_view(serde_json::json!({"a": 1}), std::time::Instant::now()).unwrap();
+    session.write_view(&serde_json::json!({"a": 1})).unwrap();
     assert!(!fs::symlink_metadata(folder.join("session.json")).unwrap().is_symlink());
     assert!(session.append(FACT_TIME, &[said(&"x".repeat(100_000))]).is_err());
     assert_eq!(session.last(), 0);
     drop(session);
     fs::rename(folder.join("journal.jsonl"), base.path().join("moved")).unwrap();
     symlink(base.path().join("moved"), folder.join("journal.jsonl")).unwrap();
-    let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
+    let Err(OpenError::File(error)) = Session::open(&base.dir(), &id(1)) else { panic!() };
     assert_eq!(error.obstacle, OpenObstacle::Link);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
@@ -130,16 +129,16 @@ fn what_is_no_file_or_no_folder_is_told_as_such() {
     assert_eq!(error.obstacle, OpenObstacle::Missing, "{error}");
 
     // A pipe would make us wait for ever if it were simply opened.
-    let session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &id(1)).unwrap();
     let journal = session.path().join("journal.jsonl");
     drop(session);
     fs::remove_file(&journal).unwrap();
     assert!(Command::new("mkfifo").arg(&journal).status().unwrap().success());
-    let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
+    let Err(OpenError::File(error)) = Session::open(&base.dir(), &id(1)) else { panic!() };
     assert_eq!(error.obstacle, OpenObstacle::NotAFile);
     fs::remove_file(&journal).unwrap();
     fs::create_dir(&journal).unwrap();
-    let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
+    let Err(OpenError::File(error)) = Session::open(&base.dir(), &id(1)) else { panic!() };
     assert_eq!(error.obstacle, OpenObstacle::NotAFile);
 }
 

@@ -1,7 +1,6 @@
 //! The facts of the model in a journal, and its view in a file.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use coven_model::event::SessionCreated;
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION};
@@ -34,10 +33,10 @@ fn the_events_of_the_model_are_kept_and_read_as_they_were() {
         SessionEvent::TaskStatus { job, status: TaskStatus::WaitingForUser, seen: 7 },
         SessionEvent::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: FACT_TIME },
     ];
-    let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     session.append(FACT_TIME, &events).unwrap();
     drop(session);
-    let session = Session::<Value>::open(&base.dir(), &id(1)).unwrap();
+    let session = Session::open(&base.dir(), &id(1)).unwrap();
     let read = session.reader().read_all::<SessionEvent>(1).unwrap();
     assert!(read.into_iter().map(|record| record.fact).eq(events));
 }
@@ -77,7 +76,7 @@ fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     let base = Base::new();
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     session.append(FACT_TIME, &[SessionEvent::WorkflowStarted { at: FACT_TIME }]).unwrap();
-    session.change_view(view(), Instant::now()).unwrap();
+    session.write_view(&view()).unwrap();
     drop(session);
 
     let text = ReadOnlySession::open(&base.dir(), &id(1)).unwrap().view().unwrap().unwrap();

@@ -1,7 +1,6 @@
 //! Listing sessions and finding the one that is meant.
 
 use std::fs;
-use std::time::Instant;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::index::ResolveError;
@@ -17,12 +16,11 @@ pub(crate) fn view(name: &str, goal: &str, status: WorkflowStatus) -> Value {
 }
 
 /// Makes a session with one fact and a view.
-pub(crate) fn session(base: &Base, id: &SessionId, name: &str) -> Session<Value> {
+pub(crate) fn session(base: &Base, id: &SessionId, name: &str) -> Session {
     let mut session = Session::create(&base.dir(), id).unwrap();
     session.append(Timestamp::from_millis(6), &[said(name)]).unwrap();
     let view = view(name, "a goal", WorkflowStatus::Running);
-    session.change_view(view, Instant::now()).unwrap();
-    session.finish_view().unwrap();
+    session.write_view(&view).unwrap();
     session
 }
 
@@ -79,8 +77,7 @@ fn a_session_that_went_on_is_looked_at_again() {
     assert_eq!(stale, SessionEntry { fresh: false, ..entry(&base, &id(1), "one") });
     // What is not known for sure is not kept for later.
     Index::load(&base.dir()).unwrap().save().unwrap();
-    one.change_view(view("one", "a goal", WorkflowStatus::Failed), Instant::now()).unwrap();
-    one.finish_view().unwrap();
+    one.write_view(&view("one", "a goal", WorkflowStatus::Failed)).unwrap();
     let now = listed(&base).remove(0);
     assert_eq!((now.fresh, now.status), (true, WorkflowStatus::Failed));
     assert_eq!(now.updated_at, Timestamp::from_millis(9));
@@ -131,7 +128,7 @@ fn a_long_goal_is_shortened_for_the_list() {
     let base = Base::new();
     let mut long = Session::create(&base.dir(), &id(1)).unwrap();
     let goal = "é".repeat(10_000);
-    long.change_view(view("x", &goal, WorkflowStatus::Pending), Instant::now()).unwrap();
+    long.write_view(&view("x", &goal, WorkflowStatus::Pending)).unwrap();
     let goal = listed(&base).remove(0).goal.unwrap();
     assert_eq!(goal.chars().count(), 301);
     assert!(goal.ends_with("é…"));

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::Instant;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::retention::remove;
 use coven_store::{Index, Session, SessionEntry};
 use proptest::prelude::*;
-use serde_json::Value;
 
 use super::index::{session, view};
 use super::{Base, FACT_TIME, id, said};
@@ -78,10 +76,10 @@ impl World {
             Step::Change { session, status, updated, told } => {
                 let Some(known) = self.truth.get_mut(&id(session)) else { return };
                 *known = (status, updated, true);
-                let mut open = Session::<Value>::open(&self.base.dir(), &id(session)).unwrap();
+                let mut open = Session::open(&self.base.dir(), &id(session)).unwrap();
                 open.append(Timestamp::from_millis(updated), &[said("changed")]).unwrap();
                 let view = view("name", "a goal", status);
-                open.change_view(view, Instant::now()).unwrap();
+                open.write_view(&view).unwrap();
                 if told {
                     let entry = self.entry(&id(session));
                     self.index.set(entry, open.journal_bytes()).unwrap();
@@ -90,7 +88,7 @@ impl World {
             Step::Crash(number) => {
                 let Some(known) = self.truth.get_mut(&id(number)) else { return };
                 known.2 = false;
-                let mut open = Session::<Value>::open(&self.base.dir(), &id(number)).unwrap();
+                let mut open = Session::open(&self.base.dir(), &id(number)).unwrap();
                 open.append(FACT_TIME, &[said("unseen")]).unwrap();
             }
             Step::Remove(number) => {

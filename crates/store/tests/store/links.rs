@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
-use std::time::Instant;
 
 use coven_model::{AttemptId, TaskId, WorkflowStatus};
 use coven_store::journal::OpenError;
@@ -12,7 +11,6 @@ use coven_store::register::DurableWhen;
 use coven_store::retention::{remove, sweep};
 use coven_store::{Index, Lock, OpenObstacle, Register, Session};
 use coven_tape::{Options, TapeStream, TapeWriter};
-use serde_json::Value;
 
 use super::index::view;
 use super::{Base, FACT_TIME, id, said};
@@ -48,9 +46,9 @@ fn a_lock_that_has_a_second_name_is_made_anew_unless_it_is_held() {
 #[test]
 fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
     let base = Base::new();
-    let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("x")]).unwrap();
-    session.change_view(view("n", "g", WorkflowStatus::Running), Instant::now()).unwrap();
+    session.write_view(&view("n", "g", WorkflowStatus::Running)).unwrap();
     let mut index = Index::load(&base.dir()).unwrap();
     index.save().unwrap();
     let elsewhere = linked(&base, &base.path().join(".coven/sessions/index.jsonl"));
@@ -76,7 +74,7 @@ fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
 #[test]
 fn a_journal_that_has_a_second_name_is_not_gone_on_with() {
     let base = Base::new();
-    let mut session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("x")]).unwrap();
     let file = session.path().join("journal.jsonl");
     drop(session);
@@ -85,7 +83,7 @@ fn a_journal_that_has_a_second_name_is_not_gone_on_with() {
     let mut torn = elsewhere();
     torn.extend_from_slice(b"torn");
     fs::write(&file, &torn).unwrap();
-    let Err(OpenError::File(error)) = Session::<Value>::open(&base.dir(), &id(1)) else { panic!() };
+    let Err(OpenError::File(error)) = Session::open(&base.dir(), &id(1)) else { panic!() };
     assert_eq!(error.obstacle, OpenObstacle::HardLink, "{error}");
     assert_eq!(elsewhere(), torn);
 }
@@ -96,7 +94,7 @@ fn removing_sessions_follows_no_link_also_if_the_trash_is_moved() {
     let victim = base.path().join("victim");
     fs::create_dir(&victim).unwrap();
     fs::write(victim.join("file"), "not yours").unwrap();
-    let session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &id(1)).unwrap();
     let folder = session.path().to_path_buf();
     drop(session);
     symlink(&victim, folder.join("link")).unwrap();
@@ -114,7 +112,7 @@ fn removing_sessions_follows_no_link_also_if_the_trash_is_moved() {
 #[test]
 fn the_tape_of_an_attempt_is_read_from_its_folder_and_not_from_a_link_in_its_place() {
     let base = Base::new();
-    let session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &id(1)).unwrap();
     let attempt = AttemptId { task: TaskId::new("build").unwrap(), attempt: 1 };
     let attempt = session.make_attempt(&attempt).unwrap();
     let elsewhere = base.path().join("elsewhere");

@@ -23,7 +23,7 @@ impl Place {
         let mut registry = Registry::open(&place.state(), &base).unwrap();
         registry.register(&id(1)).unwrap();
         for session in [id(1), id(2)] {
-            drop(Session::<()>::create(&base, &session).unwrap());
+            drop(Session::create(&base, &session).unwrap());
         }
         place
     }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::retention::{RemoveError, remove, sweep};
 use coven_store::{Index, Retention, Session};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::index::view;
 use super::{Base, FACT_TIME, id, said};
@@ -16,7 +16,7 @@ use super::{Base, FACT_TIME, id, said};
 fn session(base: &Base, number: u64, status: WorkflowStatus, updated: u64) {
     let mut session = Session::create(&base.dir(), &id(number)).unwrap();
     session.append(Timestamp::from_millis(updated), &[said("x")]).unwrap();
-    session.change_view(view("n", "g", status), Instant::now()).unwrap();
+    session.write_view(&view("n", "g", status)).unwrap();
 }
 
 fn ids(base: &Base) -> Vec<SessionId> {
@@ -45,12 +45,12 @@ fn the_oldest_finished_sessions_go_and_no_other() {
     }
     // A finished one that has gone on since its view was written is not finished for sure.
     session(&base, 9, Completed, 4);
-    Session::<Value>::open(&base.dir(), &id(9)).unwrap().append(FACT_TIME, &[said("y")]).unwrap();
+    Session::open(&base.dir(), &id(9)).unwrap().append(FACT_TIME, &[said("y")]).unwrap();
     // Nor one of which an agent was left alive.
     let mut session = Session::create(&base.dir(), &id(10)).unwrap();
     session.append(Timestamp::from_millis(4), &[said("x")]).unwrap();
     let kept = json!({"status": "completed", "kept": ["build"]});
-    session.change_view(kept, Instant::now()).unwrap();
+    session.write_view(&kept).unwrap();
     drop(session);
 
     let mut index = Index::load(&base.dir()).unwrap();
@@ -83,7 +83,7 @@ fn fifty_stay_by_default_and_age_counts_from_the_last_change() {
 #[test]
 fn an_open_session_is_not_removed() {
     let base = Base::new();
-    let open = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let open = Session::create(&base.dir(), &id(1)).unwrap();
     let error = remove(&base.dir(), &id(1)).unwrap_err();
     assert!(matches!(error, RemoveError::InUse { .. }), "{error}");
     assert_eq!(ids(&base), [id(1)]);

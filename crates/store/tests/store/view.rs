@@ -1,14 +1,10 @@
 //! The readable view.
 
-use std::cell::Cell;
 use std::fs;
-use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use coven_store::session::ReadOnlySession;
-use coven_store::view::{INTERVAL, ViewError, ViewHead};
+use coven_store::view::{ViewError, ViewHead};
 use coven_store::{Session, View};
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Base, FACT_TIME, Place, id, said};
@@ -17,60 +13,11 @@ fn on_disk(place: &Place) -> Value {
     serde_json::from_slice(&fs::read(place.0.path().join("session.json")).unwrap()).unwrap()
 }
 
-fn shown(n: u64) -> Value {
-    json!({"version": 1, "upTo": n, "updatedAt": FACT_TIME.as_millis(), "n": n})
-}
-
-#[test]
-fn a_view_is_written_at_most_every_100_ms_and_the_last_change_always() {
-    let place = Place::new();
-    let mut view = View::new(&place.folder()).unwrap();
-    let start = Instant::now();
-    assert_eq!(view.due(), None);
-    assert!(
-        view.change(json!({"n": 1}), 1, FACT_TIME, start).unwrap(),
-        "the first is written at once"
-    );
-    assert_eq!(view.due(), None);
-    for n in 2..50_u64 {
-        let now = start + Duration::from_millis(n);
-        assert!(!view.change(json!({"n": n}), n, FACT_TIME, now).unwrap());
-        assert_eq!(view.due(), Some(start + INTERVAL));
-    }
-    assert_eq!(on_disk(&place), shown(1));
-    assert!(!view.flush(start + Duration::from_millis(99)).unwrap());
-    assert!(view.flush(start + INTERVAL).unwrap());
-    assert_eq!(on_disk(&place), shown(49));
-    assert_eq!(view.due(), None);
-    assert!(!view.change(json!({"n": 50}), 50, FACT_TIME, start + INTERVAL).unwrap());
-    drop(view);
-    assert_eq!(on_disk(&place), shown(50));
-}
-
-#[test]
-fn only_what_is_written_is_made_into_text() {
-    struct Counted(Rc<Cell<u32>>);
-    impl Serialize for Counted {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.0.set(self.0.get() + 1);
-            json!({}).serialize(serializer)
-        }
-    }
-    let place = Place::new();
-    let mut view = View::new(&place.folder()).unwrap();
-    let (count, start) = (Rc::new(Cell::new(0)), Instant::now());
-    for n in 0..1000 {
-        view.change(Counted(Rc::clone(&count)), n, FACT_TIME, start).unwrap();
-    }
-    drop(view);
-    assert_eq!(count.get(), 2);
-}
-
 #[test]
 fn version_and_last_fact_stand_first_and_the_rest_is_readable() {
     let place = Place::new();
     let mut view = View::new(&place.folder()).unwrap();
-    view.change(json!({"goal": "g", "tasks": []}), 7, FACT_TIME, Instant::now()).unwrap();
+    view.write(&json!({"goal": "g", "tasks": []}), 7, FACT_TIME).unwrap();
     let text = fs::read_to_string(place.0.path().join("session.json")).unwrap();
     assert_eq!(
         text,
@@ -80,7 +27,7 @@ fn version_and_last_fact_stand_first_and_the_rest_is_readable() {
     let head = Some(ViewHead { version: 1, up_to: 7, updated_at: FACT_TIME });
     assert_eq!(ViewHead::read(&place.folder()).unwrap(), head);
     assert_eq!(view.head(), head);
-    view.change(json!({}), 8, FACT_TIME, Instant::now() + INTERVAL).unwrap();
+    view.write(&json!({}), 8, FACT_TIME).unwrap();
     let bare = json!({"version": 1, "upTo": 8, "updatedAt": FACT_TIME.as_millis()});
     assert_eq!(on_disk(&place), bare);
 }
@@ -90,7 +37,7 @@ fn what_cannot_be_a_view_is_refused() {
     let place = Place::new();
     for bad in [json!([]), json!("x"), json!({"version": 1}), json!({"upTo": 7})] {
         let mut view = View::new(&place.folder()).unwrap();
-        let error = view.change(bad, 7, FACT_TIME, Instant::now()).unwrap_err();
+        let error = view.write(&bad, 7, FACT_TIME).unwrap_err();
         assert!(matches!(error, ViewError::Shape { .. }), "{error}");
     }
     assert!(!place.0.path().join("session.json").exists());
@@ -103,13 +50,13 @@ fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
     let mut session = Session::create(&base.dir(), &id(1)).unwrap();
     assert!(session.view_needs_rebuild(), "there is none");
     session.append(FACT_TIME, &[said("one"), said("two")]).unwrap();
-    session.change_view(json!({"stage": 1}), Instant::now()).unwrap();
+    session.write_view(&json!({"stage": 1})).unwrap();
     assert!(!session.view_needs_rebuild());
     let path = session.path().join("session.json");
     drop(session);
 
     let good = fs::read_to_string(&path).unwrap();
-    let reopened = || Session::<Value>::open(&base.dir(), &id(1)).unwrap();
+    let reopened = || Session::open(&base.dir(), &id(1)).unwrap();
     assert!(!reopened().view_needs_rebuild());
     for bad in [
         "",
@@ -121,7 +68,7 @@ fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
         fs::write(&path, bad).unwrap();
         let mut session = reopened();
         assert!(session.view_needs_rebuild(), "{bad:?}");
-        session.change_view(json!({"stage": 1}), Instant::now()).unwrap();
+        session.write_view(&json!({"stage": 1})).unwrap();
         assert!(!session.view_needs_rebuild());
         assert_eq!(fs::read_to_string(&path).unwrap(), good);
     }
@@ -132,12 +79,12 @@ fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
 #[test]
 fn a_view_of_a_newer_version_is_left_alone() {
     let base = Base::new();
-    let session = Session::<Value>::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &id(1)).unwrap();
     let path = session.path().join("session.json");
     drop(session);
     let newer = "{\"version\": 2, \"upTo\": 0}";
     fs::write(&path, newer).unwrap();
-    let error = Session::<Value>::open(&base.dir(), &id(1)).unwrap_err();
+    let error = Session::open(&base.dir(), &id(1)).unwrap_err();
     assert!(error.to_string().contains("session.json has version 2, newer than"), "{error}");
     let look = ReadOnlySession::open(&base.dir(), &id(1)).unwrap();
     assert_eq!(look.view().unwrap().unwrap(), newer.as_bytes());

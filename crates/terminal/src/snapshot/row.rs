@@ -94,7 +94,7 @@ impl ScreenRow {
     }
 
     /// Whether the line goes on in the next row.
-    pub fn is_wrapped(&self) -> bool {
+    pub(crate) fn is_wrapped(&self) -> bool {
         self.wrapped
     }
 

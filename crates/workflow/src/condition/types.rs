@@ -59,7 +59,7 @@ impl ValueType {
     }
 
     /// The type in words, as in "this is a number".
-    pub fn in_words(&self) -> &'static str {
+    pub(crate) fn in_words(&self) -> &'static str {
         match self {
             Self::Any => "anything",
             Self::Boolean => "a boolean",

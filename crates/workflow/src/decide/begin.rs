@@ -123,7 +123,7 @@ impl DecisionDraft {
                 self.complete_loop();
             }
             (InterventionKind::LoopLimit, InterventionChoice::Extend) => {
-                self.extend_loop(&decision)
+                self.extend_loop(&decision);
             }
             (InterventionKind::UnreadableVerdict, InterventionChoice::Extend) => {
                 let newest = state.judged.last();

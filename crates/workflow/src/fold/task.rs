@@ -30,7 +30,7 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         SessionEvent::TaskExposed { job, .. } => change_live(run, job, |live| live.exposed = true),
         SessionEvent::TimerSet { timer, due } => set_timer(run, timer, *due),
         SessionEvent::AgentUsage { job, usage } => {
-            change_live(run, job, |live| live.usage = *usage)
+            change_live(run, job, |live| live.usage = *usage);
         }
         _ => {}
     }

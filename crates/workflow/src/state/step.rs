@@ -194,7 +194,7 @@ impl StepRun {
     }
 
     /// How often in a row the newest answers of a round could not be read.
-    pub fn unreadable_in_a_row(&self, round: u32) -> usize {
+    pub(crate) fn unreadable_in_a_row(&self, round: u32) -> usize {
         let newest = self.judged.iter().rev().take_while(|judged| {
             judged.round == round && judged.verdict == LoopVerdict::Unreadable
         });

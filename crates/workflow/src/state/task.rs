@@ -165,7 +165,7 @@ impl LiveJob {
     }
 
     /// Whether it waits for a person.
-    pub fn waits_for_person(&self) -> bool {
+    pub(crate) fn waits_for_person(&self) -> bool {
         self.turn.is_some() || self.asked.iter().any(|asked| asked.answer == AnswerPhase::Open)
     }
 
@@ -199,7 +199,7 @@ impl LiveJob {
     }
 
     /// Whether the agent stays when its task is done.
-    pub fn stays_alive(&self) -> bool {
+    pub(crate) fn stays_alive(&self) -> bool {
         matches!(&self.spec.work, JobWork::Agent(agent) if agent.keep_alive)
     }
 

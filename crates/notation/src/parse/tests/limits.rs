@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
+use super::super::MAX_NODES;
 use super::{accepted, refused};
 use crate::stopwatch::CpuStopwatch;
-use crate::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_NODES, ProblemReport, SourceFile, parse};
+use crate::{FileSyntax, MAX_BYTES, MAX_DEPTH, ProblemReport, SourceFile, parse};
 
 /// Far more than a slow machine needs, and far less than a bomb would take.
 const SOON: Duration = Duration::from_secs(20);

@@ -28,8 +28,9 @@ use crate::state::blocking::blocking;
 /// it may leave the memory.
 const LEAVE_RETRY: Duration = Duration::from_secs(1);
 
-/// At least this long lies between two writes of the readable view.
-const VIEW_INTERVAL: Duration = coven_store::view::INTERVAL;
+/// At least this long lies between two writes of the readable view. People do not read faster, and
+/// a view of a long session is much more to write than a fact.
+const VIEW_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) struct SessionActor {
     session: WorkflowSession,

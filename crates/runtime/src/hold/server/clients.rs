@@ -173,7 +173,7 @@ impl HoldClient {
                         ToHolder::Input(bytes) => job.input(bytes),
                         ToHolder::CloseInput => job.close_input(),
                         ToHolder::Resize { columns, rows } => {
-                            job.resize(GridSize::new(columns, rows))
+                            job.resize(GridSize::new(columns, rows));
                         }
                         ToHolder::Stop { force: true, .. } => job.force(),
                         ToHolder::Stop { force: false, grace } => {
