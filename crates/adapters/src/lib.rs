@@ -5,11 +5,11 @@
 //!
 //! ```
 //! use coven_adapters::{AgentAdapter, Options, default_registry, launch::LaunchRequest};
-//! use coven_model::Mode;
+//! use coven_model::AgentMode;
 //!
 //! let gemini = default_registry().create("gemini", Options::default())?;
 //! let request =
-//!     LaunchRequest { mode: Mode::Interactive, prompt: Some("hello"), ..Default::default() };
+//!     LaunchRequest { mode: AgentMode::Interactive, prompt: Some("hello"), ..Default::default() };
 //! let launch = gemini.launch(&request)?;
 //! assert_eq!(launch.command, "gemini");
 //! assert_eq!(launch.args, ["-i", "hello"]);

@@ -11,7 +11,7 @@
 //! 3. only a tree without errors becomes the struct.
 //!
 //! ```
-//! use coven_notation::{FileSyntax, Report, Source, read};
+//! use coven_notation::{FileSyntax, ProblemReport, SourceFile, read};
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! #[serde(deny_unknown_fields)]
@@ -20,11 +20,11 @@
 //!     prompt: Option<String>,
 //! }
 //!
-//! let source = Source::new("step.yaml", "name: plan\npromt: Split the work\n");
+//! let source = SourceFile::new("step.yaml", "name: plan\npromt: Split the work\n");
 //! let read = read::<Step>(&source, FileSyntax::Yaml);
 //! assert!(read.value.is_none());
 //!
-//! let report = Report::new(source, read.problems);
+//! let report = ProblemReport::new(source, read.problems);
 //! assert!(report.render(false).contains("did you mean `prompt`?"));
 //! ```
 //!

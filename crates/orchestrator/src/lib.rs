@@ -10,7 +10,7 @@
 //!
 //! ```no_run
 //! # async fn greet() -> Result<(), Box<dyn std::error::Error>> {
-//! use coven_orchestrator::{NewSession, Options, Orchestrator, Published};
+//! use coven_orchestrator::{NewSession, Options, Orchestrator, PublishedEvent};
 //!
 //! let state = "/home/me/.local/state/coven";
 //! let orchestrator = Orchestrator::open(Options::new(".", state, "/usr/bin/coven")).await?;
@@ -18,7 +18,7 @@
 //! let id = orchestrator.execute_workflow(NewSession::of_definition("greet.yaml", text)).await?;
 //! let mut events = orchestrator.subscribe(&id, 0).await?;
 //! while let Some(envelope) = events.next().await? {
-//!     if let Published::Fact { event, .. } = envelope.what
+//!     if let PublishedEvent::Fact { event, .. } = envelope.what
 //!         && event.kind() == "workflow.completed"
 //!     {
 //!         break;

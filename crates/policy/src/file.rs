@@ -41,13 +41,13 @@ struct PolicyFile {
     #[expect(dead_code, reason = "looked at in the tree, before anything else")]
     version: u32,
     /// The rules, the most important first.
-    rules: Vec<RawRule>,
+    rules: Vec<RuleEntry>,
 }
 
 /// One rule: which questions it is about, and what happens with them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RawRule {
+struct RuleEntry {
     /// A name for decisions and messages; without one it is `rule 3`.
     #[schemars(length(min = 1, max = 80))]
     name: Option<String>,
@@ -64,7 +64,7 @@ struct RawRule {
     #[expect(dead_code, reason = "compiled from the tree, which knows its place")]
     matches: Option<String>,
     /// What happens with a question that the rule matches.
-    decision: RawDecision,
+    decision: RuleDecision,
     /// The reason, shown beside the decision; a denied agent is told.
     reason: Option<String>,
 }
@@ -82,7 +82,7 @@ enum OneOrMore<T> {
 /// What happens with a question.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum RawDecision {
+enum RuleDecision {
     /// The agent may do it, this once.
     Allow,
     /// The agent may do it, and need not ask again.
@@ -145,7 +145,7 @@ impl Policy {
     }
 }
 
-impl RawRule {
+impl RuleEntry {
     fn into_rule(self, name: RuleName, matches: Option<Regex>) -> PolicyRule {
         PolicyRule {
             name,
@@ -155,11 +155,11 @@ impl RawRule {
             dialogs: self.dialog.map(OneOrMore::into_list),
             matches,
             ruling: match self.decision {
-                RawDecision::Allow => RuleEffect::Allow,
-                RawDecision::AllowAlways => RuleEffect::AllowAlways,
-                RawDecision::Deny => RuleEffect::Deny,
-                RawDecision::Ask => RuleEffect::Ask,
-                RawDecision::Answer(text) => RuleEffect::Answer(text),
+                RuleDecision::Allow => RuleEffect::Allow,
+                RuleDecision::AllowAlways => RuleEffect::AllowAlways,
+                RuleDecision::Deny => RuleEffect::Deny,
+                RuleDecision::Ask => RuleEffect::Ask,
+                RuleDecision::Answer(text) => RuleEffect::Answer(text),
             },
             reason: self.reason,
         }

@@ -41,8 +41,8 @@ impl<F: FnMut(&Completion) + Send> CompletionCallback for F {
 /// use std::sync::Arc;
 ///
 /// use coven_scheduler::agent_runtime::{AgentRuntime, CompletionCallback, RuntimeConfig};
-/// use coven_scheduler::command::{Capability, Command, CommandId};
-/// use coven_scheduler::execution::Outcome;
+/// use coven_scheduler::command::{Capability, AgentCommand, CommandId};
+/// use coven_scheduler::execution::ExecutionOutcome;
 /// use coven_runtime::mock::{MockDomain, Script};
 /// use coven_scheduler::scheduler::Completion;
 ///
@@ -50,7 +50,7 @@ impl<F: FnMut(&Completion) + Send> CompletionCallback for F {
 ///
 /// impl CompletionCallback for MyCallback {
 ///     fn completed(&mut self, completion: &Completion) {
-///         assert_eq!(completion.outcome, Outcome::Succeeded);
+///         assert_eq!(completion.outcome, ExecutionOutcome::Succeeded);
 ///     }
 /// }
 ///
@@ -64,7 +64,7 @@ impl<F: FnMut(&Completion) + Send> CompletionCallback for F {
 ///
 /// // Spawn agents and queue commands.
 /// runtime.spawn_agent(&[Capability::Shell])?;
-/// runtime.queue_command(Command::shell(CommandId(0), "echo hello"))?;
+/// runtime.queue_command(AgentCommand::shell(CommandId(0), "echo hello"))?;
 ///
 /// // The main loop.
 /// loop {

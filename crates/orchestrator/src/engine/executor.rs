@@ -156,6 +156,8 @@ pub(crate) enum JobRoom {
 #[derive(Debug)]
 pub(crate) struct JobFolders {
     pub(super) attempt: Result<Attempt, FileError>,
+    /// Nothing has been in it yet: no process was started for this job.
+    pub(super) is_new: bool,
     /// The attempt before, if there was one.
     pub(super) earlier: Option<EarlierAttempt>,
 }
@@ -173,8 +175,9 @@ impl JobFolders {
             JobRoom::Existing => files.make_room(job, false),
             JobRoom::NotNeeded => Ok(()),
         };
+        let is_new = room == JobRoom::New && has_room.is_ok();
         let earlier = earlier(files, state, job);
-        (has_room, Self { attempt: files.make_attempt(job), earlier })
+        (has_room, Self { attempt: files.make_attempt(job), is_new, earlier })
     }
 }
 

@@ -210,7 +210,7 @@ impl RunningJob {
         let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = RunnerSlot::default();
         let shared = runner.clone();
-        let JobFolders { attempt, earlier } = folders;
+        let JobFolders { attempt, is_new, earlier } = folders;
         let job = spec.job.attempt.clone();
         let slot = executor.shared.admission.enqueue(&spec, runner.clone());
         let task = tokio::spawn(async move {
@@ -236,7 +236,7 @@ impl RunningJob {
                         seen: 0,
                         sending: JoinSet::new(),
                     };
-                    if let Err(message) = catch_panic(job.run(&mut receiver)).await {
+                    if let Err(message) = catch_panic(job.run(is_new, &mut receiver)).await {
                         job.fail(&message).await;
                     }
                 }
@@ -271,13 +271,17 @@ impl RunningJob {
         self.details.spec.job.attempt.clone()
     }
 
-    async fn run(&mut self, orders: &mut mpsc::Receiver<JobOrder>) {
-        let details = self.details.clone();
-        let started = match blocking(move || details.found()).await {
-            FoundJob::Ended(outcome) => return self.ended(*outcome).await,
-            FoundJob::Stopped => return self.decide_end(stopped_outcome()).await,
-            FoundJob::Started => true,
-            FoundJob::New => false,
+    async fn run(&mut self, is_new: bool, orders: &mut mpsc::Receiver<JobOrder>) {
+        let started = if is_new {
+            false
+        } else {
+            let details = self.details.clone();
+            match blocking(move || details.found()).await {
+                FoundJob::Ended(outcome) => return self.ended(*outcome).await,
+                FoundJob::Stopped => return self.decide_end(stopped_outcome()).await,
+                FoundJob::Started => true,
+                FoundJob::New => false,
+            }
         };
         if started {
             self.slot.iter().for_each(SlotRequest::adopt);

@@ -67,9 +67,13 @@ pub(crate) fn is_last(event: &SessionEvent) -> bool {
     matches!(kind, "workflow.completed" | "workflow.failed" | "workflow.cancelled")
 }
 
-/// Whether a fact is about the session as a whole, of which there are few.
+/// Whether a fact is of a type of which a session has few: those that begin or end it, and what
+/// users post. A grimoire that was written a moment before such a fact counts already.
 fn is_rare(kind: &str) -> bool {
-    !kind.starts_with("workflow.step.") && !kind.starts_with("workflow.intervention.")
+    let is_frequent = |prefix| kind.starts_with(prefix);
+    let frequent =
+        ["workflow.step.", "workflow.intervention.", "workflow.blocked", "workflow.resumed"];
+    !frequent.into_iter().any(is_frequent)
 }
 
 /// The grimoires that events start, read again when something about them changed.
@@ -83,6 +87,17 @@ struct Cached {
     of: CatalogueInputs,
     at: Instant,
     plans: Arc<[WorkflowPlan]>,
+}
+
+impl Cached {
+    fn is_fresh(&self) -> bool {
+        self.at.elapsed() < RELOAD_INTERVAL
+    }
+}
+
+/// Whether events of this type may start a plan.
+fn is_armed(plan: &WorkflowPlan, kind: &str) -> bool {
+    matches!(&plan.trigger, PlanTrigger::Event { event, .. } if event == kind)
 }
 
 /// Everything that decides which grimoires there are.
@@ -120,8 +135,18 @@ impl Triggers {
         kind: &str,
         of: impl FnOnce() -> (CataloguePaths, CheckEnvironment),
     ) -> Vec<WorkflowPlan> {
-        let named = |plan: &&WorkflowPlan| matches!(&plan.trigger, PlanTrigger::Event { event, .. } if event == kind);
-        self.plans(kind, of).iter().filter(named).cloned().collect()
+        self.plans(kind, of).iter().filter(|plan| is_armed(plan, kind)).cloned().collect()
+    }
+
+    /// Whether it is known without a look at any file that none of these facts starts anything.
+    pub(crate) fn are_unarmed(&self, facts: &[SessionEvent]) -> bool {
+        // A thread that holds the lock may be reading files.
+        let Ok(cached) = self.cached.try_lock() else { return false };
+        let Some(cached) = cached.as_ref().filter(|cached| cached.is_fresh()) else { return false };
+        let starts = |fact: &SessionEvent| {
+            is_rare(fact.kind()) || cached.plans.iter().any(|plan| is_armed(plan, fact.kind()))
+        };
+        !facts.iter().any(|fact| can_start(fact) && starts(fact))
     }
 
     fn plans(
@@ -133,7 +158,7 @@ impl Triggers {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cached) = &*cached
             && !is_rare(kind)
-            && cached.at.elapsed() < RELOAD_INTERVAL
+            && cached.is_fresh()
         {
             return cached.plans.clone();
         }
@@ -228,6 +253,8 @@ fn status(event: &SessionEvent) -> WorkflowStatus {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
+    use std::slice;
+
     use serde_json::json;
 
     use super::*;
@@ -271,6 +298,25 @@ mod tests {
         assert_eq!(folder.names(&triggers, "deploy.finished", true), ["two"]);
         fs::remove_file(folder.0.path().join("two.yaml")).unwrap();
         assert_eq!(folder.names(&triggers, "deploy.finished", true), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn facts_that_start_nothing_are_known_without_reading_for_a_moment() {
+        let fact = |kind: &str, data: Value| -> SessionEvent {
+            serde_json::from_value(json!({"type": kind, "data": data})).unwrap()
+        };
+        let begun = json!({"step": "a", "index": 0, "type": "script", "at": 1});
+        let step = fact("workflow.step.started", begun);
+        let rare = fact("workflow.completed", json!({"at": 1}));
+        let (folder, triggers) = (Folder::new(), Triggers::default());
+        folder.write("one", "{event: deploy.finished}");
+        assert!(!triggers.are_unarmed(slice::from_ref(&step)), "nothing was read yet");
+        folder.names(&triggers, step.kind(), true);
+        assert!(triggers.are_unarmed(slice::from_ref(&step)));
+        assert!(!triggers.are_unarmed(&[step.clone(), rare]), "rare facts are always looked at");
+        folder.write("two", "{event: workflow.step.started}");
+        folder.names(&triggers, "deploy.finished", true);
+        assert!(!triggers.are_unarmed(&[step]));
     }
 
     #[test]

@@ -141,6 +141,22 @@ impl TriggerStarter {
         self.shared.upgrade().map(|shared| Orchestrator { shared })
     }
 
+    /// Whether it is known without a look at any file that none of these facts starts anything.
+    /// Then nothing is left to do but to [`mark`](Self::mark) them, sooner or later: a process that
+    /// finds them without a mark looks at them once more.
+    pub(crate) fn has_nothing_for(&self, facts: &[SessionEvent]) -> bool {
+        let shared = self.shared.upgrade();
+        shared.is_some_and(|shared| shared.once.triggers.are_unarmed(facts))
+    }
+
+    /// Writes down that the facts up to this one were looked at. Waits on the disk.
+    pub(crate) fn mark(&self, id: &SessionId, last: u64) -> Result<(), RegisterError> {
+        let Some(orchestrator) = self.orchestrator() else { return Ok(()) };
+        let claims = &orchestrator.shared.once.claims;
+        // A session that is over has no mark, and gets none again.
+        if claims.looked(id).is_some() { claims.look(id, last) } else { Ok(()) }
+    }
+
     /// Looks at facts that were just recorded. Says what should have started and did not; an error
     /// means that it has to be tried again.
     pub(crate) fn look(&self, recorded: &RecordedFacts) -> Result<Vec<String>, ExecuteError> {

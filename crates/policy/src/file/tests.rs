@@ -174,5 +174,5 @@ fn the_schema_is_published_with_a_title_and_descriptions() {
     assert_eq!(schema["title"], "Coven policy");
     assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
     assert_eq!(schema["additionalProperties"], false);
-    assert!(schema["definitions"]["Rule"]["properties"]["matches"]["description"].is_string());
+    assert!(schema["definitions"]["RuleEntry"]["properties"]["matches"]["description"].is_string());
 }

@@ -16,7 +16,7 @@ use coven_scheduler::scheduler::{Completion, TickResult};
 
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// More ticks than anything here takes.
-const PATIENCE: usize = 1000;
+const MAX_TICKS: usize = 1000;
 /// A played process may have nothing to say for a few ticks.
 const QUIET: usize = 5;
 
@@ -71,7 +71,7 @@ impl Stage {
     pub(crate) fn settle(&mut self) -> Vec<Completion> {
         let mut completions = Vec::new();
         let mut quiet = 0;
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_TICKS {
             let result = self.tick();
             quiet = if result.is_quiet() { quiet + 1 } else { 0 };
             if quiet == QUIET {

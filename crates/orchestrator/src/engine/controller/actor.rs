@@ -49,6 +49,8 @@ pub(super) struct SessionActor {
     next_timer: u64,
     /// When the readable view was last written, or tried to be.
     view_written: Option<Instant>,
+    /// Facts start nothing, and that is not written down yet.
+    has_unmarked_facts: bool,
     /// Whether the listing says that agents were left alive.
     lists_kept: bool,
     /// Requests that wait for the agents that were left alive to be gone.
@@ -96,6 +98,7 @@ impl SessionActor {
             timers: BTreeMap::new(),
             next_timer: 0,
             view_written: None,
+            has_unmarked_facts: false,
             lists_kept: false,
             releasing: Vec::new(),
             purging: None,

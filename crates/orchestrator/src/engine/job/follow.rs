@@ -44,8 +44,9 @@ impl RunningJob {
                 update = next(&mut events) => match update {
                     Some(RunnerEvent::Done(outcome)) => {
                         let details = self.details.clone();
-                        let outcome = blocking(move || details.with_output(*outcome)).await;
-                        self.decide_end(outcome).await;
+                        let settle = move || details.settle(details.with_output(*outcome));
+                        let outcome = blocking(settle).await;
+                        self.ended(outcome).await;
                         break;
                     }
                     Some(event) => self.happened(event, &runner, adapter).await,

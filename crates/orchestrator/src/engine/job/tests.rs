@@ -124,7 +124,7 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
         events: events.downgrade(),
         clock: Clock::system(),
     };
-    let folders = JobFolders { attempt: Ok(attempt.clone()), earlier: None };
+    let folders = JobFolders { attempt: Ok(attempt.clone()), is_new: false, earlier: None };
     let handle = RunningJob::spawn(executor, folders, spec, variables, reports, live);
     let told = async {
         loop {

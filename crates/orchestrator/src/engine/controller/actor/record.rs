@@ -107,6 +107,11 @@ impl SessionActor {
         if !RecordedFacts::can_start(facts) {
             return;
         }
+        if self.context.triggers.has_nothing_for(facts) {
+            // Written down with the next view, which these facts have made due.
+            self.has_unmarked_facts = true;
+            return;
+        }
         let triggers = self.context.triggers.clone();
         let recorded = RecordedFacts {
             session: self.session.id().clone(),
@@ -116,6 +121,7 @@ impl SessionActor {
             env: self.executor.env.clone(),
         };
         let look = move || triggers.look(&recorded);
+        self.has_unmarked_facts = false;
         self.start_others(look).await;
     }
 
@@ -256,8 +262,17 @@ impl SessionActor {
             return;
         }
         let (state, viewer) = (self.session.state().clone(), self.session.viewer().clone());
-        let files = self.session.files();
-        let written = blocking(move || files.lock().write_view(&state, &viewer)).await;
+        let (files, id, last) =
+            (self.session.files(), self.session.id().clone(), self.session.last());
+        let unmarked = std::mem::take(&mut self.has_unmarked_facts);
+        let triggers = self.context.triggers.clone();
+        let work = move || {
+            if unmarked {
+                best_effort("mark facts as looked at", triggers.mark(&id, last));
+            }
+            files.lock().write_view(&state, &viewer)
+        };
+        let written = blocking(work).await;
         self.session.set_view_behind(!written.is_done);
         if written.restored {
             self.folder_restored().await;
