@@ -311,11 +311,18 @@ mod tests {
         let (folder, triggers) = (Folder::new(), Triggers::default());
         folder.write("one", "{event: deploy.finished}");
         assert!(!triggers.are_unarmed(slice::from_ref(&step)), "nothing was read yet");
-        folder.names(&triggers, step.kind(), true);
+        // Read, and fresh for as long as the test takes.
+        let read = || {
+            let names = folder.names(&triggers, "deploy.finished", true);
+            let later = Instant::now() + Duration::from_hours(1);
+            triggers.cached.lock().unwrap().as_mut().unwrap().at = later;
+            names
+        };
+        assert_eq!(read(), ["one"]);
         assert!(triggers.are_unarmed(slice::from_ref(&step)));
         assert!(!triggers.are_unarmed(&[step.clone(), rare]), "rare facts are always looked at");
-        folder.write("two", "{event: workflow.step.started}");
-        folder.names(&triggers, "deploy.finished", true);
+        folder.write("two", "{event: workflow.step.started, where: \"step == 'a'\"}");
+        assert_eq!(read(), ["one"]);
         assert!(!triggers.are_unarmed(&[step]));
     }
 
