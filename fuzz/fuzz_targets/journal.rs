@@ -7,7 +7,7 @@ use std::path::Path;
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::{FILE, OpenError};
-use coven_store::{Folder, Journal, JournalReader, JournalRecord};
+use coven_store::{OpenFolder, Journal, JournalReader, JournalRecord};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     fs::write(&file, &written).unwrap();
 
     let before = read(dir.path(), &session);
-    let folder = Folder::open(dir.path()).unwrap();
+    let folder = OpenFolder::open(dir.path()).unwrap();
     let Ok(mut journal) = Journal::open(&folder, &session) else {
         assert_eq!(fs::read(&file).unwrap(), written, "what is refused is not changed");
         return;
@@ -83,7 +83,7 @@ fn line(json: &[u8], out: &mut Vec<u8>) {
 
 /// All facts, if all can be read.
 fn read(dir: &Path, session: &SessionId) -> Option<Vec<JournalRecord<Value>>> {
-    let folder = Folder::open(dir).unwrap();
+    let folder = OpenFolder::open(dir).unwrap();
     let mut reader = match JournalReader::open(&folder, session) {
         Ok(reader) => reader,
         Err(OpenError::Damaged(_) | OpenError::WrongSession { .. }) => return None,
