@@ -4,7 +4,7 @@
 
 use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::check::{CheckEnvironment, check};
-use coven_workflow::plan::Plan;
+use coven_workflow::plan::WorkflowPlan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

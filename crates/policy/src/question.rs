@@ -24,7 +24,7 @@ pub struct AgentQuestion<'a> {
 impl AgentQuestion<'_> {
     /// Whether this is a dialog that the adapter does not describe. What Enter does there is not
     /// known, so no handler may send it.
-    pub(crate) fn is_unknown_dialog(&self) -> bool {
+    pub fn is_unknown_dialog(&self) -> bool {
         self.kind == AwaitingKind::Dialog && self.dialog.is_none()
     }
 
