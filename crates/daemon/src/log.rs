@@ -5,10 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use coven_service::LogLevel;
 use coven_service::text::printable;
+use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::error::Error;
@@ -119,7 +120,7 @@ impl Write for LogLine {
 impl Drop for LogLine {
     fn drop(&mut self) {
         let line = plain(&String::from_utf8_lossy(&self.text));
-        let mut open = self.log.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.log.inner.lock();
         // A full disk must not stop the daemon, and there is nowhere else to say so.
         drop(open.line(&line));
     }

@@ -3,10 +3,10 @@
 //! `coven ui` asks for a code over the socket and opens the page with it in the fragment, which
 //! browsers do not send. The page exchanges it, once and within a minute, for the token.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coven_api::{ApiProblem, ProblemCode};
+use parking_lot::Mutex;
 
 use crate::secret::Secret;
 
@@ -34,7 +34,7 @@ struct State {
 
 impl SignIn {
     pub(crate) fn code(&self, now: Instant) -> Result<Secret, ApiProblem> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
         if state.codes.len() >= MAX_OPEN_CODES {
             return Err(ApiProblem::new(ProblemCode::TooMany, "too many codes wait to be used")
@@ -49,7 +49,7 @@ impl SignIn {
 
     /// Uses a code up.
     pub(crate) fn exchange(&self, guess: &str, now: Instant) -> Result<(), ApiProblem> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.wrong.retain(|at| now.duration_since(*at) < CODE_LIFETIME);
         if state.wrong.len() >= MAX_WRONG_CODES {
             return Err(ApiProblem::new(ProblemCode::TooMany, "there were too many wrong codes")

@@ -11,12 +11,13 @@ mod tests;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
 use coven_store::session::ReadOnlySession;
 use coven_store::{BaseDir, SessionEntry};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -79,7 +80,7 @@ impl Feed {
     }
 
     fn book(&self) -> MutexGuard<'_, FeedBook> {
-        self.shared.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.book.lock()
     }
 
     /// The position of the newest fact; 0 if there is none.
@@ -94,7 +95,7 @@ impl Feed {
 
     /// Everything after a position, then what happens; without a position, what happens.
     pub fn subscribe(&self, after: Option<u64>) -> FeedSubscription {
-        let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.shared.events.lock();
         // The receiver of a channel without a sender says at once that all is over.
         let receiver =
             events.as_ref().map_or_else(|| broadcast::channel(1).1, broadcast::Sender::subscribe);
@@ -105,11 +106,11 @@ impl Feed {
     /// Ends all subscriptions, once they have told what they have to tell. What is told later has
     /// a position all the same.
     pub fn close(&self) {
-        self.shared.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.events.lock().take();
     }
 
     fn send(&self, envelope: &FeedEvent) {
-        let events = self.shared.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.shared.events.lock();
         if let Some(events) = &*events {
             // It fails only without subscribers; a later one reads the event from its journal.
             drop(events.send(envelope.clone()));

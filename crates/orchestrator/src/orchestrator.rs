@@ -10,14 +10,15 @@ mod requests;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_policy::EffectivePolicies;
 use coven_store::SessionEntry;
 use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::{CheckEnvironment, SessionInput};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 

@@ -6,7 +6,7 @@
 //! so publishing costs what changed and not what there is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use coven_model::{
     AgentMode, AgentVerdict, AttemptId, AutoAnswer, Intervention, PlanView, SessionId, SessionView,
@@ -17,6 +17,7 @@ use coven_workflow::State;
 use coven_workflow::plan::StepAction;
 use coven_workflow::state::{TaskRun, WorkflowRun};
 use coven_workflow::view::{SessionViewBuilder, plan_view};
+use parking_lot::RwLock;
 
 use crate::engine::{Runner, RunnerSlot};
 use crate::error::RequestError;
@@ -40,20 +41,20 @@ pub(crate) struct LiveJobs(Arc<RwLock<HashMap<AttemptId, RunnerSlot>>>);
 
 impl LiveJobs {
     pub(crate) fn insert(&self, job: AttemptId, runner: RunnerSlot) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(job, runner);
+        self.0.write().insert(job, runner);
     }
 
     pub(crate) fn remove(&self, job: &AttemptId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(job);
+        self.0.write().remove(job);
     }
 
     fn runner(&self, job: &AttemptId) -> Option<Runner> {
-        let jobs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.0.read();
         jobs.get(job)?.get()
     }
 
     fn agents(&self) -> Vec<(AttemptId, AgentRunner)> {
-        let jobs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.0.read();
         let agents = jobs.iter().filter_map(|(job, slot)| match slot.get()? {
             Runner::Agent(agent) => Some((job.clone(), agent)),
             Runner::Headless(_) => None,

@@ -3,8 +3,9 @@
 //! while.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use crate::event::{RunnerEvent, RunnerUpdate};
@@ -44,7 +45,7 @@ impl EventPublisher {
             return;
         }
         // Locked until it is sent, so that a new subscriber knows exactly which events came before.
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let number = kept.back().map_or(1, |(last, _)| last + 1);
         kept.push_back((number, event.clone()));
         if kept.len() > KEPT_EVENTS {
@@ -92,7 +93,7 @@ pub struct RunnerSubscription {
 
 impl RunnerSubscription {
     fn new(kept: &Kept, receiver: impl FnOnce() -> broadcast::Receiver<Numbered>) -> Self {
-        let known = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.lock();
         let last = known.back().map_or(0, |(number, _)| *number);
         Self { receiver: receiver(), kept: kept.clone(), last, missed: VecDeque::new() }
     }
@@ -120,7 +121,7 @@ impl RunnerSubscription {
 
     /// Takes what was kept. Some of it is still to come; then it is known already.
     fn catch_up(&mut self) {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let last = self.last;
         for (number, event) in kept.iter().filter(|(number, _)| *number > last) {
             self.last = *number;

@@ -4,8 +4,8 @@
 //! need this base directory, and a client that gives up does not leave it half open.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use coven_api::ProblemCode;
@@ -13,6 +13,7 @@ use coven_api::system::{FolderTrust, TrustState};
 use coven_folder::disk_wait::Permit;
 use coven_orchestrator::{Archive, Options, Orchestrator};
 use coven_policy::EffectivePolicies;
+use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 
 use crate::auto_answer;
@@ -92,7 +93,7 @@ impl BaseDirectory {
 
     /// Why its sessions cannot be kept, where they cannot.
     pub(crate) async fn problem(&self) -> Option<String> {
-        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let problem = self.problem.lock().clone();
         if problem.is_some() || self.now().is_some() {
             return problem;
         }
@@ -103,7 +104,7 @@ impl BaseDirectory {
 
     /// Its orchestrator if it is open now.
     pub(crate) fn now(&self) -> Option<Orchestrator> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.open.read().clone()
     }
 
     /// Its orchestrator, opened if it is not.
@@ -130,13 +131,13 @@ impl BaseDirectory {
     }
 
     fn note_opening(&self) {
-        let mut since = self.opening_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.opening_since.lock();
         *since = Some(Instant::now());
     }
 
     /// Waits while it is being opened, until that has taken [`OPENING_TIMEOUT`].
     pub(crate) async fn wait_while_opening(&self) {
-        let since = *self.opening_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *self.opening_since.lock();
         if let Some(since) = since.filter(|_| self.is_opening()) {
             let deadline = since + OPENING_TIMEOUT;
             let waited = tokio::time::timeout_at(deadline.into(), self.opening.lock()).await;
@@ -211,7 +212,7 @@ impl BaseDirectory {
                 }
                 // Nothing runs in the directory that was there, so its place is opened anew.
                 orchestrator.close().await;
-                self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+                self.open.write().take();
                 *opening = Opening::Not;
             }
             Opening::Closed => return Err(ServiceError::Stopping),
@@ -222,13 +223,11 @@ impl BaseDirectory {
         }
         let timeout = if matches!(*opening, Opening::Not) { LOCK_TIMEOUT } else { Duration::ZERO };
         let opened = self.open_within(context, timeout).await;
-        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) =
-            opened.as_ref().err().map(ToString::to_string);
+        *self.problem.lock() = opened.as_ref().err().map(ToString::to_string);
         match opened {
             Ok(orchestrator) => {
                 *opening = Opening::Open(orchestrator.clone());
-                *self.open.write().unwrap_or_else(PoisonError::into_inner) =
-                    Some(orchestrator.clone());
+                *self.open.write() = Some(orchestrator.clone());
                 // What changed while it was being opened its orchestrator has not been told.
                 self.refresh(&context.trust_of(&self.path)?);
                 // The watcher answers what comes up from here on; this is what came up before.
@@ -282,7 +281,7 @@ impl BaseDirectory {
 
     /// The policies that a new orchestrator begins with.
     fn first_policies(&self, context: &ServiceContext, trusted: bool) -> EffectivePolicies {
-        let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut applied = self.applied.lock();
         applied.trusted = trusted;
         applied.policies = PolicyFiles::new(&context.places.config_dir, &self.path);
         applied.policies.changed(trusted).map(|read| self.or_none(read)).unwrap_or_default()
@@ -301,7 +300,7 @@ impl BaseDirectory {
         let trusted = trust.state == TrustState::Trusted;
         self.trusted.store(trusted, Ordering::Relaxed);
         let Some(orchestrator) = self.now() else { return };
-        let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut applied = self.applied.lock();
         if applied.trusted != trusted {
             applied.trusted = trusted;
             orchestrator.set_trusted(trusted);
@@ -315,7 +314,7 @@ impl BaseDirectory {
     pub(crate) async fn close(&self, stop_agents: bool) {
         let mut opening = self.opening.lock().await;
         let was = std::mem::replace(&mut *opening, Opening::Closed);
-        self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.open.write().take();
         if let Opening::Open(orchestrator) = was {
             orchestrator.shutdown(stop_agents).await;
         }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use coven_api::ProblemCode;
@@ -16,6 +16,7 @@ use coven_model::Timestamp;
 use coven_orchestrator::{AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator};
 use coven_runner::catch_panic;
 use coven_store::{BaseDir, Registered};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -168,7 +169,7 @@ impl Service {
     }
 
     fn base_dirs_lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<BaseDirectory>>> {
-        self.shared.base_dirs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.base_dirs.lock()
     }
 
     /// A base directory if it is known.

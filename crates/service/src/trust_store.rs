@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coven_api::system::{FolderTrust, TrustState};
 use coven_store::{FolderOwners, OpenObstacle};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -158,7 +158,7 @@ impl TrustStore {
     }
 
     fn agreed(&self) -> MutexGuard<'_, TrustFile> {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.agreed.lock()
     }
 
     /// The other owners of a folder that the user agreed to.

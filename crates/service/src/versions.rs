@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
@@ -40,7 +40,7 @@ impl InstalledVersions {
     /// What a program says about itself, if it says anything in time.
     pub(crate) async fn of(&self, path: &Path, args: &[String]) -> Option<String> {
         let changed = path.metadata().and_then(|about| about.modified()).ok();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        let known = self.known.lock().get(path).cloned();
         if let Some((then, version)) = known
             && then == changed
         {
@@ -56,7 +56,7 @@ impl InstalledVersions {
             .output();
         let output = tokio::time::timeout(VERSION_TIMEOUT, child).await.ok()?.ok();
         let version = output.and_then(|output| first_line(&output.stdout));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.insert(path.to_owned(), (changed, version.clone()));
         version
     }

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_folder::{Durability, FileError, OpenFolder};
 use coven_model::ContentDigest;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::OFlags;
 
 use crate::layout;
@@ -68,7 +69,7 @@ impl Values {
 
     fn lock(&self) -> MutexGuard<'_, ValueFiles> {
         // Nothing that panics runs under this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The folder of the session. Files are read and written without the lock.

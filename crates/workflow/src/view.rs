@@ -4,10 +4,11 @@
 mod history;
 mod plan;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
 use coven_model::{ContentDigest, SessionEvent, TaskId, TaskStatus};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 pub use history::RunHistory;
@@ -88,7 +89,7 @@ impl SessionViewBuilder {
     }
 
     fn known(&self) -> MutexGuard<'_, Vec<LargeValue>> {
-        self.large.lock().unwrap_or_else(PoisonError::into_inner)
+        self.large.lock()
     }
 
     /// A value, or what stands for it if it is large.

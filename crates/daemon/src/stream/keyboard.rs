@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use coven_model::{AttemptId, SessionId};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// The terminal of one attempt.
@@ -39,7 +40,7 @@ impl Keyboards {
     /// A seat before the terminal of an attempt.
     pub(super) fn join(&self, session: SessionId, attempt: AttemptId, name: &str) -> KeyboardSeat {
         let viewer = self.shared.viewers.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut keyboards = self.shared.keyboards.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keyboards = self.shared.keyboards.lock();
         keyboards.retain(|_, keyboard| keyboard.strong_count() > 0);
         let place = (session, attempt);
         let keyboard = keyboards.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {

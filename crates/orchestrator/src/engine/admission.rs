@@ -11,10 +11,11 @@
 mod job_board;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_model::{JobSpec, Timestamp};
 use coven_scheduler::clock::{SchedulerClock, SystemClock};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use self::job_board::{JobBoard, QueuedJob};
@@ -110,7 +111,7 @@ impl AdmissionQueue {
     }
 
     fn jobs(&self) -> MutexGuard<'_, JobBoard> {
-        self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.jobs.lock()
     }
 
     /// Changes something, and then lets begin what may begin.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use coven_adapters::{AdapterFolders, AdapterRegistry};
 use coven_model::{AttemptId, JobSpec, JobWork};
@@ -13,6 +13,7 @@ use coven_runtime::hold::HolderDomain;
 use coven_store::{Attempt, FileError};
 use coven_workflow::state::WorkflowRun;
 use coven_workflow::{SessionInput, State};
+use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
 use super::admission::{AdmissionQueue, QueueMember};
@@ -85,24 +86,24 @@ impl WorkflowExecutor {
 
     /// The adapters, as they are now.
     pub(crate) fn registry(&self) -> Arc<AdapterRegistry> {
-        self.shared.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.registry.read().clone()
     }
 
     /// Who answers without a person, as it is now.
     pub(super) fn policies(&self) -> Arc<EffectivePolicies> {
-        self.shared.policies.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.policies.read().clone()
     }
 
     /// Other folders of adapters, from the next start of a job on.
     pub(crate) fn set_adapters(&self, folders: AdapterFolders) {
         let registry = Arc::new(AdapterRegistry::new(folders));
-        *self.shared.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+        *self.shared.registry.write() = registry;
     }
 
     /// Other policies, from the next question of an agent on.
     pub(crate) fn set_policies(&self, policies: EffectivePolicies) {
         let policies = Arc::new(policies);
-        *self.shared.policies.write().unwrap_or_else(PoisonError::into_inner) = policies;
+        *self.shared.policies.write() = policies;
     }
 
     /// The queue that gives slots to jobs.

@@ -9,7 +9,7 @@ mod once;
 mod picture;
 mod secrets;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
@@ -18,6 +18,7 @@ use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::{Attempt, FileError};
 use coven_workflow::SessionInput;
 use coven_workflow::command::AgentAnswer;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -73,11 +74,11 @@ pub(crate) struct RunnerSlot(Arc<Mutex<Option<Runner>>>);
 
 impl RunnerSlot {
     pub(crate) fn get(&self) -> Option<Runner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     fn set(&self, runner: Option<Runner>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = runner;
+        *self.0.lock() = runner;
     }
 }
 

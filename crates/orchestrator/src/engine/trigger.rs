@@ -37,7 +37,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use coven_model::WorkflowStatus;
@@ -47,6 +47,7 @@ use coven_workflow::check::RUN_EVENTS;
 use coven_workflow::plan::PlanTrigger;
 use coven_workflow::state::WorkflowRun;
 use coven_workflow::{CheckEnvironment, VariableScope, WorkflowPlan, bind_event};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 /// How many sessions may start one another, one after the other. More is a circle.
@@ -141,7 +142,7 @@ impl Triggers {
     /// Whether it is known without a look at any file that none of these facts starts anything.
     pub(crate) fn are_unarmed(&self, facts: &[SessionEvent]) -> bool {
         // A thread that holds the lock may be reading files.
-        let Ok(cached) = self.cached.try_lock() else { return false };
+        let Some(cached) = self.cached.try_lock() else { return false };
         let Some(cached) = cached.as_ref().filter(|cached| cached.is_fresh()) else { return false };
         let starts = |fact: &SessionEvent| {
             is_rare(fact.kind()) || cached.plans.iter().any(|plan| is_armed(plan, fact.kind()))
@@ -155,7 +156,7 @@ impl Triggers {
         of: impl FnOnce() -> (CataloguePaths, CheckEnvironment),
     ) -> Arc<[WorkflowPlan]> {
         // One reads, the others wait for it: they would read the same.
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock();
         if let Some(cached) = &*cached
             && !is_rare(kind)
             && cached.is_fresh()
@@ -315,7 +316,7 @@ mod tests {
         let read = || {
             let names = folder.names(&triggers, "deploy.finished", true);
             let later = Instant::now() + Duration::from_hours(1);
-            triggers.cached.lock().unwrap().as_mut().unwrap().at = later;
+            triggers.cached.lock().as_mut().unwrap().at = later;
             names
         };
         assert_eq!(read(), ["one"]);

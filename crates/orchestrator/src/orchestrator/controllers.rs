@@ -1,9 +1,10 @@
 //! The sessions in memory, by id, and who may open which.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_model::SessionId;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::engine::SessionController;
@@ -38,7 +39,7 @@ impl SessionTurn {
 
 impl Controllers {
     fn table(&self) -> MutexGuard<'_, ControllerTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     pub(super) fn get(&self, id: &SessionId) -> Option<SessionController> {

@@ -1,6 +1,6 @@
 //! Removing sessions: on request, and old ones by themselves.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use coven_model::SessionId;
 use coven_store::SessionEntry;
@@ -100,14 +100,14 @@ impl Orchestrator {
                 orchestrator.sweep().await;
             }
         });
-        let mut place = self.shared.housekeeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.shared.housekeeper.lock();
         *place = Some(housekeeper);
     }
 
     /// Ends that, and waits until it has ended.
     pub(super) async fn leave_house(&self) {
         let housekeeper = {
-            let mut place = self.shared.housekeeper.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut place = self.shared.housekeeper.lock();
             place.take()
         };
         if let Some(housekeeper) = housekeeper {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use coven_model::event::SessionEvent;
 use coven_model::{ContentDigest, SessionId, WorkflowStatus};
 use coven_store::JournalReader;
 use coven_store::register::RegisterError;
 use coven_workflow::{State, WorkflowPlan};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -84,18 +85,18 @@ impl SessionMaker {
     }
 
     fn begin_later(&self, id: SessionId) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.waiting.lock().push(id);
         self.wake.notify_one();
     }
 
     fn take_waiting(&self) -> Vec<SessionId> {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.lock())
     }
 
     /// Ends the task that begins triggered sessions, and waits for its end. Sessions that are still
     /// waiting begin when the base directory is opened the next time.
     pub(super) async fn stop(&self) {
-        let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let starter = self.starter.lock().take();
         if let Some(starter) = starter {
             self.wake.notify_one();
             best_effort("end what starts triggered sessions", starter.await);
@@ -272,7 +273,7 @@ impl Orchestrator {
         new: NewSession,
     ) -> Result<MadeOnce, ExecuteError> {
         let once = &self.shared.once;
-        let _making = once.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _making = once.making.lock();
         let begins = terms.begins;
         let before = |id| MadeOnce { id, is_new: false, is_waiting: false };
         if let Some(id) = once.claims.made_for(key, terms.digest.as_ref())? {
@@ -452,7 +453,7 @@ impl Orchestrator {
                 wake.notified().await;
             }
         });
-        *once.starter.lock().unwrap_or_else(PoisonError::into_inner) = Some(starter);
+        *once.starter.lock() = Some(starter);
     }
 }
 

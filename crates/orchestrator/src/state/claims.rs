@@ -20,12 +20,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use coven_model::{ContentDigest, SessionId, Timestamp};
 use coven_store::register::{DurableWhen, RegisterError};
 use coven_store::{BaseDir, FileError, Register};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 /// The name of the file, in the state folder of the base directory.
@@ -221,7 +221,7 @@ impl Claims {
 
     fn lock(&self) -> MutexGuard<'_, ClaimTable> {
         // A line that was half taken is still one that was written down.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// The session that was made for a key, if one was.

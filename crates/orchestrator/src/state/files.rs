@@ -2,7 +2,7 @@
 //! done here waits on a disk, so it happens on the journal writer's threads and in
 //! [`blocking`](crate::state::blocking::blocking) work.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Timestamp};
@@ -11,6 +11,7 @@ use coven_store::session::{Appended, WrittenBatch};
 use coven_store::{Attempt, FileError, Session};
 use coven_workflow::State;
 use coven_workflow::view::SessionViewBuilder;
+use parking_lot::{Mutex, MutexGuard};
 
 /// The files of one session, shared between its actor and the threads that work for it. They take
 /// turns: the actor waits for each piece of work.
@@ -25,7 +26,7 @@ impl SharedFiles {
     /// For work that may wait on a disk.
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionFiles> {
         // Work that panicked has left a journal that says itself whether it is in doubt.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

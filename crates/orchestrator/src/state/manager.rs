@@ -1,7 +1,6 @@
 //! All sessions of a base directory.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::index::ResolveError;
@@ -11,6 +10,7 @@ use coven_store::retention::{self, RemoveError};
 use coven_store::{
     BaseDir, FileError, FolderOwners, Index, Lock, Registry, Retention, SessionEntry,
 };
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::{Clock, WorkflowSession};
 use crate::error::OpenError;
@@ -56,7 +56,7 @@ impl SessionManager {
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registry.lock()
     }
 
     /// The folder in the state folder where more is kept about this base directory.
@@ -97,7 +97,7 @@ impl SessionManager {
 
     /// The base directory below which the sessions are kept.
     pub fn base(&self) -> BaseDir {
-        self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.base.read().clone()
     }
 
     /// Whether the base directory is still the one that was opened.
@@ -114,18 +114,18 @@ impl SessionManager {
             return Ok(base);
         }
         let base = BaseDir::create_owned(base.path(), self.agreed_owners.as_ref())?;
-        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lock = self.lock.lock();
         if lock.standing()? == LockStanding::Lost {
             *lock = Lock::take(&base, &LockHolder::this_process(&self.keeper, self.now(), None))?;
         }
         drop(lock);
         self.index().forget_missing(&base);
-        *self.base.write().unwrap_or_else(PoisonError::into_inner) = base.clone();
+        *self.base.write() = base.clone();
         Ok(base)
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock()
     }
 
     /// All sessions, newest first.

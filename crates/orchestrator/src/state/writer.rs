@@ -6,13 +6,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use coven_folder::disk_wait::Permit;
 use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::AppendError;
 use coven_store::session::Appended;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use super::files::SharedFiles;
@@ -78,7 +79,7 @@ impl JournalWriter {
 
 impl WriterThread {
     fn sender(&self) -> Result<mpsc::Sender<WriteBatch>, WriterFailed> {
-        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batches = self.batches.lock();
         if let Some(sender) = batches.as_ref().filter(|sender| !sender.is_closed()) {
             return Ok(sender.clone());
         }

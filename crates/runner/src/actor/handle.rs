@@ -1,10 +1,11 @@
 //! What a handle asks of its actor.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use coven_model::{AgentVerdict, ContentDigest, JobOutcome, Timestamp};
 use coven_terminal::keys::KeyPress;
 use coven_terminal::screen::GridSize;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StopError;
@@ -107,7 +108,7 @@ impl ActorHandle {
     }
 
     pub(crate) fn subscribe(&self) -> RunnerSubscription {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = self.first.lock().take();
         first.unwrap_or_else(|| self.events.subscribe())
     }
 }

@@ -2,9 +2,10 @@
 //! of it is durable. Readers see nothing beyond that.
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coven_model::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::scan::{RecordMark, RecordMarks};
 
@@ -31,7 +32,7 @@ impl DurableJournal {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, DurableEnd> {
         // Nothing that panics runs under this lock, and half a change would still be a state.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The file, up to where to read, and the place to begin for a fact.
