@@ -123,7 +123,7 @@ pub enum SessionContent {
     Definition {
         /// What it is called in messages, such as the path of its file.
         name: String,
-        /// Its text.
+        /// The text of the definition.
         text: String,
     },
     /// A plan that was checked before.
@@ -133,9 +133,9 @@ pub enum SessionContent {
 /// What a session is made with.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// What it runs.
+    /// The grimoire or definition to run.
     pub what: SessionContent,
-    /// Its inputs.
+    /// The values of its inputs, by name.
     pub input: Map<String, Value>,
     /// What it is for.
     pub goal: Option<String>,

@@ -77,7 +77,7 @@ impl fmt::Display for DisplayDomain<'_> {
 /// How a command ended without success, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExecutionEnding {
-    /// The dependency failed.
+    /// The command it depends on failed.
     Failed,
     /// The command was cancelled.
     Cancelled,

@@ -19,7 +19,7 @@ pub const BUILT: &str = "COVEN_TEST_PROGRAMS_BUILT";
 pub enum TestProgram {
     /// The demo agent and the holder it runs under.
     Agent,
-    /// A holder alone.
+    /// A holder without an agent.
     Holder,
     /// The daemon as a process of its own, to be killed. Its argument is the program that holds
     /// jobs.

@@ -36,11 +36,11 @@ pub struct Load {
 /// A job that was let run: a line of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// The job.
+    /// The job that was let run.
     pub job: String,
     /// Who let it run: a person, or `workflow`.
     pub by: String,
-    /// Why.
+    /// Why it was let run.
     pub reason: String,
     /// When it was approved, by the queue's clock.
     pub at: Timestamp,
