@@ -8,7 +8,7 @@ mod job;
 mod shell;
 pub(crate) mod trigger;
 
-pub use admission::{Admission, AdmissionQueue, Load, SlotUse};
+pub use admission::{Admission, AdmissionPause, AdmissionQueue, Load, SlotUse};
 pub use controller::SessionController;
 pub(crate) use controller::{SessionContext, SessionStart};
 pub use executor::WorkflowExecutor;

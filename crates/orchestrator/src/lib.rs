@@ -40,7 +40,9 @@ mod orchestrator;
 mod snapshot;
 mod state;
 
-pub use engine::{Admission, AdmissionQueue, Load, SessionController, SlotUse, WorkflowExecutor};
+pub use engine::{
+    Admission, AdmissionPause, AdmissionQueue, Load, SessionController, SlotUse, WorkflowExecutor,
+};
 pub use error::{ExecuteError, OpenError, RequestError};
 pub use event::{EventSubscription, FeedEvent, LiveEvent, PublishedEvent};
 pub use feed::{Feed, FeedItem, FeedSubscription};

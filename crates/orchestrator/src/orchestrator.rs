@@ -112,6 +112,8 @@ impl Orchestrator {
             let orchestrator = orchestrator.clone();
             blocking(move || orchestrator.take_up()).await
         };
+        // Before the first job of a session that waits: those of the next ones may run already.
+        let _pause = (!entries.is_empty()).then(|| orchestrator.admission().pause());
         for entry in entries {
             let open = matches!(entry.status, WorkflowStatus::Running | WorkflowStatus::Blocked);
             let claims = orchestrator.shared.once.claims();
@@ -181,6 +183,10 @@ impl Orchestrator {
             linger: self.shared.options.linger,
             ended: self.shared.ended.clone(),
             triggers: self.trigger_starter(),
+            recovery: match start {
+                SessionStart::Recover => self.admission().current_pause(),
+                SessionStart::Begin | SessionStart::Wait => None,
+            },
         };
         SessionController::start(session, context, self.shared.executor.for_caller(env), start)
     }

@@ -13,7 +13,9 @@ use std::time::Duration;
 use coven_api::ProblemCode;
 use coven_api::system::{BaseDirStatus, FolderTrust, OpenBaseDir};
 use coven_model::Timestamp;
-use coven_orchestrator::{AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator};
+use coven_orchestrator::{
+    AdmissionPause, AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator,
+};
 use coven_runner::catch_panic;
 use coven_store::{BaseDir, Registered};
 use parking_lot::{Mutex, MutexGuard};
@@ -111,12 +113,14 @@ impl Service {
         let state_dir = &context.places.state_dir;
         let registered = coven_store::registry::registered_bases(state_dir)
             .map_err(|source| StartError { path: state_dir.clone(), source })?;
+        // Until all of them are open, no job begins: those that run already count.
+        let pause = context.admission.pause();
         for known in registered {
             let base = self.base_dir_at(&known.path);
             context.feed.locate(&known.path, &known.sessions);
             if has_live_sessions(state_dir, &known.path) {
                 let begun = base.begin_opening();
-                self.spawn(self.clone().open_until_it_works(base, begun));
+                self.spawn(self.clone().open_until_it_works(base, begun, pause.clone()));
             }
         }
         Ok(())
@@ -124,12 +128,18 @@ impl Service {
 
     /// Opens a base directory. One that another program has is tried again: that may end, and what
     /// the last daemon was just starting when it died keeps the lock for a moment.
-    async fn open_until_it_works(self, base: Arc<BaseDirectory>, begun: Option<OpeningGuard>) {
+    async fn open_until_it_works(
+        self,
+        base: Arc<BaseDirectory>,
+        begun: Option<OpeningGuard>,
+        admission_pause: AdmissionPause,
+    ) {
         let (context, mut pause) = (self.context(), FIRST_OPEN_RETRY_DELAY);
         let mut opened = match begun {
             Some(begun) => base.open_begun(context, begun).await,
             None => base.orchestrator(context).await,
         };
+        drop(admission_pause);
         while let Err(error) = opened {
             tracing::warn!(base = %base.path().display(), "cannot be opened: {error}");
             // Others may let go of it, and its owner may take a permission back.

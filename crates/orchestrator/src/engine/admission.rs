@@ -11,7 +11,8 @@
 mod job_board;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use coven_model::{JobSpec, Timestamp};
 use coven_scheduler::clock::{SchedulerClock, SystemClock};
@@ -69,6 +70,35 @@ pub struct AdmissionQueue {
 struct AdmissionState {
     jobs: Mutex<JobBoard>,
     clock: Box<dyn SchedulerClock>,
+    /// The pause that is on, if there is one.
+    pause: Mutex<Weak<PauseState>>,
+}
+
+/// How long a pause lasts at most. A folder whose disk hangs delays the jobs of others no longer.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// While a clone of it lives no job begins, up to [`MAX_PAUSE`]: jobs that run already are about to
+/// be taken up, and each of them may need a slot that looks free.
+#[derive(Clone)]
+pub struct AdmissionPause {
+    _state: Arc<PauseState>,
+}
+
+struct PauseState {
+    number: u64,
+    queue: AdmissionQueue,
+}
+
+impl fmt::Debug for AdmissionPause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AdmissionPause").finish_non_exhaustive()
+    }
+}
+
+impl Drop for PauseState {
+    fn drop(&mut self) {
+        self.queue.change(|jobs| jobs.end_pause(self.number));
+    }
 }
 
 impl fmt::Debug for AdmissionQueue {
@@ -86,7 +116,31 @@ impl AdmissionQueue {
     /// The same with another clock.
     pub(crate) fn with_clock(slots: usize, clock: impl SchedulerClock + 'static) -> Self {
         let jobs = Mutex::new(JobBoard::new(slots.max(1)));
-        Self { shared: Arc::new(AdmissionState { jobs, clock: Box::new(clock) }) }
+        let pause = Mutex::default();
+        Self { shared: Arc::new(AdmissionState { jobs, clock: Box::new(clock), pause }) }
+    }
+
+    /// Lets no job begin until jobs that run already are taken up, or for [`MAX_PAUSE`]. Must be
+    /// called within a tokio runtime.
+    pub fn pause(&self) -> AdmissionPause {
+        let mut pause = self.shared.pause.lock();
+        if let Some(state) = pause.upgrade() {
+            return AdmissionPause { _state: state };
+        }
+        let number = self.jobs().begin_pause();
+        let state = Arc::new(PauseState { number, queue: self.clone() });
+        *pause = Arc::downgrade(&state);
+        let queue = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(MAX_PAUSE).await;
+            queue.change(|jobs| jobs.end_pause(number));
+        });
+        AdmissionPause { _state: state }
+    }
+
+    /// The pause that is on. Its holder is about to take up a job.
+    pub(crate) fn current_pause(&self) -> Option<AdmissionPause> {
+        self.shared.pause.lock().upgrade().map(|state| AdmissionPause { _state: state })
     }
 
     /// How many jobs run and wait, each counted once.
@@ -133,12 +187,14 @@ pub(super) struct QueueMember {
 }
 
 impl QueueMember {
-    /// Puts a job at the end of the queue. Its runner will be found in `runner`.
-    pub(super) fn enqueue(&self, spec: &JobSpec, runner: RunnerSlot) -> SlotRequest {
+    /// Puts a job at the end of the queue. Its runner will be found in `runner`. One that is not new
+    /// may run already, and keeps a pause on until that is known.
+    pub(super) fn enqueue(&self, spec: &JobSpec, runner: RunnerSlot, is_new: bool) -> SlotRequest {
         let (grant, granted) = oneshot::channel();
         let job = QueuedJob::new(self.id, spec, runner, grant);
+        let pause = if is_new { None } else { self.queue.current_pause() };
         let number = self.queue.change(|jobs| jobs.enqueue(job));
-        SlotRequest { number, queue: self.queue.clone(), granted }
+        SlotRequest { number, queue: self.queue.clone(), granted, pause }
     }
 
     pub(super) fn queue(&self) -> &AdmissionQueue {
@@ -176,9 +232,15 @@ pub(super) struct SlotRequest {
     number: Option<u64>,
     queue: AdmissionQueue,
     granted: oneshot::Receiver<Result<(), String>>,
+    pause: Option<AdmissionPause>,
 }
 
 impl SlotRequest {
+    /// It is known whether the job runs already.
+    pub(super) fn is_looked_at(&mut self) {
+        self.pause = None;
+    }
+
     /// Waits until the job has its slot. May be waited for again if the wait was given up.
     pub(super) async fn granted(&mut self) -> Result<(), NoSlot> {
         match (&mut self.granted).await {

@@ -12,6 +12,7 @@ use coven_workflow::state::RefusalReason;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 use self::actor::{ActorChannels, SessionActor};
+use super::admission::AdmissionPause;
 use super::executor::WorkflowExecutor;
 use super::job::{JobOrder, Runner};
 use crate::error::RequestError;
@@ -31,6 +32,10 @@ const MAX_EVENT_LAG: usize = 1024;
 /// How long a request waits for a disk that takes nothing, before it is told so. What it asked for
 /// happens when the disk takes it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a request waits for a session whose disk does not answer at all. Longer than any disk
+/// that works takes.
+const HANG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a job may take to end when its session cannot write anything down.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -74,6 +79,8 @@ pub(crate) struct SessionContext {
     pub(crate) ended: Arc<Notify>,
     /// Starts what the facts of a session start.
     pub(crate) triggers: TriggerStarter,
+    /// Kept until the jobs of a session that goes on are in the queue.
+    pub(crate) recovery: Option<AdmissionPause>,
 }
 
 /// A handle to the actor of one session.
@@ -199,6 +206,10 @@ impl SessionController {
         tokio::select! {
             answered = asked => Ok(answered??),
             problem = self.storage_fails() => Err(RequestError::NotWritten { problem }),
+            () = tokio::time::sleep(HANG_TIMEOUT) => {
+                let problem = "its disk has not answered for 10 seconds".to_owned();
+                Err(RequestError::NotWritten { problem })
+            }
         }
     }
 

@@ -213,7 +213,7 @@ impl RunningJob {
         let shared = runner.clone();
         let JobFolders { attempt, is_new, earlier } = folders;
         let job = spec.job.attempt.clone();
-        let slot = executor.shared.admission.enqueue(&spec, runner.clone());
+        let slot = executor.shared.admission.enqueue(&spec, runner.clone(), is_new);
         let task = tokio::spawn(async move {
             match attempt {
                 Ok(attempt) => {
@@ -286,7 +286,9 @@ impl RunningJob {
         };
         if started {
             self.slot.iter().for_each(SlotRequest::adopt);
-        } else if let Some(slot) = &mut self.slot {
+        }
+        self.slot.iter_mut().for_each(SlotRequest::is_looked_at);
+        if !started && let Some(slot) = &mut self.slot {
             tokio::select! {
                 granted = slot.granted() => match granted {
                     Ok(()) => {}

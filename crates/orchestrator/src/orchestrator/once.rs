@@ -22,7 +22,7 @@ use super::{Orchestrator, OrchestratorParts};
 use crate::engine::trigger::{self, EventMeaning, MAX_TRIGGER_DEPTH, Triggers};
 use crate::error::{ExecuteError, RequestError};
 use crate::options::{NewSession, SessionContent};
-use crate::state::blocking::blocking;
+use crate::state::blocking::{blocking, owned};
 use crate::state::{ClaimError, ClaimTerms, Claimed, Claims, Environment, PastSession};
 use coven_folder::best_effort;
 
@@ -235,7 +235,15 @@ impl Orchestrator {
 
     /// Makes a session and lets it run. Says also whether an earlier request with the same key had
     /// made it: then it is the session of that request, which may have ended or be gone since.
+    ///
+    /// It is made and begins also if the caller gives up waiting: half of it would be a session
+    /// that never begins.
     pub async fn execute(&self, new: NewSession) -> Result<(SessionId, bool), ExecuteError> {
+        let orchestrator = self.clone();
+        owned(async move { orchestrator.execute_whole(new).await }).await
+    }
+
+    async fn execute_whole(&self, new: NewSession) -> Result<(SessionId, bool), ExecuteError> {
         let Some(key) = new.key.clone() else { return Ok((self.execute_new(new).await?, false)) };
         let orchestrator = self.clone();
         let made = blocking(move || orchestrator.make_once_for_key(&key, true, new)).await?;

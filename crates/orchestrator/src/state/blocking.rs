@@ -3,6 +3,7 @@
 use std::panic::resume_unwind;
 
 use coven_folder::disk_wait::{Permit, set_probe};
+use tokio::task::JoinError;
 
 /// Runs work that may wait on a disk on a thread where no task waits with it. A panic in the work
 /// is the caller's panic.
@@ -11,7 +12,16 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
         let _permit = Permit::take();
         work()
     };
-    match tokio::task::spawn_blocking(permitted).await {
+    done(tokio::task::spawn_blocking(permitted).await).await
+}
+
+/// Runs a future to its end, also if the caller gives up waiting. A panic in it is the caller's.
+pub(crate) async fn owned<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    done(tokio::spawn(work).await).await
+}
+
+async fn done<T>(done: Result<T, JoinError>) -> T {
+    match done {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),

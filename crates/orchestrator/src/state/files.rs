@@ -2,6 +2,7 @@
 //! done here waits on a disk, so it happens on the journal writer's threads and in
 //! [`blocking`](crate::state::blocking::blocking) work.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use coven_model::event::SessionEvent;
@@ -16,17 +17,28 @@ use parking_lot::{Mutex, MutexGuard};
 /// The files of one session, shared between its actor and the threads that work for it. They take
 /// turns: the actor waits for each piece of work.
 #[derive(Clone, Debug)]
-pub(crate) struct SharedFiles(Arc<Mutex<SessionFiles>>);
+pub(crate) struct SharedFiles {
+    files: Arc<Mutex<SessionFiles>>,
+    file_system: u64,
+}
 
 impl SharedFiles {
+    /// The files of an open session. Waits on the disk.
     pub(crate) fn new(store: Session) -> Self {
-        Self(Arc::new(Mutex::new(SessionFiles { store })))
+        // One that cannot be asked shares the threads of all that cannot.
+        let file_system = std::fs::metadata(store.path()).map_or(0, |found| found.dev());
+        Self { files: Arc::new(Mutex::new(SessionFiles { store })), file_system }
+    }
+
+    /// The number of the file system they are on.
+    pub(crate) fn file_system(&self) -> u64 {
+        self.file_system
     }
 
     /// For work that may wait on a disk.
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionFiles> {
         // Work that panicked has left a journal that says itself whether it is in doubt.
-        self.0.lock()
+        self.files.lock()
     }
 }
 

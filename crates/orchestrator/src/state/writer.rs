@@ -1,9 +1,11 @@
-//! The threads that put facts on the disk: at most four in a process, shared by all sessions.
+//! The threads that put facts on the disk: at most four for each file system, shared by all its
+//! sessions. A file system that hangs takes its own threads along and no others.
 //!
 //! A session always has the same thread. A thread takes everything that waits for it in one turn:
 //! it writes all batches, then syncs each journal once, so that the syncs of sessions that write at
 //! the same time share what the file system does for one. An error answers its own session alone.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::files::SharedFiles;
 
-/// How many threads there are at most.
+/// How many threads a file system has at most.
 const MAX_THREADS: usize = 4;
 
 /// How many batches may wait for a thread; a session has at most one on its way.
@@ -30,8 +32,11 @@ const BATCHES_PER_TURN: usize = 64;
 /// The journal writer of a process. Clones share its threads, which end with the last of them.
 #[derive(Clone, Debug, Default)]
 pub struct JournalWriter {
-    threads: Arc<[WriterThread; MAX_THREADS]>,
+    /// By the number of the file system.
+    threads: Arc<Mutex<HashMap<u64, Arc<WriterThreads>>>>,
 }
+
+type WriterThreads = [WriterThread; MAX_THREADS];
 
 /// A thread, started by its first session.
 #[derive(Debug, Default)]
@@ -71,7 +76,8 @@ impl JournalWriter {
         let batch = WriteBatch { files: files.clone(), facts, time, reply };
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
-        let thread = &self.threads[(hasher.finish() % MAX_THREADS as u64) as usize];
+        let threads = self.threads.lock().entry(files.file_system()).or_default().clone();
+        let thread = &threads[(hasher.finish() % MAX_THREADS as u64) as usize];
         thread.sender()?.send(batch).await.map_err(|_| WriterFailed)?;
         answer.await.map_err(|_| WriterFailed)
     }

@@ -174,6 +174,43 @@ async fn jobs_that_ran_already_go_on_beyond_the_limit_and_new_ones_wait_for_them
     nothing_left(&id, &view);
 }
 
+/// Sessions are opened one after the other, so the slot of one that is not open yet looked free to
+/// the jobs that wait.
+///
+/// Spec: C0.8.2, RT.1, RT.9
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_restart_no_more_jobs_run_than_before() {
+    const SESSIONS: usize = 8;
+    let base = Base::new();
+    let mut orchestrator = open(&base, 2).await;
+    let prompt = format!("disobey touch begun-$COVEN_SESSION; {}", wait_for("go.txt"));
+    let definition = stage("one", &[("only", &prompt)]);
+    let begun = || {
+        let files = std::fs::read_dir(base.path()).unwrap().map(|file| file.unwrap().file_name());
+        files.filter(|name| name.to_string_lossy().starts_with("begun-")).count()
+    };
+    let mut ids = Vec::new();
+    for _ in 0..SESSIONS {
+        let new = base.definition(&definition);
+        ids.push(orchestrator.execute_workflow(new).await.unwrap());
+    }
+    until("two agents", || begun() == 2).await;
+    for _ in 0..3 {
+        orchestrator.close().await;
+        drop(orchestrator);
+        orchestrator = open(&base, 2).await;
+        loaded(&orchestrator, 2, SESSIONS - 2, 2).await;
+        assert_eq!(begun(), 2);
+    }
+    std::fs::write(base.path().join("go.txt"), "").unwrap();
+    for id in &ids {
+        let view = end(&orchestrator, id).await;
+        assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+        nothing_left(id, &view);
+    }
+    assert_eq!(orchestrator.admission().load(), Load { running: 0, queued: 0, slots: 2 });
+}
+
 /// Spec: RT.1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orchestrators_that_share_a_queue_share_its_slots_and_closing_one_leaves_the_other() {

@@ -104,6 +104,9 @@ pub(super) struct JobBoard {
     next_job: u64,
     next_command: u64,
     next_member: u64,
+    /// The number of the pause that is on.
+    paused: Option<u64>,
+    next_pause: u64,
 }
 
 impl JobBoard {
@@ -120,7 +123,21 @@ impl JobBoard {
             next_job: 0,
             next_command: 0,
             next_member: 0,
+            paused: None,
+            next_pause: 0,
         }
+    }
+
+    /// Lets nothing begin until the pause with this number ends.
+    pub(super) fn begin_pause(&mut self) -> u64 {
+        self.next_pause += 1;
+        self.paused = Some(self.next_pause);
+        self.next_pause
+    }
+
+    /// Ends a pause, unless another one is on.
+    pub(super) fn end_pause(&mut self, number: u64) {
+        self.paused = self.paused.filter(|paused| *paused != number);
     }
 
     pub(super) fn load(&self) -> Load {
@@ -245,7 +262,7 @@ impl JobBoard {
             {
                 self.put_on_board(number, now);
             }
-            if self.board.free_slots() == 0 || !self.begin_next() {
+            if self.paused.is_some() || self.board.free_slots() == 0 || !self.begin_next() {
                 return;
             }
         }

@@ -39,7 +39,7 @@ fn queue(slots: usize) -> QueueMember {
 }
 
 fn enqueue(member: &QueueMember, number: usize) -> SlotRequest {
-    member.enqueue(&spec(number, None), RunnerSlot::default())
+    member.enqueue(&spec(number, None), RunnerSlot::default(), true)
 }
 
 /// Whether a job has its slot. Asked once: the answer is taken.
@@ -154,8 +154,9 @@ fn the_record_names_the_person_who_let_a_job_run_or_the_workflow_and_the_time_is
     clock.advance(Duration::from_secs(7));
     let member = AdmissionQueue::with_clock(2, clock).join();
     let requests = [None, Some("she"), None].into_iter().enumerate();
-    let requests: Vec<SlotRequest> =
-        requests.map(|(job, by)| member.enqueue(&spec(job, by), RunnerSlot::default())).collect();
+    let requests: Vec<SlotRequest> = requests
+        .map(|(job, by)| member.enqueue(&spec(job, by), RunnerSlot::default(), true))
+        .collect();
     let record = member.queue().admitted();
     let lines: Vec<(&str, &str)> = record
         .iter()

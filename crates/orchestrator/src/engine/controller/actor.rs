@@ -188,6 +188,7 @@ impl SessionActor {
             }
             SessionStart::Wait => {}
         }
+        self.context.recovery = None;
     }
 
     /// Answers what waited for the agents that were left alive to be gone. Says whether the session
