@@ -17,6 +17,7 @@
 mod best_effort;
 pub mod disk_wait;
 mod error;
+mod plain_file;
 mod remove;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use rustix::io::Errno;
 
 pub use self::best_effort::best_effort;
 pub use self::error::{FileError, OpenObstacle};
+pub use self::plain_file::read_plain_file;
 pub use rustix::fs::OFlags;
 
 /// Whether a file must be on the disk before we go on.

@@ -333,3 +333,6 @@ pub(crate) async fn archive(
         Err(error) => Err(ServiceError::BadBaseDir(error.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,11 +10,13 @@
 //!   blocked: notify-send "$COVEN_NAME needs you"
 //! ```
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileSyntax, HumanDuration, ProblemReport, SourceFile, read, schema_of};
+use coven_folder::read_plain_file;
+use coven_notation::{
+    FileSyntax, HumanDuration, MAX_BYTES, ProblemReport, SourceFile, read, schema_of,
+};
 use coven_store::Retention;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -107,7 +109,7 @@ pub fn schema() -> serde_json::Value {
 impl ServiceConfig {
     /// Reads the file. None is as good as an empty one.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let bytes = match fs::read(path) {
+        let bytes = match read_plain_file(path, MAX_BYTES as u64) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(ConfigError::File { path: path.to_owned(), source: error }),
@@ -153,7 +155,7 @@ mod tests {
     fn load(text: &str) -> Result<ServiceConfig, ConfigError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         ServiceConfig::load(&path)
     }
 

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use coven_notation::SourceFile;
+use coven_folder::read_plain_file;
+use coven_notation::{MAX_BYTES, SourceFile};
 use coven_policy::{EffectivePolicies, Policy};
 
 /// When a file changed last, and how long it is: enough to know whether to read it again.
@@ -45,8 +46,9 @@ fn mark(path: &Path) -> Mark {
     Some((about.modified().ok()?, about.len()))
 }
 
-fn read(path: &Path) -> Result<Option<Policy>, String> {
-    let bytes = match fs::read(path) {
+/// The policy in a file; none if there is no file. Says what is wrong with it.
+pub fn read(path: &Path) -> Result<Option<Policy>, String> {
+    let bytes = match read_plain_file(path, MAX_BYTES as u64) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),

@@ -173,7 +173,7 @@ impl Service {
         self.base_dir_at(path).orchestrator(self.context()).await
     }
 
-    fn base_dir_at(&self, path: &Path) -> Arc<BaseDirectory> {
+    pub(crate) fn base_dir_at(&self, path: &Path) -> Arc<BaseDirectory> {
         let new = || Arc::new(BaseDirectory::new(path, &self.context().places.config_dir));
         self.base_dirs_lock().entry(path.to_owned()).or_insert_with(new).clone()
     }

@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use coven_api::system::{FolderTrust, TrustState};
+use coven_folder::read_plain_file;
 use coven_store::{FolderOwners, OpenObstacle};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ fn content(path: &Path) -> io::Result<Vec<u8>> {
         Ok(about) if about.is_file() && about.len() > MAX_BYTES => {
             Err(io::Error::other("its `.coven/` has more than 64 MiB that count"))
         }
-        Ok(about) if about.is_file() => fs::read(path),
+        Ok(about) if about.is_file() => read_plain_file(path, MAX_BYTES),
         Ok(_) | Err(_) => Ok(Vec::new()),
     }
 }
@@ -151,8 +152,9 @@ pub(crate) struct TrustStore {
 impl TrustStore {
     /// Reads what was agreed to. What cannot be read was not.
     pub(crate) fn open(path: PathBuf) -> Self {
-        let file: Option<TrustFile> =
-            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let file: Option<TrustFile> = read_plain_file(&path, MAX_BYTES)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let agreed = file.filter(|file| file.version == VERSION).unwrap_or_default();
         Self { path, agreed: Mutex::new(agreed) }
     }

@@ -72,13 +72,10 @@ fn config(path: &Path) -> DoctorCheck {
 
 fn policy(path: &Path) -> DoctorCheck {
     let name = "policy.yaml";
-    let Ok(bytes) = fs::read(path) else {
-        return DoctorCheck::ok(GROUP, name, "none; every question is asked");
-    };
-    let read = SourceFile::from_bytes(path.display().to_string(), bytes);
-    match read.and_then(|source| Policy::read(&source)) {
-        Ok(_) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
-        Err(report) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&report.render(false)))
+    match coven_service::read_policy(path) {
+        Ok(None) => DoctorCheck::ok(GROUP, name, "none; every question is asked"),
+        Ok(Some(_)) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
+        Err(problem) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&problem))
             .mend(format!("coven policy test {}", path.display())),
     }
 }

@@ -57,17 +57,17 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
     if let Some(path) = file {
         return Ok(EffectivePolicies { user: Some(read(path)?), ..EffectivePolicies::default() });
     }
-    let here = |path: PathBuf| path.is_file().then_some(path);
-    let user = folders::config().and_then(|config| here(config.join("policy.yaml")));
-    let project = folders::trusted_project().and_then(|base| here(base.join(".coven/policy.yaml")));
+    let used = |path: Option<PathBuf>| match path {
+        Some(path) => coven_service::read_policy(&path).map_err(CommandFailure::failed),
+        None => Ok(None),
+    };
+    let user = used(folders::config().map(|config| config.join("policy.yaml")))?;
+    let project = used(folders::trusted_project().map(|base| base.join(".coven/policy.yaml")))?;
     if user.is_none() && project.is_none() {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
     }
-    Ok(EffectivePolicies {
-        user: user.as_deref().map(read).transpose()?,
-        project: project.as_deref().map(read).transpose()?,
-    })
+    Ok(EffectivePolicies { user, project })
 }
 
 /// What was asked before: of one session, or of the newest.
