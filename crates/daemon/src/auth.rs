@@ -59,7 +59,7 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
         let detail = format!("the headers have more than {MAX_HEADER_BYTES} bytes together");
         return Err(ApiProblem::new(ProblemCode::HeadersTooLarge, detail));
     }
-    refuse_token_in_url(request)?;
+    refuse_token_in_url(daemon, request)?;
     let Some(&via) = request.extensions().get::<PeerTransport>() else {
         return Err(ApiProblem::new(
             ProblemCode::Internal,
@@ -114,13 +114,13 @@ fn is_open(request: &Request) -> bool {
         .any(|route| route.open && route.path == path && route.method.as_str() == method)
 }
 
-fn refuse_token_in_url(request: &Request) -> Result<(), ApiProblem> {
+fn refuse_token_in_url(daemon: &Daemon, request: &Request) -> Result<(), ApiProblem> {
     let query = request.uri().query().unwrap_or_default();
     let named = query.split('&').any(|pair| {
         let name = pair.split('=').next().unwrap_or_default();
         ["token", "access_token", "bearer"].iter().any(|word| name.eq_ignore_ascii_case(word))
     });
-    if named {
+    if named || daemon.token().is_in(&request.uri().to_string()) {
         return Err(ApiProblem::new(ProblemCode::BadRequest, "a token is never taken from a URL")
             .with_hint(
                 "send it as `Authorization: Bearer …`, and make a new one if this one was \

@@ -59,13 +59,17 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/openapi.json", get(system::document))
 }
 
+/// How many bytes of an unknown path are shown again.
+const MAX_SHOWN_PATH: usize = 200;
+
 /// What no route is for: a file of the page, or nothing.
 pub(crate) async fn page_or_not_found(request: Request) -> Response {
     let path = request.uri().path();
     if let Some(file) = page::file(request.method(), path) {
         return file;
     }
-    let detail = format!("there is nothing at `{}`", printable(path));
+    let shown = printable(&path[..path.floor_char_boundary(MAX_SHOWN_PATH)]);
+    let detail = format!("there is nothing at `{shown}`");
     respond(
         &ApiProblem::new(ProblemCode::NotFound, detail)
             .with_hint("`GET /openapi.json` lists everything"),

@@ -54,6 +54,11 @@ impl Secret {
         self.0.as_bytes().ct_eq(guess.as_bytes()).into()
     }
 
+    /// Whether it stands anywhere in a text.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        text.as_bytes().windows(self.0.len()).any(|part| self.0.as_bytes().ct_eq(part).into())
+    }
+
     /// The text. Only for the file of the secret and for answers to clients that were let in.
     pub(crate) fn reveal(&self) -> &str {
         &self.0

@@ -37,11 +37,14 @@ pub(crate) fn router(daemon: Daemon) -> Router {
         .with_state(daemon)
 }
 
+/// How many bytes of a path are logged.
+const MAX_LOGGED_PATH: usize = 200;
+
 /// Names the request, answers for what panics, writes the log, counts.
 async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(&request);
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (request.method().clone(), logged_path(&daemon, request.uri().path()));
     let head = method == axum::http::Method::HEAD;
     let span = tracing::info_span!("request", id = %id);
     let ran = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
@@ -72,6 +75,15 @@ async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> R
         None => tracing::info!("{method} {path} {status}"),
     });
     response
+}
+
+/// A path as the log has it: not long, and without the token that a client may have put there.
+fn logged_path(daemon: &Daemon, path: &str) -> String {
+    if daemon.token().is_in(path) {
+        return "(a path with the token)".to_owned();
+    }
+    let end = path.floor_char_boundary(MAX_LOGGED_PATH);
+    if end < path.len() { format!("{}…", &path[..end]) } else { path.to_owned() }
 }
 
 /// The client's own name for the request if it has a decent one.
