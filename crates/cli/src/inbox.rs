@@ -65,8 +65,10 @@ pub(crate) fn listed(items: &[InterventionItem]) -> String {
         let age = format!("({}{agent})", output::ago(asked.created_at, now));
         text.put(format!("{} {}\n", paint.yellow(&title), paint.dim(&age)));
         for line in question::excerpt(asked) {
-            let line = output::shortened(&line, output::columns().saturating_sub(4));
-            text.put(format!("  {} {line}\n", paint.dim("│")));
+            // The end of a command that is to be approved may be all that matters of it.
+            for part in output::folded(&line, output::columns().saturating_sub(4)) {
+                text.put(format!("  {} {part}\n", paint.dim("│")));
+            }
         }
         for command in question::commands(&name, asked) {
             text.put(format!("  {command}\n"));

@@ -44,10 +44,9 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
     let lines = &lines[begin..end];
-    lines[lines.len().saturating_sub(MAX_EXCERPT_LINES)..]
-        .iter()
-        .map(|line| (*line).to_owned())
-        .collect()
+    let above = lines.len().saturating_sub(MAX_EXCERPT_LINES);
+    let told = (above > 0).then(|| format!("… {above} more lines above; coven attach shows them"));
+    told.into_iter().chain(lines[above..].iter().map(|line| (*line).to_owned())).collect()
 }
 
 /// The key that means a choice where keys are asked for.

@@ -25,7 +25,7 @@ mod sign_in;
 mod state;
 mod stream;
 
-pub use coven_service::{ServiceConfig, UserFolders, config_schema, is_trusted};
+pub use coven_service::{ServiceConfig, UserFolders, config_schema, is_trusted, read_policy};
 pub use error::Error;
 pub use options::Options;
 pub use peer::inside_agent;

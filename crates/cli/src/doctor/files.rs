@@ -6,8 +6,6 @@ use std::path::Path;
 
 use coven_adapters::AdapterConfigLoader;
 use coven_daemon::ServiceConfig;
-use coven_notation::SourceFile;
-use coven_policy::Policy;
 use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 
@@ -72,7 +70,7 @@ fn config(path: &Path) -> DoctorCheck {
 
 fn policy(path: &Path) -> DoctorCheck {
     let name = "policy.yaml";
-    match coven_service::read_policy(path) {
+    match coven_daemon::read_policy(path) {
         Ok(None) => DoctorCheck::ok(GROUP, name, "none; every question is asked"),
         Ok(Some(_)) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
         Err(problem) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&problem))

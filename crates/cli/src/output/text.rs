@@ -49,6 +49,21 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
     short + "…"
 }
 
+/// A line on as many lines of this many columns as it takes. Nothing of it is left out.
+pub(crate) fn folded(line: &str, columns: usize) -> Vec<String> {
+    let (mut lines, mut used) = (vec![String::new()], 0);
+    for character in line.chars() {
+        let width = character.width().unwrap_or(0);
+        if used + width > columns.max(2) {
+            lines.push(String::new());
+            used = 0;
+        }
+        used += width;
+        lines.last_mut().into_iter().for_each(|last| last.push(character));
+    }
+    lines
+}
+
 /// A text on lines of at most this many columns, all but the first behind so many blanks. It is
 /// broken between words; a word that is longer than a line stays whole, as it may be a command or
 /// a path to be copied.
@@ -95,6 +110,14 @@ mod tests {
     fn sequences_of_agents_do_not_get_through() {
         assert_eq!(clean("a\x1b[31mred\x1b[0m\x1b]0;title\x07\nb\x08\x1b[2J"), "ared\nb");
         assert_eq!(one_line("  two\n\twords \x1b[5A"), "two words");
+    }
+
+    #[test]
+    fn a_folded_line_has_all_of_the_text() {
+        assert_eq!(folded("abcdef", 4), ["abcd", "ef"]);
+        assert_eq!(folded("日本語", 5), ["日本", "語"]);
+        assert_eq!(folded("", 5), [""]);
+        assert_eq!(folded("日本", 0), ["日", "本"]);
     }
 
     #[test]

@@ -57,12 +57,12 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
     if let Some(path) = file {
         return Ok(EffectivePolicies { user: Some(read(path)?), ..EffectivePolicies::default() });
     }
-    let used = |path: Option<PathBuf>| match path {
-        Some(path) => coven_service::read_policy(&path).map_err(CommandFailure::failed),
+    let in_use = |path: Option<PathBuf>| match path {
+        Some(path) => coven_daemon::read_policy(&path).map_err(CommandFailure::failed),
         None => Ok(None),
     };
-    let user = used(folders::config().map(|config| config.join("policy.yaml")))?;
-    let project = used(folders::trusted_project().map(|base| base.join(".coven/policy.yaml")))?;
+    let user = in_use(folders::config().map(|config| config.join("policy.yaml")))?;
+    let project = in_use(folders::trusted_project().map(|base| base.join(".coven/policy.yaml")))?;
     if user.is_none() && project.is_none() {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));

@@ -79,7 +79,9 @@ impl QuestionPrompt {
         let title = cut(&format!("? {} ({waits})", question::asked(asked)), 0);
         let mut lines = vec![String::new(), paint.yellow(&title)];
         for line in question::excerpt(asked) {
-            lines.push(format!("  {} {}", paint.dim("│"), cut(&line, 4)));
+            for part in output::folded(&line, columns.saturating_sub(5)) {
+                lines.push(format!("  {} {part}", paint.dim("│")));
+            }
         }
         match &self.typing {
             Some((choice, text)) => {
