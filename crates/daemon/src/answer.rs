@@ -218,8 +218,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, HttpFailure> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|query| Self(query.0))
-            .map_err(|error| ApiProblem::new(ProblemCode::BadRequest, error.body_text()).into())
+            .map_err(|error| wrong_url("the query", &error.body_text()))
     }
+}
+
+/// A problem with a part of a URL, without the words of the framework.
+fn wrong_url(part: &str, told: &str) -> HttpFailure {
+    let why = told.split_once(": ").map_or(told, |(_, why)| why);
+    let why = why
+        .replace("number too large to fit in target type", "the number is too large")
+        .replace("invalid digit found in string", "that is not a number")
+        .replace("cannot parse integer from empty string", "there is no number");
+    ApiProblem::new(ProblemCode::BadRequest, format!("{part} cannot be read: {why}")).into()
 }
 
 /// What varies in the path.
@@ -233,6 +243,6 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
         axum::extract::Path::from_request_parts(parts, state)
             .await
             .map(|path| Self(path.0))
-            .map_err(|error| ApiProblem::new(ProblemCode::BadRequest, error.body_text()).into())
+            .map_err(|error| wrong_url("the path", &error.body_text()))
     }
 }
