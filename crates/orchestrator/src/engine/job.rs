@@ -28,7 +28,7 @@ use super::executor::{JobFolders, WorkflowExecutor};
 use crate::event::{FeedEvent, LiveEvent, PublishedEvent};
 use crate::feed::Feed;
 use crate::state::Clock;
-use crate::state::blocking::{blocking, blocking_task};
+use crate::state::blocking::blocking;
 use begin::{BegunJob, FoundJob, NotBegun};
 pub(crate) use conversation::EarlierAttempt;
 use coven_folder::best_effort;
@@ -309,7 +309,7 @@ impl RunningJob {
             }
         }
         let details = self.details.clone();
-        match blocking_task(move || details.begin(started)).await {
+        match blocking(move || details.begin(started)).await {
             Ok(BegunJob { runner, adapter, exposure }) => {
                 self.slot.iter().for_each(SlotRequest::started);
                 if let Some(reason) = exposure {

@@ -3,30 +3,16 @@
 use std::panic::resume_unwind;
 
 use coven_folder::disk_wait::{Permit, set_probe};
-use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::{JoinError, block_in_place};
+use tokio::task::JoinError;
 
 /// Runs work that may wait on a disk on a thread where no task waits with it. A panic in the work
 /// is the caller's panic.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    done(tokio::task::spawn_blocking(move || permitted(work)).await).await
-}
-
-fn permitted<T>(work: impl FnOnce() -> T) -> T {
-    let _permit = Permit::take();
-    work()
-}
-
-/// The same for a task that does nothing else meanwhile: no timeout and no other branch of a
-/// `select!` is polled until the work is done. It is done on the thread of the caller where the
-/// runtime can hand its other tasks to another thread, which spares the wakes of two threads.
-pub(crate) async fn blocking_task<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> T {
-    match Handle::current().runtime_flavor() {
-        RuntimeFlavor::MultiThread => block_in_place(move || permitted(work)),
-        _ => blocking(work).await,
-    }
+    let permitted = move || {
+        let _permit = Permit::take();
+        work()
+    };
+    done(tokio::task::spawn_blocking(permitted).await).await
 }
 
 /// Runs a future to its end, also if the caller gives up waiting. A panic in it is the caller's.
@@ -47,5 +33,5 @@ async fn done<T>(done: Result<T, JoinError>) -> T {
 
 /// Lets debug builds find work that waits on a disk in an async worker.
 pub(crate) fn guard_workers() {
-    set_probe(|| Handle::try_current().is_ok());
+    set_probe(|| tokio::runtime::Handle::try_current().is_ok());
 }

@@ -17,7 +17,7 @@ use super::once::{self, SentMessage};
 use super::{JobDetails, JobOrder, Runner, RunningJob, pass_panic_on, tell};
 use crate::engine::answer;
 use crate::event::LiveEvent;
-use crate::state::blocking::{blocking, blocking_task};
+use crate::state::blocking::blocking;
 
 /// How much of a script's output becomes a value.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
@@ -45,7 +45,7 @@ impl RunningJob {
                     Some(RunnerEvent::Done(outcome)) => {
                         let details = self.details.clone();
                         let settle = move || details.settle(details.with_output(*outcome));
-                        let outcome = blocking_task(settle).await;
+                        let outcome = blocking(settle).await;
                         self.ended(outcome).await;
                         break;
                     }

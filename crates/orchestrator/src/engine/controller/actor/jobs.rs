@@ -12,7 +12,7 @@ use super::SessionActor;
 use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
 use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
 use crate::snapshot::LiveJobs;
-use crate::state::blocking::{blocking, blocking_task};
+use crate::state::blocking::blocking;
 use crate::state::spec_of;
 
 /// Stands in for "no deadline" where an instant is required.
@@ -106,7 +106,7 @@ impl SessionActor {
         let folders = loop {
             let (files, job) = (self.session.files(), job.clone());
             let state = self.session.state().clone();
-            let made = blocking_task(move || JobFolders::make(&files.lock(), &state, &job, room));
+            let made = blocking(move || JobFolders::make(&files.lock(), &state, &job, room));
             let (room, folders) = made.await;
             let Err(error) = room else { break folders };
             let waits = matches!(
