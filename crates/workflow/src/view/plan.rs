@@ -197,7 +197,6 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
 /// What a step does, in one line.
 fn step_note(step: &PlanStep) -> String {
     let what = match &step.action {
-        StepAction::AgentLoop { max_iterations: 1, .. } => "one round".to_owned(),
         StepAction::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
         StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
