@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use coven_folder::Folder;
+use coven_folder::OpenFolder;
 use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, VnodeEvents};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -152,13 +152,13 @@ pub(super) fn open_terminal() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok((master, slave))
 }
 
-pub(super) fn bind_socket(folder: &Folder, name: &str) -> io::Result<UnixListener> {
+pub(super) fn bind_socket(folder: &OpenFolder, name: &str) -> io::Result<UnixListener> {
     short_path(folder.path(), |path| UnixListener::bind(path.join(name)))
 }
 
 /// What has the name is looked at before, because a socket cannot be held open: one that takes its
 /// place in between is connected to.
-pub(super) fn connect_socket(folder: &Folder, name: &str) -> io::Result<UnixStream> {
+pub(super) fn connect_socket(folder: &OpenFolder, name: &str) -> io::Result<UnixStream> {
     let is_socket = folder.stat(name)?.is_some_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::Socket && stat.st_nlink == 1
     });
@@ -214,11 +214,11 @@ impl Confinement {
 pub(crate) struct FolderWatch {
     queue: OwnedFd,
     /// Watched for as long as it is open.
-    _folder: Folder,
+    _folder: OpenFolder,
 }
 
 impl FolderWatch {
-    pub(crate) fn new(folder: &Folder) -> io::Result<Self> {
+    pub(crate) fn new(folder: &OpenFolder) -> io::Result<Self> {
         let queue = darwin::kqueue()?;
         let vnode = folder.as_fd().as_raw_fd();
         let names = EventFilter::Vnode { vnode, flags: VnodeEvents::WRITE };
