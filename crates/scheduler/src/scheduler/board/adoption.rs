@@ -31,12 +31,7 @@ impl Board {
                 !unapproved,
                 IllegalTransition::NotApproved(command),
             )?;
-            let ready = board.dependencies_succeeded(command);
-            rules.require(
-                Rule::DependenciesFirst,
-                ready,
-                IllegalTransition::DependenciesOpen(command),
-            )?;
+            board.require_dependencies(command)?;
             let (place, capability) = (entry.place, entry.capability.clone());
 
             board.waiting.remove(&place);

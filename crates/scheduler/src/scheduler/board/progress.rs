@@ -41,6 +41,12 @@ impl Board {
         self.commands.get(&command).is_some_and(|entry| entry.dependencies.iter().all(succeeded))
     }
 
+    /// Refuses a command while what it depends on has not succeeded.
+    pub(super) fn require_dependencies(&self, command: CommandId) -> Result<(), IllegalTransition> {
+        let open = IllegalTransition::DependenciesOpen(command);
+        self.rules.require(Rule::DependenciesFirst, self.dependencies_succeeded(command), open)
+    }
+
     /// Gives a command to an agent.
     pub fn assign(
         &mut self,
@@ -71,12 +77,7 @@ impl Board {
                 IllegalTransition::AlreadyAssigned(command),
             )?;
             rules.require(Rule::EndedIsOver, !over, IllegalTransition::AlreadyBegun(command))?;
-            let ready = board.dependencies_succeeded(command);
-            rules.require(
-                Rule::DependenciesFirst,
-                ready,
-                IllegalTransition::DependenciesOpen(command),
-            )?;
+            board.require_dependencies(command)?;
             if !taker.is_idle() {
                 return Err(IllegalTransition::AgentBusy(agent));
             }
