@@ -7,11 +7,15 @@
 mod facts;
 mod remains;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use coven_daemon::ServiceConfig;
 use coven_model::{SessionEvent, SessionId};
+use coven_store::journal::{OpenError, SignedExtent};
+use coven_store::seal::{KeyError, PublicKey};
 use coven_store::session::ReadOnlySession;
-use coven_store::{BaseDir, Index, JournalRecord};
+use coven_store::{BaseDir, Index, JournalRecord, Registered, SealKey, SessionAuthority};
 use serde_json::json;
 
 use self::facts::JournalSummary;
@@ -34,6 +38,10 @@ pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
+    /// Also check the signatures of the journals with this public key, as a stranger can: the
+    /// owner prints it with `coven key`.
+    #[arg(long, value_name = "KEY")]
+    public_key: Option<PublicKey>,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -48,6 +56,10 @@ struct SessionAudit {
     facts: usize,
     attempts: usize,
     bytes: u64,
+    /// Whether nothing says that this user made it.
+    foreign: bool,
+    /// Up to which fact it is signed, if a public key was given.
+    signed: Option<SignedExtent>,
     findings: Vec<String>,
 }
 
@@ -58,8 +70,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         return Err(CommandFailure::failed(format!("{} has no sessions", path.display()))
             .hint("coven audit -C FOLDER; `coven daemon status` lists the folders there are"));
     };
-    let ids = wanted(&base, &arguments.sessions, &path)?;
-    let reports: Vec<SessionAudit> = ids.iter().map(|id| audit(&base, id)).collect();
+    let owner = SessionOwner::find(&base)?;
+    let ids = wanted(&base, &owner, &arguments.sessions, &path)?;
+    let reports: Vec<SessionAudit> =
+        ids.iter().map(|id| audit(&base, &owner, arguments.public_key.as_ref(), id)).collect();
     if arguments.json {
         as_json(&reports)?;
     } else {
@@ -72,13 +86,52 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     }
 }
 
-fn wanted(base: &BaseDir, names: &[String], path: &Path) -> Result<Vec<SessionId>> {
+/// What says which sessions are the user's own, read without changing anything.
+struct SessionOwner {
+    registered: Registered,
+    /// None if there is no key, and so no session of the user.
+    authority: Option<SessionAuthority>,
+}
+
+impl SessionOwner {
+    fn find(base: &BaseDir) -> Result<Self> {
+        let places = folders::places()?;
+        let registered =
+            Registered::read(&places.state_dir, base).map_err(CommandFailure::failed)?;
+        let config = ServiceConfig::load(&places.config()).map_err(CommandFailure::failed)?;
+        let lies = places.authority(&config);
+        let authority = match SealKey::read(&lies.key) {
+            Ok(key) => Some(SessionAuthority::new(key, lies.jobs)),
+            Err(KeyError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(CommandFailure::failed(error)),
+        };
+        Ok(Self { registered, authority })
+    }
+
+    fn open(
+        &self,
+        base: &BaseDir,
+        id: &SessionId,
+    ) -> std::result::Result<ReadOnlySession, OpenError> {
+        match self.authority.as_ref().filter(|_| self.registered.contains(id)) {
+            Some(authority) => ReadOnlySession::open(base, authority, id),
+            None => ReadOnlySession::open_foreign(base, id),
+        }
+    }
+}
+
+fn wanted(
+    base: &BaseDir,
+    owner: &SessionOwner,
+    names: &[String],
+    path: &Path,
+) -> Result<Vec<SessionId>> {
     if names.is_empty() {
         let mut ids = base.ids().map_err(CommandFailure::failed)?;
         ids.sort();
         return Ok(ids);
     }
-    let index = Index::load(base).map_err(CommandFailure::failed)?;
+    let index = Index::load(base, owner.registered.folder()).map_err(CommandFailure::failed)?;
     let find = |name: &String| match index.resolve(name) {
         Ok(entry) => Ok(entry.id.clone()),
         Err(error) => Err(CommandFailure::failed(error)
@@ -87,7 +140,12 @@ fn wanted(base: &BaseDir, names: &[String], path: &Path) -> Result<Vec<SessionId
     names.iter().map(find).collect()
 }
 
-fn audit(base: &BaseDir, id: &SessionId) -> SessionAudit {
+fn audit(
+    base: &BaseDir,
+    owner: &SessionOwner,
+    public_key: Option<&PublicKey>,
+    id: &SessionId,
+) -> SessionAudit {
     let mut report = SessionAudit {
         id: id.clone(),
         name: id.to_string(),
@@ -95,15 +153,23 @@ fn audit(base: &BaseDir, id: &SessionId) -> SessionAudit {
         facts: 0,
         attempts: 0,
         bytes: 0,
+        foreign: owner.authority.is_none() || !owner.registered.contains(id),
+        signed: None,
         findings: Vec::new(),
     };
-    let look = match ReadOnlySession::open(base, id) {
+    let look = match owner.open(base, id) {
         Ok(look) => look,
         Err(error) => {
             report.findings.push(format!("the session cannot be opened: {error}"));
             return report;
         }
     };
+    if let Some(key) = public_key {
+        match look.verify(key) {
+            Ok(extent) => report.signed = Some(extent),
+            Err(error) => report.findings.push(format!("its signatures do not hold: {error}")),
+        }
+    }
     let records = read(&look, &mut report);
     report.facts = records.len();
     let told = facts::check(id, &records, &mut report.findings);
@@ -164,6 +230,17 @@ fn view(look: &ReadOnlySession, told: &JournalSummary, facts: usize, findings: &
     }
 }
 
+/// What was looked at and held.
+fn nothing_wrong(report: &SessionAudit) -> String {
+    let whose = if report.foreign { ", foreign" } else { "" };
+    let signed = match report.signed {
+        Some(extent) if extent.signed == 0 => ", not signed".to_owned(),
+        Some(extent) => format!(", signed up to fact {}", extent.signed),
+        None => String::new(),
+    };
+    format!("nothing wrong{whose}{signed}")
+}
+
 fn as_json(reports: &[SessionAudit]) -> Result {
     let one = |report: &SessionAudit| {
         json!({
@@ -173,6 +250,8 @@ fn as_json(reports: &[SessionAudit]) -> Result {
             "facts": report.facts,
             "attempts": report.attempts,
             "bytes": report.bytes,
+            "foreign": report.foreign,
+            "signedFacts": report.signed.map(|extent| extent.signed),
             "ok": report.findings.is_empty(),
             "findings": report.findings,
         })
@@ -187,7 +266,7 @@ fn show(reports: &[SessionAudit]) -> Result {
     ];
     for report in reports {
         let found = match report.findings.len() {
-            0 => "nothing wrong".to_owned(),
+            0 => nothing_wrong(report),
             1 => "1 problem".to_owned(),
             many => format!("{many} problems"),
         };

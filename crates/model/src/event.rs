@@ -15,8 +15,8 @@ use serde_json::Value;
 
 pub use format::KINDS;
 pub use parts::{
-    DeliveredInput, InterventionDecision, JobTimer, LoopVerdict, SessionCreated, StepOutput,
-    StopCause, StoppingEnd, TaskEnded, TaskRole, TaskStarted, TimerPurpose,
+    AttemptPlace, DeliveredInput, InterventionDecision, JobTimer, LoopVerdict, SessionCreated,
+    StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole, TaskStarted, TimerPurpose,
 };
 
 use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};

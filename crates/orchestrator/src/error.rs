@@ -8,6 +8,7 @@ use coven_store::journal::{AppendError, CreateError, OpenError as JournalError, 
 use coven_store::lock::LockError;
 use coven_store::register::RegisterError;
 use coven_store::retention::RemoveError;
+use coven_store::seal::KeyError;
 use coven_store::{BaseDirError, FileError, NotOwned};
 use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::RefusalReason;
@@ -23,6 +24,9 @@ pub enum OpenError {
     /// It is not the user's own.
     #[error(transparent)]
     NotOwned(#[from] NotOwned),
+    /// The key that seals its sessions cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The registry of its sessions cannot be opened.
     #[error("its sessions cannot be registered: {0}")]
     Registry(#[from] RegisterError),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
 use coven_store::session::ReadOnlySession;
-use coven_store::{BaseDir, SessionEntry};
+use coven_store::{BaseDir, SessionAuthority, SessionEntry};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 use uuid::Uuid;
@@ -45,7 +45,7 @@ struct FeedState {
 struct FeedBook {
     ledger: Ledger,
     /// The base directory that the journal of each session lies below.
-    homes: HashMap<Uuid, Arc<Path>>,
+    homes: HashMap<Uuid, SessionHome>,
 }
 
 /// What a subscriber of a feed is told.
@@ -161,19 +161,29 @@ impl Feed {
 
     /// Says below which base directory the journals of sessions lie. What is asked of their past
     /// is read there, also while no orchestrator has the base directory open.
-    pub fn locate<'a>(&self, base_dir: &Path, ids: impl IntoIterator<Item = &'a SessionId>) {
-        let base_dir: Arc<Path> = base_dir.into();
+    pub fn locate<'a>(
+        &self,
+        base_dir: &Path,
+        authority: &SessionAuthority,
+        ids: impl IntoIterator<Item = &'a SessionId>,
+    ) {
+        let home = SessionHome { base_dir: base_dir.into(), authority: authority.clone() };
         let mut book = self.book();
         for session in ids.into_iter().filter_map(uuid) {
-            book.homes.insert(session, base_dir.clone());
+            book.homes.insert(session, home.clone());
         }
     }
 
     /// Takes note of a session that was there before, and tells what its journal has and the feed
     /// does not: a process that dies may have written facts down and not told its subscribers.
-    pub(crate) fn take_up(&self, base: &BaseDir, entry: &SessionEntry) {
+    pub(crate) fn take_up(
+        &self,
+        base: &BaseDir,
+        authority: &SessionAuthority,
+        entry: &SessionEntry,
+    ) {
         let Some(session) = uuid(&entry.id) else { return };
-        self.locate(base.path(), [&entry.id]);
+        self.locate(base.path(), authority, [&entry.id]);
         let known = self.book().ledger.known(&session);
         let settled = entry.fresh && entry.status.is_final() && !entry.kept;
         let seq = match known {
@@ -182,8 +192,8 @@ impl Feed {
             None => 0,
             Some((seq, _)) => seq,
         };
-        let Ok(mut reader) = ReadOnlySession::open(base, &entry.id).and_then(|look| look.reader())
-        else {
+        let look = ReadOnlySession::open(base, authority, &entry.id);
+        let Ok(mut reader) = look.and_then(|look| look.reader()) else {
             return;
         };
         let Ok(records) = reader.read_from::<SessionEvent>(seq + 1) else { return };
@@ -200,6 +210,13 @@ impl Feed {
             self.book().homes.remove(&session);
         }
     }
+}
+
+/// Where the journal of a session lies, and what it must be sealed by.
+#[derive(Clone, Debug)]
+struct SessionHome {
+    base_dir: Arc<Path>,
+    authority: SessionAuthority,
 }
 
 impl Default for Feed {

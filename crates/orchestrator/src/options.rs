@@ -8,7 +8,7 @@ use std::time::Duration;
 use coven_adapters::AdapterFolders;
 use coven_model::AutoAnswer;
 use coven_policy::EffectivePolicies;
-use coven_store::{FolderOwners, Retention};
+use coven_store::{FolderOwners, Retention, SessionAuthority};
 use coven_workflow::WorkflowPlan;
 use serde_json::{Map, Value};
 
@@ -31,6 +31,9 @@ pub struct Options {
     /// The user's state folder, such as `~/.local/state/coven`. What decides is kept there, where
     /// agents that work in the base directory have no business.
     pub state_dir: PathBuf,
+    /// The key that seals journals, and where the folders of jobs lie; the usual places in the
+    /// state folder if none is given. Orchestrators of one process share one, by clone.
+    pub authority: Option<SessionAuthority>,
     /// The other owners of the base directory that the user agreed to. Otherwise it must be the
     /// user's own.
     pub agreed_owners: Option<FolderOwners>,
@@ -73,6 +76,7 @@ impl Options {
         Self {
             base_dir: base_dir.into(),
             state_dir: state_dir.into(),
+            authority: None,
             agreed_owners: None,
             program: program.into(),
             config_dir: None,

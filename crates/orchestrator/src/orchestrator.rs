@@ -90,8 +90,9 @@ impl Orchestrator {
             let clock = options.clock.clone();
             let owners = options.agreed_owners.as_ref();
             let (base_dir, state_dir) = (&options.base_dir, &options.state_dir);
+            let (authority, keeper) = (options.authority.as_ref(), &options.keeper);
             let manager =
-                SessionManager::open(base_dir, state_dir, owners, &options.keeper, clock)?;
+                SessionManager::open(base_dir, state_dir, authority, owners, keeper, clock)?;
             let claims = Claims::open(&manager.state_folder(), &manager.base(), manager.now())?;
             Ok::<_, OpenError>((options, manager, claims))
         });
@@ -247,10 +248,10 @@ impl Orchestrator {
         }
         let (manager, opened) = (self.shared.manager.clone(), id.clone());
         let (session, env) = blocking(move || {
-            let session = WorkflowSession::open(&manager.base(), &opened)?;
+            let session = WorkflowSession::open(&manager.base(), manager.authority(), &opened)?;
             let env = env
                 .filter(|_| session.status().is_final())
-                .or_else(|| caller::kept(session.path()))
+                .or_else(|| caller::kept(session.jobs_path()))
                 .unwrap_or_else(|| std::env::vars_os().collect());
             Ok::<_, RequestError>((session, env))
         })
@@ -293,7 +294,7 @@ impl Orchestrator {
 
     async fn past(&self, id: &SessionId) -> Result<PastSession, RequestError> {
         let (manager, id) = (self.shared.manager.clone(), id.clone());
-        blocking(move || PastSession::read(&manager.base(), &id)).await
+        blocking(move || PastSession::read(manager.look(&id)?)).await
     }
 
     /// The session that an id, the beginning of an id, or a name means.
@@ -341,7 +342,7 @@ impl Orchestrator {
             return Ok(subscription);
         }
         let (manager, id) = (self.shared.manager.clone(), id.clone());
-        blocking(move || subscribe_past(&manager.base(), &id, after)).await
+        blocking(move || subscribe_past(&manager.look(&id)?, after)).await
     }
 
     fn is_closing(&self) -> bool {

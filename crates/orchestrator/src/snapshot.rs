@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use coven_model::event::AttemptPlace;
 use coven_model::{
     AgentMode, AgentVerdict, AttemptId, AutoAnswer, Intervention, PlanView, SessionId, SessionView,
     TaskId, TaskStatus, Timestamp, WorkflowStatus,
@@ -68,6 +69,8 @@ impl LiveJobs {
 pub struct TaskSnapshot {
     /// The id of the attempt within its session.
     pub attempt: AttemptId,
+    /// Where the folder of the attempt lies.
+    pub place: AttemptPlace,
     /// The status of the task.
     pub status: TaskStatus,
     /// Its agent's type, or `shell` for a command.
@@ -177,6 +180,7 @@ impl SessionSnapshot {
         Ok(TaskSnapshot {
             runner: self.jobs.runner(&attempt),
             attempt,
+            place: found.place,
             status: run.task_status(task).unwrap_or_default(),
             adapter: adapter.to_owned(),
             mode,

@@ -49,7 +49,7 @@ pub(crate) fn plan(
         (None, Some(id)) => LaunchConversation::NewWithId(id),
         (None, None) => LaunchConversation::New,
     };
-    let folder = place.folder.as_deref().and_then(|folder| folder.to_str());
+    let folder = place.inputs().and_then(|folder| folder.to_str());
     Ok(adapter.launch(&LaunchRequest {
         mode: task.mode,
         prompt: task.prompt.as_deref(),
@@ -68,7 +68,7 @@ pub(crate) fn prepare(
     task: &AgentTask,
     place: &TaskPlace,
 ) -> Result<SpawnConfig, StartError> {
-    if let (Some((name, text)), Some(folder)) = (&launch.prompt_file, &place.folder) {
+    if let (Some((name, text)), Some(folder)) = (&launch.prompt_file, place.inputs()) {
         // An agent that ran before may have put a link there, which must not be written through.
         let written = OpenFolder::make_without_links(folder, PRIVATE_MODE)
             .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
@@ -131,6 +131,7 @@ mod tests {
             cwd: "/".into(),
             env: BTreeMap::new(),
             folder: Some(folder.to_owned()),
+            inputs: None,
             sandbox: None,
             programs: BTreeMap::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,8 +106,18 @@ pub struct TaskPlace {
     pub env: BTreeMap<OsString, OsString>,
     /// The folder of this attempt, for domains that keep one.
     pub folder: Option<PathBuf>,
+    /// A folder for what it is given to read, such as a prompt that is too long for an argument;
+    /// the folder of the attempt if none is said.
+    pub inputs: Option<PathBuf>,
     /// What it may write to, if it is confined.
     pub sandbox: Option<Sandbox>,
     /// Programs that are not to be looked up in `PATH`: `coven` is the one that runs.
     pub programs: BTreeMap<String, PathBuf>,
+}
+
+impl TaskPlace {
+    /// The folder for what the task is given to read.
+    pub(crate) fn inputs(&self) -> Option<&Path> {
+        self.inputs.as_deref().or(self.folder.as_deref())
+    }
 }

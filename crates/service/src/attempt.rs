@@ -11,7 +11,6 @@ use coven_api::task::{
 use coven_model::{AgentVerdict, AttemptId};
 use coven_orchestrator::TaskAccess;
 use coven_runner::AgentRunner;
-use coven_store::BaseDir;
 
 pub use self::recording::Recording;
 use crate::blocking::blocking;
@@ -61,10 +60,7 @@ impl Service {
             return Ok(FoundAttempt { access, live, title });
         }
         let attempt = AttemptId { task, attempt: wanted };
-        let entry = sessions.entry(&session);
-        let base = entry.and_then(|entry| BaseDir::find(&entry.base_dir).ok().flatten());
-        let folder = base.map(|base| base.attempt_path(&session, &attempt));
-        let Some(folder) = folder.filter(|folder| wanted > 0 && folder.is_dir()) else {
+        let Some(folder) = sessions.attempt_folder(&session, &attempt).await? else {
             return Err(ServiceError::UnknownAttempt { wanted, newest });
         };
         (access.folder, access.attempt) = (folder, attempt);

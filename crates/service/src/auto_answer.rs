@@ -25,8 +25,8 @@ use coven_model::{
     AutoAnswer, Intervention, InterventionChoice, InterventionDecision, InterventionKind,
 };
 use coven_orchestrator::{Orchestrator, RequestError};
-use coven_store::BaseDir;
 use coven_store::session::ReadOnlySession;
+use coven_store::{BaseDir, SessionAuthority};
 
 use crate::blocking::blocking;
 use crate::context::ServiceContext;
@@ -53,8 +53,9 @@ pub(crate) async fn answer(
     let base_dir = &*entry.base_dir;
     let by = format!("--auto {}", auto.as_str());
     let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
-    let (base, question) = (base_dir.to_owned(), asked.clone());
-    let refused = blocking(move || Ok(refused(&base, &question))).await;
+    let (base, question, authority) =
+        (base_dir.to_owned(), asked.clone(), context.authority.clone());
+    let refused = blocking(move || Ok(refused(&authority, &base, &question))).await;
     if refused.unwrap_or(0) >= MAX_REFUSED_ANSWERS {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
@@ -92,10 +93,11 @@ async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str
 /// How often the same question was answered and the answer not taken, since the agent last took
 /// one. An answer that came too late, because the daemon died on the way, was to another question.
 /// One that is asked again has another digest if a key was pressed, so its words count.
-fn refused(base_dir: &Path, asked: &Intervention) -> usize {
+fn refused(authority: &SessionAuthority, base_dir: &Path, asked: &Intervention) -> usize {
     let Some(task) = asked.task.as_ref().filter(|_| asked.digest.is_some()) else { return 0 };
     let look = BaseDir::find(base_dir).ok().flatten();
-    let look = look.and_then(|base| ReadOnlySession::open(&base, &asked.workflow_id).ok());
+    let look =
+        look.and_then(|base| ReadOnlySession::open(&base, authority, &asked.workflow_id).ok());
     let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
     let Ok(facts) = reader.read_from::<SessionEvent>(1) else { return 0 };
     let mut same = HashSet::new();

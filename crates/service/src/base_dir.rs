@@ -266,6 +266,7 @@ impl BaseDirectory {
         let trusted = trust.state == TrustState::Trusted;
         let (config, places) = (&context.config, &context.places);
         let mut options = Options::new(&self.path, &places.state_dir, &context.program);
+        options.authority = Some(context.authority.clone());
         options.agreed_owners = context.trust.agreed_owners(&self.path);
         options.config_dir = Some(places.config_dir.clone());
         options.trusted = trusted;
@@ -326,7 +327,7 @@ pub(crate) async fn archive(
     context: &ServiceContext,
     path: &Path,
 ) -> Result<Option<Sessions>, ServiceError> {
-    match Archive::read(path, &context.places.state_dir).await {
+    match Archive::read(path, &context.places.state_dir, &context.authority).await {
         Ok(archive) => Ok(archive.map(Sessions::Closed)),
         // A folder that is gone has no sessions.
         Err(error) if error.obstacle == coven_store::OpenObstacle::Missing => Ok(None),

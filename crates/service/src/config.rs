@@ -56,6 +56,12 @@ pub struct ServiceConfig {
     pub log_level: Option<LogLevel>,
     /// Which finished sessions stay.
     pub retention: Option<RetentionConfig>,
+    /// The file of the key that seals journals; `seal.key` in the state folder unless said. A
+    /// relative path counts from the folder of this file.
+    pub seal_key: Option<PathBuf>,
+    /// The folder of what jobs leave: tapes, outcomes, sockets; `jobs` in the state folder unless
+    /// said. Agents must not be able to write it.
+    pub jobs_folder: Option<PathBuf>,
     /// Commands that are run by `sh -c` when something happens to a run. They have
     /// `COVEN_WORKFLOW`, `COVEN_NAME`, `COVEN_STATUS`, `COVEN_GOAL` and `COVEN_BASE_DIR`.
     #[serde(default)]

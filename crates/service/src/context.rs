@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use coven_api::system::{FolderTrust, TrustState};
 use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter};
+use coven_store::SessionAuthority;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,8 @@ pub(crate) struct ServiceContext {
     /// The `coven` program: holds jobs, and is the demo agent.
     pub(crate) program: PathBuf,
     pub(crate) config: ServiceConfig,
+    /// The key that seals journals, and where the folders of jobs lie.
+    pub(crate) authority: SessionAuthority,
     pub(crate) feed: Feed,
     pub(crate) writer: JournalWriter,
     pub(crate) admission: AdmissionQueue,

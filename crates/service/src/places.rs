@@ -3,9 +3,15 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use coven_store::AuthorityPlaces;
+
+use crate::config::ServiceConfig;
+
 /// The environment does not say where the user's files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no HOME; set it, or XDG_CONFIG_HOME and XDG_STATE_HOME, to absolute paths")]
+#[error(
+    "there is no HOME; set it, or XDG_CONFIG_HOME, XDG_STATE_HOME and XDG_DATA_HOME, to absolute paths"
+)]
 pub struct NoHome;
 
 /// The folders of one user.
@@ -13,8 +19,11 @@ pub struct NoHome;
 pub struct UserFolders {
     /// What people write: `config.yaml`, `policy.yaml`, `adapters/`, `grimoires/`.
     pub config_dir: PathBuf,
-    /// What the daemon keeps: the token, the log, the socket, what is known and trusted.
+    /// What the daemon keeps: the key, the log, the socket, what is known and trusted, and what
+    /// jobs left.
     pub state_dir: PathBuf,
+    /// Folders in which agents work that named no other.
+    pub data_dir: PathBuf,
 }
 
 impl UserFolders {
@@ -35,7 +44,8 @@ impl UserFolders {
         };
         let config_dir = folder("XDG_CONFIG_HOME", ".config").ok_or(NoHome)?;
         let state_dir = folder("XDG_STATE_HOME", ".local/state").ok_or(NoHome)?;
-        Ok(Self { config_dir, state_dir })
+        let data_dir = folder("XDG_DATA_HOME", ".local/share").ok_or(NoHome)?;
+        Ok(Self { config_dir, state_dir, data_dir })
     }
 
     /// The Unix socket that the daemon listens on.
@@ -58,9 +68,21 @@ impl UserFolders {
         self.state_dir.join("run/daemon.lock")
     }
 
-    /// The base directory of sessions that name none.
+    /// The base directory of sessions that name none. Agents write there, so it does not lie in the
+    /// state folder.
     pub fn workspace(&self) -> PathBuf {
-        self.state_dir.join("workspace")
+        self.data_dir.join("workspace")
+    }
+
+    /// Where the key and the folders of jobs lie: where the configuration says, or in the state
+    /// folder. A relative path counts from the folder of the configuration.
+    pub fn authority(&self, config: &ServiceConfig) -> AuthorityPlaces {
+        let usual = AuthorityPlaces::in_state(&self.state_dir);
+        let said = |path: &Option<PathBuf>| path.as_ref().map(|path| self.config_dir.join(path));
+        AuthorityPlaces {
+            key: said(&config.seal_key).unwrap_or(usual.key),
+            jobs: said(&config.jobs_folder).unwrap_or(usual.jobs),
+        }
     }
 
     pub(crate) fn feed(&self) -> PathBuf {

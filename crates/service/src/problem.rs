@@ -127,7 +127,7 @@ fn open(error: &OpenError) -> ProblemCode {
         OpenError::Locked(coven_store::lock::LockError::Held { .. }) => ProblemCode::BaseDirTaken,
         OpenError::Folder(_) | OpenError::Locked(_) => ProblemCode::BadBaseDir,
         OpenError::NotOwned(_) => ProblemCode::NotOwned,
-        OpenError::Registry(_) => ProblemCode::Storage,
+        OpenError::Registry(_) | OpenError::Key(_) => ProblemCode::Storage,
     }
 }
 

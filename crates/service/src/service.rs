@@ -17,7 +17,7 @@ use coven_orchestrator::{
     AdmissionPause, AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator,
 };
 use coven_runner::catch_panic;
-use coven_store::{BaseDir, Registered};
+use coven_store::{BaseDir, Registered, SessionAuthority};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -83,10 +83,16 @@ impl Service {
         let ServiceOptions { places, program, config } = options;
         let feed = places.feed();
         let feed = Feed::open(&feed).map_err(|source| StartError { path: feed, source })?;
+        let authority_places = places.authority(&config);
+        let authority = SessionAuthority::open(&authority_places).map_err(|error| StartError {
+            path: authority_places.key.clone(),
+            source: io::Error::other(error),
+        })?;
         let slots = config.max_agents.map_or(DEFAULT_SLOTS, |most| most as usize);
         let context = ServiceContext {
             program,
             config,
+            authority,
             feed,
             writer: JournalWriter::new(),
             admission: AdmissionQueue::new(slots),
@@ -117,7 +123,7 @@ impl Service {
         let pause = context.admission.pause();
         for known in registered {
             let base = self.base_dir_at(&known.path);
-            context.feed.locate(&known.path, &known.sessions);
+            context.feed.locate(&known.path, &context.authority, &known.sessions);
             if has_live_sessions(state_dir, &known.path) {
                 let begun = base.begin_opening();
                 self.spawn(self.clone().open_until_it_works(base, begun, pause.clone()));

@@ -1,9 +1,10 @@
 //! The sessions of a base directory for requests that only look: those of its orchestrator if it is
 //! open, otherwise what the disk says. Looking opens nothing.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use coven_model::{Intervention, InterventionDecision, SessionId, TaskId};
+use coven_model::{AttemptId, Intervention, InterventionDecision, SessionId, TaskId};
 use coven_orchestrator::{
     Archive, EventSubscription, Orchestrator, RequestError, SessionController, SessionSnapshot,
     TaskAccess,
@@ -69,6 +70,18 @@ impl Sessions {
         match self {
             Self::Open(orchestrator) => orchestrator.task(id, task).await,
             Self::Closed(archive) => archive.task(id, task).await,
+        }
+    }
+
+    /// The folder of an attempt; none if it was not started, or is not there.
+    pub(crate) async fn attempt_folder(
+        &self,
+        id: &SessionId,
+        attempt: &AttemptId,
+    ) -> Result<Option<PathBuf>, RequestError> {
+        match self {
+            Self::Open(orchestrator) => orchestrator.attempt_folder(id, attempt).await,
+            Self::Closed(archive) => archive.attempt_folder(id, attempt).await,
         }
     }
 

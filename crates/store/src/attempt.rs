@@ -100,6 +100,13 @@ pub struct AttemptExit {
     pub stopped: bool,
 }
 
+/// Writes and removes a file of the size that a job needs, to see whether there is room for it.
+pub(crate) fn check_room(folder: &OpenFolder) -> Result<(), FileError> {
+    folder.replace(ROOM, &vec![0; MIN_FREE_BYTES], Durability::Cache)?;
+    folder.remove(ROOM)?;
+    Ok(())
+}
+
 /// A version that stands in every file.
 #[derive(Deserialize)]
 struct VersionedFile {
@@ -139,9 +146,7 @@ impl Attempt {
     /// Makes sure that there is room for what the holder writes before the process starts: a full
     /// disk is then an error of the start, not of a job that runs.
     pub fn make_room(&self) -> Result<(), FileError> {
-        self.folder.replace(ROOM, &vec![0; MIN_FREE_BYTES], Durability::Cache)?;
-        self.folder.remove(ROOM)?;
-        Ok(())
+        check_room(&self.folder)
     }
 
     /// What was started here, if anything was.

@@ -1,7 +1,7 @@
 //! Listing sessions without opening each: a cache of what a list shows, checked against the length
 //! of every journal.
 //!
-//! `sessions/index.jsonl` has a line per session, framed as in a journal, and the last line of a
+//! `index.jsonl` in the state folder has a line per session, framed as in a journal, and the last line of a
 //! session counts. Each says how long the journal was when it was written. A journal only grows, so
 //! one that still has this length has not changed; any other is looked at again. What cannot be
 //! read is ignored: the file can be deleted at any time.
@@ -13,20 +13,20 @@ mod resolve;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use coven_folder::{Durability, FileError, OpenObstacle};
+use coven_folder::{Durability, FileError, OpenFolder, OpenObstacle, absent_is_none};
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
 pub use self::entry::SessionEntry;
 pub use self::resolve::ResolveError;
 use crate::journal;
-use crate::layout::BaseDir;
+use crate::layout::{BaseDir, make_private_path};
 
-/// The name of the cache in the folder of all sessions.
+/// The name of the cache in the folder that the state folder has for a base directory.
 pub const FILE: &str = "index.jsonl";
 
 /// So many lines may be superfluous before the cache is written anew.
@@ -35,7 +35,8 @@ const MAX_STALE_LINES: usize = 1000;
 /// All sessions of a base directory, as they were when it was loaded or told.
 #[derive(Debug)]
 pub struct Index {
-    base: BaseDir,
+    /// The folder of the cache.
+    folder: PathBuf,
     sessions: BTreeMap<SessionId, KnownSession>,
     /// How many lines the cache has; none if it must be written anew before it can be added to.
     lines: Option<usize>,
@@ -51,9 +52,11 @@ struct KnownSession {
 }
 
 impl Index {
-    /// Lists the sessions of a base directory. Changes nothing on the disk.
-    pub fn load(base: &BaseDir) -> Result<Self, FileError> {
-        let bytes = base.sessions().read(FILE)?.unwrap_or_default();
+    /// Lists the sessions of a base directory, with a cache in `folder`. Changes nothing on the
+    /// disk.
+    pub fn load(base: &BaseDir, folder: &Path) -> Result<Self, FileError> {
+        let cache = absent_is_none(OpenFolder::open(folder))?;
+        let bytes = cache.map_or(Ok(None), |cache| cache.read(FILE))?.unwrap_or_default();
         // Two halves of about the same length, one of which the system works at and not we.
         let (mut cached, lengths) = thread::scope(|scope| {
             let lengths = scope.spawn(|| journal_lengths(base));
@@ -72,7 +75,7 @@ impl Index {
         };
         let sessions = lengths?.into_iter().map(&mut session).collect();
         let lines = cached.lines.filter(|_| complete);
-        Ok(Self { base: base.clone(), sessions, lines, newer: cached.newer })
+        Ok(Self { folder: folder.to_owned(), sessions, lines, newer: cached.newer })
     }
 
     /// Says which of the sessions are foreign: all that are not `own`.
@@ -121,7 +124,9 @@ impl Index {
         self.sessions.insert(known.entry.id.clone(), known);
         let room = 2 * self.sessions.len() + MAX_STALE_LINES;
         let Some(lines) = self.lines.filter(|lines| *lines < room) else { return self.save() };
-        let folder = self.base.sessions();
+        let Some(folder) = absent_is_none(OpenFolder::open(&self.folder))? else {
+            return self.save();
+        };
         let mut file = match folder.file(FILE, OFlags::WRONLY | OFlags::APPEND) {
             Ok(file) => file,
             // A new file leaves the one behind the other name as it is.
@@ -158,9 +163,7 @@ impl Index {
         }
         let text = cache::all(self.sessions.values());
         self.lines = None;
-        // The folder may have been deleted since it was opened.
-        self.base = BaseDir::create(self.base.path())?;
-        self.base.sessions().replace(FILE, &text, Durability::Cache)?;
+        make_private_path(&self.folder)?.replace(FILE, &text, Durability::Cache)?;
         self.lines = Some(self.sessions.len());
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! The journal of a session: its facts in the order they happened, one a line. It is the truth;
 //! everything else about a session can be made from it.
 //!
-//! A line is JSON, a tab, the CRC-32 of the JSON in eight hexadecimal digits, and a newline. The
-//! first line says what the file is, `{"coven":"journal","v":1,"session":"…"}`. Every other is a
-//! record, `{"v":1,"seq":7,"time":1700000000000,…}`: `seq` counts from 1 without a hole, `time` is
+//! A line is JSON, a tab, `<CRC-32 of the JSON>:<tag>` or `<CRC-32>:<tag>:<signature>` in
+//! hexadecimal digits, and a newline. Tags and signatures are explained in [`seal`](crate::seal).
+//! The first line says what the file is, `{"coven":"journal","v":2,"session":"…","key":"…"}`, with
+//! the public half of the key that seals it. Every other is a record, `{"v":2,"seq":7,"time":1700000000000,…}`: `seq` counts from 1 without a hole, `time` is
 //! in milliseconds since 1970, and the rest is the fact as its type serialises, which must be an
 //! object (an enum tagged `type` and `data` gives `{v, seq, time, type, data}`). The type must
 //! accept keys it does not know, because it is read from the whole record.
@@ -20,7 +21,8 @@
 //! - Anything else that does not hold is damage. Opening refuses it, with the place, and changes
 //!   nothing. A complete last line with a wrong checksum is damage too: a write that was cut short
 //!   cannot look like that.
-//! - What a newer version wrote is read and never written.
+//! - What a newer version wrote is read and never written. So is what has no seal: version 1, which
+//!   had a checksum alone.
 
 mod disk;
 mod error;
@@ -30,6 +32,7 @@ mod scan;
 mod shared;
 pub mod sync_times;
 mod tail;
+mod verify;
 mod writer;
 
 use coven_model::Timestamp;
@@ -37,10 +40,11 @@ use coven_model::Timestamp;
 pub use self::error::{
     AppendError, CreateError, DamagedJournal, JournalDamage, OpenError, ReadError,
 };
-pub(crate) use self::frame::{EncodedRecord, encode_line, read_line};
+pub(crate) use self::frame::{EncodedRecord, LineSeal, encode_line, read_line};
 pub use self::reader::{JournalReader, JournalRecords};
 pub use self::scan::CutTail;
 pub(crate) use self::tail::last_seq;
+pub use self::verify::{SignedExtent, verify_signatures};
 pub use self::writer::Journal;
 pub(crate) use self::writer::{OpenedPath, WrittenFacts, encode};
 
@@ -48,7 +52,10 @@ pub(crate) use self::writer::{OpenedPath, WrittenFacts, encode};
 pub const FILE: &str = "journal.jsonl";
 
 /// The version that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// The first version whose lines have a seal.
+const SEALED_VERSION: u32 = 2;
 
 /// The longest line. Large values lie aside, so a longer one is a mistake or an attack, and a
 /// reader must hold a line in memory.

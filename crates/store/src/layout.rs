@@ -13,7 +13,6 @@ use crate::ownership::{self, FolderOwners, NotOwned};
 /// The folder of a base directory that is ours.
 pub(crate) const COVEN: &str = ".coven";
 const SESSIONS: &str = "sessions";
-const TASKS: &str = "tasks";
 
 /// Sessions may hold what agents saw, so they are for their owner alone.
 const PRIVATE_MODE: u32 = 0o700;
@@ -131,12 +130,6 @@ impl BaseDir {
         self.path().join(COVEN).join(SESSIONS).join(id.as_str())
     }
 
-    /// Where an attempt of a session lies, or would lie.
-    pub fn attempt_path(&self, id: &SessionId, attempt: &AttemptId) -> PathBuf {
-        let tasks = self.session_path(id).join(TASKS);
-        tasks.join(attempt.task.as_str()).join(attempt.attempt.to_string())
-    }
-
     /// The ids of the sessions that have a folder, in no order.
     pub fn ids(&self) -> Result<Vec<SessionId>, FileError> {
         let names = self.sessions.folders()?;
@@ -144,15 +137,15 @@ impl BaseDir {
     }
 }
 
-/// The folder of an attempt below that of its session, made if asked for.
+/// The folder of an attempt below that of all attempts of its session, made if asked for.
 pub(crate) fn attempt(
-    session: &OpenFolder,
+    tasks: &OpenFolder,
     attempt: &AttemptId,
     make: bool,
 ) -> Result<Option<OpenFolder>, FileError> {
     let number = attempt.attempt.to_string();
-    let mut folder = session.clone();
-    for name in [TASKS, attempt.task.as_str(), &number] {
+    let mut folder = tasks.clone();
+    for name in [attempt.task.as_str(), &number] {
         folder = match (make, folder.find(name)?) {
             (_, Some(found)) => found,
             (true, None) => folder.make(name, PRIVATE_MODE)?,
@@ -162,21 +155,9 @@ pub(crate) fn attempt(
     Ok(Some(folder))
 }
 
-/// The folder of an attempt that begins now: it was not there before. What a process put in its
-/// place beforehand is removed.
-pub(crate) fn new_attempt(
-    session: &OpenFolder,
-    attempt: &AttemptId,
-) -> Result<OpenFolder, FileError> {
-    let tasks = session.make(TASKS, PRIVATE_MODE)?;
-    let task = tasks.make(attempt.task.as_str(), PRIVATE_MODE)?;
-    task.make_anew(&attempt.attempt.to_string(), PRIVATE_MODE)
-}
-
 /// The attempts that have a folder, in order.
-pub(crate) fn attempts(session: &OpenFolder) -> Result<Vec<AttemptId>, FileError> {
+pub(crate) fn attempts(tasks: &OpenFolder) -> Result<Vec<AttemptId>, FileError> {
     let mut found = Vec::new();
-    let Some(tasks) = session.find(TASKS)? else { return Ok(found) };
     for task in tasks.folders()? {
         let Ok(id) = coven_model::TaskId::new(task.as_str()) else { continue };
         for number in tasks.enter(&task)?.folders()? {

@@ -14,18 +14,22 @@
 //! ```text
 //! <baseDir>/.coven/.gitignore                      keeps what is below out of git; written once
 //!                  lock                            locked by the one who works here
-//!                  sessions/index.jsonl            a cache of what `ls` shows
-//!                           .trash/                sessions on their way out
-//!                           <id>/journal.jsonl     the facts
+//!                  sessions/.trash/                sessions on their way out
+//!                           <id>/journal.jsonl     the facts, sealed
 //!                                session.json      the readable view
 //!                                values/<sha256>   values over 64 KiB, as JSON
-//!                                tasks/<task>/<attempt>/
-//! <state>/bases/<key>/registered.jsonl             which sessions of a base directory are the user's
+//! <state>/seal.key                                 the key that seals journals
+//!         jobs/<id>/<task>/<attempt>/              what the process of an attempt left
+//!         bases/<key>/registered.jsonl             which sessions of a base directory are the user's
+//!                     index.jsonl                  a cache of what `ls` shows
 //! ```
 //!
-//! Paths are made of checked ids only, and below the base directory no symbolic link is followed.
+//! People read what lies in the base directory, and agents can write it: nothing there is believed
+//! without a seal. What decides lies in the state folder. Paths are made of checked ids only, and below the base directory no symbolic link is followed.
 
 pub mod attempt;
+pub mod authority;
+mod checkpoint;
 pub mod index;
 pub mod journal;
 pub mod layout;
@@ -36,12 +40,14 @@ pub mod ownership;
 pub mod register;
 pub mod registry;
 pub mod retention;
+pub mod seal;
 pub mod session;
 mod spill;
 pub mod values;
 pub mod view;
 
 pub use attempt::Attempt;
+pub use authority::{AuthorityPlaces, SessionAuthority};
 pub use coven_folder::{FileError, OpenFolder, OpenObstacle};
 pub use index::{Index, SessionEntry};
 pub use journal::{Journal, JournalReader, JournalRecord};
@@ -51,6 +57,7 @@ pub use ownership::{FolderOwners, NotOwned};
 pub use register::Register;
 pub use registry::{Registered, Registry};
 pub use retention::Retention;
+pub use seal::SealKey;
 pub use session::Session;
 pub use values::Values;
 pub use view::View;

@@ -82,9 +82,21 @@ enum RegistryLine {
     /// Which directory this is about.
     Directory(RegisteredDirectory),
     /// A session was made here, and whether there is still something to do for it.
-    Session { id: SessionId, live: bool },
+    Session {
+        id: SessionId,
+        live: bool,
+        /// Its journal has seals. One that was registered before journals had them is foreign.
+        #[serde(default)]
+        sealed: bool,
+    },
     /// A session is gone.
     Removed { id: SessionId },
+}
+
+impl RegistryLine {
+    fn session(id: &SessionId, live: bool) -> Self {
+        Self::Session { id: id.clone(), live, sealed: true }
+    }
 }
 
 /// What the lines say together.
@@ -107,15 +119,15 @@ impl RegistryContent {
     fn take(&mut self, line: RegistryLine) {
         match line {
             RegistryLine::Directory(directory) => self.directory = Some(directory),
-            RegistryLine::Session { id, live } => _ = self.sessions.insert(id, live),
+            RegistryLine::Session { id, live, sealed: true } => _ = self.sessions.insert(id, live),
+            RegistryLine::Session { sealed: false, .. } => {}
             RegistryLine::Removed { id } => _ = self.sessions.remove(&id),
         }
     }
 
     /// As few lines as say the same.
     fn lines(&self) -> Vec<RegistryLine> {
-        let session =
-            |(id, live): (&SessionId, &bool)| RegistryLine::Session { id: id.clone(), live: *live };
+        let session = |(id, live): (&SessionId, &bool)| RegistryLine::session(id, *live);
         let directory = self.directory.iter().cloned().map(RegistryLine::Directory);
         directory.chain(self.sessions.iter().map(session)).collect()
     }
@@ -136,6 +148,8 @@ pub struct Registry {
     folder: PathBuf,
     register: Register,
     known: RegistryContent,
+    /// Sessions whose folders were deleted while no process had this open.
+    gone: Vec<SessionId>,
 }
 
 impl Registry {
@@ -146,8 +160,11 @@ impl Registry {
         let (register, lines) = Register::open(&folder, REGISTRY_FILE)?;
         let mut known = RegistryContent::of(lines).only_of(&directory);
         // The folder of a session may have been deleted while no daemon ran.
-        known.sessions.retain(|id, _| base.session_path(id).exists());
-        let mut registry = Self { folder, register, known };
+        let is_gone = |id: &SessionId| !base.session_path(id).exists();
+        let gone: Vec<SessionId> =
+            known.sessions.keys().filter(|id| is_gone(id)).cloned().collect();
+        known.sessions.retain(|id, _| !gone.contains(id));
+        let mut registry = Self { folder, register, known, gone };
         if registry.known.directory.as_ref() != Some(&directory) {
             registry.add(RegistryLine::Directory(directory), DurableWhen::Now)?;
         }
@@ -159,9 +176,14 @@ impl Registry {
         &self.folder
     }
 
+    /// The sessions whose folders were deleted before this was opened. Nothing of them is needed.
+    pub fn take_gone(&mut self) -> Vec<SessionId> {
+        std::mem::take(&mut self.gone)
+    }
+
     /// Registers a session that is about to be made. On the disk when this returns.
     pub fn register(&mut self, id: &SessionId) -> Result<(), RegisterError> {
-        self.add(RegistryLine::Session { id: id.clone(), live: true }, DurableWhen::Now)
+        self.add(RegistryLine::session(id, true), DurableWhen::Now)
     }
 
     /// Says whether there is still something to do for a session. After a power cut it may be
@@ -170,7 +192,7 @@ impl Registry {
         match self.known.sessions.get(id) {
             Some(known) if *known != live => {
                 let when = if live { DurableWhen::Now } else { DurableWhen::Later };
-                self.add(RegistryLine::Session { id: id.clone(), live }, when)
+                self.add(RegistryLine::session(id, live), when)
             }
             _ => Ok(()),
         }
@@ -200,6 +222,7 @@ impl Registry {
 /// The sessions that are registered for a base directory, read without changing anything.
 #[derive(Clone, Debug, Default)]
 pub struct Registered {
+    folder: PathBuf,
     known: RegistryContent,
 }
 
@@ -207,8 +230,14 @@ impl Registered {
     /// Reads the registry of a base directory.
     pub fn read(state_dir: &Path, base: &BaseDir) -> Result<Self, FileError> {
         let (directory, key) = RegisteredDirectory::of(base)?;
-        let lines = Register::read(&state_dir.join(BASES).join(key), REGISTRY_FILE)?;
-        Ok(Self { known: RegistryContent::of(lines).only_of(&directory) })
+        let folder = state_dir.join(BASES).join(key);
+        let lines = Register::read(&folder, REGISTRY_FILE)?;
+        Ok(Self { folder, known: RegistryContent::of(lines).only_of(&directory) })
+    }
+
+    /// Where more is kept about this base directory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Whether this user made the session in this directory.

@@ -10,6 +10,7 @@ use coven_folder::{FileError, OpenFolder, absent_is_none};
 use coven_model::{SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags};
 
+use crate::authority::SessionAuthority;
 use crate::index::Index;
 use crate::journal;
 use crate::layout::{self, BaseDir};
@@ -83,13 +84,14 @@ impl Retention {
     pub fn apply(
         &self,
         base: &BaseDir,
+        authority: &SessionAuthority,
         index: &mut Index,
         now: Timestamp,
         needed: impl Fn(&SessionId) -> bool,
     ) -> Result<RemovedSessions, FileError> {
         let mut removed = sweep(base)?;
         for id in self.expired(index, now, needed) {
-            match remove(base, &id) {
+            match remove(base, authority, &id) {
                 Ok(mut gone) => {
                     index.remove(&id);
                     removed.sessions.append(&mut gone.sessions);
@@ -102,8 +104,13 @@ impl Retention {
     }
 }
 
-/// Removes one session, whatever its status. One that is open for writing is refused.
-pub fn remove(base: &BaseDir, id: &SessionId) -> Result<RemovedSessions, RemoveError> {
+/// Removes one session, whatever its status, and what its jobs left. One that is open for writing is
+/// refused.
+pub fn remove(
+    base: &BaseDir,
+    authority: &SessionAuthority,
+    id: &SessionId,
+) -> Result<RemovedSessions, RemoveError> {
     let sessions = base.sessions();
     let Some(folder) = sessions.find(id.as_str())? else {
         return Err(RemoveError::Missing { id: id.clone() });
@@ -123,6 +130,7 @@ pub fn remove(base: &BaseDir, id: &SessionId) -> Result<RemovedSessions, RemoveE
     sessions.sync()?;
     removed.sessions.push(id.clone());
     discard(&trash, id.as_str(), &mut removed);
+    authority.remove_jobs(id)?;
     Ok(removed)
 }
 

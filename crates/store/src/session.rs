@@ -5,16 +5,20 @@ mod restore;
 
 use std::ops::Range;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use coven_folder::{FileError, OpenFolder};
+use coven_folder::{FileError, OpenFolder, best_effort};
 use coven_model::{AttemptId, SessionId, Timestamp};
 use serde::Serialize;
 
 pub use self::look::ReadOnlySession;
 pub use self::restore::RestoredSession;
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, check_room};
+use crate::authority::SessionAuthority;
+use crate::checkpoint::Checkpoint;
 use crate::journal::{
-    self, AppendError, CreateError, CutTail, Journal, JournalReader, OpenError, WrittenFacts,
+    self, AppendError, CreateError, CutTail, Journal, JournalReader, LineSeal, OpenError,
+    WrittenFacts,
 };
 use crate::layout::{self, BaseDir};
 use crate::spill;
@@ -35,7 +39,27 @@ pub struct Session {
     journal: Journal,
     values: Values,
     view: View,
+    /// The folder of its jobs.
+    jobs: OpenFolder,
+    authority: SessionAuthority,
+    /// When its journal was last signed.
+    signed: Option<Instant>,
 }
+
+/// What is known for certain once facts are recorded, beyond the facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Milestone {
+    None,
+    /// A job has ended. The journal must not become shorter than this any more, and it is signed
+    /// unless it was just before.
+    Job,
+    /// The run has ended. The journal is signed, whatever the time.
+    Run,
+}
+
+/// A journal is signed at most this often while its run goes on: a signature costs as much as
+/// thirty facts, and the next one covers everything before it.
+const SIGNATURE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Facts that were recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,23 +75,31 @@ pub struct Appended {
 pub struct WrittenBatch {
     facts: WrittenFacts,
     restored: Option<RestoredSession>,
+    milestone: Milestone,
 }
 
 impl Session {
     /// Makes a new session below a base directory. It has a folder once this has succeeded, and
     /// otherwise has none.
-    pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
+    pub fn create(
+        base: &BaseDir,
+        authority: &SessionAuthority,
+        id: &SessionId,
+    ) -> Result<Self, CreateError> {
         base.check_in_place()?;
         let sessions = base.sessions();
         let exists = || CreateError::Exists { path: base.session_path(id) };
         if sessions.stat(id.as_str())?.is_some() {
             return Err(exists());
         }
+        // What an earlier creation left, which was cut short, was never a job of this session.
+        authority.remove_jobs(id)?;
+        let jobs = authority.make_session(id)?;
         let draft = format!("{DRAFT}{id}");
         let made = layout::make_private(sessions, &draft)?;
         // Left from a creation that was cut short: it never was a session.
         made.remove(journal::FILE)?;
-        let mut journal = Journal::create(&made, id)?;
+        let mut journal = Journal::create(&made, id, authority.key())?;
         sessions.rename(&draft, sessions, id.as_str()).map_err(|error| {
             match error.source.kind() {
                 std::io::ErrorKind::DirectoryNotEmpty => exists(),
@@ -77,12 +109,16 @@ impl Session {
         sessions.sync()?;
         let folder = sessions.enter(id.as_str())?;
         journal.renamed(&folder);
-        Ok(Self::new(base, id, folder, journal)?)
+        Ok(Self::new(base, authority, id, (folder, jobs), journal)?)
     }
 
     /// Opens a session to go on with it. A torn end of its journal is cut off, see
-    /// [`cut`](Self::cut).
-    pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, OpenError> {
+    /// [`cut`](Self::cut). Its journal must be sealed, and reach its checkpoint.
+    pub fn open(
+        base: &BaseDir,
+        authority: &SessionAuthority,
+        id: &SessionId,
+    ) -> Result<Self, OpenError> {
         let path = base.session_path(id).join(journal::FILE);
         let folder = layout::session(base, id)?.ok_or(OpenError::Missing { path })?;
         if let Some(ViewHead { version, .. }) = ViewHead::read(&folder)?
@@ -90,18 +126,21 @@ impl Session {
         {
             return Err(OpenError::Newer { path: folder.path().join(view::FILE), version });
         }
-        let journal = Journal::open(&folder, id)?;
-        Ok(Self::new(base, id, folder, journal)?)
+        let jobs = authority.make_session(id)?;
+        let journal = Journal::open_from(&folder, id, authority.key(), Checkpoint::read(&jobs)?)?;
+        Ok(Self::new(base, authority, id, (folder, jobs), journal)?)
     }
 
     fn new(
         base: &BaseDir,
+        authority: &SessionAuthority,
         id: &SessionId,
-        folder: OpenFolder,
+        (folder, jobs): (OpenFolder, OpenFolder),
         journal: Journal,
     ) -> Result<Self, FileError> {
         let (values, view) = (Values::new(&folder), View::new(&folder)?);
-        Ok(Self { base: base.clone(), id: id.clone(), folder, journal, values, view })
+        let (base, id, authority) = (base.clone(), id.clone(), authority.clone());
+        Ok(Self { base, id, folder, journal, values, view, jobs, authority, signed: None })
     }
 
     pub fn id(&self) -> &SessionId {
@@ -115,6 +154,11 @@ impl Session {
 
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The folder of its jobs, in the state folder.
+    pub fn jobs_path(&self) -> &Path {
+        self.jobs.path()
     }
 
     /// The number of the last fact; 0 if there is none.
@@ -139,7 +183,7 @@ impl Session {
         time: Timestamp,
         facts: &[T],
     ) -> Result<Appended, AppendError> {
-        let written = self.write(time, facts)?;
+        let written = self.write(time, facts, Milestone::None)?;
         self.sync(written)
     }
 
@@ -149,6 +193,7 @@ impl Session {
         &mut self,
         time: Timestamp,
         facts: &[T],
+        milestone: Milestone,
     ) -> Result<WrittenBatch, AppendError> {
         let restored = self.put_back()?;
         let next = self.last() + 1;
@@ -158,15 +203,36 @@ impl Session {
                 .map_err(|source| AppendError::Value { seq, source })?;
             encoded.push(fact);
         }
-        let facts = self.journal.write_encoded(time, &encoded)?;
-        Ok(WrittenBatch { facts, restored })
+        let seal =
+            if self.is_to_be_signed(milestone) { LineSeal::Signed } else { LineSeal::Tagged };
+        let facts = self.journal.write_encoded(time, &encoded, seal)?;
+        Ok(WrittenBatch { facts, restored, milestone })
+    }
+
+    fn is_to_be_signed(&mut self, milestone: Milestone) -> bool {
+        let now = Instant::now();
+        let is_due = match milestone {
+            Milestone::None => false,
+            Milestone::Job => self.signed.is_none_or(|signed| now - signed >= SIGNATURE_INTERVAL),
+            Milestone::Run => true,
+        };
+        if is_due {
+            self.signed = Some(now);
+        }
+        is_due
     }
 
     /// The second half of [`append`](Self::append): the facts are recorded when this succeeds, and
     /// none of them is when it fails.
     pub fn sync(&mut self, written: WrittenBatch) -> Result<Appended, AppendError> {
-        let WrittenBatch { facts, restored } = written;
-        Ok(Appended { seqs: self.journal.sync_written(facts)?, restored })
+        let WrittenBatch { facts, restored, milestone } = written;
+        let seqs = self.journal.sync_written(facts)?;
+        if milestone != Milestone::None {
+            let (seq, tag) = self.journal.last_tag();
+            // Without it an older checkpoint counts, which is true as well.
+            best_effort("write a checkpoint", Checkpoint { seq, tag }.write(&self.jobs));
+        }
+        Ok(Appended { seqs, restored })
     }
 
     /// Makes sure of its journal again after an append failed with
@@ -203,28 +269,35 @@ impl Session {
         self.view.write(view, last, time)
     }
 
-    /// The folder of an attempt that begins now, new. What a process put in its place beforehand
-    /// is removed.
-    pub fn make_attempt_anew(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
-        self.base.check_in_place()?;
-        Ok(Attempt::new(layout::new_attempt(&self.folder, attempt)?))
-    }
-
     /// The folder of an attempt, made if it is not there.
     pub fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
-        let made = layout::attempt(&self.folder, attempt, true)?;
-        let path = || self.base.attempt_path(&self.id, attempt);
-        made.map(Attempt::new).ok_or_else(|| missing(&path()))
+        self.base.check_in_place()?;
+        match layout::attempt(&self.jobs, attempt, true) {
+            Ok(Some(made)) => Ok(Attempt::new(made)),
+            // The folder of its jobs was deleted since it was opened.
+            Ok(None) | Err(_) => {
+                let jobs = self.authority.make_session(&self.id)?;
+                let made = layout::attempt(&jobs, attempt, true)?;
+                let path = || self.authority.attempt_path(&self.id, attempt);
+                made.map(Attempt::new).ok_or_else(|| missing(&path()))
+            }
+        }
+    }
+
+    /// Makes sure that there is room in the folder of the session for what a job is given to read
+    /// there. That may be another disk than the one of the job's own folder.
+    pub fn check_room(&self) -> Result<(), FileError> {
+        check_room(&self.folder)
     }
 
     /// The folder of an attempt, if it is there.
     pub fn attempt(&self, attempt: &AttemptId) -> Result<Option<Attempt>, FileError> {
-        Ok(layout::attempt(&self.folder, attempt, false)?.map(Attempt::new))
+        Ok(layout::attempt(&self.jobs, attempt, false)?.map(Attempt::new))
     }
 
     /// The attempts that have a folder, in order.
     pub fn attempts(&self) -> Result<Vec<AttemptId>, FileError> {
-        layout::attempts(&self.folder)
+        layout::attempts(&self.jobs)
     }
 }
 

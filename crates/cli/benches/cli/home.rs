@@ -5,7 +5,7 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use coven_model::{SessionId, Timestamp};
-use coven_store::{BaseDir, Session};
+use coven_store::{AuthorityPlaces, BaseDir, Session, SessionAuthority};
 use serde_json::json;
 
 /// Its folder goes with it.
@@ -22,8 +22,11 @@ impl Home {
         let project = folder.path().join("project");
         fs::create_dir_all(&project)?;
         let base = BaseDir::create(&project).map_err(io::Error::other)?;
+        let state = folder.path().join("s/coven");
+        let authority = SessionAuthority::open(&AuthorityPlaces::in_state(&state));
+        let authority = authority.map_err(io::Error::other)?;
         for number in 0..sessions {
-            make(&base, number)?;
+            make(&base, &authority, number)?;
         }
         // All of them stay.
         fs::create_dir_all(folder.path().join(".config/coven"))?;
@@ -54,12 +57,12 @@ impl Home {
     }
 }
 
-fn make(base: &BaseDir, number: usize) -> io::Result<()> {
+fn make(base: &BaseDir, authority: &SessionAuthority, number: usize) -> io::Result<()> {
     let text = format!("01890a5d-ac96-774b-bcce-{number:012x}");
     let id = SessionId::new(text).map_err(io::Error::other)?;
     let at = 1_700_000_000_000_u64;
     let (time, name) = (Timestamp::from_millis(at), format!("brisk-otter-{number}"));
-    let mut session = Session::create(base, &id).map_err(io::Error::other)?;
+    let mut session = Session::create(base, authority, &id).map_err(io::Error::other)?;
     let plan = json!({"name": "none", "steps": []});
     let facts = [
         json!({"type": "session.created", "data": {"session": id, "name": name, "plan": plan, "input": {}, "at": at}}),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{DeliveredInput, SessionEvent};
+use coven_model::event::{AttemptPlace, DeliveredInput, SessionEvent};
 use coven_model::{AttemptId, InterventionId, ProcessEnding, SessionId, WorkflowStatus};
 use coven_store::JournalRecord;
 
@@ -13,6 +13,8 @@ pub(super) struct JournalSummary {
     pub(super) status: WorkflowStatus,
     /// Attempts by how they ended; nothing for those that did not.
     pub(super) attempts: BTreeMap<AttemptId, Option<ProcessEnding>>,
+    /// Where the folder of each lies.
+    pub(super) places: BTreeMap<AttemptId, AttemptPlace>,
     /// Agents that were left alive on purpose and are not gone yet.
     pub(super) kept: BTreeSet<AttemptId>,
 }
@@ -134,7 +136,11 @@ impl JournalCounter<'_> {
                 let new = self.delivered.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: the answer to {id} was given twice"));
             }
-            SessionEvent::TaskStarted(started) => self.started(seq, &started.spec.job.attempt),
+            SessionEvent::TaskStarted(started) => {
+                let job = &started.spec.job.attempt;
+                self.told.places.insert(job.clone(), started.place);
+                self.started(seq, job);
+            }
             SessionEvent::TaskEnded(ended) => self.ended(seq, &ended.job, &ended.outcome.ending),
             SessionEvent::TaskReleased { job, .. } => {
                 let kept = self.told.kept.remove(job);

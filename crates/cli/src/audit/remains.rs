@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, ContentDigest, ProcessEnding};
 use coven_runtime::processes;
 use coven_store::Attempt;
@@ -12,20 +13,27 @@ use super::facts::JournalSummary;
 
 pub(super) fn check(look: &ReadOnlySession, told: &JournalSummary, report: &mut SessionAudit) {
     values(look, report);
-    let folders = match look.attempts() {
-        Ok(folders) => folders,
-        Err(error) => {
-            return report.findings.push(format!("the attempts cannot be listed: {error}"));
-        }
-    };
-    for job in &folders {
-        if !told.attempts.contains_key(job) {
-            report.findings.push(format!("{job} has a folder and was never started"));
+    for place in [AttemptPlace::Session, AttemptPlace::Jobs] {
+        let folders = match look.attempts(place) {
+            Ok(folders) => folders,
+            Err(error) => {
+                return report.findings.push(format!("the attempts cannot be listed: {error}"));
+            }
+        };
+        for job in &folders {
+            if told.places.get(job) != Some(&place) {
+                report.findings.push(format!("{job} has a folder and was never started there"));
+            }
         }
     }
     for (job, ending) in &told.attempts {
         report.attempts += 1;
-        match look.attempt(job) {
+        let place = told.places.get(job).copied().unwrap_or_default();
+        // What the jobs of a foreign session left is not where we could look.
+        if look.attempt_path(place, job).is_none() {
+            continue;
+        }
+        match look.attempt(place, job) {
             Ok(Some(attempt)) => one(job, ending.as_ref(), &attempt, told, report),
             Ok(None) if may_have_no_folder(ending.as_ref()) => {}
             Ok(None) => report.findings.push(format!("{job} ended and left no folder")),

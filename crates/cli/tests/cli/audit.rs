@@ -30,7 +30,8 @@ fn a_byte_that_was_changed_is_found() {
     let home = Home::new();
     home.run("  - {name: one, type: script, command: 'echo hello'}\n", &[]).ok();
     home.coven(&["daemon", "stop"]).ok();
-    let tape = session(&home).join("tasks/one/1");
+    let id = session(&home).file_name().unwrap().to_owned();
+    let tape = home.path("state/coven/jobs").join(id).join("one/1");
     let output = fs::read_dir(&tape).unwrap().flatten().map(|entry| entry.path());
     let output = output
         .into_iter()

@@ -8,7 +8,7 @@ use coven_api::workflow::ListQuery;
 use coven_model::SessionId;
 use coven_model::event::SessionEvent;
 use coven_store::session::ReadOnlySession;
-use coven_store::{BaseDir, Session};
+use coven_store::{AuthorityPlaces, BaseDir, Session, SessionAuthority};
 use serde_json::Value;
 
 use crate::place::{Daemon, Home, until};
@@ -81,7 +81,10 @@ async fn list(daemon: &Daemon<'_>, plan: &Plan, limit: u32) -> io::Result<Durati
 fn copy(home: &Home, id: &SessionId, count: usize) -> io::Result<()> {
     let base = BaseDir::find(&home.base()).map_err(io::Error::other)?;
     let base = base.ok_or_else(|| io::Error::other("there are no sessions"))?;
-    let look = ReadOnlySession::open(&base, id).map_err(io::Error::other)?;
+    let state = home.path().join("state/coven");
+    let authority = SessionAuthority::open(&AuthorityPlaces::in_state(&state));
+    let authority = authority.map_err(io::Error::other)?;
+    let look = ReadOnlySession::open(&base, &authority, id).map_err(io::Error::other)?;
     let mut reader = look.reader().map_err(io::Error::other)?;
     let records = reader.read_all::<SessionEvent>(1).map_err(io::Error::other)?;
     let view = look.view().map_err(io::Error::other)?.unwrap_or_default();
@@ -94,7 +97,7 @@ fn copy(home: &Home, id: &SessionId, count: usize) -> io::Result<()> {
         let text = format!("01890a5d-ac96-774b-bcce-{number:012x}");
         let id = SessionId::new(text).map_err(io::Error::other)?;
         let name = format!("brisk-otter-{number}");
-        let mut session = Session::create(&base, &id).map_err(io::Error::other)?;
+        let mut session = Session::create(&base, &authority, &id).map_err(io::Error::other)?;
         for record in &records {
             let mut fact = record.fact.clone();
             if let SessionEvent::SessionCreated(created) = &mut fact {

@@ -118,7 +118,7 @@ impl Viewer {
 }
 
 fn folder(home: &Home, started: &StartedSession) -> PathBuf {
-    home.base().join(format!(".coven/sessions/{}/tasks/a/1", started.id))
+    home.path().join(format!("state/coven/jobs/{}/a/1", started.id))
 }
 
 /// Everything the agent printed.

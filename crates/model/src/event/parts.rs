@@ -47,8 +47,31 @@ pub struct TaskStarted {
     /// What is typed later, one each time the agent is idle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
+    /// Where the folder of the attempt lies.
+    #[serde(default, skip_serializing_if = "AttemptPlace::is_session")]
+    pub place: AttemptPlace,
     /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
+}
+
+/// Where the folder of an attempt lies.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttemptPlace {
+    /// In the folder of its session, in the project. Facts that do not say a place are from a time
+    /// when all lay there. What lies there is read and never gone on with: agents can write it.
+    #[default]
+    Session,
+    /// In the folder of jobs, in the state folder.
+    Jobs,
+}
+
+impl AttemptPlace {
+    fn is_session(&self) -> bool {
+        *self == Self::Session
+    }
 }
 
 /// An attempt that ended.

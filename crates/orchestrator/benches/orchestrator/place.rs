@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use coven_orchestrator::{NewSession, Options, Orchestrator};
+use coven_store::{AuthorityPlaces, SessionAuthority};
 use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
@@ -29,6 +30,10 @@ impl Place {
     }
 
     /// The state folder beside it.
+    pub(crate) fn authority(&self) -> Result<SessionAuthority, Box<dyn Error>> {
+        Ok(SessionAuthority::open(&AuthorityPlaces::in_state(&self.state()))?)
+    }
+
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }

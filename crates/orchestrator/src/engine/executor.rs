@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_adapters::{AdapterFolders, AdapterRegistry};
+use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobSpec, JobWork};
 use coven_policy::EffectivePolicies;
 use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
@@ -145,10 +146,8 @@ impl WorkflowExecutor {
 /// What a job needs of the disk before it is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobRoom {
-    /// A new folder, whatever lies in its place, with room to write in it.
-    New,
-    /// Room to write in the folder that it has.
-    Existing,
+    /// Room to write in its folder.
+    Needed,
     /// Its folder alone: the job runs already and has what it needs.
     NotNeeded,
 }
@@ -159,6 +158,8 @@ pub(crate) struct JobFolders {
     pub(super) attempt: Result<Attempt, FileError>,
     /// Nothing has been in it yet: no process was started for this job.
     pub(super) is_new: bool,
+    /// Where the fact of the start says that it lies.
+    pub(super) place: AttemptPlace,
     /// The attempt before, if there was one.
     pub(super) earlier: Option<EarlierAttempt>,
 }
@@ -171,14 +172,15 @@ impl JobFolders {
         job: &AttemptId,
         room: JobRoom,
     ) -> (Result<(), FileError>, Self) {
-        let has_room = match room {
-            JobRoom::New => files.make_room(job, true),
-            JobRoom::Existing => files.make_room(job, false),
-            JobRoom::NotNeeded => Ok(()),
+        let made = match room {
+            JobRoom::Needed => files.make_room(job),
+            JobRoom::NotNeeded => Ok(false),
         };
-        let is_new = room == JobRoom::New && has_room.is_ok();
+        let task = state.run().and_then(|run| run.task(&job.task));
+        let place = task.map_or(AttemptPlace::Jobs, |task| task.place);
+        let is_new = matches!(made, Ok(true)) && place == AttemptPlace::Jobs;
         let earlier = earlier(files, state, job);
-        (has_room, Self { attempt: files.make_attempt(job), is_new, earlier })
+        (made.map(drop), Self { attempt: files.make_attempt(job), is_new, place, earlier })
     }
 }
 
@@ -188,5 +190,5 @@ fn earlier(files: &SessionFiles, state: &State, job: &AttemptId) -> Option<Earli
     let before = AttemptId { task: job.task.clone(), attempt: before };
     let live = state.run().and_then(|run| run.live(job));
     let queued = live.is_some_and(|live| !live.inputs.is_empty());
-    Some(EarlierAttempt { attempt: files.make_attempt(&before).ok()?, queued })
+    Some(EarlierAttempt { attempt: files.attempt(&before)?, queued })
 }

@@ -5,13 +5,16 @@ mod begin;
 mod confined;
 mod conversation;
 mod follow;
+mod log;
 mod once;
 mod picture;
 mod secrets;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
 use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
 use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
@@ -23,6 +26,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
+use self::log::{JobLog, LogWriter};
 use super::admission::{NoSlot, SlotRequest};
 use super::executor::{JobFolders, WorkflowExecutor};
 use crate::event::{FeedEvent, LiveEvent, PublishedEvent};
@@ -145,12 +149,17 @@ pub(crate) struct RunningJob {
     seen: u64,
     /// Answers and messages under way.
     sending: JoinSet<()>,
+    log: JobLog,
 }
+
+/// The folder of readable logs, in that of their session.
+const LOGS_FOLDER: &str = "logs";
 
 /// What a job is, for the work that waits on the disk.
 pub(crate) struct JobDetails {
     executor: WorkflowExecutor,
     attempt: Attempt,
+    place: AttemptPlace,
     /// The attempt before, if there was one.
     earlier: Option<EarlierAttempt>,
     spec: JobSpec,
@@ -166,6 +175,24 @@ impl JobDetails {
         let outcome = self.without_secrets(self.with_conversation(outcome));
         let outcome = self.with_touched(outcome);
         self.attempt.decide(&outcome).unwrap_or(outcome)
+    }
+
+    /// The folder of its session, where people and agents read.
+    fn session_folder(&self) -> PathBuf {
+        let sessions = self.executor.shared.base_dir.join(".coven/sessions");
+        sessions.join(self.spec.job.session.as_str())
+    }
+
+    /// What is unique for the job among the files of its session.
+    fn file_name(&self) -> String {
+        let AttemptId { task, attempt } = &self.spec.job.attempt;
+        format!("{task}.{attempt}")
+    }
+
+    fn log_writer(&self) -> LogWriter {
+        let name = format!("{}.log", self.file_name());
+        let folder = self.session_folder().join(LOGS_FOLDER);
+        LogWriter::new(self.attempt.clone(), folder, name, self.redactor.clone())
     }
 
     /// Leaves word that the job is not to run, for a start that comes late.
@@ -211,7 +238,7 @@ impl RunningJob {
         let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = RunnerSlot::default();
         let shared = runner.clone();
-        let JobFolders { attempt, is_new, earlier } = folders;
+        let JobFolders { attempt, is_new, place, earlier } = folders;
         let job = spec.job.attempt.clone();
         let slot = executor.shared.admission.enqueue(&spec, runner.clone(), is_new);
         let task = tokio::spawn(async move {
@@ -222,12 +249,14 @@ impl RunningJob {
                     let details = JobDetails {
                         executor,
                         attempt,
+                        place,
                         earlier,
                         spec,
                         variables,
                         secrets,
                         redactor,
                     };
+                    let log = JobLog::new(details.log_writer());
                     let mut job = Self {
                         details: Arc::new(details),
                         reports,
@@ -236,6 +265,7 @@ impl RunningJob {
                         slot: Some(slot),
                         seen: 0,
                         sending: JoinSet::new(),
+                        log,
                     };
                     if let Err(message) = catch_panic(job.run(is_new, &mut receiver)).await {
                         job.fail(&message).await;
@@ -282,6 +312,7 @@ impl RunningJob {
                 FoundJob::Stopped => return self.decide_end(stopped_outcome()).await,
                 FoundJob::Started => true,
                 FoundJob::New => false,
+                FoundJob::Lost => return self.lost().await,
             }
         };
         if started {
@@ -317,20 +348,23 @@ impl RunningJob {
                 }
                 self.follow(runner, &adapter, orders).await;
             }
-            Err(NotBegun::Lost) => {
-                let details = self.details.clone();
-                let lost = failed(ProcessEnding::Lost, LOST_REASON.to_owned());
-                let lost = blocking(move || details.with_touched(lost)).await;
-                let job = self.id();
-                self.tell(if lost.touched.is_empty() {
-                    SessionInput::Lost(job)
-                } else {
-                    SessionInput::Ended { job, outcome: Box::new(lost) }
-                })
-                .await;
-            }
+            Err(NotBegun::Lost) => self.lost().await,
             Err(NotBegun::Ended(outcome)) => self.decide_end(*outcome).await,
         }
+    }
+
+    /// Tells that the process is gone and how it ended is not known.
+    async fn lost(&mut self) {
+        let details = self.details.clone();
+        let lost = failed(ProcessEnding::Lost, LOST_REASON.to_owned());
+        let lost = blocking(move || details.with_touched(lost)).await;
+        let job = self.id();
+        self.tell(if lost.touched.is_empty() {
+            SessionInput::Lost(job)
+        } else {
+            SessionInput::Ended { job, outcome: Box::new(lost) }
+        })
+        .await;
     }
 
     /// Writes the outcome down, then tells it. One that was written down before counts.

@@ -179,8 +179,9 @@ impl FeedLog {
     fn journal(&mut self, session: Uuid, id: &SessionId) -> Option<&mut JournalReader> {
         if !self.journals.contains_key(&session) {
             let home = self.feed.book().homes.get(&session).cloned()?;
-            let home = BaseDir::find(&home).ok()??;
-            let reader = ReadOnlySession::open(&home, id).ok()?.reader().ok()?;
+            let base = BaseDir::find(&home.base_dir).ok()??;
+            let look = ReadOnlySession::open(&base, &home.authority, id).ok()?;
+            let reader = look.reader().ok()?;
             if self.journals.len() >= MAX_OPEN_JOURNALS {
                 self.journals.clear();
             }

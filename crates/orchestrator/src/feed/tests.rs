@@ -14,6 +14,7 @@ use crate::state::{Clock, WorkflowSession};
 struct Teller {
     feed: Feed,
     session: WorkflowSession,
+    path: std::path::PathBuf,
     _folder: tempfile::TempDir,
 }
 
@@ -22,7 +23,10 @@ impl Teller {
         let folder = tempfile::tempdir().unwrap();
         let base = Arc::new(BaseDir::create(folder.path()).unwrap());
         let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
-        let mut session = WorkflowSession::create(&base, &id).unwrap();
+        let key = coven_store::SealKey::from_secret(&[7; 32]);
+        let authority = SessionAuthority::new(key, folder.path().join("jobs"));
+        let path = base.session_path(&id);
+        let mut session = WorkflowSession::create(&base, &authority, &id).unwrap();
         let text = "name: t\ndescription: T.\nsteps:\n  - {name: a, type: script, command: a}\n";
         let plan =
             check(&SourceFile::new("t.yaml", text), &CheckEnvironment::default()).plan.unwrap();
@@ -40,8 +44,8 @@ impl Teller {
             session.decide(SessionInput::Create(Box::new(creation)), Clock::system().now());
         session.record_here(&facts, Clock::system().now()).unwrap();
         let feed = Feed::in_memory();
-        feed.locate(base.path(), [&id]);
-        let mut teller = Self { feed, session, _folder: folder };
+        feed.locate(base.path(), &authority, [&id]);
+        let mut teller = Self { feed, session, path, _folder: folder };
         teller.tell(1, facts.into_iter().next().unwrap());
         teller
     }
@@ -107,7 +111,7 @@ async fn a_subscriber_that_is_much_too_slow_misses_no_fact_and_hears_none_twice(
 async fn facts_of_a_session_that_is_gone_are_passed_over() {
     let mut teller = Teller::new();
     teller.fact();
-    std::fs::remove_dir_all(teller.session.path()).unwrap();
+    std::fs::remove_dir_all(&teller.path).unwrap();
     let mut events = teller.feed.subscribe(Some(0));
     teller.tell(
         3,
@@ -125,7 +129,7 @@ async fn facts_of_a_session_that_is_gone_are_passed_over() {
 async fn facts_that_cannot_be_read_now_are_a_gap_and_not_left_out_in_silence() {
     let mut teller = Teller::new();
     teller.fact();
-    let folder = teller.session.path().to_owned();
+    let folder = teller.path.clone();
     let away = folder.with_file_name("away");
     std::fs::rename(&folder, &away).unwrap();
     let mut events = teller.feed.subscribe(Some(0));

@@ -8,13 +8,14 @@ use coven_model::{
     AgentMode, AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus,
 };
 use coven_runner::{AgentRunner, HeadlessRunner};
+use coven_store::session::ReadOnlySession;
 
 use super::Orchestrator;
 use crate::engine::{Runner, SessionController};
 use crate::error::RequestError;
 use crate::snapshot::TaskSnapshot;
 use crate::state::blocking::blocking;
-use crate::state::{PastSession, decided};
+use crate::state::{PastSession, decided, place_of};
 
 /// The newest attempt of a task.
 #[derive(Clone, Debug)]
@@ -36,8 +37,10 @@ pub struct TaskAccess {
 }
 
 impl TaskAccess {
-    pub(crate) fn new(task: TaskSnapshot, folder: PathBuf) -> Self {
-        let TaskSnapshot { attempt, status, adapter, mode, runner } = task;
+    pub(crate) fn new(task: TaskSnapshot, look: &ReadOnlySession) -> Self {
+        let TaskSnapshot { attempt, place, status, adapter, mode, runner } = task;
+        // The jobs of a foreign session lie nowhere; an empty path has no tape.
+        let folder = look.attempt_path(place, &attempt).unwrap_or_default();
         let (agent, headless) = match runner {
             Some(Runner::Agent(agent)) => (Some(agent), None),
             Some(Runner::Headless(headless)) => (None, Some(headless)),
@@ -47,12 +50,33 @@ impl TaskAccess {
     }
 }
 
+/// The folder of an attempt where the fact of its start says it lies. Waits on the disk.
+pub(super) fn attempt_folder(
+    look: &ReadOnlySession,
+    attempt: &AttemptId,
+) -> Result<Option<PathBuf>, RequestError> {
+    let place = place_of(&mut look.reader()?, attempt);
+    let path = place.and_then(|place| look.attempt_path(place, attempt));
+    Ok(path.filter(|path| path.is_dir()))
+}
+
 impl Orchestrator {
     /// The newest attempt of a task, of a session that is live or over.
     pub async fn task(&self, id: &SessionId, task: &TaskId) -> Result<TaskAccess, RequestError> {
         let found = self.snapshot(id).await?.task(task)?;
-        let folder = self.shared.manager.base().attempt_path(id, &found.attempt);
-        Ok(TaskAccess::new(found, folder))
+        let (manager, id) = (self.shared.manager.clone(), id.clone());
+        blocking(move || Ok(TaskAccess::new(found, &manager.look(&id)?))).await
+    }
+
+    /// The folder of an attempt of a session that is live or over, where the fact of its start says
+    /// it lies; none if it was not started, or is not there.
+    pub async fn attempt_folder(
+        &self,
+        id: &SessionId,
+        attempt: &AttemptId,
+    ) -> Result<Option<PathBuf>, RequestError> {
+        let (manager, id, attempt) = (self.shared.manager.clone(), id.clone(), attempt.clone());
+        blocking(move || attempt_folder(&manager.look(&id)?, &attempt)).await
     }
 
     /// Everything that waits for a person, in all sessions, the oldest first.
@@ -84,7 +108,7 @@ impl Orchestrator {
         }
         let (manager, id) = (self.shared.manager.clone(), id.clone());
         blocking(move || {
-            let past = PastSession::read(&manager.base(), &id);
+            let past = manager.look(&id).map_err(RequestError::from).and_then(PastSession::read);
             past.map(|past| past.decided()).unwrap_or_default()
         })
         .await

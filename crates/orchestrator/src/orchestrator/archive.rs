@@ -2,37 +2,48 @@
 //! created or started: this is what a request that only looks may use of a base directory that no
 //! orchestrator has open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_model::{Intervention, InterventionDecision, SessionId, TaskId};
+use coven_model::{AttemptId, Intervention, InterventionDecision, SessionId, TaskId};
 use coven_store::index::ResolveError;
-use coven_store::{BaseDir, FileError, Index, Registered, SessionEntry};
+use coven_store::journal::OpenError;
+use coven_store::session::ReadOnlySession;
+use coven_store::{BaseDir, FileError, Index, Registered, SessionAuthority, SessionEntry};
 
 use super::TaskAccess;
+use super::access::attempt_folder;
 use crate::error::RequestError;
 use crate::event::EventSubscription;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
-use crate::state::{PastSession, subscribe_past};
+use crate::state::{PastSession, look, subscribe_past};
 
 /// The sessions of a base directory as they were when it was read. Clones share what was read.
 #[derive(Clone, Debug)]
 pub struct Archive {
     base: BaseDir,
     index: Arc<Index>,
+    authority: SessionAuthority,
 }
 
 impl Archive {
     /// Reads a base directory; none if there are no sessions in it. `state_dir` is the state
-    /// folder of the user, which says which of the sessions are the user's own.
-    pub async fn read(base_dir: &Path, state_dir: &Path) -> Result<Option<Self>, FileError> {
+    /// folder of the user, which says which of the sessions are the user's own; those must be
+    /// sealed by the authority.
+    pub async fn read(
+        base_dir: &Path,
+        state_dir: &Path,
+        authority: &SessionAuthority,
+    ) -> Result<Option<Self>, FileError> {
         let (base_dir, state_dir) = (base_dir.to_owned(), state_dir.to_owned());
+        let authority = authority.clone();
         blocking(move || {
             let Some(base) = BaseDir::find(&base_dir)? else { return Ok(None) };
             let registered = Registered::read(&state_dir, &base)?;
-            let index = Index::load(&base)?.with_own(|id| registered.contains(id));
-            Ok(Some(Self { base, index: Arc::new(index) }))
+            let index = Index::load(&base, registered.folder())?;
+            let index = index.with_own(|id| registered.contains(id));
+            Ok(Some(Self { base, index: Arc::new(index), authority }))
         })
         .await
     }
@@ -57,8 +68,8 @@ impl Archive {
         id: &SessionId,
         read: impl FnOnce(PastSession) -> T + Send + 'static,
     ) -> Result<T, RequestError> {
-        let (base, id) = (self.base.clone(), id.clone());
-        blocking(move || PastSession::read(&base, &id).map(read)).await
+        let (archive, id) = (self.clone(), id.clone());
+        blocking(move || PastSession::read(archive.look(&id)?).map(read)).await
     }
 
     /// A session as its journal tells it.
@@ -69,8 +80,23 @@ impl Archive {
     /// The newest attempt of a task.
     pub async fn task(&self, id: &SessionId, task: &TaskId) -> Result<TaskAccess, RequestError> {
         let found = self.snapshot(id).await?.task(task)?;
-        let folder = self.base.attempt_path(id, &found.attempt);
-        Ok(TaskAccess::new(found, folder))
+        let (archive, id) = (self.clone(), id.clone());
+        blocking(move || Ok(TaskAccess::new(found, &archive.look(&id)?))).await
+    }
+
+    /// The folder of an attempt; none if it was not started, or is not there.
+    pub async fn attempt_folder(
+        &self,
+        id: &SessionId,
+        attempt: &AttemptId,
+    ) -> Result<Option<PathBuf>, RequestError> {
+        let (archive, id, attempt) = (self.clone(), id.clone(), attempt.clone());
+        blocking(move || attempt_folder(&archive.look(&id)?, &attempt)).await
+    }
+
+    fn look(&self, id: &SessionId) -> Result<ReadOnlySession, OpenError> {
+        let is_own = self.index.get(id).is_some_and(|entry| !entry.foreign);
+        look(&self.base, Some(&self.authority).filter(|_| is_own), id)
     }
 
     /// What had to be decided in a session and is not open any more. Nothing if it cannot be read.
@@ -87,7 +113,7 @@ impl Archive {
         id: &SessionId,
         after: u64,
     ) -> Result<EventSubscription, RequestError> {
-        let (base, id) = (self.base.clone(), id.clone());
-        blocking(move || subscribe_past(&base, &id, after)).await
+        let (archive, id) = (self.clone(), id.clone());
+        blocking(move || subscribe_past(&archive.look(&id)?, after)).await
     }
 }

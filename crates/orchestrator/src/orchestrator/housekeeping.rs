@@ -22,7 +22,7 @@ impl Orchestrator {
         entries.retain(|entry| !entry.foreign);
         // In the order in which they were made, as far as there is one between sessions.
         for entry in entries.iter().rev() {
-            self.shared.options.feed.take_up(&manager.base(), entry);
+            self.shared.options.feed.take_up(&manager.base(), manager.authority(), entry);
         }
         entries.retain(|entry| !self.finish_removal(entry));
         entries
@@ -35,8 +35,8 @@ impl Orchestrator {
         if entry.fresh {
             return false;
         }
-        let past = PastSession::read(&self.shared.manager.base(), &entry.id);
-        let nothing = past.is_ok_and(|past| past.is_nothing());
+        let look = self.shared.manager.look(&entry.id).map_err(RequestError::from);
+        let nothing = look.and_then(PastSession::read).is_ok_and(|past| past.is_nothing());
         nothing && self.remove(&entry.id).is_ok()
     }
 

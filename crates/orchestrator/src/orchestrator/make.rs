@@ -79,7 +79,7 @@ impl Orchestrator {
         let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
         // Registered before its folder is there: a folder without this is not ours.
         manager.register(id).map_err(ExecuteError::Registry)?;
-        let created = WorkflowSession::create(&base, id);
+        let created = WorkflowSession::create(&base, manager.authority(), id);
         let mut session = created.inspect_err(|_| manager.unregister(id))?;
         let base_dir = Some(base.path().display().to_string());
         let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
@@ -87,7 +87,7 @@ impl Orchestrator {
         let (facts, _) = session.decide(SessionInput::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.
         let claims = self.shared.once.claims();
-        let recorded = caller::keep(session.path(), &env)
+        let recorded = caller::keep(session.jobs_path(), &env)
             .map_err(ExecuteError::Environment)
             .and_then(|()| Ok(claims.follow(id, 0).map_err(ClaimError::from)?))
             .and_then(|()| Ok(session.record_here(&facts, now)?));
@@ -104,7 +104,7 @@ impl Orchestrator {
             manager.try_note(entry, session.files().lock().journal_bytes())?;
         }
         let feed = &self.shared.options.feed;
-        feed.locate(base.path(), [id]);
+        feed.locate(base.path(), manager.authority(), [id]);
         for (seq, fact) in recorded.seqs.zip(facts) {
             feed.tell(id, now, PublishedEvent::Fact { seq, event: Arc::new(fact) });
         }

@@ -307,11 +307,17 @@ impl Orchestrator {
     /// Whether a session was made before the process that did so died. What is there of one that
     /// was not goes.
     fn is_there(&self, id: &SessionId) -> bool {
-        let base = self.shared.manager.base();
-        if !self.shared.manager.is_own(id) || !base.session_path(id).exists() {
+        let manager = &self.shared.manager;
+        if !manager.is_own(id) || !manager.base().session_path(id).exists() {
             return false;
         }
-        let made = PastSession::read(&base, id).is_ok_and(|past| past.state().run().is_some());
+        let past = manager.look(id).map_err(RequestError::from).and_then(PastSession::read);
+        let made = match past {
+            Ok(past) => past.state().run().is_some(),
+            // Without a journal it was not made. One that is damaged was, and is kept.
+            Err(RequestError::Journal(coven_store::journal::OpenError::Missing { .. })) => false,
+            Err(_) => true,
+        };
         if !made {
             // If it cannot be removed, it cannot be made either, and that says why.
             let removed = self.shared.manager.remove(id);

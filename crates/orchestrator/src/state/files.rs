@@ -8,7 +8,7 @@ use std::sync::Arc;
 use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Timestamp};
 use coven_store::journal::AppendError;
-use coven_store::session::{Appended, WrittenBatch};
+use coven_store::session::{Appended, Milestone, WrittenBatch};
 use coven_store::{Attempt, FileError, Session};
 use coven_workflow::State;
 use coven_workflow::view::SessionViewBuilder;
@@ -64,9 +64,10 @@ impl SessionFiles {
         time: Timestamp,
         facts: &[SessionEvent],
     ) -> Result<WrittenBatch, AppendError> {
-        match self.store.write(time, facts) {
+        let milestone = milestone(facts);
+        match self.store.write(time, facts, milestone) {
             Err(AppendError::Poisoned { .. }) if self.store.mend().is_ok() => {
-                self.store.write(time, facts)
+                self.store.write(time, facts, milestone)
             }
             written => written,
         }
@@ -117,12 +118,29 @@ impl SessionFiles {
         self.store.make_attempt(attempt)
     }
 
-    /// Makes the folder of an attempt, and makes sure that something can be written there. One
-    /// that begins now has a new folder, whatever lay in its place.
-    pub(crate) fn make_room(&self, attempt: &AttemptId, begins: bool) -> Result<(), FileError> {
-        if begins {
-            return self.store.make_attempt_anew(attempt)?.make_room();
-        }
-        self.store.make_attempt(attempt)?.make_room()
+    /// The folder of an attempt, if it is there.
+    pub(crate) fn attempt(&self, attempt: &AttemptId) -> Option<Attempt> {
+        self.store.attempt(attempt).ok().flatten()
     }
+
+    /// Makes the folder of an attempt, and makes sure that something can be written there. Says
+    /// whether there was none before: then no process was ever started for this job.
+    pub(crate) fn make_room(&self, attempt: &AttemptId) -> Result<bool, FileError> {
+        let is_new = self.store.attempt(attempt)?.is_none();
+        self.store.make_attempt(attempt)?.make_room()?;
+        self.store.check_room()?;
+        Ok(is_new)
+    }
+}
+
+/// What is certain once these facts are recorded.
+fn milestone(facts: &[SessionEvent]) -> Milestone {
+    let of = |fact: &SessionEvent| match fact {
+        SessionEvent::WorkflowCompleted { .. }
+        | SessionEvent::WorkflowFailed { .. }
+        | SessionEvent::WorkflowCancelled { .. } => Milestone::Run,
+        SessionEvent::TaskEnded(_) => Milestone::Job,
+        _ => Milestone::None,
+    };
+    facts.iter().map(of).max().unwrap_or(Milestone::None)
 }

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::index::ResolveError;
+use coven_store::journal::OpenError as JournalOpenError;
 use coven_store::lock::{LockHolder, LockStanding};
 use coven_store::register::RegisterError;
 use coven_store::retention::{self, RemoveError};
+use coven_store::session::ReadOnlySession;
 use coven_store::{
-    BaseDir, FileError, FolderOwners, Index, Lock, Registry, Retention, SessionEntry,
+    AuthorityPlaces, BaseDir, FileError, FolderOwners, Index, Lock, Registry, Retention,
+    SessionAuthority, SessionEntry,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
@@ -20,6 +23,7 @@ use coven_folder::best_effort;
 #[derive(Debug)]
 pub struct SessionManager {
     base: RwLock<BaseDir>,
+    authority: SessionAuthority,
     agreed_owners: Option<FolderOwners>,
     keeper: String,
     index: Mutex<Index>,
@@ -33,6 +37,7 @@ impl SessionManager {
     pub fn open(
         base_dir: &Path,
         state_dir: &Path,
+        authority: Option<&SessionAuthority>,
         agreed_owners: Option<&FolderOwners>,
         keeper: &str,
         clock: Clock,
@@ -41,11 +46,19 @@ impl SessionManager {
         let lock = Lock::take(&base, &LockHolder::this_process(keeper, clock.now(), None))?;
         // What is left of removals and creations that were cut short was never missed.
         best_effort("remove what earlier removals left", retention::sweep(&base));
-        let registry = Registry::open(state_dir, &base)?;
-        let index = Index::load(&base)?.with_own(|id| registry.contains(id));
+        let authority = match authority {
+            Some(authority) => authority.clone(),
+            None => SessionAuthority::open(&AuthorityPlaces::in_state(state_dir))?,
+        };
+        let mut registry = Registry::open(state_dir, &base)?;
+        for gone in registry.take_gone() {
+            best_effort("remove the jobs of a deleted session", authority.remove_jobs(&gone));
+        }
+        let index = Index::load(&base, registry.folder())?.with_own(|id| registry.contains(id));
         let (index, registry) = (Mutex::new(index), Mutex::new(registry));
         Ok(Self {
             base: RwLock::new(base),
+            authority,
             agreed_owners: agreed_owners.cloned(),
             keeper: keeper.to_owned(),
             index,
@@ -98,6 +111,17 @@ impl SessionManager {
     /// The base directory below which the sessions are kept.
     pub fn base(&self) -> BaseDir {
         self.base.read().clone()
+    }
+
+    /// The key that seals its sessions, and where their jobs lie.
+    pub(crate) fn authority(&self) -> &SessionAuthority {
+        &self.authority
+    }
+
+    /// A session for reading; one that is not the user's own is opened as foreign.
+    pub(crate) fn look(&self, id: &SessionId) -> Result<ReadOnlySession, JournalOpenError> {
+        let authority = Some(&self.authority).filter(|_| self.is_own(id));
+        look(&self.base(), authority, id)
     }
 
     /// Whether the base directory is still the one that was opened.
@@ -197,7 +221,7 @@ impl SessionManager {
 
     /// Removes the folder of a session whose journal has no writer any more, and forgets it.
     pub(crate) fn remove(&self, id: &SessionId) -> Result<(), RemoveError> {
-        match retention::remove(&self.base(), id) {
+        match retention::remove(&self.base(), &self.authority, id) {
             // What could not be removed lies in the trash, and goes the next time.
             Ok(_) | Err(RemoveError::Missing { .. }) => {}
             Err(error) => return Err(error),
@@ -205,5 +229,17 @@ impl SessionManager {
         self.index().remove(id);
         self.unregister(id);
         Ok(())
+    }
+}
+
+/// Opens a session for reading: with the authority that it must be sealed by, or as a foreign one.
+pub(crate) fn look(
+    base: &BaseDir,
+    authority: Option<&SessionAuthority>,
+    id: &SessionId,
+) -> Result<ReadOnlySession, JournalOpenError> {
+    match authority {
+        Some(authority) => ReadOnlySession::open(base, authority, id),
+        None => ReadOnlySession::open_foreign(base, id),
     }
 }

@@ -1,9 +1,9 @@
 //! A session that is only looked at: one that is over and that no actor holds in memory.
 
-use coven_model::event::{InterventionDecision, SessionEvent};
-use coven_model::{AttemptId, Intervention, InterventionId, JobSpec, SessionId};
+use coven_model::event::{AttemptPlace, InterventionDecision, SessionEvent};
+use coven_model::{AttemptId, Intervention, InterventionId, JobSpec};
+use coven_store::JournalReader;
 use coven_store::session::ReadOnlySession;
-use coven_store::{BaseDir, JournalReader};
 use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{State, fold};
 
@@ -21,8 +21,8 @@ pub(crate) struct PastSession {
 
 impl PastSession {
     /// Reads the whole journal, so this waits on the disk.
-    pub(crate) fn read(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
-        let look = ReadOnlySession::open(base, id)?;
+    pub(crate) fn read(look: ReadOnlySession) -> Result<Self, RequestError> {
+        let id = look.id().clone();
         let (mut state, mut viewer, mut given_up) =
             (State::default(), SessionViewBuilder::default(), false);
         let mut last = 0;
@@ -34,7 +34,7 @@ impl PastSession {
             given_up |= matches!(record.fact, SessionEvent::SessionDeleted { .. });
         }
         let jobs = LiveJobs::default();
-        let snapshot = SessionSnapshot::of_parts(id.clone(), last, state, viewer, jobs);
+        let snapshot = SessionSnapshot::of_parts(id, last, state, viewer, jobs);
         Ok(Self { look, snapshot, given_up })
     }
 
@@ -66,14 +66,13 @@ impl PastSession {
 
 /// Everything that happened in a session after a fact, and the end. Waits on the disk.
 pub(crate) fn subscribe_past(
-    base: &BaseDir,
-    id: &SessionId,
+    look: &ReadOnlySession,
     after: u64,
 ) -> Result<EventSubscription, RequestError> {
-    let reader = ReadOnlySession::open(base, id)?.reader()?;
+    let reader = look.reader()?;
     // Nothing sends to this channel, so it ends once everything was read.
     let silence = tokio::sync::broadcast::channel(1).1;
-    Ok(EventSubscription::new(id.clone(), reader, after, silence, None))
+    Ok(EventSubscription::new(look.id().clone(), reader, after, silence, None))
 }
 
 /// What an attempt was asked to do.
@@ -82,6 +81,17 @@ pub(crate) fn spec_of(reader: &mut JournalReader, job: &AttemptId) -> Option<Job
     records.map_while(Result::ok).find_map(|record| match record.fact {
         SessionEvent::TaskStarted(started) if started.spec.job.attempt == *job => {
             Some(started.spec)
+        }
+        _ => None,
+    })
+}
+
+/// Where the folder of an attempt lies, as the fact of its start says.
+pub(crate) fn place_of(reader: &mut JournalReader, job: &AttemptId) -> Option<AttemptPlace> {
+    let records = reader.read_from::<SessionEvent>(1).ok()?;
+    records.map_while(Result::ok).find_map(|record| match record.fact {
+        SessionEvent::TaskStarted(started) if started.spec.job.attempt == *job => {
+            Some(started.place)
         }
         _ => None,
     })

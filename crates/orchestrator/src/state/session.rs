@@ -8,7 +8,7 @@ use coven_model::event::SessionEvent;
 use coven_model::{SessionId, SessionView, Timestamp, WorkflowStatus};
 use coven_store::journal::{AppendError, CreateError};
 use coven_store::session::Appended;
-use coven_store::{BaseDir, JournalReader, Session};
+use coven_store::{BaseDir, JournalReader, Session, SessionAuthority};
 use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{Command, SessionInput, State, decide, fold};
 
@@ -22,7 +22,7 @@ pub struct WorkflowSession {
     id: SessionId,
     files: SharedFiles,
     reader: JournalReader,
-    path: PathBuf,
+    jobs_path: PathBuf,
     state: State,
     viewer: SessionViewBuilder,
     last: u64,
@@ -40,13 +40,21 @@ pub(crate) struct Recorded {
 
 impl WorkflowSession {
     /// A new session with nothing in it. Waits on the disk.
-    pub fn create(base: &BaseDir, id: &SessionId) -> Result<Self, CreateError> {
-        Ok(Self::empty(id, Session::create(base, id)?))
+    pub fn create(
+        base: &BaseDir,
+        authority: &SessionAuthority,
+        id: &SessionId,
+    ) -> Result<Self, CreateError> {
+        Ok(Self::empty(id, Session::create(base, authority, id)?))
     }
 
     /// A session as its journal tells it. Waits on the disk.
-    pub fn open(base: &BaseDir, id: &SessionId) -> Result<Self, RequestError> {
-        let mut session = Self::empty(id, Session::open(base, id)?);
+    pub fn open(
+        base: &BaseDir,
+        authority: &SessionAuthority,
+        id: &SessionId,
+    ) -> Result<Self, RequestError> {
+        let mut session = Self::empty(id, Session::open(base, authority, id)?);
         let mut reader = session.reader();
         for record in reader.read_from::<SessionEvent>(1)? {
             session.take(&record?.fact);
@@ -57,12 +65,12 @@ impl WorkflowSession {
     }
 
     fn empty(id: &SessionId, store: Session) -> Self {
-        let (reader, path) = (store.reader(), store.path().to_owned());
+        let (reader, jobs_path) = (store.reader(), store.jobs_path().to_owned());
         Self {
             id: id.clone(),
             files: SharedFiles::new(store),
             reader,
-            path,
+            jobs_path,
             state: State::default(),
             viewer: SessionViewBuilder::default(),
             last: 0,
@@ -115,8 +123,9 @@ impl WorkflowSession {
         self.files.clone()
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Where the files of its jobs lie.
+    pub(crate) fn jobs_path(&self) -> &Path {
+        &self.jobs_path
     }
 
     /// The number of its last fact.

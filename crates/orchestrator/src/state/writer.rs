@@ -149,7 +149,9 @@ mod tests {
     fn session(base: &BaseDir, number: u8) -> (SessionId, SharedFiles) {
         let id = format!("0198b5a0-0000-7000-8000-0000000000{number:02}");
         let id = SessionId::new(id).unwrap();
-        let store = Session::create(base, &id).unwrap();
+        let key = coven_store::SealKey::from_secret(&[7; 32]);
+        let authority = coven_store::SessionAuthority::new(key, base.path().join("jobs"));
+        let store = Session::create(base, &authority, &id).unwrap();
         (id, SharedFiles::new(store))
     }
 

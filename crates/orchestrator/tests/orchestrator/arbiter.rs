@@ -171,8 +171,7 @@ async fn an_arbiter_cannot_change_anything_however_it_tries() {
     assert_eq!((contents(base.path()), contents(outside.path())), before);
     assert!(outcome.ok, "{outcome:?}");
     assert_eq!(outcome.touched, [] as [&str; 0]);
-    let attempt = base.path().join(".coven/sessions").join(view.session_id.as_str());
-    let attempt = attempt.join("tasks/polish.r1.arbiter/1");
+    let attempt = base.attempt(&view.session_id, "polish.r1.arbiter", 1);
     assert_eq!(fs::read_to_string(attempt.join("scratch/mine.txt")).unwrap(), "mine\n");
     assert!(!attempt.join("killed").exists());
 }

@@ -13,7 +13,7 @@ const SECRET: &str = "kept-for-the-owner-alone";
 const GATED: &str = "name: gated\ndescription: Waits, then shows a variable.\nsteps:\n  - {name: wait, type: gate, message: Go?}\n  - {name: show, type: script, command: echo \"$OF_CALLER\", output: shown}\n";
 
 fn file(base: &Base, id: &SessionId) -> PathBuf {
-    base.path().join(".coven/sessions").join(id.as_str()).join("caller-env")
+    crate::support::state_of(base.path()).join("jobs").join(id.as_str()).join("caller-env")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -30,8 +30,7 @@ steps:
 }
 
 fn attempt(base: &Base, id: &SessionId, task: &str, number: u32) -> PathBuf {
-    let session = base.path().join(".coven/sessions").join(id.as_str());
-    session.join("tasks").join(task).join(number.to_string())
+    base.attempt(id, task, number)
 }
 
 fn record(base: &Base, id: &SessionId, task: &str, number: u32) -> SpawnRecord {

@@ -56,7 +56,7 @@ fn damage(base: &Base) -> Option<String> {
 fn plant(options: &str, names: &[&str]) -> String {
     format!(
         "for task in script agent typed; do
-            folder=.coven/sessions/$COVEN_SESSION/tasks/$task/1
+            folder=../state/jobs/$COVEN_SESSION/$task/1
             mkdir -p \"$folder\" || exit 1
             for name in {}; do ln {options} \"$VICTIM\" \"$folder/$name\" || exit 1; done
         done",
@@ -117,18 +117,17 @@ steps:
   - {name: plant, type: script, command: 'sh \"$PLANT\"'}
   - {name: agent, type: agent, mode: headless, sandbox: read-only, prompt: 'disobey echo made > \"$TMPDIR/made\"; say done'}
 ";
-    let script = "folder=.coven/sessions/$COVEN_SESSION/tasks/agent/1
+    let script = "folder=../state/jobs/$COVEN_SESSION/agent/1
         mkdir -p \"$folder\" && ln -s \"$ELSEWHERE\" \"$folder/scratch\"";
     let (base, view) = run_planted(definition, script).await;
     let written = fs::read_dir(base.path().join("elsewhere")).unwrap().count();
     assert_eq!(written, 0, "it was allowed to write where the link leads");
-    // The folder of an attempt that begins is new, without the link.
-    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(view.status, WorkflowStatus::Failed, "a job does not start with the link");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_whose_task_folder_is_a_link_does_not_start() {
-    let script = "ln -s \"$ELSEWHERE\" .coven/sessions/$COVEN_SESSION/tasks/script";
+    let script = "ln -s \"$ELSEWHERE\" ../state/jobs/$COVEN_SESSION/script";
     let (base, view) = run_planted(PLANTED, script).await;
     assert_eq!(fs::read_dir(base.path().join("elsewhere")).unwrap().count(), 0);
     assert_eq!(view.status, WorkflowStatus::Failed);

@@ -187,7 +187,8 @@ async fn a_session_whose_removal_was_cut_short_is_removed_at_the_next_start() {
     let (path, deleted) = (base.path().to_owned(), id.clone());
     coven_orchestrator::blocking(move || {
         let store = BaseDir::find(&path).unwrap().unwrap();
-        let mut session: Session = Session::open(&store, &deleted).unwrap();
+        let mut session: Session =
+            Session::open(&store, &crate::support::authority_of(&path), &deleted).unwrap();
         let at = Timestamp::from_millis(1);
         session
             .append(at, &[SessionEvent::SessionDeleted { by: "a test".to_owned(), at }])

@@ -293,7 +293,7 @@ async fn a_journal_of_a_newer_version_can_be_looked_at_and_nothing_else() {
     let base = Base::new();
     let [(newer, journal), (whole, _)] = two_that_wait(&base).await;
     let text = std::fs::read_to_string(&journal).unwrap();
-    let text = disk::reframed(&text, 0, |header| header.replacen("\"v\":1", "\"v\":2", 1));
+    let text = disk::reframed(&text, 0, |header| header.replacen("\"v\":2", "\"v\":3", 1));
     std::fs::write(&journal, &text).unwrap();
 
     let orchestrator = base.open().await;
@@ -301,7 +301,7 @@ async fn a_journal_of_a_newer_version_can_be_looked_at_and_nothing_else() {
     let view = orchestrator.view(&newer).await.unwrap().unwrap();
     assert_eq!(view.status, WorkflowStatus::Blocked, "it can be looked at");
     let error = orchestrator.resume(&newer, None).await.unwrap_err().to_string();
-    assert!(error.contains("has version 2, newer than this program"), "{error}");
+    assert!(error.contains("has version 3, newer than this program"), "{error}");
     assert_eq!(std::fs::read_to_string(&journal).unwrap(), text, "nothing was changed");
     assert!(orchestrator.controller(&whole).is_some(), "the other goes on");
 }

@@ -9,6 +9,7 @@ use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{Intervention, InterventionChoice, SessionId, SessionView, WorkflowStatus};
 use coven_orchestrator::{EventSubscription, NewSession, Options, Orchestrator, PublishedEvent};
 use coven_runtime::processes;
+use coven_store::{AuthorityPlaces, SessionAuthority};
 use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
@@ -50,6 +51,12 @@ impl Base {
         bases.next().unwrap().unwrap().path()
     }
 
+    /// The folder of an attempt of a task.
+    pub(crate) fn attempt(&self, id: &SessionId, task: &str, number: u32) -> PathBuf {
+        let jobs = state_of(&self.path).join("jobs").join(id.as_str());
+        jobs.join(task).join(number.to_string())
+    }
+
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new(self.path(), state_of(self.path()), program());
         options.default_adapter = Some("demo".to_owned());
@@ -82,6 +89,11 @@ impl Base {
 /// The state folder that belongs to a base directory of these tests: it lies beside it.
 pub(crate) fn state_of(base: &Path) -> PathBuf {
     base.with_file_name("state")
+}
+
+/// What seals the sessions of a base directory of these tests.
+pub(crate) fn authority_of(base: &Path) -> SessionAuthority {
+    SessionAuthority::open(&AuthorityPlaces::in_state(&state_of(base))).unwrap()
 }
 
 /// Deletes a folder while a session writes to it.

@@ -29,8 +29,7 @@ async fn started(
         match &**event {
             SessionEvent::TaskStarted(started) => {
                 let task = started.spec.job.attempt.task.as_str();
-                let folder = base.path().join(".coven/sessions").join(id.as_str());
-                let file = folder.join("tasks").join(task).join("1/spawn.json");
+                let file = base.attempt(id, task, 1).join("spawn.json");
                 let spawn = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
                 found.insert(task.to_owned(), (started.spec.clone(), spawn));
             }
@@ -82,8 +81,7 @@ async fn each_task_gets_its_own_adapter_folder_environment_and_prompt() {
         assert_eq!(argv.last().unwrap(), prompt, "the prompt is an argument");
         assert_eq!(argv.iter().any(|argument| argument == "--headless"), headless, "{argv:?}");
         // It was never typed or piped.
-        let folder = base.path().join(".coven/sessions").join(id.as_str());
-        let folder = folder.join("tasks").join(name).join("1");
+        let folder = base.attempt(&id, name, 1);
         for record in coven_tape::TapeReader::open(&folder).unwrap().records(0) {
             if let coven_tape::TapeEvent::Input(bytes) = record.unwrap().event {
                 assert!(!String::from_utf8_lossy(&bytes).contains("disobey"), "{name}");
@@ -121,7 +119,7 @@ async fn what_a_task_was_sent_and_printed_is_kept_with_the_session() {
         .iter()
         .any(|entry| entry.what == HistoryKind::Input && entry.text == "say the second answer");
     assert!(input, "{:#?}", view.history);
-    let folder = base.path().join(".coven/sessions").join(id.as_str()).join("tasks/talk/1");
+    let folder = base.attempt(&id, "talk", 1);
     let (mut printed, mut typed) = (Vec::new(), Vec::new());
     for record in coven_tape::TapeReader::open(&folder).unwrap().records(0) {
         match record.unwrap().event {

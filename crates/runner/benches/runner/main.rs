@@ -87,6 +87,7 @@ fn place(folder: &Path, plan: &Plan) -> TaskPlace {
             variable("FLOOD", plan.flood.to_string().into()),
         ]),
         folder: Some(folder.to_owned()),
+        inputs: None,
         sandbox: None,
         programs: BTreeMap::new(),
     }

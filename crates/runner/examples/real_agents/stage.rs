@@ -90,6 +90,7 @@ impl Stage {
                 cwd,
                 env,
                 folder: Some(folder),
+                inputs: None,
                 sandbox: None,
                 programs: BTreeMap::from([(name.to_owned(), program)]),
             },

@@ -63,6 +63,7 @@ impl Home {
             cwd: self.path().to_owned(),
             env,
             folder,
+            inputs: None,
             sandbox: None,
             programs: BTreeMap::from([("coven".to_owned(), program())]),
         }

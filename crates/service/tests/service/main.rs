@@ -17,7 +17,8 @@ fn service_with(home: &Path, config: ServiceConfig) -> Service {
     for folder in [&config_dir, &state_dir] {
         std::fs::create_dir(folder).unwrap();
     }
-    let places = UserFolders { config_dir, state_dir };
+    let data_dir = home.join("data");
+    let places = UserFolders { config_dir, state_dir, data_dir };
     Service::new(ServiceOptions { places, program: "coven".into(), config }).unwrap()
 }
 

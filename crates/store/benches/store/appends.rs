@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use coven_model::{AttemptId, SessionEvent, TaskId};
 use coven_store::{BaseDir, Session};
 
-use crate::{CONCURRENT_SESSIONS, FACT_TIME, Plan, id};
+use crate::{CONCURRENT_SESSIONS, FACT_TIME, Plan, authority, id};
 
 pub(crate) struct Appends {
     pub(crate) raw_one: Rate,
@@ -106,7 +106,8 @@ fn raw(directory: &Path, number: usize) -> io::Result<Recorder> {
 }
 
 fn session(base: &BaseDir, number: usize, batch: usize) -> io::Result<Recorder> {
-    let mut session = Session::create(base, &id(number)?).map_err(io::Error::other)?;
+    let mut session =
+        Session::create(base, &authority(base), &id(number)?).map_err(io::Error::other)?;
     let facts = vec![fact()?; batch];
     Ok(Box::new(move || session.append(FACT_TIME, &facts).map(drop).map_err(io::Error::other)))
 }

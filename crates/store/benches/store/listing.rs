@@ -6,7 +6,7 @@ use std::io;
 use coven_store::{BaseDir, Index, Session};
 use serde_json::json;
 
-use crate::{FACT_TIME, Plan, Took, id, took};
+use crate::{FACT_TIME, Plan, Took, authority, id, took};
 
 pub(crate) struct Listing {
     pub(crate) cached: Took,
@@ -28,7 +28,8 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
     let base = BaseDir::create(directory.path()).map_err(io::Error::other)?;
     let mut sessions = Vec::new();
     for number in 0..plan.sessions {
-        let mut session = Session::create(&base, &id(number)?).map_err(io::Error::other)?;
+        let mut session =
+            Session::create(&base, &authority(&base), &id(number)?).map_err(io::Error::other)?;
         session.append(FACT_TIME, &[json!({"type": "x"})]).map_err(io::Error::other)?;
         let view = json!({
             "name": format!("brisk-otter-{number}"),
@@ -42,7 +43,7 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
         }
     }
     let load = || {
-        let index = Index::load(&base).map_err(io::Error::other)?;
+        let index = Index::load(&base, &base.path().join("state")).map_err(io::Error::other)?;
         assert_eq!(index.len(), plan.sessions, "not all are listed");
         Ok(index)
     };

@@ -21,6 +21,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use coven_model::{SessionId, Timestamp};
+use coven_store::{BaseDir, SealKey, SessionAuthority};
 use coven_testkit::bench::arguments::{self, Arguments};
 use coven_testkit::bench::cpu;
 
@@ -105,4 +106,9 @@ fn took<T>(rounds: usize, mut work: impl FnMut() -> io::Result<T>) -> io::Result
 /// The same on the clock alone.
 fn least<T>(rounds: usize, work: impl FnMut() -> io::Result<T>) -> io::Result<Duration> {
     Ok(took(rounds, work)?.wall)
+}
+
+/// A key, and jobs below the base directory itself.
+pub(crate) fn authority(base: &BaseDir) -> SessionAuthority {
+    SessionAuthority::new(SealKey::from_secret(&[7; 32]), base.path().join("jobs"))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use coven_model::{AttemptId, SessionEvent, TaskId, TaskStatus, Timestamp};
 use coven_store::{BaseDir, Session};
 
-use crate::{FACT_TIME, Plan, id, least};
+use crate::{FACT_TIME, Plan, authority, id, least};
 
 /// What one journal took.
 pub(crate) struct Replay {
@@ -54,14 +54,14 @@ fn replay(plan: &Plan, facts: usize) -> io::Result<Replay> {
     let directory = tempfile::tempdir()?;
     let base = BaseDir::create(directory.path()).map_err(io::Error::other)?;
     let id = id(1)?;
-    let mut session = Session::create(&base, &id).map_err(io::Error::other)?;
+    let mut session = Session::create(&base, &authority(&base), &id).map_err(io::Error::other)?;
     let all: Vec<SessionEvent> = (0..facts).map(fact).collect::<io::Result<_>>()?;
     for batch in all.chunks(500) {
         session.append(FACT_TIME, batch).map_err(io::Error::other)?;
     }
     let (bytes, path) = (session.journal_bytes(), session.path().join("journal.jsonl"));
     drop(session);
-    let open = || Session::open(&base, &id).map_err(io::Error::other);
+    let open = || Session::open(&base, &authority(&base), &id).map_err(io::Error::other);
     let opened = least(plan.rounds, open)?;
     let session = open()?;
     let from = |seq: usize| {

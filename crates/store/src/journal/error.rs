@@ -26,6 +26,19 @@ pub enum JournalDamage {
     },
     /// It is longer than a line can be.
     TooLong,
+    /// The seal does not fit: the line, or one before it, is not what we wrote.
+    Seal,
+    /// It has no seal where all have one.
+    Unsealed,
+    /// The signature is not of this key and of what stands here.
+    Signature,
+    /// The journal ends before a fact that was recorded for certain.
+    Shorter {
+        /// The last fact it has.
+        last: u64,
+        /// The fact it must have.
+        sealed: u64,
+    },
 }
 
 impl fmt::Display for JournalDamage {
@@ -39,6 +52,18 @@ impl fmt::Display for JournalDamage {
                 write!(formatter, "it has fact {found} where {expected} must follow")
             }
             Self::TooLong => formatter.write_str("it is longer than any line we write"),
+            Self::Seal => formatter.write_str(
+                "its seal does not fit: this line or one before it was changed by another program",
+            ),
+            Self::Unsealed => formatter.write_str("it has no seal: another program wrote it"),
+            Self::Signature => formatter.write_str(
+                "its signature does not fit: another key signed it, or this line or one before it \
+                 was changed",
+            ),
+            Self::Shorter { last, sealed } => write!(
+                formatter,
+                "it ends after fact {last}, but fact {sealed} was recorded: its end was cut off",
+            ),
         }
     }
 }
@@ -106,6 +131,18 @@ pub enum OpenError {
         /// The session it says it is of.
         found: String,
     },
+    /// It was written before journals had seals, so it may be anyone's.
+    #[error(
+        "{} has no seal, so it is foreign: it can be read, and `coven import` makes it yours",
+        path.display()
+    )]
+    Unsealed { path: PathBuf },
+    /// Another key sealed it.
+    #[error(
+        "{} was sealed with another key, so it is foreign: it can be read, and `coven import` \
+         makes it yours", path.display()
+    )]
+    OtherKey { path: PathBuf },
     /// A newer program wrote it.
     #[error(
         "{} has version {version}, newer than this program writes ({}): it can be read, and going \

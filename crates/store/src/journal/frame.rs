@@ -1,5 +1,5 @@
-//! One line of a journal: JSON, a tab, a checksum, a newline. And what every line says about
-//! itself.
+//! One line of a journal: JSON, a tab, a checksum with its seal, a newline. And what every line
+//! says about itself.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::JournalDamage;
 use super::{MAX_LINE, VERSION};
+use crate::seal::{SealChain, SealKey, SealTag, hex, read_hex};
 
-/// What follows the JSON: a tab, eight digits, a newline.
-const TRAILER_BYTES: usize = 10;
+/// The longest that follows the JSON: a tab, a checksum, a tag, a signature, a newline.
+const MAX_TRAILER_BYTES: usize = 1 + 8 + 1 + 32 + 1 + 128 + 1;
 
 /// How deep a record may be nested. A reader of JSON gives up at 128 levels, to save its stack, and
 /// a record that cannot be read again must not be written.
@@ -22,6 +23,24 @@ pub(crate) struct FrameHeader {
     coven: String,
     pub(super) v: u32,
     pub(super) session: String,
+    /// The public half of the key that seals it; none before version 2.
+    #[serde(default)]
+    pub(super) key: Option<String>,
+}
+
+/// What stands behind the JSON of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineTrailer {
+    /// None before version 2.
+    pub(super) tag: Option<SealTag>,
+    pub(super) signature: Option<[u8; 64]>,
+}
+
+/// Whether the link of a line is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineSeal {
+    Tagged,
+    Signed,
 }
 
 /// What stands in front of every fact.
@@ -43,17 +62,22 @@ pub(crate) struct EncodedRecord {
 }
 
 impl FrameHeader {
-    pub(super) fn line(session: &SessionId) -> Vec<u8> {
-        // Written by hand because it cannot fail: an id has nothing that JSON would escape.
-        let json = format!(r#"{{"coven":"journal","v":{VERSION},"session":"{session}"}}"#);
+    /// The first line, and the chain that begins with it.
+    pub(super) fn line(session: &SessionId, key: &SealKey) -> (Vec<u8>, SealChain) {
+        // Written by hand because it cannot fail: neither has anything that JSON would escape.
+        let public = key.public();
+        let json = format!(
+            r#"{{"coven":"journal","v":{VERSION},"session":"{session}","key":"{public}"}}"#
+        );
         let mut line = Vec::new();
-        encode_line(json.as_bytes(), &mut line);
-        line
+        let begun = SealChain::begin(session.as_str());
+        let chain = encode_sealed(json.as_bytes(), &begun, key, LineSeal::Tagged, &mut line);
+        (line, chain)
     }
 
     pub(super) fn read(line: &[u8]) -> Result<Self, JournalDamage> {
-        let header: Self =
-            serde_json::from_slice(read_line(line)?).map_err(|_| JournalDamage::Header)?;
+        let (json, _) = split_line(line)?;
+        let header: Self = serde_json::from_slice(json).map_err(|_| JournalDamage::Header)?;
         if header.coven == "journal" && header.v > 0 {
             Ok(header)
         } else {
@@ -62,33 +86,92 @@ impl FrameHeader {
     }
 }
 
-/// Adds a line around this JSON, which has no newline in it.
+/// Adds a line around this JSON, which has no newline in it, without a seal: the state folder has
+/// files of such lines.
 pub(crate) fn encode_line(json: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(json);
     // Writing to memory does not fail.
     writeln!(out, "\t{:08x}", crc32fast::hash(json)).ok();
 }
 
-/// The JSON of a line that ends with its newline.
-pub(crate) fn read_line(line: &[u8]) -> Result<&[u8], JournalDamage> {
-    let at = line.len().checked_sub(TRAILER_BYTES).ok_or(JournalDamage::Unframed)?;
-    let (json, trailer) = line.split_at(at);
-    let [b'\t', digits @ .., b'\n'] = trailer else { return Err(JournalDamage::Unframed) };
-    let digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-    if !digits.iter().all(digit) {
-        return Err(JournalDamage::Unframed);
+/// Adds a line around this JSON, which has no newline in it, and returns the chain with it.
+fn encode_sealed(
+    json: &[u8],
+    chain: &SealChain,
+    key: &SealKey,
+    seal: LineSeal,
+    out: &mut Vec<u8>,
+) -> SealChain {
+    let chain = chain.with(json);
+    out.extend_from_slice(json);
+    // Writing to memory does not fail.
+    write!(out, "\t{:08x}:{}", crc32fast::hash(json), hex(&key.tag(&chain))).ok();
+    if seal == LineSeal::Signed {
+        write!(out, ":{}", hex(&key.sign(&chain))).ok();
     }
-    let crc = std::str::from_utf8(digits).ok().and_then(|text| u32::from_str_radix(text, 16).ok());
-    if crc == Some(crc32fast::hash(json)) { Ok(json) } else { Err(JournalDamage::Checksum) }
+    out.push(b'\n');
+    chain
 }
 
-/// Adds the line of one fact.
+/// The JSON of a line without a seal that ends with its newline.
+pub(crate) fn read_line(line: &[u8]) -> Result<&[u8], JournalDamage> {
+    match split_line(line)? {
+        (json, LineTrailer { tag: None, .. }) => Ok(json),
+        _ => Err(JournalDamage::Unframed),
+    }
+}
+
+/// The JSON of a line that ends with its newline, and what stands behind it. The checksum holds;
+/// the tag was not looked at.
+pub(super) fn split_line(line: &[u8]) -> Result<(&[u8], LineTrailer), JournalDamage> {
+    let window = line.len().saturating_sub(MAX_TRAILER_BYTES);
+    // JSON that we write has no tab in it.
+    let at = memchr::memrchr(b'\t', &line[window..]).ok_or(JournalDamage::Unframed)? + window;
+    let (json, trailer) = line.split_at(at);
+    let [b'\t', trailer @ .., b'\n'] = trailer else { return Err(JournalDamage::Unframed) };
+    let trailer = std::str::from_utf8(trailer).map_err(|_| JournalDamage::Unframed)?;
+    let mut parts = trailer.split(':');
+    let unframed = || JournalDamage::Unframed;
+    let crc: [u8; 4] = parts.next().and_then(read_hex).ok_or_else(unframed)?;
+    let tag = parts.next().map(|tag| read_hex(tag).ok_or_else(unframed)).transpose()?;
+    let signature = parts.next().map(|text| read_hex(text).ok_or_else(unframed)).transpose()?;
+    if parts.next().is_some() {
+        return Err(unframed());
+    }
+    if u32::from_be_bytes(crc) != crc32fast::hash(json) {
+        return Err(JournalDamage::Checksum);
+    }
+    Ok((json, LineTrailer { tag, signature }))
+}
+
+impl LineTrailer {
+    /// Whether the seal of a line is that of this key, in this place of this chain.
+    pub(super) fn check(&self, chain: &SealChain, key: &SealKey) -> Result<(), JournalDamage> {
+        match &self.tag {
+            Some(tag) if key.is_tag(chain, tag) => Ok(()),
+            Some(_) => Err(JournalDamage::Seal),
+            None => Err(JournalDamage::Unsealed),
+        }
+    }
+}
+
+/// Where a line is added, and with which seal.
+pub(super) struct LinePlace<'a> {
+    pub(super) seq: u64,
+    pub(super) time: Timestamp,
+    /// Of the line before.
+    pub(super) chain: SealChain,
+    pub(super) key: &'a SealKey,
+    pub(super) seal: LineSeal,
+}
+
+/// Adds the line of one fact, and returns the chain with it.
 pub(super) fn encode_record(
-    seq: u64,
-    time: Timestamp,
+    place: &LinePlace<'_>,
     fact: &EncodedRecord,
     out: &mut Vec<u8>,
-) -> Result<(), String> {
+) -> Result<SealChain, String> {
+    let LinePlace { seq, time, .. } = *place;
     let [b'{', inside @ .., b'}'] = fact.json.as_slice() else {
         return Err("a fact must serialise as an object".to_owned());
     };
@@ -104,8 +187,8 @@ pub(super) fn encode_record(
         json.extend_from_slice(inside);
     }
     json.push(b'}');
-    if memchr::memchr2(b'\n', 0, &json).is_some() {
-        return Err("its JSON has a line break or a NUL in it".to_owned());
+    if memchr::memchr3(b'\n', b'\t', 0, &json).is_some() {
+        return Err("its JSON has a line break, a tab or a NUL in it".to_owned());
     }
     if depth(&json) > MAX_RECORD_DEPTH {
         return Err(format!("it is nested deeper than {MAX_RECORD_DEPTH} levels"));
@@ -115,8 +198,7 @@ pub(super) fn encode_record(
     if again.seq != seq || again.time != time || again.aside != fact.aside {
         return Err("its keys hide those of the record (v, seq, time, aside)".to_owned());
     }
-    encode_line(&json, out);
-    Ok(())
+    Ok(encode_sealed(&json, &place.chain, place.key, place.seal, out))
 }
 
 /// How deep arrays and objects are nested in JSON that is well-formed.
@@ -152,7 +234,7 @@ fn after_text(mut rest: &[u8]) -> &[u8] {
 
 /// How long the longest JSON of a line is.
 pub(super) const fn longest() -> usize {
-    MAX_LINE - TRAILER_BYTES
+    MAX_LINE - MAX_TRAILER_BYTES
 }
 
 impl FrameEnvelope {
@@ -171,21 +253,39 @@ mod tests {
 
     fn encoded(json: &str) -> Result<String, String> {
         let mut line = Vec::new();
-        encode_record(7, Timestamp::from_millis(9), &fact(json), &mut line)?;
+        let (key, chain) = (SealKey::from_secret(&[7; 32]), SealChain::begin("x"));
+        let (seq, time, seal) = (7, Timestamp::from_millis(9), LineSeal::Tagged);
+        encode_record(&LinePlace { seq, time, chain, key: &key, seal }, &fact(json), &mut line)?;
         Ok(String::from_utf8(line).unwrap())
     }
 
+    /// The format is a contract: journals that were written so must stay readable.
     #[test]
     fn a_record_is_the_envelope_and_the_fact_in_one_object() {
         let line = encoded(r#"{"type":"a","data":1}"#).unwrap();
-        assert_eq!(line, "{\"v\":1,\"seq\":7,\"time\":9,\"type\":\"a\",\"data\":1}\tb4f1245c\n");
-        assert_eq!(encoded("{}").unwrap(), "{\"v\":1,\"seq\":7,\"time\":9}\t8a37e7a6\n");
+        assert_line(&line, r#"{"v":2,"seq":7,"time":9,"type":"a","data":1}"#);
+        assert_line(&encoded("{}").unwrap(), r#"{"v":2,"seq":7,"time":9}"#);
+    }
+
+    fn assert_line(line: &str, json: &str) {
+        let crc = crc32fast::hash(json.as_bytes());
+        let (found, trailer) = line.split_once('\t').unwrap();
+        assert_eq!(found, json);
+        assert!(trailer.starts_with(&format!("{crc:08x}:")) && trailer.len() == 8 + 1 + 32 + 1);
     }
 
     #[test]
     fn what_could_not_be_read_again_is_not_written() {
-        for bad in ["[]", "1", "\"{}\"", "{\"seq\":7}", "{\"time\":9}", "{\"v\":1}", "{\"a\":\n1}"]
-        {
+        for bad in [
+            "[]",
+            "1",
+            "\"{}\"",
+            "{\"seq\":7}",
+            "{\"time\":9}",
+            "{\"v\":1}",
+            "{\"a\":\n1}",
+            "{\"a\":\t1}",
+        ] {
             assert!(encoded(bad).is_err(), "{bad}");
         }
         let nested = |levels| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
@@ -198,16 +298,24 @@ mod tests {
     #[test]
     fn any_change_of_a_line_shows() {
         let line = encoded(r#"{"type":"a"}"#).unwrap().into_bytes();
-        assert!(read_line(&line).is_ok());
+        assert!(split_line(&line).is_ok());
+        let seal_from = line.len() - 1 - 32 - 1;
         for at in 0..line.len() {
             for bit in 0..8 {
                 let mut changed = line.clone();
                 changed[at] ^= 1 << bit;
-                assert!(read_line(&changed).is_err(), "byte {at}, bit {bit}");
+                let key = SealKey::from_secret(&[7; 32]);
+                let sealed = |(json, trailer): (&[u8], LineTrailer)| {
+                    trailer.check(&SealChain::begin("x").with(json), &key)
+                };
+                assert!(split_line(&changed).and_then(sealed).is_err(), "byte {at}, bit {bit}");
+                if at < seal_from {
+                    assert!(split_line(&changed).is_err(), "without the key: {at}, bit {bit}");
+                }
             }
         }
         for len in 0..line.len() {
-            assert!(read_line(&line[..len]).is_err(), "{len} bytes");
+            assert!(split_line(&line[..len]).is_err(), "{len} bytes");
         }
     }
 }

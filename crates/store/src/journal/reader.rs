@@ -13,10 +13,12 @@ use serde::de::DeserializeOwned;
 
 use super::error::{JournalDamage, OpenError, ReadError};
 use super::scan::{
-    JournalLines, RecordMark, RecordMarks, ScannedLine, check, damaged, is_torn, read_header,
+    CheckedLine, JournalLines, RecordMark, RecordMarks, ScannedLine, check, damaged, is_torn,
+    read_header,
 };
 use super::shared::DurableJournal;
 use super::{FILE, JournalRecord, VERSION};
+use crate::seal::{SealChain, SealKey};
 use crate::spill;
 use crate::values::Values;
 
@@ -29,6 +31,8 @@ pub struct JournalReader {
     path: PathBuf,
     source: ReaderSource,
     values: Option<Values>,
+    /// Every line must be sealed with this key.
+    key: Option<Arc<SealKey>>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,8 +48,10 @@ enum ReaderSource {
 struct ForeignFile {
     file: Arc<File>,
     version: u32,
+    /// The public half of the key that sealed it, as its first line says.
+    named_key: Option<String>,
     /// Where the first record begins.
-    start: u64,
+    start: RecordMark,
     marks: RecordMarks,
     /// How far it was read, and that far it must stay.
     seen: u64,
@@ -53,10 +59,12 @@ struct ForeignFile {
 
 impl JournalReader {
     pub(super) fn shared(path: PathBuf, shared: DurableJournal) -> Self {
-        Self { path, source: ReaderSource::Shared(shared), values: None }
+        let key = Some(shared.key());
+        Self { path, source: ReaderSource::Shared(shared), values: None, key }
     }
 
-    /// Opens the journal of a session without writing to it or locking it.
+    /// Opens the journal of a session without writing to it or locking it. Whether it is sealed is
+    /// not looked at, unless a key [is given](Self::sealed_by).
     pub fn open(folder: &OpenFolder, session: &SessionId) -> Result<Self, OpenError> {
         let path = folder.path().join(FILE);
         let file = folder.file(FILE, OFlags::RDONLY).map_err(|error| match error.obstacle {
@@ -66,14 +74,39 @@ impl JournalReader {
         let len = length(&file, &path)?;
         let mut lines = JournalLines::new(&file, 0, len);
         let header = read_header(&mut lines, &path)?;
-        if header.session != session.as_str() {
-            let (expected, found) = (session.to_string(), header.session);
+        if header.header.session != session.as_str() {
+            let (expected, found) = (session.to_string(), header.header.session);
             return Err(OpenError::WrongSession { path, expected, found });
         }
-        let start = lines.offset();
-        let (version, marks) = (header.v, RecordMarks::default());
-        let apart = ForeignFile { file: Arc::new(file), version, start, marks, seen: start };
-        Ok(Self { path, source: ReaderSource::Apart(apart), values: None })
+        let (offset, chain) = (lines.offset(), header.chain(session.as_str()));
+        let apart = ForeignFile {
+            file: Arc::new(file),
+            version: header.header.v,
+            named_key: header.header.key,
+            start: RecordMark { seq: 1, offset, chain },
+            marks: RecordMarks::default(),
+            seen: offset,
+        };
+        Ok(Self { path, source: ReaderSource::Apart(apart), values: None, key: None })
+    }
+
+    /// From now on every line must be sealed with this key. How a newer version seals is not known,
+    /// so what it wrote is read without this; it is never gone on with.
+    #[must_use]
+    pub fn sealed_by(self, key: &Arc<SealKey>) -> Self {
+        let key = (self.version() <= VERSION).then(|| Arc::clone(key));
+        Self { key, ..self }
+    }
+
+    /// Whether the journal says that this key sealed it. Reading with the key shows whether that is
+    /// true.
+    pub fn names_key(&self, key: &SealKey) -> bool {
+        match &self.source {
+            ReaderSource::Shared(_) => true,
+            ReaderSource::Apart(apart) => {
+                apart.named_key.as_ref() == Some(&key.public().to_string())
+            }
+        }
     }
 
     /// Puts values that lie aside back into their facts. Without this they are `null`.
@@ -103,21 +136,16 @@ impl JournalReader {
         let seq = seq.max(1);
         disk_wait::check("reading a journal");
         let (file, end, mark) = match &self.source {
-            ReaderSource::Shared(shared) => {
-                let (file, end, mark) = shared.before(seq);
-                // Without facts there is no place to begin, and nothing to read either.
-                (file, end, mark.unwrap_or(RecordMark { seq: 1, offset: end }))
-            }
+            ReaderSource::Shared(shared) => shared.before(seq),
             ReaderSource::Apart(apart) => {
                 let len = length(&apart.file, &self.path)?;
                 if len < apart.seen {
                     return Err(ReadError::Shrunk { path: self.path.clone() });
                 }
-                let first = RecordMark { seq: 1, offset: apart.start };
-                (Arc::clone(&apart.file), len, apart.marks.before(seq).unwrap_or(first))
+                (Arc::clone(&apart.file), len, apart.marks.before(seq).unwrap_or(apart.start))
             }
         };
-        let RecordMark { seq: next, offset } = mark;
+        let RecordMark { seq: next, offset, chain } = mark;
         let lines = JournalLines::new(file, offset, end);
         Ok(JournalRecords {
             reader: self,
@@ -125,6 +153,7 @@ impl JournalReader {
             end,
             next,
             wanted: seq,
+            chain,
             ended: false,
             kind: PhantomData,
         })
@@ -154,11 +183,11 @@ impl JournalReader {
         serde_json::from_value(value).map_err(unknown)
     }
 
-    fn passed(&mut self, seq: u64, offset: u64, end: u64) {
+    fn passed(&mut self, mark: RecordMark, end: u64) {
         if let ReaderSource::Apart(apart) = &mut self.source
             && end > apart.seen
         {
-            apart.marks.add(seq, offset);
+            apart.marks.add(mark);
             apart.seen = end;
         }
     }
@@ -174,6 +203,8 @@ pub struct JournalRecords<'r, T> {
     /// The fact in the next line, and the first that is wanted.
     next: u64,
     wanted: u64,
+    /// The chain up to the line before.
+    chain: SealChain,
     ended: bool,
     kind: PhantomData<fn() -> T>,
 }
@@ -194,15 +225,20 @@ impl<T: DeserializeOwned> JournalRecords<'_, T> {
                 Err(source) => return Err(FileError::new("read", &self.reader.path, source).into()),
             };
             let end = offset + line.len() as u64;
-            let (json, envelope) = match check(line, seq) {
+            let chain = self.chain;
+            let CheckedLine { json, envelope, trailer } = match check(line, seq) {
                 Ok(checked) => checked,
                 Err(_) if is_torn(line, offset, self.end) => return Ok(None),
                 Err(wrong) => return Err(damage(wrong)),
             };
+            self.chain = chain.with(json);
+            if let Some(key) = &self.reader.key {
+                trailer.check(&self.chain, key).map_err(damage)?;
+            }
             let wanted = seq >= self.wanted;
             let fact =
                 wanted.then(|| self.reader.decode(seq, json, &envelope.aside)).transpose()?;
-            self.reader.passed(seq, offset, end);
+            self.reader.passed(RecordMark { seq, offset, chain }, end);
             self.next += 1;
             if let Some(fact) = fact {
                 return Ok(Some(JournalRecord { seq, time: envelope.time, fact }));

@@ -10,8 +10,10 @@ use coven_folder::FileError;
 use coven_model::Timestamp;
 
 use super::error::{DamagedJournal, JournalDamage, OpenError};
-use super::frame::{FrameEnvelope, FrameHeader, read_line};
-use super::{MAX_LINE, VERSION};
+use super::frame::{FrameEnvelope, FrameHeader, LineTrailer, split_line};
+use super::{MAX_LINE, SEALED_VERSION, VERSION};
+use crate::checkpoint::Checkpoint;
+use crate::seal::{SealChain, SealKey};
 
 /// How much is read at a time.
 const SCAN_CHUNK_BYTES: usize = 256 * 1024;
@@ -33,6 +35,8 @@ pub struct CutTail {
 pub(super) struct RecordMark {
     pub(super) seq: u64,
     pub(super) offset: u64,
+    /// The chain up to the line before.
+    pub(super) chain: SealChain,
 }
 
 /// Some places of a journal, far enough apart to be few.
@@ -41,9 +45,9 @@ pub(super) struct RecordMarks(Vec<RecordMark>);
 
 impl RecordMarks {
     /// Remembers the place if the last one is far enough away.
-    pub(super) fn add(&mut self, seq: u64, offset: u64) {
-        if self.0.last().is_none_or(|last| offset >= last.offset + MARK_STRIDE_BYTES) {
-            self.0.push(RecordMark { seq, offset });
+    pub(super) fn add(&mut self, mark: RecordMark) {
+        if self.0.last().is_none_or(|last| mark.offset >= last.offset + MARK_STRIDE_BYTES) {
+            self.0.push(mark);
         }
     }
 
@@ -138,6 +142,8 @@ pub(super) struct ScannedJournal {
     pub(super) end: u64,
     /// Where the file ends.
     pub(super) len: u64,
+    /// The chain with the last fact.
+    pub(super) chain: SealChain,
 }
 
 impl ScannedJournal {
@@ -147,39 +153,56 @@ impl ScannedJournal {
     }
 }
 
-/// Checks every line of a journal that is to be written to.
-pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<ScannedJournal, OpenError> {
+/// Checks every line of a journal that is to be written to, and its seal.
+pub(super) fn scan(
+    file: &File,
+    path: &Path,
+    session: &str,
+    key: &SealKey,
+    checkpoint: Option<Checkpoint>,
+) -> Result<ScannedJournal, OpenError> {
     let failed = |source| FileError::new("read", path, source);
     let len = file.metadata().map_err(failed)?.len();
     let mut lines = JournalLines::new(file, 0, len);
     let header = read_header(&mut lines, path)?;
-    if header.v > VERSION {
-        return Err(OpenError::Newer { path: path.to_path_buf(), version: header.v });
-    }
-    if header.session != session {
-        let (expected, found) = (session.to_owned(), header.session);
-        return Err(OpenError::WrongSession { path: path.to_path_buf(), expected, found });
-    }
+    check_header(&header.header, path, session, key)?;
+    let chain = header.chain(session);
+    header.trailer.check(&chain, key).map_err(|damage| damaged(path, 0, 0, damage))?;
     let (end, time) = (lines.offset(), Timestamp::default());
-    let mut scanned = ScannedJournal { marks: RecordMarks::default(), last: 0, time, end, len };
+    let marks = RecordMarks::default();
+    let mut scanned = ScannedJournal { marks, last: 0, time, end, len, chain };
+    let whole = |scanned: ScannedJournal| match checkpoint {
+        Some(Checkpoint { seq, .. }) if scanned.last < seq => {
+            let damage = JournalDamage::Shorter { last: scanned.last, sealed: seq };
+            Err(damaged(path, scanned.last + 1, scanned.end, damage).into())
+        }
+        _ => Ok(scanned),
+    };
     loop {
         let offset = lines.offset();
         let expected = scanned.last + 1;
         let damage = match lines.next().map_err(failed)? {
-            ScannedLine::End | ScannedLine::Partial => return Ok(scanned),
+            ScannedLine::End | ScannedLine::Partial => return whole(scanned),
             ScannedLine::TooLong => JournalDamage::TooLong,
-            ScannedLine::Whole(line) => match check(line, expected) {
-                Ok((_, envelope)) if envelope.v > VERSION => {
+            ScannedLine::Whole(line) => match check_sealed(line, expected, &scanned.chain, key) {
+                Ok((envelope, _)) if envelope.v > VERSION => {
                     let version = envelope.v;
                     return Err(OpenError::Newer { path: path.to_path_buf(), version });
                 }
-                Ok((_, envelope)) => {
+                // The same number with another tag: a journal of the same session, written twice.
+                Ok((_, chain))
+                    if checkpoint.is_some_and(|at| at.differs(expected, &chain, key)) =>
+                {
+                    JournalDamage::Seal
+                }
+                Ok((envelope, chain)) => {
                     scanned.time = envelope.time;
-                    scanned.marks.add(expected, offset);
+                    scanned.marks.add(RecordMark { seq: expected, offset, chain: scanned.chain });
                     (scanned.last, scanned.end) = (expected, lines.offset());
+                    scanned.chain = chain;
                     continue;
                 }
-                Err(_) if is_torn(line, offset, len) => return Ok(scanned),
+                Err(_) if is_torn(line, offset, len) => return whole(scanned),
                 Err(damage) => damage,
             },
         };
@@ -187,13 +210,54 @@ pub(super) fn scan(file: &File, path: &Path, session: &str) -> Result<ScannedJou
     }
 }
 
+/// Whether the first line is that of a journal that this key may go on with.
+fn check_header(
+    header: &FrameHeader,
+    path: &Path,
+    session: &str,
+    key: &SealKey,
+) -> Result<(), OpenError> {
+    let path = path.to_path_buf();
+    if header.v > VERSION {
+        return Err(OpenError::Newer { path, version: header.v });
+    }
+    if header.session != session {
+        let (expected, found) = (session.to_owned(), header.session.clone());
+        return Err(OpenError::WrongSession { path, expected, found });
+    }
+    if header.v < SEALED_VERSION {
+        return Err(OpenError::Unsealed { path });
+    }
+    if header.key.as_ref().is_some_and(|named| *named != key.public().to_string()) {
+        return Err(OpenError::OtherKey { path });
+    }
+    Ok(())
+}
+
+/// The first line of a journal.
+pub(super) struct HeaderLine {
+    pub(super) header: FrameHeader,
+    json: Vec<u8>,
+    pub(super) trailer: LineTrailer,
+}
+
+impl HeaderLine {
+    /// The chain that begins with it.
+    pub(super) fn chain(&self, session: &str) -> SealChain {
+        SealChain::begin(session).with(&self.json)
+    }
+}
+
 /// Reads the first line. It is on the disk before the journal has its name, so it is never torn.
 pub(super) fn read_header(
     lines: &mut JournalLines<&File>,
     path: &Path,
-) -> Result<FrameHeader, OpenError> {
+) -> Result<HeaderLine, OpenError> {
     let header = match lines.next().map_err(|source| FileError::new("read", path, source))? {
-        ScannedLine::Whole(line) => FrameHeader::read(line),
+        ScannedLine::Whole(line) => FrameHeader::read(line).and_then(|header| {
+            let (json, trailer) = split_line(line)?;
+            Ok(HeaderLine { header, json: json.to_vec(), trailer })
+        }),
         ScannedLine::Partial | ScannedLine::TooLong | ScannedLine::End => {
             Err(JournalDamage::Header)
         }
@@ -201,14 +265,34 @@ pub(super) fn read_header(
     header.map_err(|_| damaged(path, 0, 0, JournalDamage::Header).into())
 }
 
-/// The JSON and the envelope of the line of this fact.
-pub(super) fn check(line: &[u8], expected: u64) -> Result<(&[u8], FrameEnvelope), JournalDamage> {
-    let json = read_line(line)?;
+/// What a line says.
+pub(super) struct CheckedLine<'a> {
+    pub(super) json: &'a [u8],
+    pub(super) envelope: FrameEnvelope,
+    pub(super) trailer: LineTrailer,
+}
+
+/// The line of this fact. Its seal was not looked at.
+pub(super) fn check(line: &[u8], expected: u64) -> Result<CheckedLine<'_>, JournalDamage> {
+    let (json, trailer) = split_line(line)?;
     let envelope = FrameEnvelope::read(json)?;
     match envelope.seq {
-        found if found == expected => Ok((json, envelope)),
+        found if found == expected => Ok(CheckedLine { json, envelope, trailer }),
         found => Err(JournalDamage::Order { expected, found }),
     }
+}
+
+/// The envelope of the line of this fact, and the chain with it, which the key has sealed.
+fn check_sealed(
+    line: &[u8],
+    expected: u64,
+    chain: &SealChain,
+    key: &SealKey,
+) -> Result<(FrameEnvelope, SealChain), JournalDamage> {
+    let CheckedLine { json, envelope, trailer } = check(line, expected)?;
+    let chain = chain.with(json);
+    trailer.check(&chain, key)?;
+    Ok((envelope, chain))
 }
 
 /// Whether a line that does not hold may be left from a power cut: it is the last, and pages of it

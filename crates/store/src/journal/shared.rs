@@ -8,6 +8,7 @@ use coven_model::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::scan::{RecordMark, RecordMarks};
+use crate::seal::{SealChain, SealKey};
 
 /// The durable part of a journal.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub(super) struct DurableEnd {
     /// When it was recorded.
     pub(super) time: Timestamp,
     pub(super) marks: RecordMarks,
+    /// The chain with the last fact.
+    pub(super) chain: SealChain,
+    /// The key that seals it.
+    pub(super) key: Arc<SealKey>,
 }
 
 impl DurableJournal {
@@ -36,8 +41,14 @@ impl DurableJournal {
     }
 
     /// The file, up to where to read, and the place to begin for a fact.
-    pub(super) fn before(&self, seq: u64) -> (Arc<File>, u64, Option<RecordMark>) {
+    pub(super) fn before(&self, seq: u64) -> (Arc<File>, u64, RecordMark) {
         let durable = self.lock();
-        (Arc::clone(&durable.file), durable.end, durable.marks.before(seq))
+        // Without facts there is no place to begin, and nothing to read either.
+        let none = RecordMark { seq: 1, offset: durable.end, chain: durable.chain };
+        (Arc::clone(&durable.file), durable.end, durable.marks.before(seq).unwrap_or(none))
+    }
+
+    pub(super) fn key(&self) -> Arc<SealKey> {
+        Arc::clone(&self.lock().key)
     }
 }

@@ -9,7 +9,7 @@ use coven_model::SessionId;
 use rustix::fs::OFlags;
 
 use super::error::{JournalDamage, OpenError};
-use super::frame::{FrameEnvelope, FrameHeader, read_line};
+use super::frame::{FrameEnvelope, FrameHeader, split_line};
 use super::scan::damaged;
 use super::{FILE, MAX_LINE};
 
@@ -26,7 +26,7 @@ pub(crate) fn last_seq(folder: &OpenFolder, session: &SessionId) -> Result<u64, 
     let len = file.metadata().map_err(failed)?.len();
     let (offset, line) = last_line(&file, len).map_err(failed)?;
     let wrong = |damage: JournalDamage| OpenError::from(damaged(&path, 0, offset, damage));
-    let json = read_line(&line).map_err(wrong)?;
+    let (json, _) = split_line(&line).map_err(wrong)?;
     if offset == 0 {
         let header = FrameHeader::read(&line).map_err(wrong)?;
         return if header.session == session.as_str() {

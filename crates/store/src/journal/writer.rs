@@ -17,11 +17,13 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use super::error::{AppendError, CreateError, OpenError};
-use super::frame::{self, EncodedRecord, FrameHeader};
+use super::frame::{self, EncodedRecord, FrameHeader, LinePlace, LineSeal};
 use super::reader::JournalReader;
-use super::scan::{CutTail, RecordMarks, ScannedJournal, scan};
+use super::scan::{CutTail, RecordMark, RecordMarks, ScannedJournal, scan};
 use super::shared::{DurableEnd, DurableJournal};
 use super::{FILE, MAX_LINE, disk};
+use crate::checkpoint::Checkpoint;
+use crate::seal::{SealChain, SealKey, SealTag};
 
 /// The one writer of a journal. The file is locked as long as it lives.
 #[derive(Debug)]
@@ -38,10 +40,12 @@ pub struct Journal {
 pub(crate) struct WrittenFacts {
     seqs: Range<u64>,
     /// Where each of them begins.
-    offsets: Vec<u64>,
+    marks: Vec<RecordMark>,
     time: Timestamp,
     /// Where the file ends with them.
     end: u64,
+    /// The chain with them.
+    chain: SealChain,
 }
 
 /// Whether the journal may be written to.
@@ -62,14 +66,18 @@ pub(crate) enum OpenedPath {
 
 impl Journal {
     /// Makes the journal of a new session in its folder.
-    pub fn create(folder: &OpenFolder, session: &SessionId) -> Result<Self, CreateError> {
+    pub fn create(
+        folder: &OpenFolder,
+        session: &SessionId,
+        key: &Arc<SealKey>,
+    ) -> Result<Self, CreateError> {
         let path = folder.path().join(FILE);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = folder.file(FILE, flags).map_err(|error| match error.source.kind() {
             io::ErrorKind::AlreadyExists => CreateError::Exists { path: path.clone() },
             _ => CreateError::File(error),
         })?;
-        let header = FrameHeader::line(session);
+        let (header, chain) = FrameHeader::line(session, key);
         let written = || -> io::Result<()> {
             lock(&file)?;
             disk::write(&file, &header, 0)?;
@@ -82,16 +90,28 @@ impl Journal {
             return Err(error.into());
         }
         let (file, end, time) = (Arc::new(file), header.len() as u64, Timestamp::default());
-        Ok(Self::new(
-            path,
-            DurableEnd { file, end, last: 0, time, marks: RecordMarks::default() },
-            None,
-        ))
+        let (marks, key) = (RecordMarks::default(), Arc::clone(key));
+        Ok(Self::new(path, DurableEnd { file, end, last: 0, time, marks, chain, key }, None))
     }
 
     /// Opens the journal of a session to go on with it. A torn tail is cut off, which
-    /// [`cut`](Self::cut) tells; everything that is left is checked and on the disk.
-    pub fn open(folder: &OpenFolder, session: &SessionId) -> Result<Self, OpenError> {
+    /// [`cut`](Self::cut) tells; everything that is left is checked, sealed with this key, and on
+    /// the disk.
+    pub fn open(
+        folder: &OpenFolder,
+        session: &SessionId,
+        key: &Arc<SealKey>,
+    ) -> Result<Self, OpenError> {
+        Self::open_from(folder, session, key, None)
+    }
+
+    /// The same, of a journal that must reach a checkpoint.
+    pub(crate) fn open_from(
+        folder: &OpenFolder,
+        session: &SessionId,
+        key: &Arc<SealKey>,
+        checkpoint: Option<Checkpoint>,
+    ) -> Result<Self, OpenError> {
         let path = folder.path().join(FILE);
         let file = folder.file(FILE, OFlags::RDWR).map_err(|error| match error.obstacle {
             OpenObstacle::Missing => OpenError::Missing { path: path.clone() },
@@ -104,7 +124,7 @@ impl Journal {
             }
             Err(source) => return Err(folder.error("lock", FILE, source).into()),
         }
-        let scanned = scan(&file, &path, session.as_str())?;
+        let scanned = scan(&file, &path, session.as_str(), key, checkpoint)?;
         let cut = scanned.cut();
         let failed = |source| folder.error("write", FILE, source);
         if let Some(CutTail { offset, .. }) = cut {
@@ -113,8 +133,9 @@ impl Journal {
         // The last line may be there only because the system has not been switched off since it
         // was written. Nothing may follow from it before it is on the disk.
         disk::sync(&file).map_err(failed)?;
-        let ScannedJournal { end, last, time, marks, .. } = scanned;
-        Ok(Self::new(path, DurableEnd { file: Arc::new(file), end, last, time, marks }, cut))
+        let ScannedJournal { end, last, time, marks, chain, .. } = scanned;
+        let (file, key) = (Arc::new(file), Arc::clone(key));
+        Ok(Self::new(path, DurableEnd { file, end, last, time, marks, chain, key }, cut))
     }
 
     fn new(path: PathBuf, durable: DurableEnd, cut: Option<CutTail>) -> Self {
@@ -169,16 +190,18 @@ impl Journal {
         time: Timestamp,
         facts: &[EncodedRecord],
     ) -> Result<Range<u64>, AppendError> {
-        let written = self.write_encoded(time, facts)?;
+        let written = self.write_encoded(time, facts, LineSeal::Tagged)?;
         self.sync_written(written)
     }
 
     /// Writes facts behind the last one. They are not recorded before
-    /// [`sync_written`](Self::sync_written), and no reader sees them.
+    /// [`sync_written`](Self::sync_written), and no reader sees them. If asked for, the last of
+    /// them is signed.
     pub(crate) fn write_encoded(
         &mut self,
         time: Timestamp,
         facts: &[EncodedRecord],
+        seal: LineSeal,
     ) -> Result<WrittenFacts, AppendError> {
         if let WriterState::Poisoned(why) = &self.state {
             let (path, why) = (self.path.clone(), why.clone());
@@ -187,12 +210,15 @@ impl Journal {
         let (file, end) = self.durable();
         let last = self.last();
         let seqs = last + 1..last + 1 + facts.len() as u64;
+        let (mut chain, key) = self.sealing();
         let mut bytes = Vec::new();
-        let mut offsets = Vec::with_capacity(facts.len());
+        let mut marks = Vec::with_capacity(facts.len());
         for (fact, seq) in facts.iter().zip(seqs.clone()) {
             let from = bytes.len();
-            offsets.push(end + from as u64);
-            frame::encode_record(seq, time, fact, &mut bytes)
+            marks.push(RecordMark { seq, offset: end + from as u64, chain });
+            let seal = if seq + 1 == seqs.end { seal } else { LineSeal::Tagged };
+            let place = LinePlace { seq, time, chain, key: &key, seal };
+            chain = frame::encode_record(&place, fact, &mut bytes)
                 .map_err(|why| AppendError::Fact { seq, why })?;
             let len = bytes.len() - from;
             if len > MAX_LINE {
@@ -208,7 +234,7 @@ impl Journal {
             self.state = WriterState::Poisoned(why);
             return Err(AppendError::Lost { seq: seqs.start, source });
         }
-        Ok(WrittenFacts { seqs, offsets, time, end: end + bytes.len() as u64 })
+        Ok(WrittenFacts { seqs, marks, time, end: end + bytes.len() as u64, chain })
     }
 
     /// Puts written facts on the disk. They are recorded when this succeeds, and none of them is
@@ -217,7 +243,7 @@ impl Journal {
         &mut self,
         written: WrittenFacts,
     ) -> Result<Range<u64>, AppendError> {
-        let WrittenFacts { seqs, offsets, time, end } = written;
+        let WrittenFacts { seqs, marks, time, end, chain } = written;
         if seqs.is_empty() {
             return Ok(seqs);
         }
@@ -232,10 +258,11 @@ impl Journal {
             return Err(AppendError::Lost { seq: seqs.start, source });
         }
         let mut durable = self.shared.lock();
-        for (seq, offset) in seqs.clone().zip(offsets) {
-            durable.marks.add(seq, offset);
+        for mark in marks {
+            durable.marks.add(mark);
         }
         (durable.end, durable.last, durable.time) = (end, seqs.end - 1, time);
+        durable.chain = chain;
         Ok(seqs)
     }
 
@@ -250,8 +277,9 @@ impl Journal {
         let failed = |source| FileError::new("write", &self.path, source);
         // First, so that what was refused cannot be taken for a fact.
         disk::trim(&file, end).map_err(failed)?;
-        let scanned = scan(&file, &self.path, session.as_str())?;
-        if (scanned.end, scanned.last) != (end, self.last()) {
+        let (chain, key) = self.sealing();
+        let scanned = scan(&file, &self.path, session.as_str(), &key, None)?;
+        if (scanned.end, scanned.last, scanned.chain) != (end, self.last(), chain) {
             let lost = io::Error::other("facts that were recorded are not there any more");
             return Err(failed(lost).into());
         }
@@ -296,6 +324,18 @@ impl Journal {
     /// Says that the folder of the journal has another name now.
     pub(crate) fn renamed(&mut self, folder: &OpenFolder) {
         self.path = folder.path().join(FILE);
+    }
+
+    /// The seal of the last fact, and the key that the next one is sealed with.
+    fn sealing(&self) -> (SealChain, Arc<SealKey>) {
+        let durable = self.shared.lock();
+        (durable.chain, Arc::clone(&durable.key))
+    }
+
+    /// The last fact and its tag, which nothing but this journal can have.
+    pub(crate) fn last_tag(&self) -> (u64, SealTag) {
+        let durable = self.shared.lock();
+        (durable.last, durable.key.tag(&durable.chain))
     }
 
     /// The file and how much of it is durable.

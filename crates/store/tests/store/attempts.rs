@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskId, TokenUsage};
 use coven_store::attempt::{AttemptError, AttemptExit, AttemptStatus, Process};
 use coven_store::session::ReadOnlySession;
@@ -28,7 +29,7 @@ fn outcome(reason: &str) -> JobOutcome {
 }
 
 fn attempt(base: &Base) -> (Session, Attempt) {
-    let session = Session::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let attempt = session.make_attempt(&build(1)).unwrap();
     (session, attempt)
 }
@@ -37,19 +38,26 @@ fn attempt(base: &Base) -> (Session, Attempt) {
 fn attempts_have_folders_of_their_own_which_are_listed_in_order() {
     let base = Base::new();
     let (session, attempt) = attempt(&base);
-    assert_eq!(attempt.path(), session.path().join("tasks/build.3/1"));
-    assert_eq!(attempt.path(), base.dir().attempt_path(&id(1), &build(1)));
+    let jobs = base.path().join("state/jobs").join(id(1).as_str());
+    assert_eq!(attempt.path(), jobs.join("build.3/1"));
+    assert_eq!(attempt.path(), base.authority().attempt_path(&id(1), &build(1)));
     session.make_attempt(&build(10)).unwrap();
     session.make_attempt(&build(2)).unwrap();
     let review = AttemptId { task: TaskId::new("a-review").unwrap(), attempt: 1 };
     assert!(session.attempt(&review).unwrap().is_none());
     session.make_attempt(&review).unwrap();
-    for stray in ["tasks/build.3/02", "tasks/build.3/0", "tasks/build.3/x", "tasks/.hidden/1"] {
-        fs::create_dir_all(session.path().join(stray)).unwrap();
+    for stray in ["build.3/02", "build.3/0", "build.3/x", ".hidden/1"] {
+        fs::create_dir_all(jobs.join(stray)).unwrap();
     }
     let expected = [review, build(1), build(2), build(10)];
     assert_eq!(session.attempts().unwrap(), expected);
-    assert_eq!(ReadOnlySession::open(&base.dir(), &id(1)).unwrap().attempts().unwrap(), expected);
+    assert_eq!(
+        ReadOnlySession::open(&base.dir(), &base.authority(), &id(1))
+            .unwrap()
+            .attempts(AttemptPlace::Jobs)
+            .unwrap(),
+        expected
+    );
 }
 
 #[test]

@@ -33,10 +33,10 @@ fn the_events_of_the_model_are_kept_and_read_as_they_were() {
         SessionEvent::TaskStatus { job, status: TaskStatus::WaitingForUser, seen: 7 },
         SessionEvent::WorkflowFailed { error: "no\nroom".to_owned(), step: None, at: FACT_TIME },
     ];
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &events).unwrap();
     drop(session);
-    let session = Session::open(&base.dir(), &id(1)).unwrap();
+    let session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     let read = session.reader().read_all::<SessionEvent>(1).unwrap();
     assert!(read.into_iter().map(|record| record.fact).eq(events));
 }
@@ -74,12 +74,16 @@ fn view() -> SessionView {
 #[test]
 fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[SessionEvent::WorkflowStarted { at: FACT_TIME }]).unwrap();
     session.write_view(&view()).unwrap();
     drop(session);
 
-    let text = ReadOnlySession::open(&base.dir(), &id(1)).unwrap().view().unwrap().unwrap();
+    let text = ReadOnlySession::open(&base.dir(), &base.authority(), &id(1))
+        .unwrap()
+        .view()
+        .unwrap()
+        .unwrap();
     assert_eq!(serde_json::from_slice::<SessionView>(&text).unwrap(), view());
     let json: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!((&json["version"], &json["upTo"]), (&json!(1), &json!(1)));
@@ -87,7 +91,7 @@ fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     assert_eq!(json["taskStatus"], json!({"build": "DONE"}));
     assert_eq!(json["workflowDefinition"]["name"], json!("implement"));
 
-    let index = Index::load(&base.dir()).unwrap();
+    let index = Index::load(&base.dir(), &base.cache()).unwrap();
     let entry = index.resolve("brisk-otter").unwrap();
     assert!(entry.fresh && entry.kept);
     assert_eq!((entry.status, entry.goal.as_deref()), (WorkflowStatus::Failed, Some("build it")));

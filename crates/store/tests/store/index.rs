@@ -17,7 +17,7 @@ pub(crate) fn view(name: &str, goal: &str, status: WorkflowStatus) -> Value {
 
 /// Makes a session with one fact and a view.
 pub(crate) fn session(base: &Base, id: &SessionId, name: &str) -> Session {
-    let mut session = Session::create(&base.dir(), id).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), id).unwrap();
     session.append(Timestamp::from_millis(6), &[said(name)]).unwrap();
     let view = view(name, "a goal", WorkflowStatus::Running);
     session.write_view(&view).unwrap();
@@ -40,7 +40,7 @@ fn entry(base: &Base, id: &SessionId, name: &str) -> SessionEntry {
 }
 
 fn listed(base: &Base) -> Vec<SessionEntry> {
-    Index::load(&base.dir()).unwrap().entries().cloned().collect()
+    Index::load(&base.dir(), &base.cache()).unwrap().entries().cloned().collect()
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn sessions_are_listed_with_and_without_the_cache() {
     let expected =
         [entry(&base, &id(1), "one"), entry(&base, &id(2), "two"), entry(&base, &id(3), "three")];
     assert_eq!(listed(&base), expected);
-    let cache = base.path().join(".coven/sessions/index.jsonl");
+    let cache = base.path().join("state/index.jsonl");
     assert!(!cache.exists(), "looking changes nothing");
-    let mut index = Index::load(&base.dir()).unwrap();
+    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
     index.save().unwrap();
     assert_eq!(listed(&base), expected);
     // Taken from the cache: without views there is nothing else.
@@ -71,12 +71,12 @@ fn sessions_are_listed_with_and_without_the_cache() {
 fn a_session_that_went_on_is_looked_at_again() {
     let base = Base::new();
     let mut one = session(&base, &id(1), "one");
-    Index::load(&base.dir()).unwrap().save().unwrap();
+    Index::load(&base.dir(), &base.cache()).unwrap().save().unwrap();
     one.append(Timestamp::from_millis(9), &[said("more")]).unwrap();
     let stale = listed(&base).remove(0);
     assert_eq!(stale, SessionEntry { fresh: false, ..entry(&base, &id(1), "one") });
     // What is not known for sure is not kept for later.
-    Index::load(&base.dir()).unwrap().save().unwrap();
+    Index::load(&base.dir(), &base.cache()).unwrap().save().unwrap();
     one.write_view(&view("one", "a goal", WorkflowStatus::Failed)).unwrap();
     let now = listed(&base).remove(0);
     assert_eq!((now.fresh, now.status), (true, WorkflowStatus::Failed));
@@ -114,9 +114,9 @@ fn a_cache_of_a_newer_version_is_neither_used_nor_written() {
     session(&base, &id(1), "one");
     let json = "{\"coven\":\"index\",\"v\":2}";
     let newer = format!("{json}\t{:08x}\n", crc32fast::hash(json.as_bytes()));
-    let cache = base.path().join(".coven/sessions/index.jsonl");
+    let cache = base.path().join("state/index.jsonl");
     fs::write(&cache, &newer).unwrap();
-    let mut index = Index::load(&base.dir()).unwrap();
+    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
     index.save().unwrap();
     index.set(entry(&base, &id(1), "other"), 1).unwrap();
     assert_eq!(listed(&base), [entry(&base, &id(1), "one")]);
@@ -126,7 +126,7 @@ fn a_cache_of_a_newer_version_is_neither_used_nor_written() {
 #[test]
 fn a_long_goal_is_shortened_for_the_list() {
     let base = Base::new();
-    let mut long = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut long = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let goal = "é".repeat(10_000);
     long.write_view(&view("x", &goal, WorkflowStatus::Pending)).unwrap();
     let goal = listed(&base).remove(0).goal.unwrap();
@@ -141,7 +141,7 @@ fn a_session_is_found_by_id_beginning_and_name() {
     for (id, name) in [(&id(1), "brisk-otter"), (&id(2), "calm-heron"), (&other, "shy-lynx")] {
         session(&base, id, name);
     }
-    let index = Index::load(&base.dir()).unwrap();
+    let index = Index::load(&base.dir(), &base.cache()).unwrap();
     let found = |text: &str| index.resolve(text).map(|entry| entry.name.clone());
     for text in [id(2).as_str(), "calm-heron", "01890a5d-ac96-774b-bcce-000000000002"] {
         assert_eq!(found(text).unwrap(), "calm-heron");
@@ -166,9 +166,9 @@ fn a_session_is_found_by_id_beginning_and_name() {
 #[test]
 fn a_name_that_another_session_has_is_not_given_again() {
     let base = Base::new();
-    let free = Index::load(&base.dir()).unwrap().new_name(&id(1));
+    let free = Index::load(&base.dir(), &base.cache()).unwrap().new_name(&id(1));
     assert_eq!(free, coven_store::names::name(&id(1), |_| false));
     session(&base, &id(2), &free);
-    let other = Index::load(&base.dir()).unwrap().new_name(&id(1));
+    let other = Index::load(&base.dir(), &base.cache()).unwrap().new_name(&id(1));
     assert_ne!(other, free);
 }

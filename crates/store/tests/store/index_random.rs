@@ -76,7 +76,8 @@ impl World {
             Step::Change { session, status, updated, told } => {
                 let Some(known) = self.truth.get_mut(&id(session)) else { return };
                 *known = (status, updated, true);
-                let mut open = Session::open(&self.base.dir(), &id(session)).unwrap();
+                let mut open =
+                    Session::open(&self.base.dir(), &self.base.authority(), &id(session)).unwrap();
                 open.append(Timestamp::from_millis(updated), &[said("changed")]).unwrap();
                 let view = view("name", "a goal", status);
                 open.write_view(&view).unwrap();
@@ -88,17 +89,18 @@ impl World {
             Step::Crash(number) => {
                 let Some(known) = self.truth.get_mut(&id(number)) else { return };
                 known.2 = false;
-                let mut open = Session::open(&self.base.dir(), &id(number)).unwrap();
+                let mut open =
+                    Session::open(&self.base.dir(), &self.base.authority(), &id(number)).unwrap();
                 open.append(FACT_TIME, &[said("unseen")]).unwrap();
             }
             Step::Remove(number) => {
                 if self.truth.remove(&id(number)).is_some() {
-                    remove(&self.base.dir(), &id(number)).unwrap();
+                    remove(&self.base.dir(), &self.base.authority(), &id(number)).unwrap();
                     self.index.remove(&id(number));
                 }
             }
             Step::Reload { save } => {
-                self.index = Index::load(&self.base.dir()).unwrap();
+                self.index = Index::load(&self.base.dir(), &self.base.cache()).unwrap();
                 if save {
                     self.index.save().unwrap();
                 }
@@ -113,7 +115,7 @@ impl World {
     }
 
     fn cache(&self) -> std::path::PathBuf {
-        self.base.path().join(".coven/sessions/index.jsonl")
+        self.base.path().join("state/index.jsonl")
     }
 
     fn change_cache(&self, change: impl FnOnce(&mut Vec<u8>)) {
@@ -148,12 +150,12 @@ proptest! {
     #[test]
     fn a_list_shows_what_is_after_anything(steps in proptest::collection::vec(step(), 1..40)) {
         let base = Base::new();
-        let index = Index::load(&base.dir()).unwrap();
+        let index = Index::load(&base.dir(), &base.cache()).unwrap();
         let mut world = World { base, truth: BTreeMap::new(), index };
         for step in &steps {
             world.apply(step);
             let listed: Vec<SessionEntry> =
-                Index::load(&world.base.dir()).unwrap().entries().cloned().collect();
+                Index::load(&world.base.dir(), &world.base.cache()).unwrap().entries().cloned().collect();
             let expected: Vec<SessionEntry> = world.truth.keys().map(|id| world.entry(id)).collect();
             prop_assert_eq!(listed, expected, "after {:?}", step);
         }

@@ -7,7 +7,7 @@ use coven_store::JournalReader;
 use coven_store::journal::{AppendError, CreateError, OpenError, ReadError};
 use serde_json::{Value, json};
 
-use super::{FACT_TIME, Fact, Place, facts, id, said};
+use super::{FACT_TIME, Fact, Place, facts, id, key, said};
 
 #[test]
 fn a_journal_is_lines_that_a_person_can_read() {
@@ -17,10 +17,10 @@ fn a_journal_is_lines_that_a_person_can_read() {
     assert_eq!(
         lines,
         [
-            r#"{"coven":"journal","v":1,"session":"01890a5d-ac96-774b-bcce-000000000001"}"#,
-            r#"{"v":1,"seq":1,"time":1700000000000,"type":"said","data":"hello"}"#,
-            r#"{"v":1,"seq":2,"time":1700000000000,"type":"counted","data":7}"#,
-            r#"{"v":1,"seq":3,"time":1700000000000,"type":"nothing"}"#,
+            r#"{"coven":"journal","v":2,"session":"01890a5d-ac96-774b-bcce-000000000001","key":"5adb19cfa13c162958e2841be86bde6d5df0ebc7ac05960760281cf63a31b614"}"#,
+            r#"{"v":2,"seq":1,"time":1700000000000,"type":"said","data":"hello"}"#,
+            r#"{"v":2,"seq":2,"time":1700000000000,"type":"counted","data":7}"#,
+            r#"{"v":2,"seq":3,"time":1700000000000,"type":"nothing"}"#,
         ]
     );
 }
@@ -118,7 +118,7 @@ fn a_journal_has_one_writer() {
 #[test]
 fn a_journal_is_created_once_and_opened_only_if_it_is_there() {
     let place = Place::with(&[said("one")]);
-    let error = coven_store::Journal::create(&place.folder(), &id(1)).unwrap_err();
+    let error = coven_store::Journal::create(&place.folder(), &id(1), &key()).unwrap_err();
     assert!(matches!(error, CreateError::Exists { .. }), "{error}");
     assert_eq!(place.facts(), [said("one")]);
     let error = Place::new().open().unwrap_err();
@@ -128,7 +128,7 @@ fn a_journal_is_created_once_and_opened_only_if_it_is_there() {
 #[test]
 fn the_journal_of_another_session_is_refused() {
     let place = Place::with(&[said("one")]);
-    let error = coven_store::Journal::open(&place.folder(), &id(2)).unwrap_err();
+    let error = coven_store::Journal::open(&place.folder(), &id(2), &key()).unwrap_err();
     assert!(error.to_string().contains("it was moved or copied here"), "{error}");
     assert!(JournalReader::open(&place.folder(), &id(2)).is_err());
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use coven_store::{BaseDir, Session};
 use coven_testkit::random::Random;
 
-use super::{Base, FACT_TIME, Fact, facts, id, said};
+use super::{Base, FACT_TIME, Fact, authority, facts, id, said};
 
 const FOLDER: &str = "COVEN_TEST_BASE";
 
@@ -25,7 +25,7 @@ fn batch(first: u64) -> Vec<Fact> {
 #[ignore = "the child of the test below, which runs it"]
 fn appends_until_it_is_killed() {
     let base = BaseDir::create(env::var_os(FOLDER).unwrap().as_ref()).unwrap();
-    let mut session = Session::open(&base, &id(1)).unwrap();
+    let mut session = Session::open(&base, &authority(&base), &id(1)).unwrap();
     let mut out = std::io::stderr();
     loop {
         let facts = batch(session.last() + 1);
@@ -38,7 +38,7 @@ fn appends_until_it_is_killed() {
 #[test]
 fn every_fact_that_was_acknowledged_survives_a_kill_at_any_moment() {
     let base = Base::new();
-    Session::create(&base.dir(), &id(1)).unwrap();
+    Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let mut random = Random::new(7);
     for kill in 0..KILLS {
         let mut child = Command::new(env::current_exe().unwrap())
@@ -56,7 +56,7 @@ fn every_fact_that_was_acknowledged_survives_a_kill_at_any_moment() {
         // What the child had printed before it died and this test had not read yet.
         last = told.last().unwrap_or(last);
 
-        let session = Session::open(&base.dir(), &id(1)).unwrap();
+        let session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
         assert!(session.last() >= last, "kill {kill}: {} of {last}", session.last());
         check(&facts(&mut session.reader()));
     }

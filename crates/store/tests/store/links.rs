@@ -46,12 +46,12 @@ fn a_lock_that_has_a_second_name_is_made_anew_unless_it_is_held() {
 #[test]
 fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("x")]).unwrap();
     session.write_view(&view("n", "g", WorkflowStatus::Running)).unwrap();
-    let mut index = Index::load(&base.dir()).unwrap();
+    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
     index.save().unwrap();
-    let elsewhere = linked(&base, &base.path().join(".coven/sessions/index.jsonl"));
+    let elsewhere = linked(&base, &base.path().join("state/index.jsonl"));
     let before = elsewhere();
     let entry = index.get(&id(1)).unwrap().clone();
     index.set(entry, session.journal_bytes()).unwrap();
@@ -74,7 +74,7 @@ fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
 #[test]
 fn a_journal_that_has_a_second_name_is_not_gone_on_with() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("x")]).unwrap();
     let file = session.path().join("journal.jsonl");
     drop(session);
@@ -83,7 +83,9 @@ fn a_journal_that_has_a_second_name_is_not_gone_on_with() {
     let mut torn = elsewhere();
     torn.extend_from_slice(b"torn");
     fs::write(&file, &torn).unwrap();
-    let Err(OpenError::File(error)) = Session::open(&base.dir(), &id(1)) else { panic!() };
+    let Err(OpenError::File(error)) = Session::open(&base.dir(), &base.authority(), &id(1)) else {
+        panic!()
+    };
     assert_eq!(error.obstacle, OpenObstacle::HardLink, "{error}");
     assert_eq!(elsewhere(), torn);
 }
@@ -94,12 +96,12 @@ fn removing_sessions_follows_no_link_also_if_the_trash_is_moved() {
     let victim = base.path().join("victim");
     fs::create_dir(&victim).unwrap();
     fs::write(victim.join("file"), "not yours").unwrap();
-    let session = Session::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let folder = session.path().to_path_buf();
     drop(session);
     symlink(&victim, folder.join("link")).unwrap();
     fs::hard_link(victim.join("file"), folder.join("file")).unwrap();
-    let removed = remove(&base.dir(), &id(1)).unwrap();
+    let removed = remove(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert!(removed.left.is_empty() && !folder.exists(), "{removed:?}");
     let trash = base.path().join(".coven/sessions/.trash");
     fs::remove_dir(&trash).unwrap();
@@ -112,7 +114,7 @@ fn removing_sessions_follows_no_link_also_if_the_trash_is_moved() {
 #[test]
 fn the_tape_of_an_attempt_is_read_from_its_folder_and_not_from_a_link_in_its_place() {
     let base = Base::new();
-    let session = Session::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let attempt = AttemptId { task: TaskId::new("build").unwrap(), attempt: 1 };
     let attempt = session.make_attempt(&attempt).unwrap();
     let elsewhere = base.path().join("elsewhere");

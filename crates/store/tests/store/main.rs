@@ -16,15 +16,19 @@ mod lock;
 mod registry;
 mod removing;
 mod restoring;
+mod seals;
 mod session;
 mod values;
 mod view;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::FILE;
-use coven_store::{BaseDir, Journal, JournalReader, JournalRecord, OpenFolder};
+use coven_store::{
+    BaseDir, Journal, JournalReader, JournalRecord, OpenFolder, SealKey, SessionAuthority,
+};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -71,11 +75,11 @@ impl Place {
     }
 
     fn create(&self) -> Journal {
-        Journal::create(&self.folder(), &id(1)).unwrap()
+        Journal::create(&self.folder(), &id(1), &key()).unwrap()
     }
 
     fn open(&self) -> Result<Journal, coven_store::journal::OpenError> {
-        Journal::open(&self.folder(), &id(1))
+        Journal::open(&self.folder(), &id(1), &key())
     }
 
     /// A journal that has these facts, closed.
@@ -117,4 +121,23 @@ impl Base {
     fn path(&self) -> &Path {
         self.0.path()
     }
+
+    fn authority(&self) -> SessionAuthority {
+        authority(&self.dir())
+    }
+
+    /// Where the index keeps its cache.
+    fn cache(&self) -> PathBuf {
+        self.path().join("state")
+    }
+}
+
+/// The key of every test.
+fn key() -> Arc<SealKey> {
+    Arc::new(SealKey::from_secret(&[7; 32]))
+}
+
+/// The state folder of a base directory that has one of its own.
+fn authority(base: &BaseDir) -> SessionAuthority {
+    SessionAuthority::new(SealKey::from_secret(&[7; 32]), base.path().join("state/jobs"))
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use coven_store::registry::registered_bases;
 use coven_store::{BaseDir, Index, Registered, Registry, Session};
 
-use crate::id;
+use crate::{authority, id};
 
 /// A state folder, and a project with one registered session beside one that is not.
 struct Place {
@@ -23,7 +23,7 @@ impl Place {
         let mut registry = Registry::open(&place.state(), &base).unwrap();
         registry.register(&id(1)).unwrap();
         for session in [id(1), id(2)] {
-            drop(Session::create(&base, &session).unwrap());
+            drop(Session::create(&base, &authority(&base), &session).unwrap());
         }
         place
     }
@@ -40,7 +40,9 @@ impl Place {
     fn sessions(&self, project: &Path) -> (Vec<u64>, Vec<u64>) {
         let base = BaseDir::find(project).unwrap().unwrap();
         let registered = Registered::read(&self.state(), &base).unwrap();
-        let index = Index::load(&base).unwrap().with_own(|id| registered.contains(id));
+        let index = Index::load(&base, &base.path().join("state"))
+            .unwrap()
+            .with_own(|id| registered.contains(id));
         let (mut own, mut foreign) = (Vec::new(), Vec::new());
         for number in 1..4 {
             match index.get(&id(number)) {
@@ -165,13 +167,15 @@ fn a_foreign_session_never_stands_in_front_of_one_of_the_user() {
     };
     view(1, "same");
     view(2, "same");
-    let index = Index::load(&base).unwrap().with_own(|session| *session == id(1));
+    let index = Index::load(&base, &base.path().join("state"))
+        .unwrap()
+        .with_own(|session| *session == id(1));
     assert_eq!(index.resolve("same").unwrap().id, id(1));
     assert_eq!(index.resolve(id(2).as_str()).unwrap().id, id(2), "it can be named by its id");
     let beginning = id(2).as_str()[..4].to_owned();
     assert_eq!(index.resolve(&beginning).unwrap().id, id(1));
     view(2, "\\u001b[2Jcleared");
-    let index = Index::load(&base).unwrap();
+    let index = Index::load(&base, &base.path().join("state")).unwrap();
     let name = &index.get(&id(2)).unwrap().name;
     assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{name:?}");
 }

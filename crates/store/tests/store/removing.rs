@@ -14,7 +14,7 @@ use super::{Base, FACT_TIME, id, said};
 
 /// A session that changed at this time, closed.
 fn session(base: &Base, number: u64, status: WorkflowStatus, updated: u64) {
-    let mut session = Session::create(&base.dir(), &id(number)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(number)).unwrap();
     session.append(Timestamp::from_millis(updated), &[said("x")]).unwrap();
     session.write_view(&view("n", "g", status)).unwrap();
 }
@@ -45,23 +45,30 @@ fn the_oldest_finished_sessions_go_and_no_other() {
     }
     // A finished one that has gone on since its view was written is not finished for sure.
     session(&base, 9, Completed, 4);
-    Session::open(&base.dir(), &id(9)).unwrap().append(FACT_TIME, &[said("y")]).unwrap();
+    Session::open(&base.dir(), &base.authority(), &id(9))
+        .unwrap()
+        .append(FACT_TIME, &[said("y")])
+        .unwrap();
     // Nor one of which an agent was left alive.
-    let mut session = Session::create(&base.dir(), &id(10)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(10)).unwrap();
     session.append(Timestamp::from_millis(4), &[said("x")]).unwrap();
     let kept = json!({"status": "completed", "kept": ["build"]});
     session.write_view(&kept).unwrap();
     drop(session);
 
-    let mut index = Index::load(&base.dir()).unwrap();
+    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
     let policy = Retention { keep: 2, age: None };
-    let removed = policy.apply(&base.dir(), &mut index, NOW, |kept| *kept == id(7)).unwrap();
+    let removed = policy
+        .apply(&base.dir(), &base.authority(), &mut index, NOW, |kept| *kept == id(7))
+        .unwrap();
     assert_eq!(removed.sessions, [id(3), id(5)]);
     assert!(removed.left.is_empty() && removed.failed.is_empty());
     assert_eq!(ids(&base), [1, 2, 4, 6, 7, 8, 9, 10].map(id));
     let listed: Vec<SessionId> = index.entries().map(|entry| entry.id.clone()).collect();
     assert_eq!(listed, ids(&base));
-    let again = policy.apply(&base.dir(), &mut index, NOW, |kept| *kept == id(7)).unwrap();
+    let again = policy
+        .apply(&base.dir(), &base.authority(), &mut index, NOW, |kept| *kept == id(7))
+        .unwrap();
     assert_eq!(again.sessions, []);
 }
 
@@ -71,7 +78,7 @@ fn fifty_stay_by_default_and_age_counts_from_the_last_change() {
     for number in 0..53 {
         session(&base, number, WorkflowStatus::Completed, number * 1000);
     }
-    let index = Index::load(&base.dir()).unwrap();
+    let index = Index::load(&base.dir(), &base.cache()).unwrap();
     let expired = Retention::default().expired(&index, NOW, |_| false);
     assert_eq!(expired, [0, 1, 2].map(id));
     let policy = Retention { age: Some(Duration::from_secs(95)), ..Retention::default() };
@@ -83,14 +90,17 @@ fn fifty_stay_by_default_and_age_counts_from_the_last_change() {
 #[test]
 fn an_open_session_is_not_removed() {
     let base = Base::new();
-    let open = Session::create(&base.dir(), &id(1)).unwrap();
-    let error = remove(&base.dir(), &id(1)).unwrap_err();
+    let open = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
+    let error = remove(&base.dir(), &base.authority(), &id(1)).unwrap_err();
     assert!(matches!(error, RemoveError::InUse { .. }), "{error}");
     assert_eq!(ids(&base), [id(1)]);
     drop(open);
-    assert_eq!(remove(&base.dir(), &id(1)).unwrap().sessions, [id(1)]);
+    assert_eq!(remove(&base.dir(), &base.authority(), &id(1)).unwrap().sessions, [id(1)]);
     assert_eq!(ids(&base), []);
-    assert!(matches!(remove(&base.dir(), &id(1)), Err(RemoveError::Missing { .. })));
+    assert!(matches!(
+        remove(&base.dir(), &base.authority(), &id(1)),
+        Err(RemoveError::Missing { .. })
+    ));
 }
 
 #[test]
@@ -105,7 +115,7 @@ fn a_removal_that_was_cut_short_is_finished_the_next_time() {
         .unwrap();
     fs::create_dir_all(sessions.join(".trash/half/tasks/a/1")).unwrap();
     fs::create_dir(sessions.join(format!(".new-{}", id(3)))).unwrap();
-    assert_eq!(Index::load(&base.dir()).unwrap().len(), 1);
+    assert_eq!(Index::load(&base.dir(), &base.cache()).unwrap().len(), 1);
     let swept = sweep(&base.dir()).unwrap();
     assert!(swept.left.is_empty());
     assert_eq!(fs::read_dir(sessions.join(".trash")).unwrap().count(), 0);
@@ -122,10 +132,10 @@ fn removing_does_not_follow_links_out_of_the_session() {
     session(&base, 1, WorkflowStatus::Completed, 1);
     let folder = base.dir().session_path(&id(1));
     symlink(&outside, folder.join("tasks")).unwrap();
-    remove(&base.dir(), &id(1)).unwrap();
+    remove(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert!(outside.join("file").exists());
     assert!(!folder.exists());
     // Nor is a link in the place of a session removed or followed.
     symlink(&outside, base.dir().session_path(&id(2))).unwrap();
-    assert!(matches!(remove(&base.dir(), &id(2)), Err(RemoveError::File(_))));
+    assert!(matches!(remove(&base.dir(), &base.authority(), &id(2)), Err(RemoveError::File(_))));
 }

@@ -9,7 +9,7 @@ use coven_store::session::RestoredSession;
 use coven_store::values::LIMIT;
 use serde_json::{Value, json};
 
-use super::{Base, FACT_TIME, facts, id, said};
+use super::{Base, FACT_TIME, authority, facts, id, said};
 
 #[test]
 fn a_deleted_folder_is_back_after_the_next_fact_and_that_is_told() {
@@ -17,7 +17,7 @@ fn a_deleted_folder_is_back_after_the_next_fact_and_that_is_told() {
         [".coven/sessions/01890a5d-ac96-774b-bcce-000000000001", ".coven/sessions", ".coven"]
     {
         let base = Base::new();
-        let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+        let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
         let large = said(&"v".repeat(LIMIT + 1));
         session.append(FACT_TIME, &[said("one"), large.clone()]).unwrap();
         session.write_view(&json!({"n": 1})).unwrap();
@@ -35,7 +35,7 @@ fn a_deleted_folder_is_back_after_the_next_fact_and_that_is_told() {
         assert!(facts(&mut reader) == expected, "{gone}: the reader went along");
         drop(session);
 
-        let session = Session::open(&base.dir(), &id(1)).unwrap();
+        let session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
         assert!(facts(&mut session.reader()) == expected);
         assert!(!session.view_needs_rebuild());
         assert!(base.path().join(".coven/.gitignore").exists());
@@ -52,7 +52,7 @@ fn git_clean_takes_nothing_from_a_running_session() {
     if !git(&["init", "-q"]) {
         return coven_testkit::skip::skip("there is no git");
     }
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("one")]).unwrap();
     assert!(git(&["clean", "-fdx", "-q"]));
     assert!(!session.path().exists());
@@ -63,7 +63,7 @@ fn git_clean_takes_nothing_from_a_running_session() {
 #[test]
 fn a_view_does_not_bring_a_deleted_folder_back() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("one")]).unwrap();
     fs::remove_dir_all(session.path()).unwrap();
     session.write_view(&json!({"n": 1})).unwrap_err();
@@ -76,11 +76,11 @@ fn a_view_does_not_bring_a_deleted_folder_back() {
 #[test]
 fn values_that_cannot_be_brought_back_are_named() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said(&"v".repeat(LIMIT + 1))]).unwrap();
     drop(session);
     // One that was opened again has no value's file open.
-    let mut session = Session::open(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     fs::remove_dir_all(session.path()).unwrap();
     let restored = session.append(FACT_TIME, &[said("two")]).unwrap().restored.unwrap();
     assert_eq!((restored.facts, restored.lost_values.len()), (1, 1));
@@ -89,7 +89,7 @@ fn values_that_cannot_be_brought_back_are_named() {
 #[test]
 fn a_copy_of_our_journal_is_replaced_and_another_one_is_not() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let path = session.path().join("journal.jsonl");
     session.append(FACT_TIME, &[said("one")]).unwrap();
     let old = fs::read(&path).unwrap();
@@ -108,7 +108,7 @@ fn a_copy_of_our_journal_is_replaced_and_another_one_is_not() {
     fs::remove_file(&path).unwrap();
     session.append(FACT_TIME, &[said("four")]).unwrap();
     drop(session);
-    assert_eq!(Session::open(&base.dir(), &id(1)).unwrap().last(), 4);
+    assert_eq!(Session::open(&base.dir(), &base.authority(), &id(1)).unwrap().last(), 4);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn without_a_base_directory_nothing_is_brought_back_and_nothing_recorded() {
     let path = parent.path().join("base");
     fs::create_dir(&path).unwrap();
     let dir = coven_store::BaseDir::create(&path).unwrap();
-    let mut session = Session::create(&dir, &id(1)).unwrap();
+    let mut session = Session::create(&dir, &authority(&dir), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("one")]).unwrap();
     fs::remove_dir_all(&path).unwrap();
     let error = session.append(FACT_TIME, &[said("two")]).unwrap_err();

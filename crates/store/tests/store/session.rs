@@ -17,12 +17,12 @@ fn a_session_that_is_opened_again_has_its_goal_its_definition_and_every_fact() {
     let definition = json!({"id": "w", "stages": [{"id": "one", "tasks": [{"id": "a"}]}]});
     let created =
         json!({"type": "session.created", "data": {"goal": "tidy up", "definition": definition}});
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[created.clone(), json!({"type": "x"})]).unwrap();
     session.write_view(&json!({"goal": "tidy up"})).unwrap();
     drop(session);
 
-    let mut session = Session::open(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert_eq!((session.last(), session.cut()), (2, None));
     assert!(!session.view_needs_rebuild());
     let first = session.reader().read_all::<Value>(1).unwrap().swap_remove(0);
@@ -34,14 +34,14 @@ fn a_session_that_is_opened_again_has_its_goal_its_definition_and_every_fact() {
 #[test]
 fn a_session_is_created_once_and_has_one_writer() {
     let base = Base::new();
-    let session = Session::create(&base.dir(), &id(1)).unwrap();
-    let error = Session::create(&base.dir(), &id(1)).unwrap_err();
+    let session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
+    let error = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap_err();
     assert!(matches!(error, CreateError::Exists { .. }), "{error}");
-    let error = Session::open(&base.dir(), &id(1)).unwrap_err();
+    let error = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap_err();
     assert!(error.to_string().contains("a session has one writer"), "{error}");
     drop(session);
-    Session::open(&base.dir(), &id(1)).unwrap();
-    let error = Session::open(&base.dir(), &id(2)).unwrap_err();
+    Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
+    let error = Session::open(&base.dir(), &base.authority(), &id(2)).unwrap_err();
     assert!(matches!(error, OpenError::Missing { .. }), "{error}");
 }
 
@@ -52,7 +52,7 @@ fn a_creation_that_was_cut_short_is_no_session_and_does_not_hinder_the_next() {
     fs::create_dir(&draft).unwrap();
     fs::write(draft.join("journal.jsonl"), "half a he").unwrap();
     assert_eq!(base.dir().ids().unwrap(), []);
-    let session = Session::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert!(!draft.exists());
     assert_eq!(session.last(), 0);
 }
@@ -60,12 +60,12 @@ fn a_creation_that_was_cut_short_is_no_session_and_does_not_hinder_the_next() {
 #[test]
 fn a_torn_end_is_told_when_a_session_is_opened() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("one"), said("two")]).unwrap();
     let (path, bytes) = (session.path().join("journal.jsonl"), session.journal_bytes());
     drop(session);
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes - 3).unwrap();
-    let session = Session::open(&base.dir(), &id(1)).unwrap();
+    let session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert_eq!(session.last(), 1);
     assert!(session.cut().unwrap().bytes > 3);
 }
@@ -73,7 +73,7 @@ fn a_torn_end_is_told_when_a_session_is_opened() {
 #[test]
 fn a_reader_on_another_thread_sees_facts_once_they_are_durable() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let mut reader = session.reader();
     let follower = std::thread::spawn(move || {
         let mut seen = Vec::new();

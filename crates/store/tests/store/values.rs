@@ -41,7 +41,7 @@ fn what_is_no_digest_never_becomes_a_path() {
 #[test]
 fn a_large_value_lies_aside_and_comes_back_with_its_fact() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let large = said(&"line\n".repeat(1_000_000));
     session.append(FACT_TIME, &[said("small"), large.clone(), said("small again")]).unwrap();
     let journal = fs::metadata(session.path().join("journal.jsonl")).unwrap().len();
@@ -49,14 +49,15 @@ fn a_large_value_lies_aside_and_comes_back_with_its_fact() {
     assert_eq!(fs::read_dir(session.path().join("values")).unwrap().count(), 1);
     assert!(facts(&mut session.reader()) == [said("small"), large.clone(), said("small again")]);
     drop(session);
-    let mut reader = ReadOnlySession::open(&base.dir(), &id(1)).unwrap().reader().unwrap();
+    let mut reader =
+        ReadOnlySession::open(&base.dir(), &base.authority(), &id(1)).unwrap().reader().unwrap();
     assert_eq!(reader.read_all::<Fact>(2).unwrap()[0].fact, large);
 }
 
 #[test]
 fn values_of_every_shape_come_back_as_they_were() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let text = |len: usize| "\u{1}é\"".repeat(len / 9);
     let all = [
         json!({"type": "a", "data": {"a/b": {"~": [1, text(LIMIT * 2), null]}, "c": 1.5}}),
@@ -83,7 +84,7 @@ fn values_of_every_shape_come_back_as_they_were() {
 #[test]
 fn a_fact_whose_value_is_gone_says_which() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said(&"x".repeat(LIMIT + 1)), said("after")]).unwrap();
     fs::remove_dir_all(session.path().join("values")).unwrap();
     let mut reader = session.reader();
@@ -95,7 +96,7 @@ fn a_fact_whose_value_is_gone_says_which() {
 #[test]
 fn a_fact_cannot_pretend_to_have_values_aside() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let fact = json!({"type": "said", "data": null, "aside": {"/data": "../../../etc/passwd"}});
     assert!(session.append(FACT_TIME, &[fact]).is_err());
 }

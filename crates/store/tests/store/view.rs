@@ -47,7 +47,7 @@ fn what_cannot_be_a_view_is_refused() {
 #[test]
 fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
     let base = Base::new();
-    let mut session = Session::create(&base.dir(), &id(1)).unwrap();
+    let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert!(session.view_needs_rebuild(), "there is none");
     session.append(FACT_TIME, &[said("one"), said("two")]).unwrap();
     session.write_view(&json!({"stage": 1})).unwrap();
@@ -56,7 +56,7 @@ fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
     drop(session);
 
     let good = fs::read_to_string(&path).unwrap();
-    let reopened = || Session::open(&base.dir(), &id(1)).unwrap();
+    let reopened = || Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert!(!reopened().view_needs_rebuild());
     for bad in [
         "",
@@ -79,14 +79,14 @@ fn a_view_that_is_missing_older_ahead_or_damaged_is_to_be_rebuilt() {
 #[test]
 fn a_view_of_a_newer_version_is_left_alone() {
     let base = Base::new();
-    let session = Session::create(&base.dir(), &id(1)).unwrap();
+    let session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     let path = session.path().join("session.json");
     drop(session);
     let newer = "{\"version\": 2, \"upTo\": 0}";
     fs::write(&path, newer).unwrap();
-    let error = Session::open(&base.dir(), &id(1)).unwrap_err();
+    let error = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap_err();
     assert!(error.to_string().contains("session.json has version 2, newer than"), "{error}");
-    let look = ReadOnlySession::open(&base.dir(), &id(1)).unwrap();
+    let look = ReadOnlySession::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert_eq!(look.view().unwrap().unwrap(), newer.as_bytes());
     assert_eq!(look.view_head().unwrap().unwrap().version, 2);
 }

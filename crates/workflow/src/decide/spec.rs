@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::event::{SessionEvent, TaskRole, TaskStarted};
+use coven_model::event::{AttemptPlace, SessionEvent, TaskRole, TaskStarted};
 use coven_model::{
     AgentWork, AttemptId, ExitCodes, JobId, JobSpec, JobWork, PermissionLevel, SandboxMode,
     ShellWork, TaskId, TerminalSize,
@@ -207,7 +207,7 @@ fn started(
         size: given.size,
     };
     let at = coven_model::Timestamp::default();
-    Ok(TaskStarted { spec, role, limit, inputs: given.inputs, at })
+    Ok(TaskStarted { spec, role, limit, inputs: given.inputs, place: AttemptPlace::Jobs, at })
 }
 
 fn task_id(step: &PlanStep, role: TaskRole) -> Result<TaskId, String> {

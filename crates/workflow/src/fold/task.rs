@@ -76,6 +76,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             name: started.spec.name.clone(),
             role: started.role,
             attempt: *attempt,
+            place: started.place,
             limit: started.limit,
             phase,
             error: None,
@@ -87,6 +88,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
         Some(task) if task.id == *id && task.live().is_none() && task.attempt < *attempt => {
             step.change(place, |task| {
                 task.attempt = *attempt;
+                task.place = started.place;
                 task.limit = started.limit;
                 task.phase = phase;
                 task.started_at = started.at;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coven_model::event::{InterventionDecision, StopCause, TaskRole};
+use coven_model::event::{AttemptPlace, InterventionDecision, StopCause, TaskRole};
 use coven_model::{
     AttemptId, ContentDigest, InterventionChoice, JobSpec, JobWork, TaskId, TaskStatus, Timestamp,
     TokenUsage,
@@ -23,6 +23,8 @@ pub struct TaskRun {
     pub role: TaskRole,
     /// The newest attempt, from 1.
     pub attempt: u32,
+    /// Where the folder of that attempt lies.
+    pub place: AttemptPlace,
     /// The last attempt that is made without asking a person.
     pub limit: u32,
     pub phase: TaskPhase,

@@ -11,8 +11,8 @@ use crate::home::Home;
 /// A job makes the folder of the next step's attempt, with a copy of its own records in which it
 /// has ended well.
 const FORGE: &str = r#"
-      next=".coven/sessions/$COVEN_SESSION/tasks/gate/1"; mkdir -p "$next"
-      own=".coven/sessions/$COVEN_SESSION/tasks/forge/1"; cp "$own"/out.* "$own"/claim "$next"/
+      next=".coven/sessions/$COVEN_SESSION/tasks/gate/1"; mkdir -p "$next"; own="$XDG_STATE_HOME/coven/jobs/$COVEN_SESSION/forge/1"
+      cp "$own"/out.* "$own"/claim "$next"/
       sed 's|/forge/1|/gate/1|; s|"pid": [0-9]*|"pid": 1|g' "$own/spawn.json" > "$next/spawn.json"
       echo '{"version":1,"status":{"code":0},"output":0,"time":1,"stopped":false}' > "$next/exit.json"
       touch "$next/killed.not"

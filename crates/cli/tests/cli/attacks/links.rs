@@ -13,8 +13,8 @@ const HARD: &str = "ln -f \"$HOME/victim\"";
 
 const CONTENT: &str = "precious\n";
 
-/// Where a job's own files are kept.
-const ATTEMPT: &str = "\"$(dirname \"$COVEN_VARS\")\"";
+/// Where the files of the job `link` are kept.
+const ATTEMPT: &str = "\"$XDG_STATE_HOME/coven/jobs/$COVEN_SESSION/link/1\"";
 /// Where everything about its session is kept.
 const SESSION: &str = "\".coven/sessions/$COVEN_SESSION\"";
 
@@ -97,8 +97,8 @@ fn the_mark_of_a_stop_is_not_written_through_a_hard_link() {
 /// The files that a job called `second` leaves in its folder, and the drafts of each.
 fn files_of_second(home: &Home) -> Vec<String> {
     let session = home.coven(&["ls", "--json"]).ok().json()["workflows"][0]["id"].clone();
-    let sessions = home.path("project/.coven/sessions").join(session.as_str().unwrap());
-    let files = fs::read_dir(sessions.join("tasks/second/1")).unwrap().flatten();
+    let jobs = home.path("state/coven/jobs").join(session.as_str().unwrap());
+    let files = fs::read_dir(jobs.join("second/1")).unwrap().flatten();
     let names = files.map(|file| file.file_name().into_string().unwrap());
     names.flat_map(|name| [format!("{name}.new"), name]).collect()
 }
@@ -112,7 +112,7 @@ fn prepares_in_vain(link: &str, second: &str) {
     let names = files_of_second(&home);
     assert!(names.iter().any(|name| name == "exit.json.new"), "{names:?}");
     let harmful = |name: &&String| {
-        let folder = "\"$(dirname \"$COVEN_VARS\" | sed s,tasks/first,tasks/second,)\"";
+        let folder = "\"$XDG_STATE_HOME/coven/jobs/$COVEN_SESSION/second/1\"";
         let command = format!("mkdir -p {folder}; {link} {folder}/{name}");
         home.run(&format!("{}{second}", script("first", &command)), &[]);
         let harmed = fs::read_to_string(home.path("home/victim")).unwrap() != CONTENT;

@@ -162,7 +162,7 @@ impl SessionActor {
         self.start_triggered_before().await;
         let is_over = self.session.status().is_final();
         let (live, entry) = (self.has_more_to_do(), self.list_entry());
-        let (manager, path) = (self.context.manager.clone(), self.session.path().to_owned());
+        let (manager, path) = (self.context.manager.clone(), self.session.jobs_path().to_owned());
         let forgets = is_over && self.closing.is_none();
         let (triggers, files) = (self.context.triggers.clone(), self.session.files());
         let id = self.session.id().clone();
@@ -183,7 +183,7 @@ impl SessionActor {
                 self.take_up_kept().await;
                 if self.happen(SessionInput::Recover).await {
                     let outstanding = self.session.state().outstanding();
-                    self.carry_out(outstanding, &[]).await;
+                    self.carry_out(outstanding).await;
                 }
             }
             SessionStart::Wait => {}

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
-use coven_folder::Durability;
+use coven_folder::{Durability, OpenFolder};
+use coven_model::event::AttemptPlace;
 use coven_model::{AgentMode, ExitCodes, JobOutcome, JobWork, ProcessEnding, TerminalSize};
 use coven_runner::{
     AgentRunner, AgentTask, FoundAgent, HeadlessRunner, OkCodes, TaskPlace, finished, past,
@@ -20,6 +21,12 @@ use crate::engine::shell::Shell;
 
 /// The file with the variables of the run, for scripts.
 const VARIABLES_FILE: &str = "variables.json";
+
+/// The folder of what jobs are given to read, in that of their session.
+const INPUTS_FOLDER: &str = "inputs";
+
+/// Its mode: for its owner alone.
+const PRIVATE_MODE: u32 = 0o700;
 
 /// The terminal of an agent unless its step says another: small ones cut what it asks.
 const AGENT_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
@@ -38,6 +45,8 @@ pub(super) enum FoundJob {
     Stopped,
     /// Its outcome is on the disk.
     Ended(Box<JobOutcome>),
+    /// It was started where agents can write, so what it left there is not believed.
+    Lost,
 }
 
 /// A job whose process is followed.
@@ -77,6 +86,9 @@ impl JobDetails {
 
     /// What became of the job before. Waits on the disk.
     pub(super) fn found(&self) -> FoundJob {
+        if self.place == AttemptPlace::Session {
+            return FoundJob::Lost;
+        }
         if let Ok(Some(outcome)) = self.attempt.outcome() {
             return FoundJob::Ended(Box::new(outcome));
         }
@@ -151,6 +163,12 @@ impl JobDetails {
         task
     }
 
+    /// The folder for what the job is given to read: long prompts, the variables of the run. It lies
+    /// in the project because agents are to read it; nothing in it is believed.
+    fn inputs_folder(&self) -> PathBuf {
+        self.session_folder().join(INPUTS_FOLDER).join(self.file_name())
+    }
+
     fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<TaskPlace> {
         let domain = self.executor.domain(self.spec.domain.as_deref());
         let domain = domain.map_err(std::io::Error::other)?;
@@ -162,14 +180,16 @@ impl JobDetails {
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if matches!(self.spec.work, JobWork::Shell(_)) {
             let text = Value::Object(self.variables.clone()).to_string();
-            self.attempt.folder().replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
-            env.insert("COVEN_VARS".into(), self.attempt.path().join(VARIABLES_FILE).into());
+            let inputs = OpenFolder::make_without_links(&self.inputs_folder(), PRIVATE_MODE)?;
+            inputs.replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
+            env.insert("COVEN_VARS".into(), inputs.path().join(VARIABLES_FILE).into());
         }
         Ok(TaskPlace {
             domain,
             cwd: self.cwd(),
             env,
             folder: Some(self.attempt.path().to_owned()),
+            inputs: Some(self.inputs_folder()),
             sandbox: self.sandbox(adapter),
             programs: BTreeMap::from([("coven".to_owned(), self.executor.shared.program.clone())]),
         })

@@ -46,6 +46,7 @@ impl RunningJob {
                         let details = self.details.clone();
                         let settle = move || details.settle(details.with_output(*outcome));
                         let outcome = blocking(settle).await;
+                        self.log.finish().await;
                         self.ended(outcome).await;
                         break;
                     }
@@ -60,6 +61,7 @@ impl RunningJob {
                     self.obey(order, &runner, adapter);
                 }
                 Some(done) = self.sending.join_next() => drop(pass_panic_on(done)),
+                () = self.log.keep_writing() => {}
             }
         }
         self.runner.set(None);
@@ -73,6 +75,7 @@ impl RunningJob {
     ) {
         match event {
             RunnerEvent::Output { stream, offset, raw, clean } => {
+                self.log.output_came();
                 let job = self.id();
                 let live = LiveEvent::Output { job, stream, offset, length: raw.len(), clean };
                 self.live.publish(live);

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
+use coven_model::event::AttemptPlace;
 use coven_model::{JobId, JobWork, SessionId, ShellWork, TaskId};
 use coven_runtime::domain::{
     Domain, DomainId, ExitStatus, Pane, ReadOutcome, SpawnConfig, SpawnError, StopMode,
@@ -124,7 +125,12 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
         events: events.downgrade(),
         clock: Clock::system(),
     };
-    let folders = JobFolders { attempt: Ok(attempt.clone()), is_new: false, earlier: None };
+    let folders = JobFolders {
+        attempt: Ok(attempt.clone()),
+        is_new: false,
+        place: AttemptPlace::Jobs,
+        earlier: None,
+    };
     let handle = RunningJob::spawn(executor, folders, spec, variables, reports, live);
     let told = async {
         loop {

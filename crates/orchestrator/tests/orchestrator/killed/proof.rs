@@ -73,7 +73,9 @@ impl Proof {
         };
         for (attempt, shell) in started(&facts) {
             let number = attempt.attempt.to_string();
-            let folder = sessions[0].join("tasks").join(attempt.task.as_str()).join(number);
+            let jobs = crate::support::state_of(place.base()).join("jobs");
+            let folder = jobs.join(view.session_id.as_str()).join(attempt.task.as_str());
+            let folder = folder.join(number);
             let printed = tape(&folder, after);
             if shell {
                 proof.printed.insert(attempt, plain(&printed));
@@ -90,7 +92,9 @@ impl Proof {
 
 fn facts(place: &Place, view: &SessionView) -> Vec<SessionEvent> {
     let base = BaseDir::find(place.base()).unwrap().unwrap();
-    let mut reader = ReadOnlySession::open(&base, &view.session_id).unwrap().reader().unwrap();
+    let authority = crate::support::authority_of(place.base());
+    let look = ReadOnlySession::open(&base, &authority, &view.session_id).unwrap();
+    let mut reader = look.reader().unwrap();
     reader.read_all::<SessionEvent>(1).unwrap().into_iter().map(|record| record.fact).collect()
 }
 

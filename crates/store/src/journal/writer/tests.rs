@@ -20,6 +20,10 @@ fn fact(text: &str) -> Fact {
     Fact { text: text.to_owned() }
 }
 
+fn key() -> Arc<SealKey> {
+    Arc::new(SealKey::from_secret(&[7; 32]))
+}
+
 fn id() -> SessionId {
     SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap()
 }
@@ -54,7 +58,7 @@ fn a_write_that_fails_after_any_byte_leaves_the_journal_as_it_was() {
     for errno in [Errno::NOSPC, Errno::IO, Errno::ROFS] {
         for room in 0..70 {
             let place = Place::new();
-            let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+            let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
             journal.append(FACT_TIME, &[fact("before")]).unwrap();
             let before = fs::read(place.file()).unwrap();
             faulty::set_room(Some((room, errno)), true);
@@ -72,7 +76,7 @@ fn a_write_that_fails_after_any_byte_leaves_the_journal_as_it_was() {
 fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_again() {
     for room in 0..48 {
         let place = Place::new();
-        let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+        let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
         journal.append(FACT_TIME, &[fact("before")]).unwrap();
         faulty::set_room(Some((room, Errno::NOSPC)), false);
         let error = journal.append(FACT_TIME, &[fact("lost")]).unwrap_err();
@@ -82,7 +86,7 @@ fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_ag
         assert!(matches!(error, AppendError::Poisoned { .. }), "{error}");
         assert!(error.to_string().contains("open the session again"), "{error}");
         drop(journal);
-        let mut journal = Journal::open(&place.folder(), &id()).unwrap();
+        let mut journal = Journal::open(&place.folder(), &id(), &key()).unwrap();
         assert_eq!(journal.cut().map_or(0, |cut| cut.bytes), room as u64);
         journal.append(FACT_TIME, &[fact("after")]).unwrap();
         assert_eq!(place.texts(), ["before", "after"]);
@@ -92,7 +96,7 @@ fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_ag
 #[test]
 fn after_a_failed_sync_nothing_is_pretended() {
     let place = Place::new();
-    let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+    let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
     journal.append(FACT_TIME, &[fact("before")]).unwrap();
     let mut reader = journal.reader();
     faulty::set_sync(Some(Errno::IO));
@@ -113,14 +117,14 @@ fn after_a_failed_sync_nothing_is_pretended() {
     ));
     assert_eq!(reader.read_all::<Fact>(1).unwrap().len(), 1);
     drop(journal);
-    let journal = Journal::open(&place.folder(), &id()).unwrap();
+    let journal = Journal::open(&place.folder(), &id(), &key()).unwrap();
     assert_eq!((journal.last(), journal.cut()), (1, None));
 }
 
 #[test]
 fn a_journal_in_doubt_is_mended_once_the_disk_works_again() {
     let place = Place::new();
-    let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+    let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
     journal.append(FACT_TIME, &[fact("before")]).unwrap();
     let mut reader = journal.reader();
     for room in [0, 10, 1000] {
@@ -143,11 +147,11 @@ fn a_journal_in_doubt_is_mended_once_the_disk_works_again() {
 #[test]
 fn opening_fails_if_what_is_there_cannot_be_synced() {
     let place = Place::new();
-    let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+    let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
     journal.append(FACT_TIME, &[fact("one")]).unwrap();
     drop(journal);
     faulty::set_sync(Some(Errno::IO));
-    let opened = Journal::open(&place.folder(), &id());
+    let opened = Journal::open(&place.folder(), &id(), &key());
     faulty::set_sync(None);
     assert!(matches!(opened.unwrap_err(), OpenError::File(_)));
 }
@@ -157,7 +161,7 @@ fn a_journal_that_cannot_be_begun_leaves_no_file() {
     for room in [0, 10, 60] {
         let place = Place::new();
         faulty::set_room(Some((room, Errno::NOSPC)), true);
-        let error = Journal::create(&place.folder(), &id()).unwrap_err();
+        let error = Journal::create(&place.folder(), &id(), &key()).unwrap_err();
         faulty::set_room(None, true);
         assert!(error.to_string().contains("no room is left on the disk"), "{error}");
         assert!(!place.file().exists());
@@ -196,7 +200,7 @@ fn when_a_real_disk_is_full_the_journal_stays_whole_and_goes_on_once_there_is_ro
     };
     let ballast = place.dir.path().join("ballast");
     fs::write(&ballast, [0; 16 * 1024]).unwrap();
-    let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+    let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
     let long = fact(&"x".repeat(3000));
     let mut count = 0;
     let error = loop {
@@ -210,7 +214,7 @@ fn when_a_real_disk_is_full_the_journal_stays_whole_and_goes_on_once_there_is_ro
     fs::remove_file(&ballast).unwrap();
     journal.append(FACT_TIME, &[&long]).unwrap();
     drop(journal);
-    let journal = Journal::open(&place.folder(), &id()).unwrap();
+    let journal = Journal::open(&place.folder(), &id(), &key()).unwrap();
     assert_eq!((journal.last(), journal.cut()), (count as u64 + 1, None));
     drop((journal, disk));
 }
@@ -221,11 +225,11 @@ fn on_a_read_only_file_system_a_journal_is_read_and_refused_for_writing_in_words
     let Some(disk) = SmallDisk::mount(place.dir.path()) else {
         return coven_testkit::skip::skip("only root may mount a small disk");
     };
-    let mut journal = Journal::create(&place.folder(), &id()).unwrap();
+    let mut journal = Journal::create(&place.folder(), &id(), &key()).unwrap();
     journal.append(FACT_TIME, &[fact("one")]).unwrap();
     drop(journal);
     assert!(disk.remount("ro"));
-    let error = Journal::open(&place.folder(), &id()).unwrap_err();
+    let error = Journal::open(&place.folder(), &id(), &key()).unwrap_err();
     assert!(error.to_string().contains("the file system is read-only; mount it"), "{error}");
     assert_eq!(place.texts(), ["one"]);
     drop(disk);

@@ -67,16 +67,12 @@ impl SessionJobs {
 }
 
 impl SessionActor {
-    /// Does what was decided. The folder of an attempt that has just `begun` is new; others are
-    /// taken up with what is in them.
-    pub(super) async fn carry_out(&mut self, commands: Vec<Command>, begun: &[&AttemptId]) {
+    /// Does what was decided. A job whose folder is there is taken up with what is in it, and never
+    /// started a second time.
+    pub(super) async fn carry_out(&mut self, commands: Vec<Command>) {
         for command in commands {
             match command {
-                Command::Start(spec) => {
-                    let is_new = begun.contains(&&spec.job.attempt);
-                    let room = if is_new { JobRoom::New } else { JobRoom::Existing };
-                    self.start(*spec, room).await;
-                }
+                Command::Start(spec) => self.start(*spec, JobRoom::Needed).await,
                 Command::Stop(job) => self.order(&job, JobOrder::Stop).await,
                 Command::Answer(answer) => {
                     let job = answer.job.clone();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use coven_model::event::SessionEvent;
-use coven_model::{AttemptId, Timestamp, WorkflowStatus};
+use coven_model::{Timestamp, WorkflowStatus};
 use coven_store::SessionEntry;
 use coven_store::register::RegisterError;
 use coven_workflow::SessionInput;
@@ -39,8 +39,7 @@ impl SessionActor {
         let Some(Recorded { seqs, restored }) = self.record(&facts, now).await else {
             return false;
         };
-        let begun: Vec<&AttemptId> = facts.iter().filter_map(begun_by).collect();
-        self.carry_out(commands, &begun).await;
+        self.carry_out(commands).await;
         self.storage_problem.send_if_modified(|problem| problem.take().is_some());
         if restored {
             self.folder_restored().await;
@@ -188,7 +187,8 @@ impl SessionActor {
             self.lists_kept = kept;
             let (manager, files) = (self.context.manager.clone(), self.session.files());
             let (entry, live) = (self.list_entry(), self.has_more_to_do());
-            let (triggers, path) = (self.context.triggers.clone(), self.session.path().to_owned());
+            let triggers = self.context.triggers.clone();
+            let path = self.session.jobs_path().to_owned();
             let id = self.session.id().clone();
             // What was not looked at for triggers is left to the next process, with what it needs.
             let forgets = is_over && self.closing.is_none();
@@ -239,7 +239,7 @@ impl SessionActor {
     /// Keeps the caller's environment for the next process. If that fails, the next process uses
     /// its own.
     async fn keep_caller(&self) {
-        let (path, env) = (self.session.path().to_owned(), self.executor.env.clone());
+        let (path, env) = (self.session.jobs_path().to_owned(), self.executor.env.clone());
         let kept = blocking(move || caller::keep(&path, &env)).await;
         best_effort("keep the caller's environment", kept);
     }
@@ -277,13 +277,5 @@ impl SessionActor {
         if written.restored {
             self.folder_restored().await;
         }
-    }
-}
-
-/// The attempt that a fact begins.
-fn begun_by(fact: &SessionEvent) -> Option<&AttemptId> {
-    match fact {
-        SessionEvent::TaskStarted(started) => Some(&started.spec.job.attempt),
-        _ => None,
     }
 }
