@@ -29,8 +29,8 @@ use crate::event::{PostEvent, TriggeredSessions};
 use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::ApiProblem;
 use crate::system::{
-    BaseDirStatus, FolderTrust, OpenBaseDir, SetTrust, ShutdownRequest, SignInCode, StatusResponse,
-    VersionResponse,
+    BaseDirStatus, FolderTrust, ForeignSessions, ImportSession, ImportedSession, OpenBaseDir,
+    SetTrust, ShutdownRequest, SignInCode, StatusResponse, VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -343,6 +343,19 @@ impl ApiClient {
     /// Agrees to what a folder brings along, or no longer.
     pub async fn set_trust(&self, trust: &SetTrust) -> Result<FolderTrust, ClientError> {
         self.post("/trust", trust).await
+    }
+
+    /// The foreign sessions of a folder, and what importing them would do.
+    pub async fn foreign_sessions(
+        &self,
+        query: &BaseDirQuery,
+    ) -> Result<ForeignSessions, ClientError> {
+        self.get("/import", query).await
+    }
+
+    /// Makes a foreign session the user's own.
+    pub async fn import(&self, import: &ImportSession) -> Result<ImportedSession, ClientError> {
+        self.post("/import", import).await
     }
 
     /// Lets a folder be known, with its sessions.

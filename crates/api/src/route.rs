@@ -12,8 +12,9 @@ use crate::event::{EventEnvelope, EventQuery, PostEvent, TriggeredSessions};
 use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::ProblemCode;
 use crate::system::{
-    BaseDirStatus, FolderTrust, HealthResponse, OpenBaseDir, SetTrust, ShutdownRequest, SignIn,
-    SignInCode, SignedIn, StatusResponse, VersionResponse,
+    BaseDirStatus, FolderTrust, ForeignSessions, HealthResponse, ImportSession, ImportedSession,
+    OpenBaseDir, SetTrust, ShutdownRequest, SignIn, SignInCode, SignedIn, StatusResponse,
+    VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -347,6 +348,22 @@ pub const ROUTES: &[ApiRoute] = &[
             ProblemCode::NotOwned,
             ProblemCode::StaleDigest,
             ProblemCode::BadBaseDir,
+        ]),
+    get("/import", "listForeign", "The foreign sessions of a folder, and what importing would do")
+        .query::<BaseDirQuery>()
+        .gives::<ForeignSessions>()
+        .or(FOLDER_PROBLEMS),
+    post("/import", "importSession", "Make a foreign session your own")
+        .takes::<ImportSession>()
+        .gives::<ImportedSession>()
+        .or(&[
+            ProblemCode::AgentMayNot,
+            ProblemCode::NotOwned,
+            ProblemCode::StaleDigest,
+            ProblemCode::NotImportable,
+            ProblemCode::BadBaseDir,
+            ProblemCode::BaseDirTaken,
+            ProblemCode::Storage,
         ]),
     post("/sign-in/codes", "makeSignInCode", "A code that signs a page in; only over the socket")
         .creates::<SignInCode>()

@@ -145,6 +145,65 @@ pub struct SetTrust {
     pub owners: Option<String>,
 }
 
+/// The sessions of a folder that are not the user's own, and what importing each would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignSessions {
+    /// The path of the folder.
+    pub base_dir: String,
+    /// The foreign sessions, newest first.
+    pub sessions: Vec<ForeignSession>,
+}
+
+/// A session that is not the user's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignSession {
+    /// The id of the session.
+    pub id: String,
+    /// Its readable name.
+    pub name: String,
+    /// Where its run stands, as its journal says.
+    pub status: String,
+    /// Whose seal its journal has: `none`, `yours` or `other`.
+    pub seal: String,
+    /// How many facts its journal has.
+    pub facts: u64,
+    /// The digest of its journal. Importing asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What would happen if it were imported.
+    pub would: Vec<String>,
+    /// Why it cannot be imported, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// What `POST /import` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportSession {
+    /// The folder: an absolute path.
+    pub base_dir: String,
+    /// The session: its id.
+    pub session: String,
+    /// The digest of the journal that the decider saw.
+    pub digest: String,
+    /// Import it only if the key in this file sealed it: an absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// The answer of `POST /import`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedSession {
+    /// The id of the session.
+    pub id: String,
+    /// Where its run stands.
+    pub status: String,
+}
+
 /// What `POST /base-dirs` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use crate::failure::{self, Result};
 use crate::{
     adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, doctor, events,
-    explain, finish, grimoire, hold, home, inbox, init, interrupt, logs, ls, man, new, open, play,
-    policy, resume, retry, rm, run, schema, send, show, stop, trust, ui, wait,
+    explain, finish, grimoire, hold, home, import, inbox, init, interrupt, key, logs, ls, man, new,
+    open, play, policy, resume, retry, rm, run, schema, send, show, stop, trust, ui, wait,
 };
 
 /// Runs teams of AI coding CLIs on your own machine.
@@ -79,6 +79,10 @@ enum Command {
     Explain(explain::Arguments),
     /// Check sessions on disk, independently of what ran them.
     Audit(audit::Arguments),
+    /// Make foreign sessions your own.
+    Import(import::Arguments),
+    /// Print the public key with which others can check your journals.
+    Key(key::Arguments),
     /// Let a folder's sessions be listed with the others.
     Open(open::Arguments),
     /// Agree to what a folder's `.coven/` brings along.
@@ -150,6 +154,8 @@ fn dispatch(command: Command) -> Result {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Open(arguments) => open::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Key(arguments) => key::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Grimoire(command) => grimoire::run(command),
         Command::Adapter(command) => adapter::run(command),

@@ -116,7 +116,7 @@ async fn owner(client: &ApiClient, standing: &FolderTrust, yes: bool) -> Result 
 }
 
 /// Whether the person at the terminal presses `y`.
-async fn said_yes() -> Result<bool> {
+pub(crate) async fn said_yes() -> Result<bool> {
     let keyboard = TerminalKeyboard::take(KeyMode::Single)?;
     let typed = keyboard.read().await?;
     drop(keyboard);

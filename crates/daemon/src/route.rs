@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod event;
+mod import;
 mod intervention;
 mod look;
 mod page;
@@ -48,6 +49,7 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/adapters", get(catalogue::adapters))
         .route("/events", post(event::post))
         .route("/trust", get(trust::show).post(trust::set))
+        .route("/import", get(import::list).post(import::take))
         .route("/sign-in/codes", post(system::code))
         .route("/sign-in", post(system::sign_in))
         .route("/status", get(system::status))

@@ -1,8 +1,11 @@
 //! What can go wrong, told apart.
 
+use std::path::PathBuf;
+
 use coven_model::{SessionId, TaskId};
 use coven_notation::ProblemReport;
 use coven_runner::DeliveryError;
+use coven_store::import::ImportError;
 use coven_store::index::ResolveError;
 use coven_store::journal::{AppendError, CreateError, OpenError as JournalError, ReadError};
 use coven_store::lock::LockError;
@@ -110,6 +113,46 @@ impl ExecuteError {
             }
             _ => false,
         }
+    }
+}
+
+/// Why a foreign session is not made the user's own.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportFailed {
+    /// It is the user's own already.
+    #[error("the session {0} is yours already")]
+    Own(SessionId),
+    /// The user has it in another folder.
+    #[error("the session {id} is a copy of one that you have in {}", path.display())]
+    Copy {
+        /// The session in both folders.
+        id: SessionId,
+        /// The folder of the one that is the user's own.
+        path: PathBuf,
+    },
+    /// Its journal cannot be taken over.
+    #[error(transparent)]
+    Journal(#[from] ImportError),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    BaseDir(#[from] OpenError),
+    /// It cannot be registered.
+    #[error("it cannot be registered: {0}")]
+    Registry(#[from] RegisterError),
+    /// What was imported cannot be read.
+    #[error(transparent)]
+    Session(#[from] RequestError),
+}
+
+impl From<JournalError> for ImportFailed {
+    fn from(error: JournalError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<FileError> for ImportFailed {
+    fn from(error: FileError) -> Self {
+        Self::Session(error.into())
     }
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod archive;
 mod controllers;
 mod housekeeping;
+mod import;
 mod make;
 mod once;
 mod requests;

@@ -33,6 +33,12 @@ pub enum ServiceError {
     /// The folder belongs to another user, or every user may write to it.
     #[error("{}", printable(&.0.to_string()))]
     NotOwned(NotOwned),
+    /// The journal changed since it was looked at.
+    #[error("the session {0} changed since you looked at it")]
+    StaleImport(SessionId),
+    /// The session cannot be made the user's own.
+    #[error("{0}")]
+    NotImportable(String),
     /// The base directory cannot be opened.
     #[error("{0}")]
     Open(OpenError),

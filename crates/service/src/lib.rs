@@ -30,6 +30,7 @@ mod events;
 mod find;
 mod folder;
 mod hooks;
+mod import;
 mod interventions;
 mod list;
 mod metrics;

@@ -26,7 +26,8 @@ impl ServiceError {
             Self::NotOwned(_) => ProblemCode::NotOwned,
             Self::Open(error) => open(error),
             Self::BaseDirReplaced(_) | Self::NotTyped(_) => ProblemCode::NotNow,
-            Self::StaleTrust(_) => ProblemCode::StaleDigest,
+            Self::StaleTrust(_) | Self::StaleImport(_) => ProblemCode::StaleDigest,
+            Self::NotImportable(_) => ProblemCode::NotImportable,
             Self::UnknownSession { .. } | Self::SessionGone(_) => ProblemCode::WorkflowNotFound,
             Self::KeyOfDeleted(_) => ProblemCode::KeyReused,
             Self::UnknownTask(_) | Self::UnknownAttempt { .. } | Self::NothingRecorded => {
@@ -63,6 +64,7 @@ impl ServiceError {
             }
             Self::StaleTrust(StaleTrust::NothingSeen) => "send the `digest` of `GET /trust` along",
             Self::StaleTrust(_) => "look again with `GET /trust`, then agree to that",
+            Self::StaleImport(_) => "look again with `GET /import`, then import that",
             Self::UnknownSession { closed, .. } if closed.is_empty() => {
                 "`GET /workflows` lists them"
             }

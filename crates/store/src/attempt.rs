@@ -13,6 +13,7 @@ const EXIT: &str = "exit.json";
 const KILLED: &str = "killed";
 const OUTCOME: &str = "outcome.json";
 const ROOM: &str = "room";
+const IMPORTED: &str = "imported";
 
 /// How many bytes there must be room for before a process is started: its description, the
 /// beginning of its tape, and how it ended.
@@ -162,6 +163,17 @@ impl Attempt {
     /// Whether it was told to stop. What was stopped before it started must never start.
     pub fn is_killed(&self) -> Result<bool, AttemptError> {
         Ok(self.folder.stat(KILLED)?.is_some())
+    }
+
+    /// Leaves word that the job was started elsewhere, and that nothing of it is here.
+    pub fn mark_imported(&self) -> Result<(), FileError> {
+        self.folder.replace(IMPORTED, &[], Durability::Synced)
+    }
+
+    /// Whether the job was started elsewhere, before its session was imported. It is never started
+    /// here.
+    pub fn is_imported(&self) -> Result<bool, AttemptError> {
+        Ok(self.folder.stat(IMPORTED)?.is_some())
     }
 
     /// What the attempt came to, if that was decided.

@@ -28,6 +28,7 @@ mod disk;
 mod error;
 mod frame;
 mod reader;
+mod reseal;
 mod scan;
 mod shared;
 pub mod sync_times;
@@ -42,6 +43,8 @@ pub use self::error::{
 };
 pub(crate) use self::frame::{EncodedRecord, LineSeal, encode_line, read_line};
 pub use self::reader::{JournalReader, JournalRecords};
+pub use self::reseal::JournalSeal;
+pub(crate) use self::reseal::{ResealedJournal, reseal};
 pub use self::scan::CutTail;
 pub(crate) use self::tail::last_seq;
 pub use self::verify::{SignedExtent, verify_signatures};

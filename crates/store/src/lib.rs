@@ -30,6 +30,7 @@
 pub mod attempt;
 pub mod authority;
 mod checkpoint;
+pub mod import;
 pub mod index;
 pub mod journal;
 pub mod layout;

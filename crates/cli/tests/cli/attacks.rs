@@ -17,6 +17,7 @@ mod owner;
 mod plant;
 mod processes;
 mod sandboxed;
+mod seals;
 mod triggers;
 mod verbs;
 

@@ -1,22 +1,27 @@
 //! All sessions of a base directory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use coven_model::{SessionId, Timestamp};
+use coven_store::import;
 use coven_store::index::ResolveError;
 use coven_store::journal::OpenError as JournalOpenError;
 use coven_store::lock::{LockHolder, LockStanding};
 use coven_store::register::RegisterError;
+use coven_store::registry::registered_bases;
 use coven_store::retention::{self, RemoveError};
 use coven_store::session::ReadOnlySession;
 use coven_store::{
-    AuthorityPlaces, BaseDir, FileError, FolderOwners, Index, Lock, Registry, Retention,
-    SessionAuthority, SessionEntry,
+    AuthorityPlaces, BaseDir, FileError, FolderOwners, Index, JournalReader, Lock, Registry,
+    Retention, SealKey, SessionAuthority, SessionEntry,
 };
+use coven_workflow::state::WorkflowRun;
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use serde::de::IgnoredAny;
 
-use super::{Clock, WorkflowSession};
-use crate::error::OpenError;
+use super::{Clock, PastSession, WorkflowSession};
+use crate::error::{ImportFailed, OpenError};
 use coven_folder::best_effort;
 
 /// Keeps the sessions of a base directory. There is one at a time for each.
@@ -24,6 +29,7 @@ use coven_folder::best_effort;
 pub struct SessionManager {
     base: RwLock<BaseDir>,
     authority: SessionAuthority,
+    state_dir: PathBuf,
     agreed_owners: Option<FolderOwners>,
     keeper: String,
     index: Mutex<Index>,
@@ -59,6 +65,7 @@ impl SessionManager {
         Ok(Self {
             base: RwLock::new(base),
             authority,
+            state_dir: state_dir.to_owned(),
             agreed_owners: agreed_owners.cloned(),
             keeper: keeper.to_owned(),
             index,
@@ -73,13 +80,51 @@ impl SessionManager {
     }
 
     /// The folder in the state folder where more is kept about this base directory.
-    pub(crate) fn state_folder(&self) -> std::path::PathBuf {
+    pub(crate) fn state_folder(&self) -> PathBuf {
         self.registry().folder().to_owned()
     }
 
     /// Registers a session that is about to be made.
     pub(crate) fn register(&self, id: &SessionId) -> Result<(), RegisterError> {
         self.registry().register(id)
+    }
+
+    /// Makes a foreign session the user's own, which `digest` says was looked at. With a key only
+    /// if that sealed it. Waits on the disk.
+    pub(crate) fn import(
+        &self,
+        id: &SessionId,
+        digest: &str,
+        key: Option<&Arc<SealKey>>,
+    ) -> Result<(), ImportFailed> {
+        if self.is_own(id) && self.look(id).and_then(|look| look.reader()).is_ok_and(sealed) {
+            return Err(ImportFailed::Own(id.clone()));
+        }
+        let base = self.base_for_new()?;
+        let bases = registered_bases(&self.state_dir).unwrap_or_default();
+        let elsewhere = bases.into_iter().find(|other| {
+            let is_there = other.path.join(".coven/sessions").join(id.as_str()).exists();
+            other.path != base.path() && is_there && other.sessions.contains(id)
+        });
+        if let Some(other) = elsewhere {
+            return Err(ImportFailed::Copy { id: id.clone(), path: other.path });
+        }
+        import::take_over(&base, &self.authority, id, digest, key)?;
+        self.register(id)?;
+        let look = self.look(id)?;
+        let past = PastSession::read(look)?;
+        let session = WorkflowSession::open(&base, &self.authority, id)?;
+        let run = past.state().run();
+        for (task, _) in run.into_iter().flat_map(WorkflowRun::live_jobs) {
+            let attempt = session.files().lock().make_attempt(&task.job())?;
+            if !matches!(attempt.spawn(), Ok(Some(_))) {
+                attempt.mark_imported()?;
+            }
+        }
+        if let Some(entry) = self.list_entry(&session) {
+            self.try_note(entry, session.files().lock().journal_bytes())?;
+        }
+        Ok(())
     }
 
     /// Takes that back, because it could not be made. What lies in its place is not ours.
@@ -230,6 +275,11 @@ impl SessionManager {
         self.unregister(id);
         Ok(())
     }
+}
+
+/// Whether every line of a journal is sealed with the key that its reader has.
+fn sealed(mut reader: JournalReader) -> bool {
+    reader.read_from::<IgnoredAny>(1).is_ok_and(|mut records| records.all(|record| record.is_ok()))
 }
 
 /// Opens a session for reading: with the authority that it must be sealed by, or as a foreign one.

@@ -95,7 +95,7 @@ pub(crate) fn encode_line(json: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Adds a line around this JSON, which has no newline in it, and returns the chain with it.
-fn encode_sealed(
+pub(super) fn encode_sealed(
     json: &[u8],
     chain: &SealChain,
     key: &SealKey,

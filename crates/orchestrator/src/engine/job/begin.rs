@@ -45,7 +45,7 @@ pub(super) enum FoundJob {
     Stopped,
     /// Its outcome is on the disk.
     Ended(Box<JobOutcome>),
-    /// It was started where agents can write, so what it left there is not believed.
+    /// It was started elsewhere, or where agents can write: what it left is not believed.
     Lost,
 }
 
@@ -86,7 +86,8 @@ impl JobDetails {
 
     /// What became of the job before. Waits on the disk.
     pub(super) fn found(&self) -> FoundJob {
-        if self.place == AttemptPlace::Session {
+        let is_imported = self.attempt.is_imported().unwrap_or(false);
+        if is_imported || self.place == AttemptPlace::Session {
             return FoundJob::Lost;
         }
         if let Ok(Some(outcome)) = self.attempt.outcome() {

@@ -1,0 +1,149 @@
+//! The journal of a session of ours is changed in the project, where an agent can write: nothing
+//! follows from what was put there, and what happened is told.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::journal::{Stage, framed};
+use super::plant::Planted;
+use super::script;
+use crate::home::Home;
+
+fn id(home: &Home) -> String {
+    let page = home.coven(&["ls", "--json"]).ok().json();
+    page["workflows"][0]["id"].as_str().unwrap().to_owned()
+}
+
+fn journal(home: &Home, id: &str) -> PathBuf {
+    home.path("project/.coven/sessions").join(id).join("journal.jsonl")
+}
+
+/// A run that waits at a gate before a script that leaves a file, with the daemon gone.
+fn waiting(home: &Home, first: &str) -> String {
+    let gate = "  - {name: ask, type: gate, message: Go on?}\n";
+    let steps = format!("{}{gate}{}", script("first", first), script("last", "touch last"));
+    home.run(&steps, &[]).code(3);
+    let id = id(home);
+    home.kill_daemon();
+    id
+}
+
+#[test]
+fn a_changed_command_is_not_run_and_the_session_says_what_is_wrong() {
+    let home = Home::new();
+    let id = waiting(&home, "true");
+    let path = journal(&home, &id);
+    // The checksums fit what a forger wrote; the seals cannot.
+    let text = fs::read_to_string(&path).unwrap();
+    let line = |line: &str| {
+        let (json, trailer) = line.split_once('\t').unwrap();
+        let json = json.replace("touch last", "touch evil");
+        let crc = framed(&[json.clone()]);
+        format!("{}{}\n", crc.trim_end(), &trailer[8..])
+    };
+    let forged: String = text.lines().map(line).collect();
+    assert!(forged.contains("touch evil"));
+    fs::write(&path, &forged).unwrap();
+    let said = home.coven(&["resume", &id]);
+    assert_ne!(said.code, 0, "{}{}", said.out, said.err);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("changed by another program"), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), forged, "nothing was changed");
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("seal does not fit"), "{}", said.out);
+    assert!(!home.path("project/evil").exists() && !home.path("project/last").exists());
+    // Once the journal is put back, the run goes on.
+    fs::write(&path, &text).unwrap();
+    home.coven(&["audit"]).ok();
+    home.coven(&["resume", &id, "--detach"]);
+    home.coven(&["approve", &id]).ok();
+    home.coven(&["wait", &id, "--timeout", "60s"]).ok();
+    assert!(home.path("project/last").exists());
+}
+
+#[test]
+fn a_job_that_ran_is_not_run_again_when_the_journal_is_cut() {
+    let home = Home::new();
+    let id = waiting(&home, "echo ran >> count");
+    let path = journal(&home, &id);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let started = lines.iter().position(|line| line.contains("\"task.started\"")).unwrap();
+    for kept in [started, started + 1] {
+        fs::write(&path, lines[..kept].join("\n") + "\n").unwrap();
+        let said = home.coven(&["resume", &id, "--detach"]);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("its end was cut off"), "{kept}: {told}");
+        home.run(&script("barrier", "true"), &[]).ok();
+        home.kill_daemon();
+    }
+    // Not even if what says how far it reached is gone too: the job's folder is there.
+    fs::write(&path, lines[..started].join("\n") + "\n").unwrap();
+    fs::remove_file(home.path("state/coven/jobs").join(&id).join(".checkpoint")).unwrap();
+    home.coven(&["resume", &id, "--detach"]);
+    home.coven(&["wait", &id, "--timeout", "60s"]).code(3);
+    assert_eq!(fs::read_to_string(home.path("project/count")).unwrap(), "ran\n");
+}
+
+#[test]
+fn a_planted_session_can_be_imported_after_looking_and_runs_no_job_again() {
+    let home = Home::new();
+    let planted = Planted::new(&home, &home.path("project"), Stage::Running);
+    let shown = home.coven(&["import", "--json"]).ok().json();
+    assert_eq!(shown[0]["id"], planted.id.as_str(), "{shown}");
+    assert_eq!(shown[0]["seal"], "other", "{shown}");
+    let would = shown[0]["would"].to_string();
+    assert!(would.contains("was running: it is not started again"), "{would}");
+    // Without a terminal and without a key nothing is imported, and an agent may not either.
+    home.coven(&["import"]).code(1);
+    planted.expect_not_run(&home);
+    let said =
+        home.run(&script("inside", "coven import --key \"$XDG_STATE_HOME/coven/seal.key\""), &[]);
+    assert_ne!(said.code, 0);
+    // The wrong key imports nothing.
+    let key = home.path("state/coven/seal.key");
+    let said = home.coven(&["import", "--key", key.to_str().unwrap()]).code(1);
+    assert!(said.err.contains("was not sealed with the key"), "{}", said.err);
+    planted.expect_not_run(&home);
+}
+
+#[test]
+fn a_moved_folder_is_imported_with_the_key_and_goes_on() {
+    let home = Home::new();
+    let id = waiting(&home, "true");
+    fs::rename(home.path("project"), home.path("moved")).unwrap();
+    fs::create_dir(home.path("project")).unwrap();
+    let moved = home.path("moved");
+    let moved = moved.to_str().unwrap();
+    let key = home.path("state/coven/seal.key");
+    let shown = home.coven(&["import", moved, "--json"]).ok().json();
+    assert_eq!(shown[0]["seal"], "yours", "{shown}");
+    home.coven(&["import", moved, "--key", key.to_str().unwrap()]).ok();
+    home.coven(&["approve", &id]).ok();
+    home.coven(&["wait", &id, "--timeout", "60s"]).ok();
+    assert!(home.path("moved/last").exists());
+    home.coven(&["audit", "-C", moved]).ok();
+}
+
+#[test]
+fn a_session_without_a_seal_is_listed_read_and_exported_as_foreign() {
+    let home = Home::new();
+    let folder = home.path("project/.coven/sessions/01a1e7da-6cd1-77ef-8675-3b02dfa09f42");
+    fs::create_dir_all(&folder).unwrap();
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/session-0.1");
+    let copied = std::process::Command::new("cp")
+        .args(["-R", &format!("{fixture}/."), folder.to_str().unwrap()])
+        .status();
+    assert!(copied.unwrap().success());
+    let row = home.coven(&["ls", "-C", ".", "--json"]).ok().json()["workflows"][0].clone();
+    assert_eq!(row["foreign"], true, "{row}");
+    let id = row["id"].as_str().unwrap().to_owned();
+    home.coven(&["open", "."]).ok();
+    let shown = home.coven(&["show", &id, "--json"]).ok().json();
+    assert_eq!(shown["status"], "completed", "{shown}");
+    assert!(home.coven(&["logs", &format!("{id}/one")]).ok().out.contains("hello from 0.1"));
+    assert!(home.coven(&["events", &id, "--no-follow"]).ok().out.contains("workflow.completed"));
+    home.coven(&["resume", &id]).code(1);
+    let said = home.coven(&["audit", "--json"]).ok().json();
+    assert_eq!(said[0]["foreign"], true);
+}
