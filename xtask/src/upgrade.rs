@@ -1,6 +1,6 @@
 //! `cargo xtask upgrade`: older builds beside this one. Builds a commit of the past, lets its
 //! daemon and its holders run agents, and has this tree's build go on with them; and the last
-//! commit that did not register sessions, whose sessions are foreign. Opt-in: it builds everything
+//! commit that did not seal journals, whose sessions are foreign. Opt-in: it builds everything
 //! twice more, in target/upgrade/.
 
 use std::path::{Path, PathBuf};
@@ -11,27 +11,25 @@ use crate::error::Error;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The older commit: the first one that registered sessions, unless named
-    #[arg(long, value_name = "COMMIT", default_value = FIRST_REGISTERING_COMMIT)]
+    /// The older commit: the first one that sealed journals, unless named
+    #[arg(long, value_name = "COMMIT", default_value = FIRST_SEALING_COMMIT)]
     from: String,
 }
 
-/// The first commit that registered sessions in the state folder.
-const FIRST_REGISTERING_COMMIT: &str = "4b3f07a";
+/// The first commit that sealed journals.
+const FIRST_SEALING_COMMIT: &str = "97a0e2e";
 
 /// The last commit that did not: its sessions are read, and never run.
-const LAST_UNREGISTERED_COMMIT: &str = "eed0010";
+const LAST_UNSEALED_COMMIT: &str = "6a4d9ea";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let folder = cargo::root().join("target/upgrade");
     let older = build(&folder, &args.from)?;
-    let unregistered = build(&folder, LAST_UNREGISTERED_COMMIT)?;
+    let unsealed = build(&folder, LAST_UNSEALED_COMMIT)?;
     let line = ["test", "--package", "coven-cli", "--test", "cli", "upgrade::"];
     let line = [&line[..], &["--", "--ignored", "--nocapture"]].concat();
-    let ended = cargo::command(&line)
-        .env("COVEN_OLDER", older)
-        .env("COVEN_UNREGISTERED", unregistered)
-        .status();
+    let ended =
+        cargo::command(&line).env("COVEN_OLDER", older).env("COVEN_UNSEALED", unsealed).status();
     cargo::finish(&line, ended)
 }
 

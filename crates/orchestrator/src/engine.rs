@@ -12,4 +12,4 @@ pub use admission::{Admission, AdmissionPause, AdmissionQueue, Load, SlotUse};
 pub use controller::SessionController;
 pub(crate) use controller::{SessionContext, SessionStart};
 pub use executor::WorkflowExecutor;
-pub(crate) use job::{Runner, RunnerSlot};
+pub(crate) use job::{Runner, RunnerSlot, log_file};

@@ -87,8 +87,15 @@ impl Service {
         query: OutputQuery,
     ) -> Result<TaskOutput, ServiceError> {
         let FoundAttempt { access, live, .. } = self.find_attempt(id, task, query.attempt).await?;
-        let (folder, raw) = (access.folder, query.raw.unwrap_or(false));
-        let piece = blocking(move || output::read(&folder, &query, !raw)).await?;
+        let raw = query.raw.unwrap_or(false);
+        let (folder, log) = (access.folder, access.log);
+        let piece = blocking(move || {
+            if folder.as_os_str().is_empty() {
+                return output::read_log(&log, &query);
+            }
+            output::read(&folder, &query, !raw)
+        })
+        .await?;
         if raw {
             return Ok(TaskOutput::Raw { bytes: piece.bytes, next: piece.next });
         }

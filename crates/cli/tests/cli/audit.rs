@@ -64,7 +64,8 @@ fn an_outcome_that_is_missing_is_found() {
     let home = Home::new();
     home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
     home.coven(&["daemon", "stop"]).ok();
-    fs::remove_file(session(&home).join("tasks/one/1/outcome.json")).unwrap();
+    let id = session(&home).file_name().unwrap().to_owned();
+    fs::remove_file(home.path("state/coven/jobs").join(id).join("one/1/outcome.json")).unwrap();
     let said = home.coven(&["audit"]).code(1);
     assert!(said.out.contains("has no outcome on disk"), "{}", said.out);
 }

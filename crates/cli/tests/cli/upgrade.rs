@@ -169,7 +169,7 @@ fn a_command_of_another_version_than_the_daemon_works_either_way() {
 #[test]
 #[ignore = "needs an older build: `cargo xtask upgrade`"]
 fn sessions_of_a_version_that_did_not_register_them_are_foreign_and_say_so() {
-    let installed = Installed::new(&std::env::var("COVEN_UNREGISTERED").unwrap());
+    let installed = Installed::new(&std::env::var("COVEN_UNSEALED").unwrap());
     let (asks, works) = begin(&installed);
     let agents = installed.agents();
     installed.coven(&["daemon", "stop"]).ok();

@@ -155,6 +155,12 @@ pub(crate) struct RunningJob {
 /// The folder of readable logs, in that of their session.
 const LOGS_FOLDER: &str = "logs";
 
+/// Where the readable log of an attempt lies in the folder of its session.
+pub(crate) fn log_file(attempt: &AttemptId) -> PathBuf {
+    let AttemptId { task, attempt } = attempt;
+    PathBuf::from(LOGS_FOLDER).join(format!("{task}.{attempt}.log"))
+}
+
 /// What a job is, for the work that waits on the disk.
 pub(crate) struct JobDetails {
     executor: WorkflowExecutor,

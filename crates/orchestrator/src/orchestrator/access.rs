@@ -11,7 +11,7 @@ use coven_runner::{AgentRunner, HeadlessRunner};
 use coven_store::session::ReadOnlySession;
 
 use super::Orchestrator;
-use crate::engine::{Runner, SessionController};
+use crate::engine::{Runner, SessionController, log_file};
 use crate::error::RequestError;
 use crate::snapshot::TaskSnapshot;
 use crate::state::blocking::blocking;
@@ -22,8 +22,11 @@ use crate::state::{PastSession, decided, place_of};
 pub struct TaskAccess {
     /// The id of the attempt within its session.
     pub attempt: AttemptId,
-    /// Its folder, with the tape of what it printed once it was launched.
+    /// Its folder, with the tape of what it printed once it was launched. Empty if it lies where we
+    /// cannot look, as that of a foreign session.
     pub folder: PathBuf,
+    /// The readable log in the folder of the session, for people.
+    pub log: PathBuf,
     /// Its agent's type, or `shell` for a command.
     pub adapter: String,
     /// With a terminal or without.
@@ -41,12 +44,13 @@ impl TaskAccess {
         let TaskSnapshot { attempt, place, status, adapter, mode, runner } = task;
         // The jobs of a foreign session lie nowhere; an empty path has no tape.
         let folder = look.attempt_path(place, &attempt).unwrap_or_default();
+        let log = look.path().join(log_file(&attempt));
         let (agent, headless) = match runner {
             Some(Runner::Agent(agent)) => (Some(agent), None),
             Some(Runner::Headless(headless)) => (None, Some(headless)),
             None => (None, None),
         };
-        Self { attempt, folder, adapter, mode, agent, headless, status }
+        Self { attempt, folder, log, adapter, mode, agent, headless, status }
     }
 }
 

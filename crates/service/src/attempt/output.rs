@@ -6,6 +6,7 @@ use coven_api::task::{OutputQuery, OutputStream};
 use coven_tape::{Error, TapeEvent, TapeReader, TapeStream};
 
 use crate::error::ServiceError;
+use coven_folder::read_plain_file;
 
 /// How many bytes a piece has unless the request says.
 const DEFAULT_BYTES: u64 = 1 << 20;
@@ -37,6 +38,23 @@ pub(super) fn is_absent(error: &Error) -> bool {
         source = error.source();
     }
     matches!(error, Error::NoTape { .. })
+}
+
+/// Reads a piece of the readable log, which is all there is of a foreign session.
+pub(super) fn read_log(path: &Path, query: &OutputQuery) -> Result<OutputPiece, ServiceError> {
+    let text = match read_plain_file(path, MAX_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(ServiceError::unreadable(error)),
+    };
+    let end = text.len() as u64;
+    let offset = match query.offset.unwrap_or(0) {
+        back if back < 0 => end.saturating_sub(back.unsigned_abs()),
+        from => (from as u64).min(end),
+    };
+    let next = end.min(offset.saturating_add(query.limit.unwrap_or(DEFAULT_BYTES)));
+    let bytes = text[offset as usize..next as usize].to_vec();
+    Ok(OutputPiece { bytes, offset, next, end, dropped: 0 })
 }
 
 /// Reads a piece. If it is to be `clean`, it ends where no sequence or character is cut.

@@ -41,6 +41,13 @@ fn a_planted_record_of_a_process_ends_no_agent_of_ours() {
     let mut copy = Command::new("cp");
     copy.arg("-a").args([&home.path("project/.coven"), &cloned]);
     assert!(copy.status().unwrap().success());
+    // Where attempts lay before they had a place in the state folder.
+    for session in fs::read_dir(home.path("state/coven/jobs")).unwrap().flatten() {
+        let tasks = cloned.join(".coven/sessions").join(session.file_name()).join("tasks");
+        let mut copy = Command::new("cp");
+        copy.arg("-a").args([session.path(), tasks]);
+        assert!(copy.status().unwrap().success());
+    }
     let [path] = &records(&cloned)[..] else { panic!("one process was started") };
     let mut record: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let agent = record["process"].clone();

@@ -55,7 +55,7 @@ fn a_changed_command_is_not_run_and_the_session_says_what_is_wrong() {
     // Once the journal is put back, the run goes on.
     fs::write(&path, &text).unwrap();
     home.coven(&["audit"]).ok();
-    home.coven(&["resume", &id, "--detach"]);
+    home.coven(&["resume", &id]).ok();
     home.coven(&["approve", &id]).ok();
     home.coven(&["wait", &id, "--timeout", "60s"]).ok();
     assert!(home.path("project/last").exists());
@@ -71,7 +71,7 @@ fn a_job_that_ran_is_not_run_again_when_the_journal_is_cut() {
     let started = lines.iter().position(|line| line.contains("\"task.started\"")).unwrap();
     for kept in [started, started + 1] {
         fs::write(&path, lines[..kept].join("\n") + "\n").unwrap();
-        let said = home.coven(&["resume", &id, "--detach"]);
+        let said = home.coven(&["resume", &id]);
         let told = format!("{}{}", said.out, said.err);
         assert!(told.contains("its end was cut off"), "{kept}: {told}");
         home.run(&script("barrier", "true"), &[]).ok();
@@ -80,7 +80,7 @@ fn a_job_that_ran_is_not_run_again_when_the_journal_is_cut() {
     // Not even if what says how far it reached is gone too: the job's folder is there.
     fs::write(&path, lines[..started].join("\n") + "\n").unwrap();
     fs::remove_file(home.path("state/coven/jobs").join(&id).join(".checkpoint")).unwrap();
-    home.coven(&["resume", &id, "--detach"]);
+    home.coven(&["resume", &id]).ok();
     home.coven(&["wait", &id, "--timeout", "60s"]).code(3);
     assert_eq!(fs::read_to_string(home.path("project/count")).unwrap(), "ran\n");
 }
@@ -142,7 +142,7 @@ fn a_session_without_a_seal_is_listed_read_and_exported_as_foreign() {
     let shown = home.coven(&["show", &id, "--json"]).ok().json();
     assert_eq!(shown["status"], "completed", "{shown}");
     assert!(home.coven(&["logs", &format!("{id}/one")]).ok().out.contains("hello from 0.1"));
-    assert!(home.coven(&["events", &id, "--no-follow"]).ok().out.contains("workflow.completed"));
+    assert!(home.coven(&["events", &id]).ok().out.contains("workflow.completed"));
     home.coven(&["resume", &id]).code(1);
     let said = home.coven(&["audit", "--json"]).ok().json();
     assert_eq!(said[0]["foreign"], true);
