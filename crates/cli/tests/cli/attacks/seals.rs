@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::journal::{Stage, framed};
 use super::plant::Planted;
-use super::script;
+use super::{script, until};
 use crate::home::Home;
 
 fn id(home: &Home) -> String {
@@ -81,7 +81,9 @@ fn a_job_that_ran_is_not_run_again_when_the_journal_is_cut() {
     fs::write(&path, lines[..started].join("\n") + "\n").unwrap();
     fs::remove_file(home.path("state/coven/jobs").join(&id).join(".checkpoint")).unwrap();
     home.coven(&["resume", &id]).ok();
-    home.coven(&["wait", &id, "--timeout", "60s"]).code(3);
+    until("the run to wait at its gate again", || {
+        home.coven(&["show", &id, "--json"]).ok().json()["status"] == "blocked"
+    });
     assert_eq!(fs::read_to_string(home.path("project/count")).unwrap(), "ran\n");
 }
 
