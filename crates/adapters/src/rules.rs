@@ -1,5 +1,6 @@
 //! The rules of an adapter, compiled: what on a screen or in a title means what.
 
+mod approval;
 mod compile;
 mod region;
 mod rule;
@@ -13,6 +14,7 @@ use coven_terminal::signals::{ProgramState, TerminalSignal};
 use regex::{Regex, RegexSet};
 
 use crate::config::{Config, MatchKind, StateRule};
+use approval::CompiledApproval;
 use compile::{compile, sets};
 
 pub use compile::RuleError;
@@ -29,6 +31,7 @@ pub struct ScreenRules {
     pub(crate) program_status: bool,
     pub(crate) quiet: Option<(std::time::Duration, MatchKind)>,
     volatile: Vec<Regex>,
+    approvals: Vec<CompiledApproval>,
 }
 
 /// The patterns of all rules that look at one region.
@@ -89,6 +92,11 @@ impl ScreenRules {
                 (after, rule.kind)
             }),
             volatile,
+            approvals: config
+                .approvals
+                .iter()
+                .map(CompiledApproval::new)
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -142,10 +150,17 @@ impl ScreenRules {
             candidates.extend(matches.iter().map(|index| (set.rules[index], set.region)));
         }
         candidates.sort_unstable_by_key(|(rule, _)| *rule);
-        candidates.into_iter().find_map(|(index, region)| {
+        let mut hit = candidates.into_iter().find_map(|(index, region)| {
             let rule = &self.ranked[index];
             wanted(rule).then(|| rule.apply(index, view, texts.get(&region)?)).flatten()
-        })
+        })?;
+        if self.ranked[hit.rule].kind == MatchKind::Approval {
+            let found = self.approvals.iter().find_map(|about| about.read(view, &hit.excerpt));
+            let mut action = found.unwrap_or_default();
+            action.truncated |= hit.begins_above;
+            hit.action = action;
+        }
+        Some(hit)
     }
 
     /// Whether there is a rule for the prompt and the prompt is not to be seen.

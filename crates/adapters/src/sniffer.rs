@@ -21,7 +21,7 @@ mod reading;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_model::{AgentState, AgentVerdict, EvidenceSource, VerdictEvidence};
+use coven_model::{AgentState, AgentVerdict, AskedAction, EvidenceSource, VerdictEvidence};
 use coven_terminal::signals::{ProgramState, ProgramStatus, TerminalSignal};
 use coven_terminal::snapshot::ScreenSnapshot;
 
@@ -124,6 +124,11 @@ impl ScreenSniffer {
     /// The question as a person should see it, while the agent waits.
     pub fn excerpt(&self) -> &[String] {
         self.questions.excerpt()
+    }
+
+    /// What the agent asks leave for, while it waits for that.
+    pub fn asked_action(&self) -> AskedAction {
+        self.questions.action()
     }
 
     /// The agent signalled something. Whether that changes the verdict shows at the next look.

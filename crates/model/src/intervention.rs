@@ -190,6 +190,20 @@ impl fmt::Display for InterventionChoice {
     }
 }
 
+/// What an agent asks leave for, as far as its adapter can read it from the screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AskedAction {
+    /// The tool it wants to use, by the adapter's name for it: `shell`, `edit`.
+    pub tool: Option<String>,
+    /// The command it wants to run. A line break is a line break on the screen.
+    pub command: Option<String>,
+    /// A line break of the command may be the program's own, where a row was full: it cannot be
+    /// told from one that is part of the command.
+    pub wrapped: bool,
+    /// A part of what is asked is not on the screen.
+    pub truncated: bool,
+}
+
 /// One thing that waits for a person. Durable, and answered once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -209,6 +223,19 @@ pub struct Intervention {
     pub reason: String,
     /// What can be decided.
     pub options: Vec<InterventionChoice>,
+    /// The tool that the agent wants to use, where its adapter can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The command that the agent wants to run, where its adapter can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Line breaks of the command may be the program's own, where a row was full.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrapped: bool,
+    /// A part of what is asked is not on the agent's screen, so that it cannot be approved from
+    /// here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
     /// What the agent shows, or the end of what failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
@@ -220,4 +247,16 @@ pub struct Intervention {
     /// When it goes by itself, because the job that asks has used up its time then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+}
+
+impl Intervention {
+    /// What the agent asks leave for.
+    pub fn action(&self) -> AskedAction {
+        AskedAction {
+            tool: self.tool.clone(),
+            command: self.command.clone(),
+            wrapped: self.wrapped,
+            truncated: self.truncated,
+        }
+    }
 }

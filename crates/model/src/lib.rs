@@ -23,7 +23,7 @@ pub use automatic::{AutoAnswer, AutoPolicy, HandlerName};
 pub use digest::ContentDigest;
 pub use event::{InterventionDecision, SessionEvent};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
-pub use intervention::{Intervention, InterventionChoice, InterventionKind};
+pub use intervention::{AskedAction, Intervention, InterventionChoice, InterventionKind};
 pub use job::{AgentWork, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};
 pub use outcome::{JobOutcome, ProcessEnding};
 pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coven_adapters::transcript::TranscriptItem;
-use coven_model::{AgentVerdict, AwaitingKind, ContentDigest, JobOutcome, TokenUsage};
+use coven_model::{AgentVerdict, AskedAction, AwaitingKind, ContentDigest, JobOutcome, TokenUsage};
 use coven_runtime::domain::PaneStream;
 use coven_terminal::screen::GridSize;
 
@@ -68,6 +68,8 @@ pub struct ScreenQuestion {
     pub dialog: Option<String>,
     /// What it shows, line by line.
     pub excerpt: Vec<String>,
+    /// What it asks leave for.
+    pub action: AskedAction,
     /// What an answer must name.
     pub digest: ContentDigest,
 }

@@ -5,8 +5,8 @@
 
 use coven_model::event::{InterventionDecision, JobTimer};
 use coven_model::{
-    AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome, SessionId,
-    TaskId, TokenUsage,
+    AskedAction, AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome,
+    SessionId, TaskId, TokenUsage,
 };
 use serde_json::Value;
 
@@ -152,6 +152,8 @@ pub struct ObservedQuestion {
     pub rule: String,
     /// What the screen shows.
     pub excerpt: String,
+    /// What the agent asks leave for.
+    pub action: AskedAction,
     /// What an answer must name.
     pub digest: ContentDigest,
 }

@@ -23,6 +23,9 @@ pub(super) fn check(source: &SourceFile, file: &SourceNode) -> Vec<FileProblem> 
     check.states(file);
     check.dialogs(file);
     check.signals(file);
+    for approval in items(file, "approvals") {
+        check.approval(approval);
+    }
     for volatile in items(file, "volatile") {
         check.pattern(volatile, "");
     }
@@ -285,6 +288,26 @@ impl ConfigCheck<'_> {
                     .help("name something that only this state shows"),
                 );
             }
+            Ok(_) => {}
+        }
+    }
+
+    fn approval(&mut self, approval: &SourceNode) {
+        for node in ["command", "once", "truncated"].iter().filter_map(|key| approval.get(key)) {
+            self.pattern(node, "");
+        }
+        // A row of a command may be empty.
+        let Some(line) = approval.get("line") else { return };
+        match pattern::compile(self.source, line, "") {
+            Err(problem) => self.add(*problem),
+            Ok(pattern) if pattern.captures_len() < 2 => self.add(
+                FileProblem::error(
+                    "approval-line",
+                    line.span,
+                    "the first group of `line` is the text of a row, and there is no group",
+                )
+                .help("put the text into a group: `^│ (.*) │$`"),
+            ),
             Ok(_) => {}
         }
     }

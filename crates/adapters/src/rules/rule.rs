@@ -1,5 +1,6 @@
 //! One rule, and how it is applied to a screen.
 
+use coven_model::AskedAction;
 use regex::Regex;
 
 use super::compile::{RuleError, compile, with_inline_flags};
@@ -31,6 +32,10 @@ pub(crate) struct RuleHit {
     pub(crate) line: String,
     /// The whole question, from its beginning to the end of the region.
     pub(crate) excerpt: Vec<String>,
+    /// The line with which such a question begins is not on the screen.
+    pub(crate) begins_above: bool,
+    /// What an approval asks leave for.
+    pub(crate) action: AskedAction,
 }
 
 impl CompiledRule {
@@ -75,22 +80,24 @@ impl CompiledRule {
         });
         let from = floor.map_or(0, |line| text.starts[line]);
         let found = self.pattern.find_at(&text.joined, from)?;
-        let line = text.line_at(found.start());
+        let seen = text.first + text.line_at(found.start());
+        let begin = self.beginning(view, seen);
+        // The lines of the question from its beginning, which may lie above the region, to the
+        // end of the region.
+        let lines = begin.unwrap_or_else(|| seen.saturating_sub(QUESTION_LINES))
+            ..text.first + text.lines.len();
         Some(RuleHit {
             rule: index,
             line: text.lines[text.most_telling_line(found.range())].trim().to_owned(),
-            excerpt: self.question(view, text.first + line, text.first + text.lines.len()),
+            excerpt: lines.map(|line| view.line(line).to_owned()).collect(),
+            begins_above: self.begins.is_some() && begin.is_none(),
+            action: AskedAction::default(),
         })
     }
 
-    /// The lines of a question that was seen at one line of the screen: from its beginning, which
-    /// may lie above the region, to the end of the region.
-    fn question(&self, view: &LineView<'_>, seen: usize, end: usize) -> Vec<String> {
-        let begin = self
-            .begins
-            .as_ref()
-            .and_then(|begins| (0..=seen).rev().find(|&line| begins.is_match(view.line(line))))
-            .unwrap_or_else(|| seen.saturating_sub(QUESTION_LINES));
-        (begin..end).map(|line| view.line(line).to_owned()).collect()
+    /// The line with which a question begins that was seen at one line of the screen.
+    fn beginning(&self, view: &LineView<'_>, seen: usize) -> Option<usize> {
+        let begins = self.begins.as_ref()?;
+        (0..=seen).rev().find(|&line| begins.is_match(view.line(line)))
     }
 }

@@ -78,6 +78,10 @@ impl<'a> LineView<'a> {
         RegionText::new(first, self.lines[range].iter().map(|line| &*line.text))
     }
 
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(|line| &*line.text)
+    }
+
     pub(super) fn line(&self, index: usize) -> &str {
         &self.lines[index].text
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::ContentDigest;
+use coven_model::{AskedAction, ContentDigest};
 
 use super::reading::StateReading;
 use crate::rules::ScreenRules;
@@ -29,6 +29,7 @@ struct OpenQuestion {
     rule: String,
     essence: Vec<String>,
     excerpt: Vec<String>,
+    action: AskedAction,
     digest: ContentDigest,
     asked: Duration,
     answered: Option<Duration>,
@@ -45,6 +46,10 @@ impl QuestionTracker {
 
     pub(super) fn excerpt(&self) -> &[String] {
         self.current.as_ref().map_or(&[], |current| &current.excerpt)
+    }
+
+    pub(super) fn action(&self) -> AskedAction {
+        self.current.as_ref().map(|current| current.action.clone()).unwrap_or_default()
     }
 
     /// The agent announced a question by a signal.
@@ -99,6 +104,7 @@ impl QuestionTracker {
             && current.essence == essence
         {
             current.excerpt.clone_from(&reading.excerpt);
+            current.action.clone_from(&reading.action);
             return current.digest.clone();
         }
         let grows = self.current.as_ref().is_some_and(|current| {
@@ -117,6 +123,7 @@ impl QuestionTracker {
             rule: reading.rule.clone(),
             essence,
             excerpt: reading.excerpt.clone(),
+            action: reading.action.clone(),
             digest: digest.clone(),
             asked: if grows { asked } else { now },
             answered: None,

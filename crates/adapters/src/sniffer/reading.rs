@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use coven_model::{
-    AgentState, AgentVerdict, AwaitingKind, ContentDigest, EvidenceSource, VerdictEvidence,
+    AgentState, AgentVerdict, AskedAction, AwaitingKind, ContentDigest, EvidenceSource,
+    VerdictEvidence,
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
@@ -70,6 +71,8 @@ pub(super) struct StateReading {
     pub(super) text: String,
     /// The question, where there is one.
     pub(super) excerpt: Vec<String>,
+    /// What an approval asks leave for.
+    pub(super) action: AskedAction,
     /// When the source said so, where it says by itself when.
     pub(super) told_at: Option<Duration>,
     pub(super) since: Duration,
@@ -134,6 +137,7 @@ impl StateReading {
             region: "signal".to_owned(),
             text: status_text(&status.value),
             excerpt: Vec::new(),
+            action: AskedAction::default(),
             told_at: Some(status.since),
             since: Duration::ZERO,
             weak: false,
@@ -163,6 +167,7 @@ impl StateReading {
             region: "title".to_owned(),
             text: shortened(text),
             excerpt: Vec::new(),
+            action: AskedAction::default(),
             told_at: Some(title.since),
             since: Duration::ZERO,
             weak: false,
@@ -223,6 +228,7 @@ impl StateReading {
             region: rule.region_name.clone(),
             text: shortened(&hit.line),
             excerpt: if state == AgentState::Awaiting { hit.excerpt } else { Vec::new() },
+            action: hit.action,
             told_at: None,
             since: Duration::ZERO,
             weak: true,
@@ -250,6 +256,7 @@ impl StateReading {
             self.region.clone_from(&rule.region_name);
             self.text = shortened(&format!("{}; {}", hit.line, self.text));
             self.excerpt = hit.excerpt;
+            self.action = hit.action;
         }
         if self.excerpt.is_empty() {
             self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);
@@ -266,6 +273,7 @@ impl StateReading {
             region: "screen".to_owned(),
             text: String::new(),
             excerpt: Vec::new(),
+            action: AskedAction::default(),
             told_at: None,
             since: Duration::ZERO,
             weak: true,

@@ -5,6 +5,7 @@
 
 mod adversarial;
 mod casts;
+mod commands;
 mod mutations;
 mod recordings;
 mod transcript;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_model::{AgentState, AgentVerdict, ContentDigest};
+use coven_model::{AgentState, AgentVerdict, AskedAction, ContentDigest};
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
 
@@ -155,12 +155,12 @@ impl RunnerActor {
             .take_if(|asked| !answering && Some(&asked.shown) != verdict.digest.as_ref())
             .map(|asked| asked.reported);
         let asked = verdict.digest.clone().filter(|_| terminal.question.is_none());
-        let excerpt: Vec<String> = match &asked {
+        let (excerpt, action) = match &asked {
             Some(digest) => {
                 terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
-                terminal.sniffer.excerpt().to_vec()
+                (terminal.sniffer.excerpt().to_vec(), terminal.sniffer.asked_action())
             }
-            None => Vec::new(),
+            None => (Vec::new(), AskedAction::default()),
         };
         if changed {
             self.report_verdict(verdict.clone(), now);
@@ -169,7 +169,7 @@ impl RunnerActor {
             self.tell(RunnerEvent::NoLongerAwaiting(digest));
         }
         if let Some(digest) = asked {
-            self.ask(&verdict, digest, &excerpt);
+            self.ask(&verdict, digest, &excerpt, action);
         }
         if turn_ended {
             self.tell(RunnerEvent::TurnEnded { error: verdict.state == AgentState::Error });
@@ -189,12 +189,22 @@ impl RunnerActor {
         self.published.set_verdict(verdict, Some(since));
     }
 
-    fn ask(&self, verdict: &AgentVerdict, digest: ContentDigest, excerpt: &[String]) {
+    fn ask(
+        &self,
+        verdict: &AgentVerdict,
+        digest: ContentDigest,
+        excerpt: &[String],
+        mut action: AskedAction,
+    ) {
         let Some(kind) = verdict.kind else { return };
         let rule = verdict.evidence.rule.clone();
         let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
         let excerpt = excerpt.iter().map(|line| self.redactor.clean(line)).collect();
-        self.tell(RunnerEvent::Awaiting(ScreenQuestion { kind, rule, dialog, excerpt, digest }));
+        // A command with a secret in it is kept nowhere, and without it it is another command: no
+        // rule is held against either.
+        action.command.take_if(|command| self.redactor.clean(command) != *command);
+        let question = ScreenQuestion { kind, rule, dialog, excerpt, action, digest };
+        self.tell(RunnerEvent::Awaiting(question));
     }
 
     /// Saves the screen where it can be found again, at rest or every few megabytes.

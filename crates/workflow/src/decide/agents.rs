@@ -1,7 +1,9 @@
 //! What agents show while they run: questions, turns that are over, texts that arrived.
 
 use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent};
-use coven_model::{AttemptId, AwaitingKind, InterventionId, InterventionKind, JobWork, TaskStatus};
+use coven_model::{
+    AskedAction, AttemptId, AwaitingKind, InterventionId, InterventionKind, JobWork, TaskStatus,
+};
 
 use super::DecisionDraft;
 use super::question::question_line;
@@ -53,6 +55,7 @@ impl DecisionDraft {
             AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
+        let AskedAction { tool, command, wrapped, truncated } = question.action;
         let asked = question_line(&question.excerpt);
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),
@@ -61,6 +64,10 @@ impl DecisionDraft {
         let Some(mut intervention) = self.intervention(kind, Some(job.task.clone()), reason) else {
             return;
         };
+        intervention.tool = tool;
+        intervention.command = command;
+        intervention.wrapped = wrapped;
+        intervention.truncated = truncated;
         intervention.excerpt = question.excerpt;
         intervention.digest = Some(question.digest);
         intervention.expires_at = deadline;

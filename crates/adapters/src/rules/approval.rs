@@ -1,0 +1,115 @@
+//! Reads out of an approval what the agent wants to do: the tool, and the command as it will run.
+//!
+//! A program shows a command in rows. A row that the terminal broke is one line again here; a row
+//! that the program itself broke looks the same as a line break of the command, so a break at a
+//! full row is marked as one that may be either.
+
+use coven_model::AskedAction;
+use regex::Regex;
+
+use super::compile::{RuleError, compile};
+use super::view::LineView;
+use crate::config::ApprovalConfig;
+
+/// What programs show in place of rows or of the end of a row.
+const LEFT_OUT: &str = r"…\s*$|^\s*(?:…|\.{3})|(?i:\b\d+ (?:more )?lines?\b.*\bhidden\b)";
+
+/// Where an approval says what it is about, ready to be applied.
+#[derive(Debug)]
+pub(super) struct CompiledApproval {
+    tool: Option<String>,
+    command: Regex,
+    line: Option<Regex>,
+    once: Option<Regex>,
+    truncated: Option<Regex>,
+    left_out: Regex,
+}
+
+impl CompiledApproval {
+    pub(super) fn new(config: &ApprovalConfig) -> Result<Self, RuleError> {
+        let optional = |pattern: &Option<String>| {
+            pattern.as_ref().map(|pattern| compile("approvals", pattern, "")).transpose()
+        };
+        Ok(Self {
+            tool: config.tool.clone(),
+            command: compile("approvals", &config.command, "")?,
+            line: optional(&config.line)?,
+            once: optional(&config.once)?,
+            truncated: optional(&config.truncated)?,
+            left_out: compile("approvals", LEFT_OUT, "")?,
+        })
+    }
+
+    /// What a question is about, if it is one of this kind.
+    pub(super) fn read(&self, view: &LineView<'_>, excerpt: &[String]) -> Option<AskedAction> {
+        let text = excerpt.join("\n");
+        let found = self.command.captures(&text)?;
+        let mut action = AskedAction { tool: self.tool.clone(), ..AskedAction::default() };
+        // A question whose beginning is there twice may have shown the second one itself.
+        if let Some(once) = &self.once
+            && view.lines().filter(|line| once.is_match(line)).count() != 1
+        {
+            return Some(action);
+        }
+        action.truncated = self.truncated.as_ref().is_some_and(|cut| cut.is_match(&text));
+        let Some(rows) = found.name("command") else { return Some(action) };
+        action.truncated |= rows.as_str().lines().any(|row| self.is_left_out(row));
+        let widest = excerpt.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+        if let Some(rows) = self.rows(rows.as_str(), widest)
+            && !rows.is_empty()
+        {
+            action.wrapped = rows.windows(2).any(|pair| pair[0].may_break_before(&pair[1]));
+            let lines: Vec<&str> = rows.iter().map(|row| row.text).collect();
+            action.command = Some(lines.join("\n"));
+        }
+        Some(action)
+    }
+
+    fn is_left_out(&self, row: &str) -> bool {
+        let text = self.line.as_ref().and_then(|line| Some(line.captures(row)?.get(1)?.as_str()));
+        self.left_out.is_match(text.unwrap_or(row))
+    }
+
+    /// The rows of a command without what is drawn around them and without empty ones at the ends;
+    /// nothing if one of them is not drawn like the others.
+    fn rows<'a>(&self, text: &'a str, widest: usize) -> Option<Vec<CommandRow<'a>>> {
+        let rows = text.lines().map(|line| {
+            let Some(pattern) = &self.line else {
+                return Some(CommandRow { text: line.trim_end(), room: widest });
+            };
+            let group = pattern.captures(line)?.get(1)?;
+            let before = line[..group.start()].chars().count();
+            let behind = line[group.end()..].chars().count();
+            // A frame on the right says where the row ends; else it may be as wide as the widest.
+            let end = if behind > 0 { line.chars().count() } else { widest };
+            Some(CommandRow {
+                text: group.as_str().trim_end(),
+                room: end.saturating_sub(before + behind),
+            })
+        });
+        let rows: Vec<CommandRow<'_>> = rows.collect::<Option<_>>()?;
+        let is_text = |row: &CommandRow<'_>| !row.text.is_empty();
+        let first = rows.iter().position(is_text).unwrap_or(0);
+        let end = rows.iter().rposition(is_text).map_or(first, |last| last + 1);
+        Some(rows[first..end].to_vec())
+    }
+}
+
+/// A row of a command, and how many characters the program has for one.
+#[derive(Clone, Copy)]
+struct CommandRow<'a> {
+    text: &'a str,
+    room: usize,
+}
+
+impl CommandRow<'_> {
+    /// How much of a row programs leave free at the right.
+    const MARGIN: usize = 4;
+
+    /// Whether the program may have begun the next row because its first word had no room here.
+    fn may_break_before(&self, next: &Self) -> bool {
+        let word = next.text.trim_start().split(' ').next().unwrap_or_default();
+        let needed = self.text.chars().count() + 1 + word.chars().count();
+        needed + Self::MARGIN > self.room
+    }
+}
