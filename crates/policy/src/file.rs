@@ -1,20 +1,21 @@
 //! The policy file.
 //!
 //! ```yaml
-//! version: 1
+//! version: 2
 //! rules:
 //!   - name: no-force-push
 //!     matches: git push .*--force
 //!     decision: deny
 //!     reason: History of this repository is not rewritten.
 //!   - adapter: [claude, gemini]
-//!     kind: approval
-//!     matches: ^cargo (check|test|clippy)\b
+//!     command: cargo (check|test|clippy)( .*)?
 //!     decision: allow
 //!   - kind: choice
 //!     matches: Which package manager
 //!     decision: {answer: pnpm}
 //! ```
+
+mod warnings;
 
 use coven_model::AwaitingKind;
 use coven_notation::{
@@ -24,10 +25,11 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::pattern::WholePattern;
 use crate::rules::{PolicyRule, RuleEffect, RuleName, offers};
 
 /// The newest version of the file that is understood.
-const POLICY_VERSION: u64 = 1;
+const POLICY_VERSION: u64 = 2;
 
 /// Rules that may answer what agents ask, without a person.
 ///
@@ -36,9 +38,9 @@ const POLICY_VERSION: u64 = 1;
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Coven policy")]
 struct PolicyFile {
-    /// The version of this format: 1.
-    #[schemars(range(min = 1, max = 1))]
-    #[expect(dead_code, reason = "looked at in the tree, before anything else")]
+    /// The version of this format: 2. In version 1 there is no `command`, and what its rules
+    /// allow by `matches` is asked.
+    #[schemars(range(min = 1, max = 2))]
     version: u32,
     /// The rules, the most important first.
     rules: Vec<RuleEntry>,
@@ -59,8 +61,17 @@ struct RuleEntry {
     tool: Option<OneOrMore<String>>,
     /// The dialogs it is about, by the name they have in the adapter file.
     dialog: Option<OneOrMore<String>>,
+    /// A regular expression for a whole command that an agent wants to run. The command is taken
+    /// apart as a shell does, and an `allow` counts only if every part is allowed.
+    #[expect(dead_code, reason = "compiled from the tree, which knows its place")]
+    command: Option<String>,
+    /// A regular expression for a whole redirection of such a command to or from a file, such as
+    /// `> target/.*`.
+    #[expect(dead_code, reason = "compiled from the tree, which knows its place")]
+    redirect: Option<String>,
     /// A regular expression that finds something in what the agent shows; `^` and `$` are the
-    /// ends of a line.
+    /// ends of a line. It can deny or ask; it allows no approval, because it finds its words
+    /// anywhere in what is shown.
     #[expect(dead_code, reason = "compiled from the tree, which knows its place")]
     matches: Option<String>,
     /// What happens with a question that the rule matches.
@@ -98,8 +109,10 @@ enum RuleDecision {
 /// The rules of one file.
 #[derive(Debug, Clone)]
 pub struct Policy {
+    version: u32,
     pub(crate) rules: Vec<PolicyRule>,
     warnings: Vec<FileProblem>,
+    accepted: bool,
 }
 
 /// The JSON schema of the file.
@@ -121,22 +134,51 @@ impl Policy {
             .as_ref()
             .and_then(|node| node.get("rules"))
             .map_or(&[][..], SourceNode::items);
-        let patterns: Vec<Option<Regex>> =
-            items.iter().map(|item| compiled(source, item, &mut problems)).collect();
+        let patterns: Vec<RulePatterns> =
+            items.iter().map(|item| RulePatterns::read(source, item, &mut problems)).collect();
         names(items, &mut problems);
         let Some(file) = read.value.filter(|_| !problems.iter().any(FileProblem::is_error)) else {
             return Err(ProblemReport::new(source.clone(), problems));
         };
+        let version = file.version;
         let parts = file.rules.into_iter().zip(items).zip(patterns).enumerate();
         let rules: Vec<PolicyRule> = parts
-            .map(|(index, ((raw, node), regex))| {
+            .map(|(index, ((raw, node), patterns))| {
                 let line = source.position(node.span.start).line;
                 let name = raw.name.clone().unwrap_or_else(|| format!("rule {}", index + 1));
-                raw.into_rule(RuleName { name, line }, regex)
+                raw.into_rule(RuleName { name, line }, patterns)
             })
             .collect();
         warn_about_unreachable_rules(items, &rules, &mut problems);
-        Ok(Self { rules, warnings: problems })
+        warnings::check(version, items, &rules, &mut problems);
+        if problems.iter().any(FileProblem::is_error) {
+            return Err(ProblemReport::new(source.clone(), problems));
+        }
+        Ok(Self { version, rules, warnings: problems, accepted: true })
+    }
+
+    /// The version of the format that the file is written in.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The same rules while the user has not agreed to them: what they deny and ask counts, what
+    /// they allow or answer is asked.
+    #[must_use]
+    pub fn not_accepted(self) -> Self {
+        Self { accepted: false, ..self }
+    }
+
+    /// Whether the user has agreed to these rules.
+    pub fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    /// The names of the rules that would allow an approval by what is found on the screen. They
+    /// ask instead.
+    pub fn allows_by_matches(&self) -> impl Iterator<Item = &RuleName> {
+        let asks = |rule: &&PolicyRule| rule.allows_by_matches();
+        self.rules.iter().filter(asks).map(|rule| &rule.name)
     }
 
     /// What is probably not meant in a file that can be used.
@@ -146,14 +188,16 @@ impl Policy {
 }
 
 impl RuleEntry {
-    fn into_rule(self, name: RuleName, matches: Option<Regex>) -> PolicyRule {
+    fn into_rule(self, name: RuleName, patterns: RulePatterns) -> PolicyRule {
         PolicyRule {
             name,
             adapters: self.adapter.map(OneOrMore::into_list),
             kinds: self.kind.map(OneOrMore::into_list),
             tools: self.tool.map(OneOrMore::into_list),
             dialogs: self.dialog.map(OneOrMore::into_list),
-            matches,
+            matches: patterns.matches,
+            command: patterns.command,
+            redirect: patterns.redirect,
             ruling: match self.decision {
                 RuleDecision::Allow => RuleEffect::Allow,
                 RuleDecision::AllowAlways => RuleEffect::AllowAlways,
@@ -188,18 +232,37 @@ fn newer_version_problem(source: &SourceFile) -> Option<FileProblem> {
     )
 }
 
-fn compiled(
-    source: &SourceFile,
-    rule: &SourceNode,
-    problems: &mut Vec<FileProblem>,
-) -> Option<Regex> {
-    let node = rule.get("matches").filter(|node| node.as_str().is_some())?;
-    match pattern::compile(source, node, "m") {
-        Ok(regex) => Some(regex),
-        Err(problem) => {
-            problems.push(*problem);
-            None
-        }
+/// The regular expressions of one rule.
+struct RulePatterns {
+    matches: Option<Regex>,
+    command: Option<WholePattern>,
+    redirect: Option<WholePattern>,
+}
+
+impl RulePatterns {
+    fn read(source: &SourceFile, rule: &SourceNode, problems: &mut Vec<FileProblem>) -> Self {
+        let mut compiled = |key: &str, flags: &str| {
+            let node = rule.get(key).filter(|node| node.as_str().is_some())?;
+            match pattern::compile(source, node, flags) {
+                Ok(regex) => Some(regex),
+                Err(problem) => {
+                    problems.push(*problem);
+                    None
+                }
+            }
+        };
+        let matches = compiled("matches", "m");
+        let (command, redirect) = (compiled("command", ""), compiled("redirect", ""));
+        let mut whole = |key: &str, regex: Option<Regex>| match WholePattern::new(&regex?) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                let span = rule.get(key).map_or(rule.span, |node| node.span);
+                let message = format!("not a regular expression for a whole text: {error}");
+                problems.push(FileProblem::error("bad-pattern", span, message));
+                None
+            }
+        };
+        Self { matches, command: whole("command", command), redirect: whole("redirect", redirect) }
     }
 }
 

@@ -13,10 +13,13 @@
 //!
 //! Nothing here can send Enter to a dialog that the adapter does not describe.
 
+mod decide;
 mod file;
 mod handlers;
+mod pattern;
 mod question;
 mod rules;
+mod shell;
 mod trial;
 
 pub use file::{Policy, schema};
@@ -25,5 +28,6 @@ pub use handlers::{
     SkippedHandler, TerminalInput,
 };
 pub use question::AgentQuestion;
-pub use rules::{EffectivePolicies, PolicyDecision, PolicyLayer, RuleEffect, RuleName};
+pub use rules::{EffectivePolicies, PartRuling, PolicyDecision, PolicyLayer, RuleEffect, RuleName};
+pub use shell::{CommandPart, PartKind, UnreadCommand, parts};
 pub use trial::{PastQuestion, PolicyTrial, TrialRow, test};

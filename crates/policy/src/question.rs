@@ -1,6 +1,6 @@
 //! What an agent asks, as far as it is known.
 
-use coven_model::{AwaitingKind, ContentDigest};
+use coven_model::{AskedAction, AwaitingKind, ContentDigest};
 
 /// A question on an agent's screen.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +13,8 @@ pub struct AgentQuestion<'a> {
     pub rule: &'a str,
     /// The dialog, when it is one that the adapter describes.
     pub dialog: Option<&'a str>,
-    /// The tool it wants to use, when the adapter can tell.
-    pub tool: Option<&'a str>,
+    /// What it asks leave for, as far as the adapter can tell.
+    pub action: &'a AskedAction,
     /// The lines that ask, joined where the terminal had wrapped them.
     pub excerpt: &'a [String],
     /// What binds an answer to this question.
@@ -26,6 +26,11 @@ impl AgentQuestion<'_> {
     /// known, so no handler may send it.
     pub fn is_unknown_dialog(&self) -> bool {
         self.kind == AwaitingKind::Dialog && self.dialog.is_none()
+    }
+
+    /// The tool it wants to use, when the adapter can tell.
+    pub fn tool(&self) -> Option<&str> {
+        self.action.tool.as_deref()
     }
 
     /// The lines as one text.

@@ -6,6 +6,8 @@ use coven_model::{AwaitingKind, InterventionChoice};
 use regex::Regex;
 use serde::Serialize;
 
+use crate::pattern::WholePattern;
+use crate::shell::{CommandPart, PartKind};
 use crate::{AgentQuestion, Policy};
 
 /// What a rule says.
@@ -48,6 +50,49 @@ pub struct PolicyDecision {
     pub layer: Option<PolicyLayer>,
     /// Why, in words: the rule's own reason, and what became of it.
     pub reason: String,
+    /// What each part of the command is, and what was decided about it; empty where the question
+    /// has no command.
+    pub parts: Vec<PartRuling>,
+}
+
+/// What was decided about a part of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartRuling {
+    /// The part as it was written.
+    pub text: String,
+    pub ruling: RuleEffect,
+    /// The rule that decided; none when no rule matched.
+    pub rule: Option<RuleName>,
+    pub layer: Option<PolicyLayer>,
+    pub reason: String,
+}
+
+impl PartRuling {
+    pub(crate) fn new(part: &CommandPart, decision: Option<PolicyDecision>) -> Self {
+        let why = match part.kind {
+            PartKind::Special(why) => {
+                format!("{why}; only a rule with the whole command allows it")
+            }
+            _ if part.only_exactly => {
+                "only a rule that spells it out, without a pattern, allows it".to_owned()
+            }
+            _ => "no rule is about this part".to_owned(),
+        };
+        Self::decided(part.text.clone(), why, decision)
+    }
+
+    pub(crate) fn unread(text: &str, why: &str, decision: Option<PolicyDecision>) -> Self {
+        Self::decided(text.to_owned(), format!("it was not taken apart: {why}"), decision)
+    }
+
+    fn decided(text: String, why: String, decision: Option<PolicyDecision>) -> Self {
+        match decision {
+            Some(PolicyDecision { ruling, rule, layer, reason, .. }) => {
+                Self { text, ruling, rule, layer, reason }
+            }
+            None => Self { text, ruling: RuleEffect::Ask, rule: None, layer: None, reason: why },
+        }
+    }
 }
 
 /// One rule, ready to be held against questions.
@@ -59,17 +104,10 @@ pub(crate) struct PolicyRule {
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) dialogs: Option<Vec<String>>,
     pub(crate) matches: Option<Regex>,
+    pub(crate) command: Option<WholePattern>,
+    pub(crate) redirect: Option<WholePattern>,
     pub(crate) ruling: RuleEffect,
     pub(crate) reason: Option<String>,
-}
-
-/// Whether a rule is about a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RuleMatch {
-    Yes,
-    No,
-    /// The rule names a tool, and the adapter cannot tell which tool the agent wants to use.
-    Unknown,
 }
 
 /// The policies that apply, each of which may be missing.
@@ -81,42 +119,6 @@ pub struct EffectivePolicies {
 }
 
 impl EffectivePolicies {
-    /// Decides a question.
-    ///
-    /// In each policy the first rule that matches speaks. When only one policy has such a rule,
-    /// it decides. When both have one, the project's counts only where it is **stricter**:
-    ///
-    /// - deny is stricter than anything else,
-    /// - ask is stricter than allowing and answering,
-    /// - allow, once, is stricter than allow-always;
-    ///
-    /// otherwise the user's stands. So a project can forbid what its user allows, and can decide
-    /// what the user has said nothing about, and can never allow or answer what the user denies
-    /// or wants to be asked. A text of the user is never replaced by one of the project, since an
-    /// answer may be a refusal in words.
-    ///
-    /// When no rule matches, a person is asked. Two more things are always asked, whatever the
-    /// rules say: a dialog that the adapter does not know is not allowed or answered, because
-    /// that would press Enter blindly; and a decision that the question does not offer (to allow
-    /// where a text is wanted) is no decision.
-    ///
-    /// A rule that denies or asks for a `tool` also applies when the tool cannot be told: then it
-    /// asks.
-    pub fn decide(&self, question: &AgentQuestion<'_>) -> PolicyDecision {
-        let speak = |policy: &Option<Policy>, layer| {
-            policy.as_ref().and_then(|policy| policy.first(question, layer))
-        };
-        let user = speak(&self.user, PolicyLayer::User);
-        let project = speak(&self.project, PolicyLayer::Project);
-        let decision = match (user, project) {
-            (Some(user), Some(project)) if project.ruling.is_stricter_than(&user.ruling) => project,
-            (Some(user), _) => user,
-            (None, Some(project)) => project,
-            (None, None) => return PolicyDecision::ask_a_person(),
-        };
-        decision.permitted_for(question)
-    }
-
     /// Every rule of both policies, the user's first.
     pub fn rules(&self) -> impl Iterator<Item = (PolicyLayer, &RuleName)> {
         let layers = [(PolicyLayer::User, &self.user), (PolicyLayer::Project, &self.project)];
@@ -128,61 +130,31 @@ impl EffectivePolicies {
     }
 }
 
-impl Policy {
-    /// The first rule that speaks about a question, as a decision.
-    fn first(&self, question: &AgentQuestion<'_>, layer: PolicyLayer) -> Option<PolicyDecision> {
-        let text = question.text();
-        self.rules.iter().find_map(|rule| {
-            let decide = |ruling: RuleEffect, reason: Option<String>| {
-                let rule = Some(rule.name.clone());
-                Some(PolicyDecision {
-                    ruling,
-                    rule,
-                    layer: Some(layer),
-                    reason: reason.unwrap_or_default(),
-                })
-            };
-            match (rule.fit(question, &text), &rule.ruling) {
-                (RuleMatch::Yes, ruling) => decide(ruling.clone(), rule.reason.clone()),
-                (RuleMatch::Unknown, RuleEffect::Deny | RuleEffect::Ask) => {
-                    let reason =
-                        "the rule is about a tool, and the tool of this question is not known";
-                    decide(RuleEffect::Ask, Some(reason.to_owned()))
-                }
-                (RuleMatch::Unknown | RuleMatch::No, _) => None,
-            }
-        })
-    }
-}
-
 impl PolicyRule {
-    fn fit(&self, question: &AgentQuestion<'_>, text: &str) -> RuleMatch {
-        let among = |wanted: &Option<Vec<String>>, value: &str| {
-            wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == value))
-        };
-        let dialog = match (&self.dialogs, question.dialog) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (wanted, Some(dialog)) => among(wanted, dialog),
-        };
-        let fits = among(&self.adapters, question.adapter)
-            && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&question.kind))
-            && dialog
-            && self.matches.as_ref().is_none_or(|regex| regex.is_match(text));
-        if !fits {
-            return RuleMatch::No;
-        }
-        match (&self.tools, question.tool) {
-            (Some(_), None) => RuleMatch::Unknown,
-            (tools, tool) if among(tools, tool.unwrap_or_default()) => RuleMatch::Yes,
-            _ => RuleMatch::No,
-        }
-    }
-
     /// Whether it speaks about every question there is.
     pub(crate) fn is_about_everything(&self) -> bool {
         let lists = [&self.adapters, &self.tools, &self.dialogs];
-        lists.iter().all(|list| list.is_none()) && self.kinds.is_none() && self.matches.is_none()
+        lists.iter().all(|list| list.is_none())
+            && self.kinds.is_none()
+            && self.matches.is_none()
+            && !self.is_about_commands()
+    }
+
+    pub(crate) fn is_about_commands(&self) -> bool {
+        self.command.is_some() || self.redirect.is_some()
+    }
+
+    /// Whether it goes by what is found somewhere in what an agent shows, and by nothing else.
+    pub(crate) fn finds_on_screen(&self) -> bool {
+        self.matches.is_some() && !self.is_about_commands()
+    }
+
+    /// Whether it says that an approval it finds on the screen is allowed.
+    pub(crate) fn allows_by_matches(&self) -> bool {
+        let allows = matches!(self.ruling, RuleEffect::Allow | RuleEffect::AllowAlways);
+        let approvals =
+            self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&AwaitingKind::Approval));
+        allows && approvals && self.dialogs.is_none() && self.finds_on_screen()
     }
 }
 
@@ -198,7 +170,12 @@ impl RuleEffect {
         }
     }
 
-    fn is_stricter_than(&self, other: &Self) -> bool {
+    /// Whether it lets the agent do something, or answers it.
+    pub(crate) fn answers_yes(&self) -> bool {
+        matches!(self, Self::Allow | Self::AllowAlways | Self::Answer(_))
+    }
+
+    pub(crate) fn is_stricter_than(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Deny, other) => *other != Self::Deny,
             (Self::Ask, other) => !matches!(other, Self::Ask | Self::Deny),
@@ -209,18 +186,57 @@ impl RuleEffect {
 }
 
 impl PolicyDecision {
-    fn ask_a_person() -> Self {
+    pub(crate) fn ask_a_person() -> Self {
         let reason = "no rule is about this question".to_owned();
-        Self { ruling: RuleEffect::Ask, rule: None, layer: None, reason }
+        Self { ruling: RuleEffect::Ask, rule: None, layer: None, reason, parts: Vec::new() }
+    }
+
+    /// The decision about a command: denied if a part is, allowed if all are.
+    pub(crate) fn of_parts(parts: Vec<PartRuling>) -> Option<Self> {
+        if parts.iter().all(|part| part.rule.is_none() && part.ruling == RuleEffect::Ask) {
+            let reason = match parts.as_slice() {
+                [part] => part.reason.clone(),
+                _ => "no rule is about this command".to_owned(),
+            };
+            return Some(Self { reason, parts, ..Self::ask_a_person() });
+        }
+        let first = |wanted: fn(&PartRuling) -> bool| parts.iter().find(|part| wanted(part));
+        let denied = first(|part| part.ruling == RuleEffect::Deny);
+        // A rule that asks comes before a part that no rule is about.
+        let asked = || {
+            first(|part| part.ruling == RuleEffect::Ask && part.rule.is_some())
+                .or_else(|| first(|part| part.ruling == RuleEffect::Ask))
+        };
+        let once = || first(|part| part.ruling == RuleEffect::Allow);
+        let decisive = denied.or_else(asked).or_else(once).or_else(|| parts.first())?.clone();
+        let mixed = matches!(decisive.ruling, RuleEffect::Answer(_))
+            && parts.iter().any(|part| part.ruling != decisive.ruling);
+        let reason = match &decisive {
+            _ if mixed => "its parts have different answers".to_owned(),
+            PartRuling { ruling: RuleEffect::Ask, rule: None, text, reason, .. } => {
+                format!("`{text}`: {reason}")
+            }
+            decisive => decisive.reason.clone(),
+        };
+        let ruling = if mixed { RuleEffect::Ask } else { decisive.ruling };
+        Some(Self { ruling, rule: decisive.rule, layer: decisive.layer, reason, parts })
+    }
+
+    /// The same with the whole command as its only part.
+    pub(crate) fn with_whole(self, command: &str) -> Self {
+        let part = PartRuling::decided(command.to_owned(), String::new(), Some(self.clone()));
+        Self { parts: vec![part], ..self }
     }
 
     /// The same, or asking, when the question does not permit it.
-    fn permitted_for(self, question: &AgentQuestion<'_>) -> Self {
-        let answers = matches!(
-            self.ruling,
-            RuleEffect::Allow | RuleEffect::AllowAlways | RuleEffect::Answer(_)
-        );
-        let reason = if question.is_unknown_dialog() && answers {
+    pub(crate) fn permitted_for(self, question: &AgentQuestion<'_>) -> Self {
+        let answers = self.ruling.answers_yes();
+        let reason = if question.action.truncated && answers {
+            format!(
+                "the rule says {}, and a part of what is asked is not on the agent's screen",
+                self.ruling
+            )
+        } else if question.is_unknown_dialog() && answers {
             format!(
                 "the rule says {}, and a dialog that is not known is never answered",
                 self.ruling

@@ -14,8 +14,6 @@ pub struct PastQuestion<'a> {
     pub adapter: &'a str,
     /// The dialog, when it was one that the adapter knows.
     pub dialog: Option<&'a str>,
-    /// The tool it was about, when the adapter could tell.
-    pub tool: Option<&'a str>,
     /// What was decided, if it was.
     pub decided: Option<InterventionChoice>,
 }
@@ -54,7 +52,7 @@ pub fn test<'a>(
                 kind,
                 rule: "",
                 dialog: past.dialog,
-                tool: past.tool,
+                action: &past.intervention.action(),
                 excerpt: &excerpt,
                 digest: past.intervention.digest.as_ref(),
             })

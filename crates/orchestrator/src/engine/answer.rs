@@ -19,7 +19,7 @@ pub(super) fn decide(
         kind: question.kind,
         rule: &question.rule,
         dialog: question.dialog.as_deref(),
-        tool: None,
+        action: &question.action,
         excerpt: &question.excerpt,
         digest: Some(&question.digest),
     };
@@ -27,6 +27,8 @@ pub(super) fn decide(
     if ruled.rule.is_some() {
         return ruled.to_decision();
     }
+    // What is not on the screen was not seen, and handlers press keys for what is.
+    let automatic = automatic && !question.action.truncated;
     let policy = adapter.auto_policy().filter(|_| automatic)?;
     AgentAutomation::new(policy).resolve(&asked).to_decision()
 }

@@ -88,11 +88,11 @@ fn every_problem_is_reported_at_once_and_at_its_place() {
 
 #[test]
 fn a_file_of_a_newer_version_is_told_so_and_nothing_else() {
-    assert_snapshot!(refused("version: 2\nrules: {later: true}\n"), @r"
-    error[newer-version]: this policy has version 2; this Coven knows version 1
+    assert_snapshot!(refused("version: 3\nrules: {later: true}\n"), @r"
+    error[newer-version]: this policy has version 3; this Coven knows version 2
      --> policy.yaml:1:10
       |
-    1 | version: 2
+    1 | version: 3
       |          ^
       |
       = help: update Coven; until then the policy is not used, and everything is asked
@@ -108,7 +108,7 @@ fn the_version_must_be_there() {
     1 | rules: []
       | ^^^^^
       |
-      = help: `version`: The version of this format: 1
+      = help: `version`: The version of this format: 2
     ");
     assert_snapshot!(refused("version: 0\nrules: []\n"), @r"
     error[out-of-range]: `version`: must be at least 1, found 0

@@ -15,7 +15,7 @@ fn ask<T>(kind: AwaitingKind, lines: &[&str], then: impl FnOnce(&AgentQuestion<'
         kind,
         rule: "interaction_handler",
         dialog: None,
-        tool: None,
+        action: &coven_model::AskedAction::default(),
         excerpt: &excerpt,
         digest: Some(&digest),
     })

@@ -1,6 +1,6 @@
 //! Which rule decides, and what a project may do to the user's word.
 
-use coven_model::{AwaitingKind, InterventionChoice};
+use coven_model::{AskedAction, AwaitingKind, InterventionChoice};
 use coven_notation::SourceFile;
 use insta::assert_snapshot;
 
@@ -8,7 +8,7 @@ use super::{EffectivePolicies, PolicyLayer, RuleEffect};
 use crate::{AgentQuestion, Policy};
 
 fn policy(rules: &str) -> Policy {
-    let text = format!("version: 1\nrules:\n{rules}");
+    let text = format!("version: 2\nrules:\n{rules}");
     let policy = Policy::read(&SourceFile::new("policy.yaml", text));
     policy.unwrap_or_else(|report| panic!("{}", report.render(false)))
 }
@@ -17,12 +17,15 @@ fn user(rules: &str) -> EffectivePolicies {
     EffectivePolicies { user: Some(policy(rules)), project: None }
 }
 
+const NOTHING_KNOWN: AskedAction =
+    AskedAction { tool: None, command: None, wrapped: false, truncated: false };
+
 const APPROVAL: AgentQuestion<'static> = AgentQuestion {
     adapter: "claude",
     kind: AwaitingKind::Approval,
     rule: "approval",
     dialog: None,
-    tool: None,
+    action: &NOTHING_KNOWN,
     excerpt: &[],
     digest: None,
 };
@@ -31,6 +34,20 @@ const APPROVAL: AgentQuestion<'static> = AgentQuestion {
 fn decided(policies: &EffectivePolicies, lines: &[&str]) -> String {
     let excerpt: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     said(policies, &AgentQuestion { excerpt: &excerpt, ..APPROVAL })
+}
+
+fn tool(name: &str) -> AskedAction {
+    AskedAction { tool: Some(name.to_owned()), ..NOTHING_KNOWN }
+}
+
+fn command(text: &str) -> AskedAction {
+    AskedAction { command: Some(text.to_owned()), ..tool("shell") }
+}
+
+/// What is decided about a command that an agent wants to run, in one line.
+fn decided_command(policies: &EffectivePolicies, text: &str) -> String {
+    let excerpt: Vec<String> = text.lines().map(str::to_owned).collect();
+    said(policies, &AgentQuestion { excerpt: &excerpt, action: &command(text), ..APPROVAL })
 }
 
 fn said(policies: &EffectivePolicies, question: &AgentQuestion<'_>) -> String {
@@ -43,11 +60,11 @@ fn the_first_rule_that_matches_decides_and_is_named_with_its_reason() {
     let policies = user(
         "- {name: no-force, matches: 'push .*--force', decision: deny, reason: History stays.}\n\
          - {adapter: [gemini, codex], decision: ask}\n\
-         - {kind: approval, matches: ^git, decision: allow}\n",
+         - {kind: approval, command: 'git .*', decision: allow}\n",
     );
-    assert_snapshot!(decided(&policies, &["Run this?", "git push origin --force"]), @"deny by policy:user:no-force: History stays.");
-    assert_snapshot!(decided(&policies, &["Run this?", "git status"]), @"allow by policy:user:rule 3:");
-    assert_snapshot!(decided(&policies, &["Run this?", "rm -r git"]), @"ask by policy: no rule is about this question");
+    assert_snapshot!(decided_command(&policies, "git push origin --force"), @"deny by policy:user:no-force: History stays.");
+    assert_snapshot!(decided_command(&policies, "git status"), @"allow by policy:user:rule 3:");
+    assert_snapshot!(decided_command(&policies, "rm -r git"), @"ask by policy: no rule is about this part");
     let gemini = AgentQuestion { adapter: "gemini", ..APPROVAL };
     assert_snapshot!(said(&policies, &gemini), @"ask by policy:user:rule 2:");
     let decision = policies.decide(&gemini);
@@ -67,7 +84,7 @@ fn every_condition_must_fit() {
     let excerpt = ["x".to_owned()];
     let whole = AgentQuestion {
         kind: AwaitingKind::Dialog,
-        tool: Some("Bash"),
+        action: &tool("Bash"),
         dialog: Some("trust"),
         excerpt: &excerpt,
         ..APPROVAL
@@ -76,7 +93,7 @@ fn every_condition_must_fit() {
     for other in [
         AgentQuestion { adapter: "codex", ..whole },
         AgentQuestion { kind: AwaitingKind::Choice, ..whole },
-        AgentQuestion { tool: Some("Read"), ..whole },
+        AgentQuestion { action: &tool("Read"), ..whole },
         AgentQuestion { dialog: Some("login"), ..whole },
         AgentQuestion { dialog: None, ..whole },
         AgentQuestion { excerpt: &[], ..whole },
@@ -148,10 +165,10 @@ fn no_project_allows_or_answers_what_the_user_denies_or_wants_to_be_asked() {
 fn a_project_decides_what_the_user_has_said_nothing_about() {
     let policies = EffectivePolicies {
         user: Some(policy("- {matches: rm, decision: deny}\n")),
-        project: Some(policy("- {name: tests, matches: cargo test, decision: allow}\n")),
+        project: Some(policy("- {name: tests, command: cargo test, decision: allow}\n")),
     };
-    assert_snapshot!(decided(&policies, &["cargo test"]), @"allow by policy:project:tests:");
-    assert_snapshot!(decided(&policies, &["cargo test; rm -r target"]), @"deny by policy:user:rule 1:");
+    assert_snapshot!(decided_command(&policies, "cargo test"), @"allow by policy:project:tests:");
+    assert_snapshot!(decided_command(&policies, "cargo test; rm -r target"), @"deny by policy:user:rule 1:");
 }
 
 #[test]
@@ -180,7 +197,10 @@ fn what_a_question_does_not_offer_is_asked() {
 fn a_rule_about_a_tool_is_careful_when_the_tool_is_not_known() {
     let policies =
         user("- {name: no-shell, tool: Bash, decision: deny}\n- {name: rest, decision: allow}\n");
-    let with = |tool: Option<&'static str>| said(&policies, &AgentQuestion { tool, ..APPROVAL });
+    let with = |name: Option<&'static str>| {
+        let action = name.map_or(NOTHING_KNOWN, tool);
+        said(&policies, &AgentQuestion { action: &action, ..APPROVAL })
+    };
     assert_snapshot!(with(Some("Bash")), @"deny by policy:user:no-shell:");
     assert_snapshot!(with(Some("Read")), @"allow by policy:user:rest:");
     assert_snapshot!(with(None), @"ask by policy:user:no-shell: the rule is about a tool, and the tool of this question is not known");
@@ -201,4 +221,120 @@ fn a_decision_becomes_a_fact_that_says_who_and_why() {
     assert_eq!((fact.choice, fact.text.as_deref()), (InterventionChoice::Answer, Some("2")));
     assert_eq!(fact.by, "policy:user:rule 1");
     assert_eq!(EffectivePolicies::default().decide(&APPROVAL).to_decision(), None);
+}
+
+/// The rules that a guide would teach.
+const TAUGHT: &str = "- {name: no-push, matches: git push, decision: deny}\n\
+                      - {name: tests, command: 'cargo test( .*)?', decision: allow}\n\
+                      - {name: logs, redirect: '>>? target/\\S+', decision: allow}\n\
+                      - {name: release, command: make release && sh -c 'x y', decision: allow}\n";
+
+#[test]
+fn a_command_is_allowed_only_if_every_part_of_it_is() {
+    let policies = user(TAUGHT);
+    for allowed in [
+        "cargo test",
+        "cargo test --lib",
+        "cargo test && cargo test --lib; cargo test",
+        "(cargo test | cargo test)",
+        "cargo test $(cargo test)",
+        "cargo test > target/log 2>&1",
+        "cargo test 2> /dev/null",
+        "for f in a b; do cargo test $f; done",
+        "make release && sh -c 'x y'",
+    ] {
+        let text = decided_command(&policies, allowed);
+        assert!(text.starts_with("allow by"), "{allowed:?}: {text}");
+    }
+    for asked in [
+        "touch X # cargo test",
+        "cargo test; touch X",
+        "cargo test\ntouch X",
+        "cargo test || touch X",
+        "cargo test | tee X",
+        "cargo test & touch X",
+        "cargo test &",
+        "cargo test $(touch X)",
+        "cargo test `touch X`",
+        "cargo test <(touch X)",
+        "cargo test > ~/.bashrc",
+        "cargo test > target/../../.bashrc",
+        "cargo test > target/$X",
+        "cargo test <<E\nx\nE",
+        "RUSTC_WRAPPER=./x cargo test",
+        "cargo testify",
+        "xcargo test",
+        "eval cargo test",
+        "sh -c 'cargo test'",
+        "sh -c 'x y'; cargo test",
+        "cargo() { touch X; }; cargo test",
+        "if cargo test; then touch X; fi",
+        "cargo test 'a\nb'",
+        "cargo test \\\ntouch X",
+    ] {
+        let text = decided_command(&policies, asked);
+        assert!(text.starts_with("ask by"), "{asked:?}: {text}");
+    }
+    assert_snapshot!(decided_command(&policies, "cargo test && git push -f; true cargo test"), @"deny by policy:user:no-push:");
+    assert_snapshot!(decided_command(&policies, "cargo test; touch X"), @"ask by policy: `touch X`: no rule is about this part");
+    assert_snapshot!(decided_command(&policies, "cargo test > ~/.bashrc"), @"ask by policy: `> ~/.bashrc`: no rule is about this part");
+    assert_snapshot!(decided_command(&policies, "cargo test `x`"), @"ask by policy: ``x``: it substitutes a command in backquotes; only a rule with the whole command allows it");
+}
+
+#[test]
+fn what_is_not_whole_or_not_known_is_asked() {
+    let policies = user(TAUGHT);
+    let ask = |action: &AskedAction| said(&policies, &AgentQuestion { action, ..APPROVAL });
+    let whole = command("cargo test");
+    assert_snapshot!(ask(&whole), @"allow by policy:user:tests:");
+    let cut = AskedAction { truncated: true, ..whole.clone() };
+    assert_snapshot!(ask(&cut), @"ask by policy:user:tests: the rule says allow, and a part of what is asked is not on the agent's screen");
+    assert_snapshot!(ask(&tool("shell")), @"ask by policy: no rule is about this question");
+    // A break at a full row may be a line break of the command.
+    let broken = AskedAction { wrapped: true, ..command("cargo test a\ntouch X") };
+    assert_snapshot!(ask(&broken), @"ask by policy: `touch X`: no rule is about this part");
+    let joined = AskedAction { wrapped: true, ..command("cargo test\ncargo test") };
+    assert_snapshot!(ask(&joined), @"ask by policy: `cargo testcargo test`: no rule is about this part");
+    // A rule that forbids a command is careful where the command is not known.
+    let policies = user("- {command: 'rm .*', decision: deny}\n- {decision: allow}\n");
+    let ask = |action: &AskedAction| said(&policies, &AgentQuestion { action, ..APPROVAL });
+    assert_snapshot!(ask(&tool("shell")), @"ask by policy:user:rule 1: the rule is about a command, and the command of this question is not known");
+    assert_snapshot!(ask(&tool("edit")), @"allow by policy:user:rule 2:");
+    assert_snapshot!(ask(&command("ls; rm x")), @"deny by policy:user:rule 1:");
+}
+
+#[test]
+fn an_allow_by_what_is_found_on_the_screen_is_asked_and_a_deny_holds() {
+    for version in [1, 2] {
+        let text = format!(
+            "version: {version}\nrules:\n- {{matches: rm, decision: deny}}\n\
+             - {{matches: ^cargo test, decision: allow}}\n"
+        );
+        let read = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
+        assert_eq!(read.allows_by_matches().count(), 1);
+        let policies = EffectivePolicies { user: Some(read), project: None };
+        let asked = decided(&policies, &["cargo test"]);
+        assert!(asked.starts_with("ask by policy:user:rule 2: the rule allows by `matches`"));
+        assert!(decided(&policies, &["rm x"]).starts_with("deny"));
+    }
+}
+
+#[test]
+fn rules_that_were_not_accepted_deny_and_allow_nothing() {
+    let read = policy(&format!("{TAUGHT}- {{kind: choice, decision: {{answer: y}}}}\n"));
+    let policies = EffectivePolicies { user: Some(read.not_accepted()), project: None };
+    assert!(decided_command(&policies, "cargo test").starts_with("ask by policy:user:tests: your"));
+    assert!(decided_command(&policies, "git push").starts_with("deny"));
+    let choice = AgentQuestion { kind: AwaitingKind::Choice, ..APPROVAL };
+    assert_eq!(policies.decide(&choice).ruling, RuleEffect::Ask);
+}
+
+#[test]
+fn a_rule_that_asks_or_denies_is_not_gone_round_by_one_that_spells_out_the_whole() {
+    let policies = user(
+        "- {command: git push.*, decision: ask}\n- {command: make && git push, decision: allow}\n\
+         - {command: make && ls, decision: allow}\n",
+    );
+    assert_snapshot!(decided_command(&policies, "make && git push"), @"ask by policy:user:rule 1:");
+    assert_snapshot!(decided_command(&policies, "make && ls"), @"allow by policy:user:rule 3:");
 }

@@ -19,6 +19,10 @@ fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervent
         kind,
         reason: String::new(),
         options: kind.options().to_vec(),
+        tool: Some("shell".to_owned()),
+        command: excerpt.lines().last().map(str::to_owned),
+        wrapped: false,
+        truncated: false,
         excerpt: excerpt.to_owned(),
         digest: None,
         created_at: Timestamp::default(),
@@ -28,8 +32,8 @@ fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervent
 
 #[test]
 fn each_past_intervention_is_held_against_the_rules() {
-    let text = "version: 1\nrules:\n\
-                - {name: tests, matches: ^cargo test, decision: allow}\n\
+    let text = "version: 2\nrules:\n\
+                - {name: tests, command: 'cargo test( .*)?', decision: allow}\n\
                 - {name: push, matches: git push, decision: deny}\n\
                 - {name: never, adapter: nobody, decision: deny}\n";
     let policy = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
@@ -52,7 +56,6 @@ fn each_past_intervention_is_held_against_the_rules() {
         intervention,
         adapter: "claude",
         dialog: None,
-        tool: None,
         decided,
     });
     let trial = test(&policies, past);

@@ -120,6 +120,7 @@ impl RunningJob {
                     kind: question.kind,
                     rule: question.rule,
                     excerpt: question.excerpt.join("\n"),
+                    action: question.action,
                     digest: question.digest,
                 };
                 let decided = decided.map(Box::new);

@@ -1,0 +1,163 @@
+//! Commands taken apart, and commands that must not be.
+
+use insta::assert_snapshot;
+
+use super::*;
+
+fn shown(command: &str) -> String {
+    match parts(command) {
+        Err(why) => format!("unread: {why}"),
+        Ok(parts) => {
+            let one = |part: &CommandPart| {
+                let exactly = if part.only_exactly { "!" } else { "" };
+                match part.kind {
+                    PartKind::Command => format!("{exactly}[{}]", part.text),
+                    PartKind::Redirect => format!("{exactly}file[{}]", part.text),
+                    PartKind::Special(why) => format!("special[{}: {why}]", part.text),
+                }
+            };
+            parts.iter().map(one).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+#[test]
+fn a_command_is_taken_apart_into_everything_that_runs() {
+    let commands = [
+        "cargo test",
+        "cargo   test   --lib",
+        "cargo test && git push -f; true cargo test",
+        "cargo test | tee log",
+        "cargo test\ntouch X",
+        "cargo test $(touch X)",
+        "cargo test \"a $(touch X) b\"",
+        "cargo test '$(touch X)'",
+        "cargo test `touch X`",
+        "cargo test <(touch X)",
+        "cargo test > ~/.bashrc",
+        "cargo test >> log 2>&1",
+        "cargo test > /dev/null 2>&1",
+        "cargo test &> all.log",
+        "cargo test >& all.log",
+        "cargo test > $HOME/x",
+        "cargo test > target/../x",
+        "cargo test &",
+        "FOO=1 cargo test",
+        "FOO=$(touch X) cargo test",
+        "FOO=1",
+        "A=(1 2) cargo test",
+        "(cd x && cargo test)",
+        "{ cargo test; touch X; }",
+        "if cargo check; then cargo test; else touch X; fi",
+        "for f in a $(touch X); do cargo test $f; done",
+        "while cargo test; do touch X; done > log",
+        "case $A in a) cargo test;; *) touch X;; esac",
+        "! cargo test",
+        "time cargo test",
+        "f() { cargo test; }",
+        "[[ -f x ]] && cargo test",
+        "((a[$(touch X)]=1))",
+        "cargo test ${A:-$(touch X)}",
+        "cargo test $((1+1))",
+        "cargo test $A \"$B\" ${C}",
+        "cargo test <<E\nx\nE",
+        "cargo test <<< x",
+        "eval cargo test",
+        "sh -c 'touch X'",
+        "/bin/bash -lc 'touch X'",
+        "bash scripts/test.sh",
+        "source x",
+        "cargo test a#b",
+        "echo 'a;b' \"c|d\" e\\;f",
+        "coproc cargo test",
+    ];
+    let all: Vec<String> =
+        commands.iter().map(|command| format!("{command:?} → {}", shown(command))).collect();
+    assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn what_is_not_what_it_looks_like_is_not_taken_apart() {
+    let commands = [
+        "",
+        "   ",
+        "# cargo test",
+        "touch X # cargo test",
+        "cargo test \\\ntouch X",
+        "cargo test \\",
+        "cargo\u{a0}test",
+        "cargo test\u{202e}",
+        "cargo\u{200b} test",
+        "cargo test\u{1b}[2K",
+        "cargo test \"",
+        "cargo test )",
+        "cargo test |",
+        "if cargo test",
+    ];
+    for command in commands {
+        assert!(parts(command).is_err(), "{command:?} → {}", shown(command));
+    }
+    let deep = format!("{}cargo test{}", "(".repeat(2000), ")".repeat(2000));
+    let long = format!("cargo test {}", "a".repeat(5000));
+    let ifs = "if ".repeat(1300);
+    for command in [deep.as_str(), &long, &ifs] {
+        assert!(parts(command).is_err(), "{}", &command[..20]);
+    }
+}
+
+/// What stands behind a word of the shell's own, in any nesting, is seen.
+#[test]
+fn a_forbidden_word_is_always_seen_or_the_command_is_not_read() {
+    use proptest::prelude::*;
+    let piece = prop::sample::select(vec![
+        "cargo test",
+        "touch X",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "\n",
+        "(",
+        ")",
+        "{ ",
+        "; }",
+        "$(",
+        "`",
+        "\"",
+        "'",
+        "\\",
+        " ",
+        "#",
+        ">",
+        "<",
+        "<<",
+        "$",
+        "${",
+        "}",
+        "if ",
+        "; then ",
+        "; fi",
+        "!",
+        "a=",
+        "eval ",
+        "sh -c ",
+        "[[ ",
+        " ]]",
+        "((",
+        "))",
+        "case x in ",
+        "x) ",
+        ";; ",
+        "esac",
+    ]);
+    proptest!(ProptestConfig::with_cases(2000), |(pieces in prop::collection::vec(piece, 1..12))| {
+        let command = pieces.concat();
+        if let Ok(parts) = parts(&command) {
+            let whole = command.matches("touch X").count();
+            let seen = parts.iter().any(|part| part.text.contains("touch X"))
+                || parts.iter().any(|part| matches!(part.kind, PartKind::Special(_)));
+            prop_assert!(whole == 0 || seen, "{command:?} → {}", shown(&command));
+        }
+    });
+}

@@ -1,0 +1,381 @@
+//! The way through a parsed command.
+
+use brush_parser::ast::{
+    AndOr, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList,
+    IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline, RedirectList,
+    SeparatorOperator, SimpleCommand, Word,
+};
+use brush_parser::word::{Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
+
+use super::{CommandPart, MAX_NESTING, PartKind, UnreadCommand, letters, options, parsed};
+
+/// Commands of the shell that run what their arguments say, or change what later words mean.
+const RUNS_ARGUMENTS: [&str; 13] = [
+    ".", "alias", "builtin", "command", "coproc", "enable", "eval", "exec", "export", "hash",
+    "set", "source", "trap",
+];
+
+/// Shells, which run what follows `-c`.
+const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+
+/// A redirection to this is none.
+const NULL_DEVICE: &str = "/dev/null";
+
+#[derive(Default)]
+pub(super) struct CommandWalk {
+    pub(super) parts: Vec<CommandPart>,
+    /// How many letters and digits stand in the parts of the outermost program.
+    pub(super) letters: usize,
+    /// There are words that belong to no part, such as `if`.
+    pub(super) compound: bool,
+}
+
+impl CommandWalk {
+    pub(super) fn program(&mut self, text: &str, depth: usize) -> Result<(), UnreadCommand> {
+        if depth > MAX_NESTING {
+            return Err(UnreadCommand("it is nested too deeply"));
+        }
+        if has_comment(text) {
+            return Err(UnreadCommand("there is a comment in it"));
+        }
+        for list in &parsed(text)?.complete_commands {
+            self.list(list, depth)?;
+        }
+        Ok(())
+    }
+
+    fn special(&mut self, text: impl Into<String>, why: &'static str) {
+        let kind = PartKind::Special(why);
+        self.parts.push(CommandPart { text: text.into(), kind, only_exactly: true });
+    }
+
+    fn list(&mut self, list: &CompoundList, depth: usize) -> Result<(), UnreadCommand> {
+        if depth > MAX_NESTING {
+            return Err(UnreadCommand("it is nested too deeply"));
+        }
+        for item in &list.0 {
+            if matches!(item.1, SeparatorOperator::Async) {
+                self.special("&", "it runs in the background");
+            }
+            self.pipeline(&item.0.first, depth)?;
+            for more in &item.0.additional {
+                let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = more;
+                self.pipeline(pipeline, depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, depth: usize) -> Result<(), UnreadCommand> {
+        self.compound |= pipeline.timed.is_some();
+        for command in &pipeline.seq {
+            self.command(command, depth)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &Command, depth: usize) -> Result<(), UnreadCommand> {
+        match command {
+            Command::Simple(simple) => self.simple(simple, depth),
+            Command::Compound(compound, redirects) => {
+                self.compound = true;
+                self.compound(compound, depth + 1)?;
+                self.redirects(redirects.as_ref(), depth)
+            }
+            Command::Function(function) => {
+                self.compound = true;
+                self.special(function.fname.value.clone(), "it defines a function");
+                Ok(())
+            }
+            Command::ExtendedTest(..) => {
+                self.compound = true;
+                self.special("[[", "a test with [[ can run commands");
+                Ok(())
+            }
+        }
+    }
+
+    fn compound(&mut self, command: &CompoundCommand, depth: usize) -> Result<(), UnreadCommand> {
+        match command {
+            CompoundCommand::BraceGroup(group) => self.list(&group.list, depth),
+            CompoundCommand::Subshell(group) => self.list(&group.list, depth),
+            CompoundCommand::ForClause(clause) => {
+                for word in clause.values.iter().flatten() {
+                    self.word(word, depth)?;
+                }
+                self.list(&clause.body.list, depth)
+            }
+            CompoundCommand::CaseClause(clause) => {
+                self.word(&clause.value, depth)?;
+                for case in &clause.cases {
+                    for pattern in &case.patterns {
+                        self.word(pattern, depth)?;
+                    }
+                    if let Some(list) = &case.cmd {
+                        self.list(list, depth)?;
+                    }
+                }
+                Ok(())
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition, depth)?;
+                self.list(&clause.then, depth)?;
+                for other in clause.elses.iter().flatten() {
+                    if let Some(condition) = &other.condition {
+                        self.list(condition, depth)?;
+                    }
+                    self.list(&other.body, depth)?;
+                }
+                Ok(())
+            }
+            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.list(&clause.0, depth)?;
+                self.list(&clause.1.list, depth)
+            }
+            CompoundCommand::Arithmetic(_) | CompoundCommand::ArithmeticForClause(_) => {
+                self.special("((", "arithmetic can run commands");
+                Ok(())
+            }
+        }
+    }
+
+    /// A program with its arguments.
+    fn simple(&mut self, simple: &SimpleCommand, depth: usize) -> Result<(), UnreadCommand> {
+        let index = self.parts.len();
+        let mut words: Vec<String> = Vec::new();
+        let before = simple.prefix.iter().flat_map(|prefix| &prefix.0);
+        let after = simple.suffix.iter().flat_map(|suffix| &suffix.0);
+        for item in before {
+            self.item(item, &mut words, depth)?;
+        }
+        let assigned = words.len();
+        if let Some(word) = &simple.word_or_name {
+            self.word(word, depth)?;
+            words.push(word.value.clone());
+        }
+        for item in after {
+            self.item(item, &mut words, depth)?;
+        }
+        if words.is_empty() {
+            return Ok(());
+        }
+        let text = words.join(" ");
+        if depth == 0 || self.compound {
+            self.letters += letters(&text);
+        }
+        let substitutes = self.parts.len() > index;
+        // The parser has split at every operator; one that is left was taken for something else.
+        let (kind, only_exactly) = if !substitutes && has_operator(&text) {
+            (PartKind::Special("it cannot be taken apart with certainty"), true)
+        } else {
+            (PartKind::Command, runs_arguments(&words[assigned..]))
+        };
+        self.parts.insert(index, CommandPart { text, kind, only_exactly });
+        Ok(())
+    }
+
+    fn item(
+        &mut self,
+        item: &CommandPrefixOrSuffixItem,
+        words: &mut Vec<String>,
+        depth: usize,
+    ) -> Result<(), UnreadCommand> {
+        match item {
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, depth),
+            CommandPrefixOrSuffixItem::Word(word) => {
+                words.push(word.value.clone());
+                self.word(word, depth)
+            }
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                words.push(word.value.clone());
+                match &assignment.value {
+                    AssignmentValue::Scalar(value) => {
+                        self.word(value, depth)?;
+                        self.word(word, depth)
+                    }
+                    AssignmentValue::Array(_) => {
+                        self.special(word.value.clone(), "it assigns a list");
+                        Ok(())
+                    }
+                }
+            }
+            CommandPrefixOrSuffixItem::ProcessSubstitution(_, inner) => {
+                words.push("<(…)".to_owned());
+                self.compound = true;
+                self.special("<(…)", "it substitutes a process");
+                self.list(&inner.list, depth + 1)
+            }
+        }
+    }
+
+    fn redirects(
+        &mut self,
+        list: Option<&RedirectList>,
+        depth: usize,
+    ) -> Result<(), UnreadCommand> {
+        for redirect in list.iter().flat_map(|list| &list.0) {
+            self.redirect(redirect, depth)?;
+        }
+        Ok(())
+    }
+
+    fn redirect(&mut self, redirect: &IoRedirect, depth: usize) -> Result<(), UnreadCommand> {
+        match redirect {
+            IoRedirect::File(fd, kind, target) => {
+                self.letters += fd.map_or(0, |fd| letters(&fd.to_string()));
+                match target {
+                    IoFileRedirectTarget::Filename(word) => self.file(sign(kind), word, depth),
+                    IoFileRedirectTarget::Fd(fd) => {
+                        self.letters += letters(&fd.to_string());
+                        Ok(())
+                    }
+                    IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => {
+                        self.letters += letters(&word.value);
+                        Ok(())
+                    }
+                    IoFileRedirectTarget::Duplicate(word) => self.file(sign(kind), word, depth),
+                    IoFileRedirectTarget::ProcessSubstitution(_, inner) => {
+                        self.compound = true;
+                        self.special("<(…)", "it substitutes a process");
+                        self.list(&inner.list, depth + 1)
+                    }
+                }
+            }
+            IoRedirect::OutputAndError(word, append) => {
+                self.file(if *append { "&>>" } else { "&>" }, word, depth)
+            }
+            IoRedirect::HereDocument(..) => {
+                self.compound = true;
+                self.special("<<", "it has a here-document");
+                Ok(())
+            }
+            IoRedirect::HereString(_, word) => {
+                self.compound = true;
+                self.special(format!("<<< {}", word.value), "it has a here-string");
+                Ok(())
+            }
+        }
+    }
+
+    /// A file that the shell opens.
+    fn file(&mut self, sign: &str, word: &Word, depth: usize) -> Result<(), UnreadCommand> {
+        self.letters += letters(&word.value);
+        if word.value == NULL_DEVICE {
+            return Ok(());
+        }
+        let climbs = word.value.split('/').any(|name| name == "..");
+        let only_exactly = climbs || word.value.contains(['$', '`', '*', '?', '[', '{', '\\']);
+        let text = format!("{sign} {}", word.value);
+        self.parts.push(CommandPart { text, kind: PartKind::Redirect, only_exactly });
+        self.word(word, depth)
+    }
+
+    /// What a word runs when it is expanded.
+    fn word(&mut self, word: &Word, depth: usize) -> Result<(), UnreadCommand> {
+        let pieces = brush_parser::word::parse(&word.value, &options())
+            .map_err(|_| UnreadCommand("a word of it cannot be parsed"))?;
+        self.pieces(&word.value, &pieces, depth)
+    }
+
+    fn pieces(
+        &mut self,
+        word: &str,
+        pieces: &[WordPieceWithSource],
+        depth: usize,
+    ) -> Result<(), UnreadCommand> {
+        for piece in pieces {
+            match &piece.piece {
+                WordPiece::Text(text) => {
+                    if text.contains('`') || text.contains("$(") || text.contains("${") {
+                        self.special(word, "a word of it cannot be parsed with certainty");
+                    }
+                }
+                WordPiece::SingleQuotedText(_)
+                | WordPiece::AnsiCQuotedText(_)
+                | WordPiece::TildePrefix(_)
+                | WordPiece::EscapeSequence(_)
+                | WordPiece::ParameterExpansion(ParameterExpr::Parameter {
+                    parameter:
+                        Parameter::Named(_) | Parameter::Positional(_) | Parameter::Special(_),
+                    indirect: false,
+                }) => {}
+                WordPiece::DoubleQuotedSequence(inner)
+                | WordPiece::GettextDoubleQuotedSequence(inner) => {
+                    self.pieces(word, inner, depth)?;
+                }
+                WordPiece::CommandSubstitution(text) => {
+                    self.compound = true;
+                    let before = self.parts.len();
+                    self.program(text, depth + 1)?;
+                    if self.parts.len() == before {
+                        self.special(word, "it substitutes a command");
+                    }
+                }
+                WordPiece::BackquotedCommandSubstitution(_) => {
+                    self.special(word, "it substitutes a command in backquotes");
+                }
+                WordPiece::ParameterExpansion(_) => {
+                    self.special(word, "it expands more than a plain variable");
+                }
+                WordPiece::ArithmeticExpression(_) => {
+                    self.special(word, "arithmetic can run commands");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn sign(kind: &IoFileRedirectKind) -> &'static str {
+    match kind {
+        IoFileRedirectKind::Read => "<",
+        IoFileRedirectKind::Write => ">",
+        IoFileRedirectKind::Append => ">>",
+        IoFileRedirectKind::ReadAndWrite => "<>",
+        IoFileRedirectKind::Clobber => ">|",
+        IoFileRedirectKind::DuplicateInput => "<&",
+        IoFileRedirectKind::DuplicateOutput => ">&",
+    }
+}
+
+fn is_descriptor(text: &str) -> bool {
+    text == "-" || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a command runs its arguments, so that a pattern for them could allow anything.
+fn runs_arguments(words: &[String]) -> bool {
+    let Some(program) = words.first() else { return false };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let commands = |word: &String| word.starts_with(['-', '+']) && word.contains('c');
+    RUNS_ARGUMENTS.contains(&name) || (SHELLS.contains(&name) && words.iter().any(commands))
+}
+
+/// Characters outside of quotes, with the one before each.
+fn unquoted(text: &str) -> impl Iterator<Item = (char, char)> {
+    let (mut before, mut quote, mut escaped) = (' ', None::<char>, false);
+    text.chars().filter_map(move |c| {
+        let previous = std::mem::replace(&mut before, c);
+        if std::mem::take(&mut escaped) {
+            return None;
+        }
+        match (quote, c) {
+            (None | Some('"'), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, c) => return Some((previous, c)),
+            _ => {}
+        }
+        None
+    })
+}
+
+fn has_operator(text: &str) -> bool {
+    unquoted(text).any(|(_, c)| matches!(c, ';' | '|' | '&' | '\n' | '(' | ')' | '<' | '>' | '`'))
+}
+
+/// Whether a word begins with `#`. What stands behind it does not run, so it only misleads.
+fn has_comment(text: &str) -> bool {
+    unquoted(text).any(|(before, c)| {
+        c == '#' && matches!(before, ' ' | '\n' | ';' | '|' | '&' | '(' | ')' | '<' | '>')
+    })
+}
