@@ -48,6 +48,11 @@ export interface Intervention {
   kind: InterventionKind;
   reason: string;
   options: Choice[];
+  tool?: string;
+  /** The command that an agent wants to run. */
+  command?: string;
+  /** A part of what is asked is not on the agent's screen, so it cannot be approved here. */
+  truncated?: boolean;
   excerpt?: string;
   digest?: string | null;
   createdAt: Timestamp;

@@ -29,8 +29,9 @@ use crate::event::{PostEvent, TriggeredSessions};
 use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::ApiProblem;
 use crate::system::{
-    BaseDirStatus, FolderTrust, ForeignSessions, ImportSession, ImportedSession, OpenBaseDir,
-    SetTrust, ShutdownRequest, SignInCode, StatusResponse, VersionResponse,
+    AcceptPolicy, BaseDirStatus, FolderTrust, ForeignSessions, ImportSession, ImportedSession,
+    OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, SignInCode, StatusResponse,
+    VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -356,6 +357,19 @@ impl ApiClient {
     /// Makes a foreign session the user's own.
     pub async fn import(&self, import: &ImportSession) -> Result<ImportedSession, ClientError> {
         self.post("/import", import).await
+    }
+
+    /// The user's policy, and whether it counts.
+    pub async fn policy(&self) -> Result<PolicyStanding, ClientError> {
+        self.get("/policy", &()).await
+    }
+
+    /// Agrees to the user's policy as it was seen.
+    pub async fn accept_policy(
+        &self,
+        accept: &AcceptPolicy,
+    ) -> Result<PolicyStanding, ClientError> {
+        self.post("/policy", accept).await
     }
 
     /// Lets a folder be known, with its sessions.

@@ -12,9 +12,9 @@ use crate::event::{EventEnvelope, EventQuery, PostEvent, TriggeredSessions};
 use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::ProblemCode;
 use crate::system::{
-    BaseDirStatus, FolderTrust, ForeignSessions, HealthResponse, ImportSession, ImportedSession,
-    OpenBaseDir, SetTrust, ShutdownRequest, SignIn, SignInCode, SignedIn, StatusResponse,
-    VersionResponse,
+    AcceptPolicy, BaseDirStatus, FolderTrust, ForeignSessions, HealthResponse, ImportSession,
+    ImportedSession, OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, SignIn, SignInCode,
+    SignedIn, StatusResponse, VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -336,6 +336,12 @@ pub const ROUTES: &[ApiRoute] = &[
         .takes::<PostEvent>()
         .gives::<TriggeredSessions>()
         .or(OPEN_FOLDER_PROBLEMS),
+    get("/policy", "getPolicy", "The user's policy, and whether it counts")
+        .gives::<PolicyStanding>(),
+    post("/policy", "acceptPolicy", "Agree to the user's policy as it is")
+        .takes::<AcceptPolicy>()
+        .gives::<PolicyStanding>()
+        .or(&[ProblemCode::AgentMayNot, ProblemCode::StaleDigest, ProblemCode::BadRequest]),
     get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
         .query::<BaseDirQuery>()
         .gives::<FolderTrust>()

@@ -145,6 +145,49 @@ pub struct SetTrust {
     pub owners: Option<String>,
 }
 
+/// The user's policy, and whether it counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyStanding {
+    /// The path of the file.
+    pub path: String,
+    /// Whether what it allows counts.
+    pub state: PolicyState,
+    /// The digest of the file as it is now; nothing if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What is wrong with it, if it cannot be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The rules that say allow and ask, because they go by what is found on a screen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks_instead: Vec<String>,
+}
+
+/// How the user's policy stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyState {
+    /// There is none: every question is asked.
+    Missing,
+    /// The user accepted exactly this.
+    Accepted,
+    /// No policy was ever accepted: what it denies counts, what it allows is asked.
+    New,
+    /// Another one was accepted: what it denies counts, what it allows is asked.
+    Changed,
+    /// It has mistakes: every question is asked.
+    Wrong,
+}
+
+/// What `POST /policy` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AcceptPolicy {
+    /// The digest of the file that the user looked at.
+    pub digest: String,
+}
+
 /// The sessions of a folder that are not the user's own, and what importing each would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

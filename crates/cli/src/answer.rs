@@ -182,6 +182,11 @@ async fn decide(
     if !asked.options.contains(&choice) {
         self::choice(item, choice.as_str())?;
     }
+    if !question::can_decide(asked, choice) {
+        let message = "a part of what it asks is not on its screen, so it cannot be approved here";
+        return Err(CommandFailure::failed(message)
+            .hint(format!("look at it and answer there: coven attach {}", item.workflow_name)));
+    }
     if text.is_none() && question::text(choice) == TextRequirement::Needed {
         return Err(CommandFailure::usage(format!("`{choice}` needs a text"))
             .hint(format!("coven answer {} {choice} \"TEXT\"", item.workflow_name)));

@@ -71,17 +71,16 @@ const POLICY: &str = r"# Which questions of agents are answered without a person
 #   coven policy test    holds it against what was asked before
 #
 # A project can forbid what its user allows, and never the other way round.
-version: 1
+version: 2
 rules:
   - name: no-force-push
-    kind: approval
     matches: git push .*(--force|-f\b)
     decision: deny
     reason: History of this repository is not rewritten.
 
+  # `command` is matched whole, for every part of what an agent wants to run.
   # - name: harmless
-  #   kind: approval
-  #   matches: ^(cargo (check|test)|npm test|git (status|diff|log))\b
+  #   command: cargo (check|test)( .*)?|npm test|git (status|diff|log)
   #   decision: allow
 ";
 
@@ -139,6 +138,12 @@ mod tests {
         let source = SourceFile::new("hello.yaml", GRIMOIRE);
         let checked = check(&source, &CheckEnvironment::new(["demo".to_owned()]));
         assert!(checked.problems.is_empty(), "{:?}", checked.problems);
-        Policy::read(&SourceFile::new("policy.yaml", POLICY)).unwrap();
+        for text in [POLICY, crate::policy::accept::TEMPLATE] {
+            let used = text.replace("  # - name", "  - name").replace("  #   ", "    ");
+            for text in [text, &used] {
+                let read = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
+                assert!(read.warnings().is_empty(), "{:?}", read.warnings());
+            }
+        }
     }
 }

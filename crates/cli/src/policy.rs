@@ -1,5 +1,6 @@
 //! `coven policy`: which questions are answered without a person.
 
+pub(crate) mod accept;
 mod test;
 
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub(crate) enum Command {
   coven policy test --session brisk-otter
 
 Nothing is carried out. A row says what was asked, what was decided then, and what the policy
-would decide.")]
+would decide. Below it stands the command that was to run, with the rule for each of its parts.")]
     Test {
         /// A policy file; the one in use unless said.
         file: Option<PathBuf>,
@@ -32,6 +33,25 @@ would decide.")]
         #[arg(long)]
         json: bool,
     },
+    /// Change your policy in your editor, check it and accept it.
+    #[command(
+        after_help = "The editor is $VISUAL or $EDITOR. What the policy allows counts from then on."
+    )]
+    Edit,
+    /// Agree to your policy as it is now.
+    #[command(
+        after_help = "A policy that changed by another way than `coven policy edit` was perhaps written by an
+agent: what it denies counts, what it allows is asked until you accept it.
+
+Examples:
+  coven policy accept          shows it and asks
+  coven policy accept --yes    for scripts; an agent may not"
+    )]
+    Accept {
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 pub(crate) fn run(command: Command) -> Result {
@@ -39,5 +59,7 @@ pub(crate) fn run(command: Command) -> Result {
         Command::Test { file, session, limit, json } => {
             test::run(file.as_deref(), session.as_deref(), limit, json)
         }
+        Command::Edit => accept::edit(),
+        Command::Accept { yes } => accept::accept(yes),
     }
 }

@@ -44,6 +44,12 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
     let lines = &lines[begin..end];
+    // What is to be approved is shown whole.
+    if asked.kind == InterventionKind::Approval {
+        let cut = "a part of this is not on the agent's screen; look at it there: coven attach";
+        let cut = asked.truncated.then(|| cut.to_owned());
+        return lines.iter().map(|line| (*line).to_owned()).chain(cut).collect();
+    }
     let above = lines.len().saturating_sub(MAX_EXCERPT_LINES);
     let told = (above > 0).then(|| format!("… {above} more lines above; coven attach shows them"));
     told.into_iter().chain(lines[above..].iter().map(|line| (*line).to_owned())).collect()
@@ -126,7 +132,15 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
             format!("coven answer {name} {choice}{text}")
         }
     };
-    asked.options.iter().map(command).collect()
+    asked.options.iter().filter(|choice| can_decide(asked, **choice)).map(command).collect()
+}
+
+/// Whether a choice can be taken from outside of the agent's terminal: what is not shown whole
+/// cannot be approved.
+pub(crate) fn can_decide(asked: &Intervention, choice: InterventionChoice) -> bool {
+    let approves =
+        matches!(choice, InterventionChoice::Approve | InterventionChoice::ApproveAlways);
+    !(asked.truncated && approves)
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
     };
     if !arguments.json {
         note_untrusted(&client, &base).await;
+        crate::policy::accept::note(&client, &base).await;
         if auto.is_some() && arguments.auto.is_none() {
             eprintln!("There is no terminal to ask on, so questions are answered by --auto allow.");
         }

@@ -124,7 +124,9 @@ fn waiting(workflow: &WorkflowDetails) -> String {
         let name = question::name(&workflow.item.name, asked, alone);
         text.put(format!("\n{}\n", paint.yellow(&format!("? {}", question::asked(asked)))));
         for line in question::excerpt(asked) {
-            text.put(format!("  {} {line}\n", paint.dim("│")));
+            for part in output::folded(&line, output::columns().saturating_sub(4)) {
+                text.put(format!("  {} {part}\n", paint.dim("│")));
+            }
         }
         for command in question::commands(&name, asked) {
             text.put(format!("  {command}\n"));

@@ -25,7 +25,9 @@ mod sign_in;
 mod state;
 mod stream;
 
-pub use coven_service::{ServiceConfig, UserFolders, config_schema, is_trusted, read_policy};
+pub use coven_service::{
+    ServiceConfig, UserFolders, config_schema, is_trusted, read_policy, read_user_policy,
+};
 pub use error::Error;
 pub use options::Options;
 pub use peer::inside_agent;

@@ -7,6 +7,7 @@ mod import;
 mod intervention;
 mod look;
 mod page;
+mod policy;
 mod system;
 mod task;
 mod trust;
@@ -48,6 +49,7 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/grimoires/{name}", get(catalogue::grimoire))
         .route("/adapters", get(catalogue::adapters))
         .route("/events", post(event::post))
+        .route("/policy", get(policy::show).post(policy::accept))
         .route("/trust", get(trust::show).post(trust::set))
         .route("/import", get(import::list).post(import::take))
         .route("/sign-in/codes", post(system::code))

@@ -13,7 +13,7 @@
 //! | lost job | retry once for each task, then abort | abort |
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
-//! blindly; it is denied. An agent that takes no answer is left to a person. Each decision is a
+//! blindly; it is denied. So is an approval of which a part is not on the screen. An agent that takes no answer is left to a person. Each decision is a
 //! fact like any other, by `--auto allow` or `--auto deny`. What was wanted is a part of the first
 //! fact of the session, so that the next daemon knows it; no file beside the journal means anything.
 
@@ -64,6 +64,9 @@ pub(crate) async fn answer(
     if (choice, asked.kind) == (InterventionChoice::Approve, InterventionKind::Dialog)
         && !is_known_dialog(context, base_dir, orchestrator, asked).await
     {
+        choice = InterventionChoice::Deny;
+    }
+    if choice == InterventionChoice::Approve && asked.truncated {
         choice = InterventionChoice::Deny;
     }
     let decision = InterventionDecision::new(choice, by);

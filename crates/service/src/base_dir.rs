@@ -284,7 +284,8 @@ impl BaseDirectory {
     fn first_policies(&self, context: &ServiceContext, trusted: bool) -> EffectivePolicies {
         let mut applied = self.applied.lock();
         applied.trusted = trusted;
-        applied.policies = PolicyFiles::new(&context.places.config_dir, &self.path);
+        applied.policies = PolicyFiles::new(&context.places.config_dir, &self.path)
+            .with_accepted(context.places.accepted_policy());
         applied.policies.changed(trusted).map(|read| self.or_none(read)).unwrap_or_default()
     }
 

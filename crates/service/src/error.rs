@@ -116,6 +116,9 @@ pub enum ServiceError {
     /// The intervention was withdrawn.
     #[error("it is not asked any more")]
     NotAsked,
+    /// A part of what would be approved is not on the agent's screen.
+    #[error("a part of what is asked is not on the agent's screen, so it cannot be approved")]
+    NotShownWhole,
     /// The decision is about a screen and does not say which.
     #[error("this is about a screen, and the decision does not say what was seen")]
     NoDigest,
@@ -167,6 +170,9 @@ pub enum StaleTrust {
     /// Other users can write to it than those that were shown.
     #[error("the owners of the folder have changed since they were looked at")]
     Owners,
+    /// The policy is not the one that was looked at.
+    #[error("the policy has changed since it was looked at")]
+    Policy,
     /// The request does not say what was looked at.
     #[error("to trust a folder, say what was seen")]
     NothingSeen,

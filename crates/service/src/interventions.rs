@@ -78,6 +78,13 @@ impl Service {
         {
             return Err(ServiceError::NoDigest);
         }
+        let approves = matches!(
+            decide.decision,
+            InterventionChoice::Approve | InterventionChoice::ApproveAlways
+        );
+        if approves && open.as_ref().is_some_and(|asked| asked.truncated) {
+            return Err(ServiceError::NotShownWhole);
+        }
         match orchestrator.answer(&id, decision, decide.digest).await {
             Ok(()) => Ok(DecideResponse { workflow_id: id.session(), decision: decide.decision }),
             Err(error) => {

@@ -68,7 +68,7 @@ pub use error::{ServiceError, StaleTrust};
 pub use events::SessionEvents;
 pub use metrics::Metrics;
 pub use places::{NoHome, UserFolders};
-pub use policies::read as read_policy;
+pub use policies::{read as read_policy, read_user as read_user_policy};
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
 pub use trust_store::is_trusted;

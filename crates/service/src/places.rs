@@ -93,6 +93,16 @@ impl UserFolders {
         self.state_dir.join("trust.json")
     }
 
+    /// Which policy of the user was accepted.
+    pub(crate) fn accepted_policy(&self) -> PathBuf {
+        self.state_dir.join("policy-accepted.json")
+    }
+
+    /// The user's `policy.yaml`; it need not exist.
+    pub fn policy(&self) -> PathBuf {
+        self.config_dir.join("policy.yaml")
+    }
+
     /// The user's `config.yaml`; it need not exist.
     pub fn config(&self) -> PathBuf {
         self.config_dir.join("config.yaml")

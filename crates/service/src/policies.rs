@@ -1,29 +1,53 @@
 //! The policies of the user and of a trusted project, read again when their files change.
+//!
+//! The user's own policy counts as it was accepted. A file that changed since, or that nobody
+//! accepted yet, was perhaps written by an agent: what it denies counts, what it allows is asked.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use coven_api::system::{AcceptPolicy, PolicyStanding, PolicyState};
 use coven_folder::read_plain_file;
+use coven_model::ContentDigest;
 use coven_notation::{MAX_BYTES, SourceFile};
 use coven_policy::{EffectivePolicies, Policy};
+use serde::{Deserialize, Serialize};
 
-/// When a file changed last, and how long it is: enough to know whether to read it again.
-type Mark = Option<(SystemTime, u64)>;
+use crate::blocking::blocking;
+use crate::error::{ServiceError, StaleTrust};
+use crate::places::UserFolders;
+use crate::private_file;
+use crate::service::Service;
+
+/// The version of the file that says which policy was accepted.
+const VERSION: u32 = 1;
+
+/// How many bytes that file may have.
+const MAX_RECORD_BYTES: u64 = 4096;
+
+/// The digests of both files and of the accepted policy, and whether the project is trusted: what
+/// decides whether the policies are other than before.
+type Mark = (Option<String>, Option<String>, Option<String>, bool);
 
 /// The policy files that count for one folder.
 #[derive(Debug)]
 pub(crate) struct PolicyFiles {
     user: PathBuf,
     project: PathBuf,
-    seen: Option<(Mark, Mark, bool)>,
+    accepted: Option<PathBuf>,
+    seen: Option<Mark>,
 }
 
 impl PolicyFiles {
     pub(crate) fn new(config_dir: &Path, base_dir: &Path) -> Self {
         let user = config_dir.join("policy.yaml");
-        Self { user, project: base_dir.join(".coven/policy.yaml"), seen: None }
+        let project = base_dir.join(".coven/policy.yaml");
+        Self { user, project, accepted: None, seen: None }
+    }
+
+    /// The same, with the file that says which policy of the user was accepted.
+    pub(crate) fn with_accepted(self, path: PathBuf) -> Self {
+        Self { accepted: Some(path), ..self }
     }
 
     /// The policies, if they may be other than the last time.
@@ -31,29 +55,146 @@ impl PolicyFiles {
     /// If one of the files is wrong there are none, so that everything is asked: a rule that
     /// forbids something may be in the part that could not be read.
     pub(crate) fn changed(&mut self, trusted: bool) -> Option<Result<EffectivePolicies, String>> {
-        let now = (mark(&self.user), mark(&self.project), trusted);
-        if self.seen == Some(now) {
+        let (user, project) = (content(&self.user), content(&self.project));
+        let accepted = self.accepted.as_deref().and_then(accepted_digest);
+        let mark = |content: &Result<Option<Vec<u8>>, String>| match content {
+            Ok(content) => content.as_deref().map(digest),
+            Err(problem) => Some(problem.clone()),
+        };
+        let now = (mark(&user), mark(&project), accepted.clone(), trusted);
+        if self.seen.as_ref() == Some(&now) {
             return None;
         }
         self.seen = Some(now);
-        let project = if trusted { read(&self.project) } else { Ok(None) };
-        Some(read(&self.user).and_then(|user| Ok(EffectivePolicies { user, project: project? })))
+        let project = if trusted { project } else { Ok(None) };
+        let read = || {
+            let user = user_policy_of(&self.user, user?, accepted.as_deref())?;
+            let project = project?.map(|bytes| parsed(&self.project, bytes)).transpose()?;
+            Ok(EffectivePolicies { user, project })
+        };
+        Some(read())
     }
-}
-
-fn mark(path: &Path) -> Mark {
-    let about = fs::metadata(path).ok()?;
-    Some((about.modified().ok()?, about.len()))
 }
 
 /// The policy in a file; none if there is no file. Says what is wrong with it.
 pub fn read(path: &Path) -> Result<Option<Policy>, String> {
-    let bytes = match read_plain_file(path, MAX_BYTES as u64) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
-    };
+    content(path)?.map(|bytes| parsed(path, bytes)).transpose()
+}
+
+/// The user's policy as it counts now.
+pub fn read_user(places: &UserFolders) -> Result<Option<Policy>, String> {
+    let path = places.policy();
+    user_policy_of(&path, content(&path)?, accepted_digest(&places.accepted_policy()).as_deref())
+}
+
+fn user_policy_of(
+    path: &Path,
+    bytes: Option<Vec<u8>>,
+    accepted: Option<&str>,
+) -> Result<Option<Policy>, String> {
+    let Some(bytes) = bytes else { return Ok(None) };
+    let same = accepted == Some(digest(&bytes).as_str());
+    let policy = parsed(path, bytes)?;
+    Ok(Some(if same { policy } else { policy.not_accepted() }))
+}
+
+fn content(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    match read_plain_file(path, MAX_BYTES as u64) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+    }
+}
+
+fn parsed(path: &Path, bytes: Vec<u8>) -> Result<Policy, String> {
     let read = SourceFile::from_bytes(path.display().to_string(), bytes);
-    let policy = read.and_then(|source| Policy::read(&source));
-    policy.map(Some).map_err(|report| report.render(false))
+    read.and_then(|source| Policy::read(&source)).map_err(|report| report.render(false))
+}
+
+fn digest(bytes: &[u8]) -> String {
+    ContentDigest::of_bytes(bytes).to_string()
+}
+
+/// Which policy was accepted, kept in the state folder.
+#[derive(Debug, Serialize, Deserialize)]
+struct AcceptedRecord {
+    version: u32,
+    digest: String,
+}
+
+/// The digest of the policy that was accepted. A record that cannot be read accepts nothing.
+fn accepted_digest(path: &Path) -> Option<String> {
+    let bytes = read_plain_file(path, MAX_RECORD_BYTES).ok()?;
+    let record: AcceptedRecord = serde_json::from_slice(&bytes).ok()?;
+    Some(record.digest).filter(|_| record.version == VERSION)
+}
+
+/// How the user's policy stands.
+fn standing(places: &UserFolders) -> PolicyStanding {
+    let path = places.policy();
+    let mut standing = PolicyStanding {
+        path: path.display().to_string(),
+        state: PolicyState::Missing,
+        digest: None,
+        problem: None,
+        asks_instead: Vec::new(),
+    };
+    let bytes = match content(&path) {
+        Ok(None) => return standing,
+        Ok(Some(bytes)) => bytes,
+        Err(problem) => {
+            (standing.state, standing.problem) = (PolicyState::Wrong, Some(problem));
+            return standing;
+        }
+    };
+    let seen = digest(&bytes);
+    standing.state = match accepted_digest(&places.accepted_policy()) {
+        None => PolicyState::New,
+        Some(accepted) if accepted == seen => PolicyState::Accepted,
+        Some(_) => PolicyState::Changed,
+    };
+    standing.digest = Some(seen);
+    match parsed(&path, bytes) {
+        Ok(policy) => {
+            let names = policy.allows_by_matches().map(|rule| rule.name.clone());
+            standing.asks_instead = names.collect();
+        }
+        Err(problem) => (standing.state, standing.problem) = (PolicyState::Wrong, Some(problem)),
+    }
+    standing
+}
+
+impl Service {
+    /// How the user's policy stands.
+    pub async fn policy(&self) -> Result<PolicyStanding, ServiceError> {
+        let service = self.clone();
+        blocking(move || Ok(standing(&service.context().places))).await
+    }
+
+    /// Agrees to the user's policy as it was seen.
+    pub async fn accept_policy(
+        &self,
+        accept: AcceptPolicy,
+    ) -> Result<PolicyStanding, ServiceError> {
+        let service = self.clone();
+        blocking(move || {
+            let places = &service.context().places;
+            let now = standing(places);
+            if now.digest.as_deref() != Some(accept.digest.as_str()) {
+                return Err(ServiceError::StaleTrust(StaleTrust::Policy));
+            }
+            if let Some(problem) = now.problem {
+                return Err(ServiceError::BadRequest(problem));
+            }
+            let record = AcceptedRecord { version: VERSION, digest: accept.digest };
+            let write = |bytes: Vec<u8>| private_file::write(&places.accepted_policy(), &bytes);
+            let written = serde_json::to_vec(&record).map_err(io::Error::other).and_then(write);
+            written.map_err(|source| ServiceError::Storage {
+                what: "what was accepted cannot be written down".to_owned(),
+                source,
+            })?;
+            Ok(standing(places))
+        })
+        .await
+    }
 }

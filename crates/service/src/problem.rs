@@ -38,7 +38,7 @@ impl ServiceError {
                 ProblemCode::InterventionNotFound
             }
             Self::AlreadyDecided { .. } | Self::NotAsked => ProblemCode::AlreadyDecided,
-            Self::NoDigest => ProblemCode::BadDecision,
+            Self::NoDigest | Self::NotShownWhole => ProblemCode::BadDecision,
             Self::UnknownGrimoire { .. } => ProblemCode::GrimoireNotFound,
             Self::UnknownAdapter(_) => ProblemCode::BadAdapter,
             Self::Grimoire(unusable) => grimoire(unusable),
@@ -63,6 +63,7 @@ impl ServiceError {
                  `coven daemon stop --agents`"
             }
             Self::StaleTrust(StaleTrust::NothingSeen) => "send the `digest` of `GET /trust` along",
+            Self::StaleTrust(StaleTrust::Policy) => "look again with `GET /policy`",
             Self::StaleTrust(_) => "look again with `GET /trust`, then agree to that",
             Self::StaleImport(_) => "look again with `GET /import`, then import that",
             Self::UnknownSession { closed, .. } if closed.is_empty() => {
@@ -76,6 +77,7 @@ impl ServiceError {
             Self::KeyOfDeleted(_) => "use a new key",
             Self::NoTerminal(_) => "`…/output` and `…/transcript` tell what it does",
             Self::NotRunning(_) => "`…/screen`, `…/output` and `…/recording` tell what it did",
+            Self::NotShownWhole => "look at it in the agent's terminal, and answer there",
             Self::NoDigest => "send the intervention's `digest` along",
             Self::UnknownGrimoire { near: Some(near), .. } => {
                 return Some(format!("did you mean `{near}`?"));

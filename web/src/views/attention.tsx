@@ -85,6 +85,7 @@ export function Attention({ items, title, within }: {
       const choice = KEYS[event.key]!;
       if (!current.options.includes(choice) || event.repeat) return;
       if (settling.left(current.id, performance.now()) > 0) return;
+      if (APPROVES.has(choice) && !mayApprove(current)) return;
       void take(current, choice, "");
     } else return;
     event.preventDefault();
@@ -118,6 +119,15 @@ export function Attention({ items, title, within }: {
     </section>
   );
 }
+
+/** Choices that let an agent do what it asks for. */
+const APPROVES: ReadonlySet<Choice> = new Set<Choice>(["approve", "approve-always"]);
+
+/** Questions whose text was on the screen to its end. */
+const seenToEnd = new Set<string>();
+
+const mayApprove = (item: InterventionItem) =>
+  item.kind !== "approval" || (!item.truncated && (!item.excerpt || seenToEnd.has(item.id)));
 
 const open = (item: InterventionItem) => go(toSession(item.workflowId, item.task ?? null));
 
@@ -160,6 +170,19 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
 }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
+  const excerpt = useRef<HTMLPreElement>(null);
+  const [toEnd, setToEnd] = useState(seenToEnd.has(item.id));
+  // A long command is approved only when its end has been in view.
+  const look = () => {
+    const box = excerpt.current;
+    if (!box || box.clientHeight === 0 || seenToEnd.has(item.id)) return;
+    if (box.scrollTop + box.clientHeight < box.scrollHeight - 2) return;
+    seenToEnd.add(item.id);
+    setToEnd(true);
+  };
+  useLayoutEffect(look);
+  const unseen = (choice: Choice) =>
+    APPROVES.has(choice) && item.kind === "approval" && (item.truncated === true || (!!item.excerpt && !toEnd));
   const task = details.value.get(item.workflowId)?.tasks.find((one) => one.id === item.task);
   const evidence = task?.verdict?.state === "awaiting" ? task.verdict.evidence : null;
   // The terminal right below shows the same; the card keeps enough of it that nothing is decided
@@ -170,7 +193,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
   const texts = item.options.filter((option) => NEEDS_TEXT.has(option));
 
   const press = (choice: Choice) => {
-    if (!mayDecide() || busy) return;
+    if (!mayDecide() || busy || unseen(choice)) return;
     if (NEEDS_TEXT.has(choice) && text.trim() === "") return;
     setBusy(true);
     void take(item, choice, text).then((done) => {
@@ -199,7 +222,13 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
         </div>
       </div>
       <p class="card-reason">{item.reason}</p>
-      {item.excerpt && <pre class={`excerpt${below ? " excerpt-short" : ""}`} tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
+      {item.excerpt && <pre class={`excerpt${item.kind === "approval" ? " excerpt-whole" : ""}${below ? " excerpt-short" : ""}`} ref={excerpt} onScroll={look} tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
+      {item.kind === "approval" && item.truncated && (
+        <p class="unseen muted"><Warn size={13} /> <span>A part of this is not on the agent's screen. Open its terminal and answer there.</span></p>
+      )}
+      {item.kind === "approval" && !item.truncated && item.excerpt && !toEnd && (
+        <p class="unseen muted"><Warn size={13} /> <span>Scroll to the end of it before you approve.</span></p>
+      )}
       {evidence && !below && (
         <p class="evidence muted">
           {seen(evidence)}, by rule <code>{evidence.rule}</code>
@@ -207,7 +236,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
       )}
       <div class={`card-actions${locked ? " locked" : ""}`}>
         {plain.map((choice, at) => (
-          <button key={choice} type="button" disabled={busy} aria-disabled={locked}
+          <button key={choice} type="button" disabled={busy || unseen(choice)} aria-disabled={locked}
             class={at === 0 ? "primary" : choice === "abort" || choice === "stop" ? "danger-quiet" : ""}
             title={choice === "approve-always" && item.always ? item.always : MEANING[choice]}
             data-choice={choice} onClick={() => press(choice)}>

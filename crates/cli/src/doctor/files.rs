@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use coven_adapters::AdapterConfigLoader;
-use coven_daemon::ServiceConfig;
+use coven_daemon::{ServiceConfig, UserFolders};
 use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 
@@ -31,7 +31,7 @@ pub(super) fn check() -> Vec<DoctorCheck> {
                 .mend("set XDG_STATE_HOME to a shorter path"),
         );
     }
-    checks.push(policy(&places.config_dir.join("policy.yaml")));
+    checks.push(policy(&places));
     checks.extend(grimoires());
     checks
 }
@@ -68,10 +68,21 @@ fn config(path: &Path) -> DoctorCheck {
     }
 }
 
-fn policy(path: &Path) -> DoctorCheck {
-    let name = "policy.yaml";
-    match coven_daemon::read_policy(path) {
+fn policy(places: &UserFolders) -> DoctorCheck {
+    let (name, path) = ("policy.yaml", places.policy());
+    match coven_daemon::read_user_policy(places) {
         Ok(None) => DoctorCheck::ok(GROUP, name, "none; every question is asked"),
+        Ok(Some(policy)) if !policy.is_accepted() => {
+            let what = "it was not accepted as it is now, so what it allows is asked";
+            DoctorCheck::new(GROUP, name, State::Note, what).mend("coven policy accept")
+        }
+        Ok(Some(policy)) if policy.allows_by_matches().next().is_some() => {
+            let rules: Vec<&str> =
+                policy.allows_by_matches().map(|rule| rule.name.as_str()).collect();
+            let what = format!("rules that allow by `matches` are asked: {}", rules.join(", "));
+            DoctorCheck::new(GROUP, name, State::Note, what)
+                .mend("write `version: 2` and `command` in their place: coven policy edit")
+        }
         Ok(Some(_)) => DoctorCheck::ok(GROUP, name, path.display().to_string()),
         Err(problem) => DoctorCheck::new(GROUP, name, State::Bad, first_line(&problem))
             .mend(format!("coven policy test {}", path.display())),

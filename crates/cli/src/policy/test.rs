@@ -1,17 +1,19 @@
 //! `coven policy test`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use coven_api::ApiClient;
 use coven_api::intervention::{InterventionItem, InterventionQuery, InterventionState};
 use coven_api::workflow::ListQuery;
-use coven_notation::SourceFile;
-use coven_policy::{EffectivePolicies, PastQuestion, Policy, RuleEffect, TrialRow, test};
+use coven_policy::{EffectivePolicies, PastQuestion, RuleEffect, TrialRow, test};
 use serde_json::json;
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
-use crate::{find, folders, output, question, written};
+use crate::output::PutText;
+use crate::{find, folders, output, question};
+
+use super::accept;
 
 pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_json: bool) -> Result {
     let policies = policies(file)?;
@@ -32,6 +34,7 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
             vec![["SESSION", "THEN", "NOW", "WHAT WAS ASKED"].map(str::to_owned).to_vec()];
         rows.extend(trial.rows.iter().zip(&past).map(|(row, item)| row_cells(row, item)));
         output::write(&output::table(&rows, output::columns()))?;
+        output::write(&commands(&trial.rows, &past))?;
     }
     for (_, rule) in &trial.unused {
         eprintln!("note: `{}` (line {}) decided nothing", rule.name, rule.line);
@@ -43,26 +46,29 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
     Ok(())
 }
 
-/// The policies in use, or the one in a file.
+/// The policies in use, or the one in a file. Says what is probably not meant in them.
 fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
-    let read = |path: &Path| -> Result<Policy> {
-        let (name, bytes) = written::read(path)?;
-        let tell = |report: coven_notation::ProblemReport| {
-            eprint!("{}", report.render(output::colour_on_stderr()));
-            CommandFailure::told()
-        };
-        let source = SourceFile::from_bytes(name, bytes).map_err(tell)?;
-        Policy::read(&source).map_err(tell)
-    };
     if let Some(path) = file {
-        return Ok(EffectivePolicies { user: Some(read(path)?), ..EffectivePolicies::default() });
+        let user = Some(accept::check(path)?);
+        return Ok(EffectivePolicies { user, ..EffectivePolicies::default() });
     }
-    let in_use = |path: Option<PathBuf>| match path {
-        Some(path) => coven_daemon::read_policy(&path).map_err(CommandFailure::failed),
-        None => Ok(None),
+    let places = folders::places()?;
+    let user = coven_daemon::read_user_policy(&places).map_err(CommandFailure::failed)?;
+    if let Some(policy) = &user {
+        accept::check(&places.policy())?;
+        if !policy.is_accepted() {
+            eprintln!(
+                "note: your policy was not accepted as it is now, so what it allows is asked: \
+                 coven policy accept"
+            );
+        }
+    }
+    let project = match folders::trusted_project() {
+        Some(base) if base.join(".coven/policy.yaml").exists() => {
+            Some(accept::check(&base.join(".coven/policy.yaml"))?)
+        }
+        _ => None,
     };
-    let user = in_use(folders::config().map(|config| config.join("policy.yaml")))?;
-    let project = in_use(folders::trusted_project().map(|base| base.join(".coven/policy.yaml")))?;
     if user.is_none() && project.is_none() {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
@@ -97,7 +103,6 @@ fn asked(item: &InterventionItem) -> PastQuestion<'_> {
         intervention: &item.intervention,
         adapter: item.adapter.as_deref().unwrap_or_default(),
         dialog: None,
-        tool: None,
         decided: item.decision.as_ref().map(|decision| decision.choice),
     }
 }
@@ -123,6 +128,35 @@ fn row_cells(row: &TrialRow<'_>, item: &InterventionItem) -> Vec<String> {
     ]
 }
 
+/// The commands that were asked for, with the rule for each part.
+fn commands(rows: &[TrialRow<'_>], past: &[InterventionItem]) -> String {
+    let mut text = String::new();
+    for (row, item) in rows.iter().zip(past) {
+        let asked = row.past.intervention;
+        let (Some(command), Some(decision)) = (&asked.command, &row.decision) else { continue };
+        text.put(format!("\n{}: {}\n", item.workflow_name, shown(command)));
+        if asked.truncated {
+            text.put("  a part of it was not on the screen, so no rule allows it\n".to_owned());
+        }
+        let parts = decision.parts.iter().map(|part| {
+            let rule = match (&part.rule, part.reason.as_str()) {
+                (Some(rule), "") => format!("{} (line {})", rule.name, rule.line),
+                (Some(rule), reason) => format!("{} (line {}): {reason}", rule.name, rule.line),
+                (None, reason) => reason.to_owned(),
+            };
+            vec![format!("  {}", part.ruling), shown(&part.text), rule]
+        });
+        let parts: Vec<Vec<String>> = parts.collect();
+        text.put(output::table(&parts, usize::MAX));
+    }
+    text
+}
+
+/// A command on one line, whole.
+fn shown(command: &str) -> String {
+    output::clean(command).lines().collect::<Vec<_>>().join(" ⏎ ")
+}
+
 fn row_json(row: &TrialRow<'_>) -> serde_json::Value {
     let rule = row.decision.as_ref().and_then(|decision| decision.rule.as_ref());
     json!({
@@ -132,6 +166,14 @@ fn row_json(row: &TrialRow<'_>) -> serde_json::Value {
         "then": row.past.decided,
         "now": ruling(row),
         "rule": rule.map(|rule| &rule.name),
+        "command": row.past.intervention.command,
+        "truncated": row.past.intervention.truncated,
+        "parts": row.decision.iter().flat_map(|decision| &decision.parts).map(|part| json!({
+            "text": part.text,
+            "now": part.ruling.to_string(),
+            "rule": part.rule.as_ref().map(|rule| &rule.name),
+            "reason": part.reason,
+        })).collect::<Vec<_>>(),
         "agrees": row.agrees,
     })
 }

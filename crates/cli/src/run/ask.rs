@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use coven_api::ApiClient;
 use coven_api::intervention::DecideRequest;
 use coven_api::workflow::{TaskItem, WorkflowDetails};
-use coven_model::{AgentMode, Intervention, InterventionChoice, InterventionId};
+use coven_model::{AgentMode, Intervention, InterventionChoice, InterventionId, InterventionKind};
 
+use super::canvas::LineCanvas;
 use crate::output::{self, OutputPaint};
 use crate::question::{self, TextRequirement};
 
@@ -117,7 +118,10 @@ impl QuestionPrompt {
             return AskAction::Nothing;
         }
         for character in String::from_utf8_lossy(bytes).chars() {
-            let wish = match &mut self.typing {
+            if self.typing.is_none() && !self.takes(workflow, &asked, character) {
+                continue;
+            }
+            let wish = match self.typing {
                 Some(_) => self.text(character),
                 None => self.choose(
                     &asked,
@@ -131,6 +135,28 @@ impl QuestionPrompt {
             }
         }
         AskAction::Nothing
+    }
+
+    /// Whether a key may decide now: nothing is approved of which a part is not to be seen.
+    fn takes(&mut self, workflow: &WorkflowDetails, asked: &Intervention, key: char) -> bool {
+        let approves =
+            [InterventionChoice::Approve, InterventionChoice::ApproveAlways].map(question::key);
+        if asked.kind != InterventionKind::Approval || !approves.contains(&key) {
+            return true;
+        }
+        if asked.truncated {
+            "a part of it is not shown: [o] opens its terminal".clone_into(&mut self.note);
+            return false;
+        }
+        let lines = self.lines(workflow, output::paint(), output::columns()).len();
+        let fits = lines <= LineCanvas::rows();
+        if !fits {
+            self.note = format!(
+                "it does not fit on this screen: make that larger, or coven answer {}",
+                workflow.item.name
+            );
+        }
+        fits
     }
 
     fn text(&mut self, character: char) -> AskAction {
@@ -218,7 +244,12 @@ fn keys(
     let choice = |choice: &InterventionChoice| {
         key(&question::key(*choice).to_string(), question::words(*choice))
     };
-    let mut all: Vec<(usize, String)> = asked.options.iter().map(choice).collect();
+    let mut all: Vec<(usize, String)> = asked
+        .options
+        .iter()
+        .filter(|choice| question::can_decide(asked, **choice))
+        .map(choice)
+        .collect();
     if has_terminal(task) {
         all.push(key("o", "open its terminal"));
     }

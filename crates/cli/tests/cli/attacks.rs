@@ -5,6 +5,7 @@
 //! daemon of this home wrote. Such a session is foreign. It can be looked at, and nothing of it
 //! runs.
 
+mod approvals;
 mod auto;
 mod copied;
 mod exchanged;

@@ -31,6 +31,7 @@ fn body(route: &ApiRoute) -> Value {
         "postEvent" => json!({"type": "something.happened"}),
         "setTrust" => json!({"baseDir": "/nowhere/at/all", "trusted": true}),
         "openBaseDir" => json!({"baseDir": "/nowhere/at/all"}),
+        "acceptPolicy" => json!({"digest": "wrong"}),
         "signIn" => json!({"code": "wrong"}),
         _ => json!({}),
     }
@@ -64,6 +65,7 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             path if path.starts_with("/interventions/") => ProblemCode::InterventionNotFound,
             "/workflows" | "/grimoires/{name}" => ProblemCode::GrimoireNotFound,
             "/trust" | "/base-dirs" => ProblemCode::BadBaseDir,
+            "/policy" => ProblemCode::StaleDigest,
             "/sign-in" => ProblemCode::Unauthorized,
             other => panic!("{other} answers {told:?}"),
         };

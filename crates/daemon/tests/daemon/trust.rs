@@ -2,7 +2,7 @@
 
 use coven_api::ProblemCode;
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{FolderTrust, SetTrust, TrustState};
+use coven_api::system::{AcceptPolicy, FolderTrust, PolicyState, SetTrust, TrustState};
 use coven_model::WorkflowStatus;
 
 use crate::support::{Daemon, Home, code};
@@ -103,6 +103,14 @@ async fn the_users_own_policy_counts_and_is_read_again_when_it_changes() {
     daemon.asked(first.id.as_str()).await;
     let policy = "version: 1\nrules:\n  - {kind: approval, decision: allow}\n";
     std::fs::write(home.config().join("policy.yaml"), policy).unwrap();
+    // A file that the user did not accept allows nothing.
+    let asked = daemon.stage(std::slice::from_ref(&task)).await;
+    daemon.asked(asked.id.as_str()).await;
+    let standing = daemon.client.policy().await.unwrap();
+    assert_eq!(standing.state, PolicyState::New);
+    let digest = standing.digest.unwrap();
+    let standing = daemon.client.accept_policy(&AcceptPolicy { digest }).await.unwrap();
+    assert_eq!(standing.state, PolicyState::Accepted);
     let second = daemon.stage(std::slice::from_ref(&task)).await;
     daemon.ends(second.id.as_str(), WorkflowStatus::Completed).await;
     // A file that cannot be read decides nothing.
