@@ -4,6 +4,7 @@
 //! descriptions. Every key may be missing, because a file of a later layer says only what it
 //! changes; [`crate::ConfigAdapter`] fills in the defaults.
 
+mod approval;
 mod check;
 mod merge;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::ScreenRules;
 
+pub use approval::ApprovalConfig;
 pub use merge::merge;
 
 /// How long a program has to end by itself when its adapter does not say.
@@ -381,30 +383,6 @@ pub struct DialogConfig {
     /// What it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-}
-
-/// Where in an approval it stands what the agent wants to do. A policy holds its rules for
-/// commands against what is found here, and asks where nothing is found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ApprovalConfig {
-    /// The tool the agent wants to use, by a name for policies: `shell`, `edit`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// A regular expression over all lines of the question. Its group `command` takes the lines of
-    /// the command, and must take every line that may belong to it.
-    pub command: String,
-    /// A regular expression over each of those lines, whose first group is the text without frame
-    /// and indentation. A line that it does not match makes the command unreadable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<String>,
-    /// A pattern for the line with which the question begins, where a command could show the same
-    /// line: it must be on the screen once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub once: Option<String>,
-    /// A pattern for what the program shows in place of a part that it leaves out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truncated: Option<String>,
 }
 
 /// The keys for what a person does most. Names as in `Enter`, `Esc`, `Ctrl+C`, `2`, `y`.
